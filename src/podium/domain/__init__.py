@@ -1,0 +1,1 @@
+"""The nouns of Podium, its events and its errors. No I/O."""

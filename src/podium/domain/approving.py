@@ -1,0 +1,102 @@
+"""The life of an approval, as pure steps from one state to the next.
+
+    pending ──grant──► granted ──reserve──► reserved ──consume──► consumed
+       │ (each of the chain in order)          │
+       ├──reject──► rejected                   └──release──► granted
+       └──expire──► expired  (also from granted)
+
+Each step raises `NotPossibleNow` when the state does not allow it, so that whoever comes second
+in a race is told, inside the transaction that decides the race.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+
+from podium.domain.errors import NotPossibleNow
+from podium.domain.gating import Approval, ApprovalStatus, Grant
+
+APPROVAL_TEXT = re.compile(r"^\s*APPROVE:\s*(?P<id>[A-Za-z0-9_]+)\s*$", re.IGNORECASE)
+"""How a person says yes wherever they type."""
+
+
+def approval_named_in(text: str) -> str | None:
+    """The id in `APPROVE: <id>`, or None when the text is something else."""
+    match = APPROVAL_TEXT.match(text)
+    return match["id"] if match else None
+
+
+def grant(
+    approval: Approval, by: str, now: datetime, groups: Mapping[str, tuple[str, ...]] | None = None
+) -> Approval:
+    """Record one person's yes. `groups` says who belongs to which group of approvers."""
+    _still_open(approval, now)
+    if any(earlier.by == by for earlier in approval.grants):
+        raise NotPossibleNow(
+            f"{by!r} has approved {approval.id} already; the next yes must come from somebody else"
+        )
+    group = approval.approvers[len(approval.grants)] if approval.approvers else ""
+    if group and by not in (groups or {}).get(group, ()):
+        raise NotPossibleNow(
+            f"approval {approval.id} waits for somebody of {group!r}, and {by!r} is not one of them; "
+            f"`approvers` in podium.yaml names the members"
+        )
+    grants = (*approval.grants, Grant(by=by, group=group, at=now))
+    complete = len(grants) >= max(1, len(approval.approvers))
+    status = ApprovalStatus.GRANTED if complete else ApprovalStatus.PENDING
+    return approval.model_copy(update={"grants": grants, "status": status})
+
+
+def reject(approval: Approval, by: str, now: datetime, why: str) -> Approval:
+    """Record a no. It is final."""
+    _still_open(approval, now)
+    return approval.model_copy(
+        update={"status": ApprovalStatus.REJECTED, "rejected_by": by, "why": why}
+    )
+
+
+def reserve(approval: Approval, call_key: str, digest: str, now: datetime) -> Approval:
+    """Hold a granted approval for one call. Any other digest, or a late one, is refused."""
+    if approval.status is not ApprovalStatus.GRANTED:
+        raise NotPossibleNow(f"approval {approval.id} is {approval.status}, not granted")
+    if approval.digest != digest:
+        raise NotPossibleNow(f"approval {approval.id} is for another call; any edit voids it")
+    if approval.deadline <= now:
+        raise NotPossibleNow(f"approval {approval.id} expired at {approval.deadline.isoformat()}")
+    return approval.model_copy(update={"status": ApprovalStatus.RESERVED, "reserved_by": call_key})
+
+
+def consume(approval: Approval, call_key: str, receipt_number: int) -> Approval:
+    """Use up a reserved approval, in the transaction that writes the receipt."""
+    if approval.status is not ApprovalStatus.RESERVED or approval.reserved_by != call_key:
+        raise NotPossibleNow(f"approval {approval.id} is not held by call {call_key}")
+    return approval.model_copy(
+        update={"status": ApprovalStatus.CONSUMED, "receipt_number": receipt_number}
+    )
+
+
+def release(approval: Approval, call_key: str) -> Approval:
+    """Give a reserved approval back, when it is certain that the call did not happen."""
+    if approval.status is not ApprovalStatus.RESERVED or approval.reserved_by != call_key:
+        raise NotPossibleNow(f"approval {approval.id} is not held by call {call_key}")
+    return approval.model_copy(update={"status": ApprovalStatus.GRANTED, "reserved_by": None})
+
+
+def expire(approval: Approval, now: datetime) -> Approval | None:
+    """The approval as expired, or None when it is not due."""
+    open_still = approval.status in (ApprovalStatus.PENDING, ApprovalStatus.GRANTED)
+    if not open_still or approval.deadline > now:
+        return None
+    return approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
+
+
+def _still_open(approval: Approval, now: datetime) -> None:
+    if approval.status is not ApprovalStatus.PENDING:
+        raise NotPossibleNow(f"approval {approval.id} is {approval.status} already")
+    if approval.deadline <= now:
+        raise NotPossibleNow(
+            f"approval {approval.id} expired at {approval.deadline.isoformat()}; "
+            "resume the run to be asked again"
+        )

@@ -1,0 +1,48 @@
+"""Talking to agents: a turn goes in, a reply comes out."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from podium.domain.gating import Usage
+from podium.domain.model import Json, NonEmpty, Noun
+
+
+class TurnLimits(Noun):
+    """What one turn may take. None means no limit of that kind."""
+
+    seconds: float | None = 600.0
+    tokens: int | None = None
+    usd: float | None = None
+    turns: int | None = None
+
+
+class Turn(Noun):
+    """One question to an agent, complete in itself."""
+
+    run_id: str
+    step_key: str
+    role: NonEmpty
+    prompt: str
+    workspace: str
+    """Folder the agent works in."""
+    session: str | None = None
+    """Conversation to continue; None starts a fresh one."""
+    limits: TurnLimits = TurnLimits()
+    allowed_tools: tuple[str, ...] | None = None
+    first_call_index: int = 0
+    """Index of this turn's first call within its step, so that call keys stay unique."""
+
+
+class Reply(Noun):
+    """What an agent answered, validated."""
+
+    text: str
+    payload: Json = None
+    usage: Usage = Usage()
+    agent: str = ""
+    model: str = ""
+    session: str | None = None
+    seconds: float = 0.0
+    waiting_approvals: tuple[str, ...] = Field(default=())
+    """Approvals this turn's calls were told to wait for."""

@@ -1,0 +1,265 @@
+"""Every error Podium raises on purpose, cut by who must act.
+
+PodiumError
+├── UserMustAct              the person at the door: input, files, settings, machine
+│   ├── BadInput                 exit 2
+│   │   ├── UnknownId            no such run, approval, receipt
+│   │   ├── AmbiguousId          a short form that fits several
+│   │   ├── ConfigInvalid        file, line, key
+│   │   └── FlowUnknown          a run of a flow this Podium does not have
+│   ├── StoreUnusable            the database file
+│   │   ├── StoreCorrupt
+│   │   ├── StoreReadOnly
+│   │   ├── StoreFull
+│   │   ├── StoreNewer           made by a newer Podium
+│   │   └── StoreForeign         not ours at all
+│   ├── ToolMissing              a program this needs is not installed
+│   ├── LockHeld                 exit 7: another process has it
+│   └── NotPossibleNow           the thing is in a state that does not allow this
+├── AgentMustAct             shown to the agent in words it can use; the turn goes on
+│   ├── CallRefused              exit 4
+│   ├── UnknownTool
+│   ├── BadArguments
+│   └── ToolBroke                the tool ran and failed
+├── RunMustStop              this run ends or pauses here
+│   ├── BudgetSpent              exit 5
+│   ├── TimedOut                 exit 6
+│   ├── NeedsHuman               exit 3
+│   │   └── CallInDoubt          a crash between act and record
+│   ├── FlowChanged              the record does not fit today's flow code
+│   └── StepFailed               a recorded failure, raised again on replay
+└── Passing                  nobody yet: resume is safe
+    ├── StoreBusy
+    ├── LeaseLost                another process owns the run now
+    ├── AgentLost                the agent's process or line went away
+    └── Interrupted              exit 130
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+
+class PodiumError(Exception):
+    """The root. `exit_code` is what a door ends with when nobody answers it."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UserMustAct(PodiumError):
+    """The person at the door has to change something."""
+
+
+class BadInput(UserMustAct):
+    """What was typed or handed in cannot be used."""
+
+    exit_code = 2
+
+
+class UnknownId(BadInput):
+    """Nothing has this id."""
+
+    def __init__(self, kind: str, identifier: str) -> None:
+        super().__init__(f"no {kind} {identifier!r}; `podium {kind}s` lists what there is")
+        self.kind = kind
+        self.identifier = identifier
+
+
+class AmbiguousId(BadInput):
+    """A short form fits several things."""
+
+    def __init__(self, kind: str, identifier: str, candidates: Sequence[str]) -> None:
+        shown = ", ".join(candidates[:10])
+        super().__init__(
+            f"{identifier!r} fits {len(candidates)} {kind}s: {shown}; type more of the id"
+        )
+        self.kind = kind
+        self.identifier = identifier
+        self.candidates = tuple(candidates)
+
+
+class ConfigInvalid(BadInput):
+    """A file cannot be used. Names file, line and key of every fault at once."""
+
+    def __init__(self, file: str, faults: Sequence[ConfigFault]) -> None:
+        super().__init__("\n".join(fault.sentence(file) for fault in faults))
+        self.file = file
+        self.faults = tuple(faults)
+
+
+class ConfigFault:
+    """One thing wrong in a file: where, which key, what to do."""
+
+    def __init__(
+        self, problem: str, *, line: int | None = None, column: int | None = None, key: str = ""
+    ) -> None:
+        self.problem = problem
+        self.line = line
+        self.column = column
+        self.key = key
+
+    def sentence(self, file: str) -> str:
+        place = file if self.line is None else f"{file}:{self.line}"
+        if self.column is not None:
+            place = f"{place}:{self.column}"
+        return f"{place}: {self.key}: {self.problem}" if self.key else f"{place}: {self.problem}"
+
+
+class FlowUnknown(BadInput):
+    """No flow is registered under this name."""
+
+    def __init__(self, flow: str, known: Sequence[str]) -> None:
+        super().__init__(f"no flow {flow!r} here; known flows: {', '.join(known) or 'none'}")
+        self.flow = flow
+
+
+class StoreUnusable(UserMustAct):
+    """The database cannot be used as it is. Nothing in it was changed."""
+
+    def __init__(self, path: str, problem: str, remedy: str) -> None:
+        super().__init__(f"{path}: {problem}; {remedy}")
+        self.path = path
+
+
+class StoreCorrupt(StoreUnusable):
+    """SQLite cannot read the file."""
+
+
+class StoreReadOnly(StoreUnusable):
+    """The file or its folder may not be written."""
+
+
+class StoreFull(StoreUnusable):
+    """The disk is full. What was being written is not in the file; all before it is."""
+
+
+class StoreNewer(StoreUnusable):
+    """A newer Podium made this file."""
+
+
+class StoreForeign(StoreUnusable):
+    """The file is a database of some other program."""
+
+
+class ToolMissing(UserMustAct):
+    """A program or package is needed and not there."""
+
+
+class LockHeld(UserMustAct):
+    """Another process holds what this one asked for."""
+
+    exit_code = 7
+
+
+class NotPossibleNow(UserMustAct):
+    """The thing exists but its state does not allow this."""
+
+
+class AgentMustAct(PodiumError):
+    """Told to the agent, which may try something else."""
+
+
+class CallRefused(AgentMustAct):
+    """The gate said no, or not yet."""
+
+    exit_code = 4
+
+
+class UnknownTool(AgentMustAct):
+    """No tool has this name."""
+
+    exit_code = 2
+
+    def __init__(self, tool: str, known: Sequence[str]) -> None:
+        super().__init__(f"there is no tool {tool!r}; tools: {', '.join(sorted(known))}")
+        self.tool = tool
+
+
+class BadArguments(AgentMustAct):
+    """The arguments do not fit the tool's schema."""
+
+    exit_code = 2
+
+    def __init__(self, tool: str, problems: Sequence[str]) -> None:
+        super().__init__(f"arguments of {tool!r} do not fit: {'; '.join(problems)}")
+        self.tool = tool
+        self.problems = tuple(problems)
+
+
+class ToolBroke(AgentMustAct):
+    """The tool was performed and failed. The receipt says so too."""
+
+
+class RunMustStop(PodiumError):
+    """This run ends or pauses here."""
+
+
+class BudgetSpent(RunMustStop):
+    """A limit on money, tokens, turns or time is reached before the next step."""
+
+    exit_code = 5
+
+
+class TimedOut(RunMustStop):
+    """A deadline passed."""
+
+    exit_code = 6
+
+
+class NeedsHuman(RunMustStop):
+    """Only a person can say how this goes on. The message names what is needed."""
+
+    exit_code = 3
+
+
+class CallInDoubt(NeedsHuman):
+    """A crash fell between the act and its record, and the tool is not idempotent."""
+
+    def __init__(self, call_key: str, tool: str) -> None:
+        super().__init__(
+            f"whether {tool!r} happened is not known (call {call_key}); look, then say "
+            f"`podium resolve {call_key} --happened` or `--not-happened`"
+        )
+        self.call_key = call_key
+        self.tool = tool
+
+
+class FlowChanged(RunMustStop):
+    """What is recorded does not fit the flow's code of today."""
+
+
+class StepFailed(RunMustStop):
+    """A step's recorded failure. `kind` is the class that was raised first."""
+
+    def __init__(self, step: str, kind: str, message: str) -> None:
+        super().__init__(f"step {step!r} failed: {message}")
+        self.step = step
+        self.kind = kind
+        self.message = message
+
+
+class Passing(PodiumError):
+    """Nobody has to act. The record is whole; resume is safe."""
+
+
+class StoreBusy(Passing):
+    """Another process held the database for too long."""
+
+
+class LeaseLost(Passing):
+    """Another process owns the run now; this one must not write for it."""
+
+    def __init__(self, run_id: str) -> None:
+        super().__init__(f"run {run_id} is owned by another process now")
+        self.run_id = run_id
+
+
+class AgentLost(Passing):
+    """The agent's process or connection ended without an answer."""
+
+
+class Interrupted(Passing):
+    """The person pressed Ctrl-C or the process was asked to end."""
+
+    exit_code = 130

@@ -1,0 +1,355 @@
+"""Everything that can have happened, in past tense, as one discriminated union.
+
+An event type never changes its meaning. A new field gets a default; a changed shape gets a new
+`version` and an entry in `UPCASTS` that lifts the old one when it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import ConfigDict, Field, TypeAdapter
+
+from podium.domain.gating import TierTerm, Usage
+from podium.domain.model import Json, Moment, Noun
+from podium.domain.work import Failure
+
+
+class EventBody(Noun):
+    """What happened. The envelope says when, to which run, and in which order."""
+
+    version: int = 1
+
+
+class RunQueued(EventBody):
+    type: Literal["run_queued"] = "run_queued"
+    flow: str
+    flow_version: int
+    task: str = ""
+    queue: str | None = None
+    parent_id: str | None = None
+
+
+class RunStarted(EventBody):
+    """A process took the run. `fence` above 1 means it is not the first."""
+
+    type: Literal["run_started"] = "run_started"
+    owner: str
+    fence: int
+
+
+class RunParked(EventBody):
+    """The owner let go of the run at a checkpoint; any process may take it on."""
+
+    type: Literal["run_parked"] = "run_parked"
+    reason: str
+
+
+class RunWaiting(EventBody):
+    type: Literal["run_waiting"] = "run_waiting"
+    signal: str
+    deadline: Moment | None = None
+
+
+class RunSucceeded(EventBody):
+    type: Literal["run_succeeded"] = "run_succeeded"
+    result: Json = None
+
+
+class RunFailed(EventBody):
+    type: Literal["run_failed"] = "run_failed"
+    failure: Failure
+
+
+class RunNeededHuman(EventBody):
+    type: Literal["run_needed_human"] = "run_needed_human"
+    reason: str
+
+
+class RunCancelRequested(EventBody):
+    type: Literal["run_cancel_requested"] = "run_cancel_requested"
+    by: str
+    why: str = ""
+
+
+class RunCancelled(EventBody):
+    type: Literal["run_cancelled"] = "run_cancelled"
+
+
+class RunRetried(EventBody):
+    type: Literal["run_retried"] = "run_retried"
+    by: str
+    discarded_steps: tuple[str, ...] = ()
+
+
+class FlowCodeChanged(EventBody):
+    """The run goes on under flow code whose source differs from when it started."""
+
+    type: Literal["flow_code_changed"] = "flow_code_changed"
+    recorded: str
+    current: str
+
+
+class StepStarted(EventBody):
+    type: Literal["step_started"] = "step_started"
+    step: str
+    attempt: int = 1
+
+
+class StepCompleted(EventBody):
+    type: Literal["step_completed"] = "step_completed"
+    step: str
+    seconds: float = 0.0
+
+
+class StepBroke(EventBody):
+    """An attempt at a step raised. `final` means the failure is the step's record."""
+
+    type: Literal["step_broke"] = "step_broke"
+    step: str
+    attempt: int
+    failure: Failure
+    final: bool
+
+
+class SignalSent(EventBody):
+    type: Literal["signal_sent"] = "signal_sent"
+    name: str
+    by: str
+
+
+class SignalReceived(EventBody):
+    type: Literal["signal_received"] = "signal_received"
+    name: str
+    step: str
+
+
+class WaitExpired(EventBody):
+    type: Literal["wait_expired"] = "wait_expired"
+    name: str
+    step: str
+
+
+class ChildStarted(EventBody):
+    type: Literal["child_started"] = "child_started"
+    child_id: str
+    flow: str
+
+
+class AgentAsked(EventBody):
+    type: Literal["agent_asked"] = "agent_asked"
+    role: str
+    agent: str
+    prompt: str
+
+
+class AgentReplied(EventBody):
+    type: Literal["agent_replied"] = "agent_replied"
+    role: str
+    agent: str
+    text: str
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+class ToolRequested(EventBody):
+    """Durable before the act."""
+
+    type: Literal["tool_requested"] = "tool_requested"
+    call: str
+    tool: str
+    arguments: dict[str, Json]
+    digest: str
+    tier: str
+    rule: str
+    reason: str
+    approval_id: str | None = None
+    observed: bool = False
+
+
+class ToolRefused(EventBody):
+    """The gate said deny, or ask and a person was asked."""
+
+    type: Literal["tool_refused"] = "tool_refused"
+    call: str
+    tool: str
+    arguments: dict[str, Json]
+    effect: Literal["deny", "ask"]
+    tier: str
+    rule: str
+    reason: str
+    approval_id: str | None = None
+
+
+class ToolCompleted(EventBody):
+    type: Literal["tool_completed"] = "tool_completed"
+    call: str
+    tool: str
+    result: Json = None
+    seconds: float = 0.0
+    receipt: int
+
+
+class ToolFailed(EventBody):
+    type: Literal["tool_failed"] = "tool_failed"
+    call: str
+    tool: str
+    error: str
+    seconds: float = 0.0
+    receipt: int
+
+
+class ToolInDoubt(EventBody):
+    type: Literal["tool_in_doubt"] = "tool_in_doubt"
+    call: str
+    tool: str
+    receipt: int | None = None
+
+
+class ToolAbandoned(EventBody):
+    type: Literal["tool_abandoned"] = "tool_abandoned"
+    call: str
+    tool: str
+    receipt: int | None = None
+
+
+class ToolResolved(EventBody):
+    """A person said what became of a call in doubt."""
+
+    type: Literal["tool_resolved"] = "tool_resolved"
+    call: str
+    by: str
+    happened: bool
+
+
+class ApprovalRequested(EventBody):
+    type: Literal["approval_requested"] = "approval_requested"
+    approval_id: str
+    call: str
+    tool: str
+    summary: str
+    digest: str
+    tier: str
+    arithmetic: tuple[TierTerm, ...] = ()
+    approvers: tuple[str, ...] = ()
+    deadline: Moment
+
+
+class ApprovalGranted(EventBody):
+    """One yes. `complete` is False while others of the chain are still to come."""
+
+    type: Literal["approval_granted"] = "approval_granted"
+    approval_id: str
+    by: str
+    group: str = ""
+    complete: bool = True
+
+
+class ApprovalRejected(EventBody):
+    type: Literal["approval_rejected"] = "approval_rejected"
+    approval_id: str
+    by: str
+    why: str = ""
+
+
+class ApprovalExpired(EventBody):
+    type: Literal["approval_expired"] = "approval_expired"
+    approval_id: str
+
+
+class ApprovalConsumed(EventBody):
+    type: Literal["approval_consumed"] = "approval_consumed"
+    approval_id: str
+    receipt: int
+
+
+class UsageRecorded(EventBody):
+    type: Literal["usage_recorded"] = "usage_recorded"
+    source: str
+    usage: Usage
+
+
+class NoteTaken(EventBody):
+    """A line a flow wants people to see."""
+
+    type: Literal["note_taken"] = "note_taken"
+    text: str
+
+
+AnyEvent = Annotated[
+    RunQueued
+    | RunStarted
+    | RunParked
+    | RunWaiting
+    | RunSucceeded
+    | RunFailed
+    | RunNeededHuman
+    | RunCancelRequested
+    | RunCancelled
+    | RunRetried
+    | FlowCodeChanged
+    | StepStarted
+    | StepCompleted
+    | StepBroke
+    | SignalSent
+    | SignalReceived
+    | WaitExpired
+    | ChildStarted
+    | AgentAsked
+    | AgentReplied
+    | ToolRequested
+    | ToolRefused
+    | ToolCompleted
+    | ToolFailed
+    | ToolInDoubt
+    | ToolAbandoned
+    | ToolResolved
+    | ApprovalRequested
+    | ApprovalGranted
+    | ApprovalRejected
+    | ApprovalExpired
+    | ApprovalConsumed
+    | UsageRecorded
+    | NoteTaken,
+    Field(discriminator="type"),
+]
+
+ANY_EVENT: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent, config=ConfigDict(defer_build=True))
+"""Validates any event body."""
+
+
+class Event(Noun):
+    """A stored event. Within a run `seq` counts from 1 without gaps."""
+
+    run_id: str
+    seq: int
+    position: int
+    """Place in the whole journal: rises with every commit, never reused."""
+    at: Moment
+    body: AnyEvent
+
+    def line(self) -> dict[str, Json]:
+        """The event flat, as it stands in traces and `--json`."""
+        return {
+            "run": self.run_id,
+            "seq": self.seq,
+            "at": self.at.isoformat(),
+            **self.body.model_dump(mode="json"),
+        }
+
+
+Upcast = Callable[[dict[str, Json]], dict[str, Json]]
+
+UPCASTS: dict[tuple[str, int], Upcast] = {}
+"""(type, version) → how to lift a stored body of that version to the next one."""
+
+
+def read_body(
+    data: dict[str, Json], upcasts: dict[tuple[str, int], Upcast] | None = None
+) -> AnyEvent:
+    """Make an event body of stored data, lifting old versions first."""
+    table = UPCASTS if upcasts is None else upcasts
+    while (lift := table.get((str(data.get("type")), int(data.get("version", 1))))) is not None:
+        data = lift(data)
+    return ANY_EVENT.validate_python(data)

@@ -1,0 +1,369 @@
+"""Judgement: call, tier, zone, decision, budget, usage, quota, approval."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from enum import IntEnum, StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from podium.domain.model import Json, Moment, NonEmpty, Noun
+
+
+class Tier(IntEnum):
+    """Risk, computed and never self-reported."""
+
+    T0 = 0
+    """Reads and analysis."""
+    T1 = 1
+    """Local artefacts that are easily undone."""
+    T2 = 2
+    """Changes to a repository, a schema or shared state."""
+    T3 = 3
+    """Words or effects that leave the machine."""
+    T4 = 4
+    """What cannot be taken back."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Effect(StrEnum):
+    """The three answers of the gate."""
+
+    ALLOW = "allow"
+    DENY = "deny"
+    ASK = "ask"
+
+
+class Access(StrEnum):
+    """What a call wants to do with a path."""
+
+    READ = "read"
+    WRITE = "write"
+    DELETE = "delete"
+
+
+class PathUse(Noun):
+    """A path a call touches, after symlinks and `..` are resolved."""
+
+    argument: str
+    given: str
+    real: str
+    """Absolute real path; for a path that does not exist yet, of its nearest real parent plus the rest."""
+    access: Access
+
+
+class Zone(Noun):
+    """A place with a name: calls inside it are judged by it."""
+
+    name: NonEmpty
+    paths: tuple[str, ...]
+    """Globs relative to the workspace root, or absolute."""
+    kind: Literal["safe", "forbidden", "plain"] = "plain"
+
+
+class PathArgument(Noun):
+    """Which argument of a tool is a path, and what is done with it."""
+
+    name: NonEmpty
+    access: Access
+
+
+class ToolSpec(Noun):
+    """What the registry knows of a tool. The handler is not part of it."""
+
+    name: NonEmpty
+    description: str = ""
+    input_schema: dict[str, Json] = Field(default_factory=lambda: {"type": "object"})
+    tier: Tier
+    receipt_fields: tuple[str, ...] = ()
+    """Fields of the result that go on the receipt."""
+    idempotent: bool = False
+    """Doing it twice under one key is the same as once; a crash in between is then no doubt."""
+    timeout_seconds: float = 60.0
+    undo: str | None = None
+    """Name of the tool that reverses this one, if any."""
+    paths: tuple[PathArgument, ...] = ()
+    command_argument: str | None = None
+    """The argument that holds an argv list or a shell line, if any."""
+    approvals: tuple[str, ...] = ()
+    """Groups that must approve, in order. Empty: one approval by anybody allowed to."""
+
+    def digest(self) -> str:
+        return digest_of(self.model_dump(mode="json"))
+
+
+class Call(Noun):
+    """A wish to use a tool, normalised: arguments complete, paths real, command split."""
+
+    run_id: str
+    step_key: str
+    index: int
+    tool: NonEmpty
+    arguments: dict[str, Json] = Field(default_factory=dict)
+    paths: tuple[PathUse, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+    """The simple commands the call would start, each as argv. Empty when it starts none."""
+    undecidable: str = ""
+    """Why the command line could not be split into simple commands; empty when it could."""
+    role: str = ""
+    agent: str = ""
+    provenance: tuple[str, ...] = ()
+    """Untrusted sources that led to this call."""
+    observed: bool = False
+    """True: a CLI performs it in its workspace; False: Podium performs it."""
+
+    @property
+    def key(self) -> str:
+        """The idempotency key: run : step : call."""
+        return f"{self.run_id}:{self.step_key}:{self.index}"
+
+    def digest(self, spec: ToolSpec | None = None) -> str:
+        """What an approval is bound to: the tool as registered, the arguments, what they touch."""
+        return digest_of(
+            {
+                "tool": self.tool,
+                "spec": spec.digest() if spec else "",
+                "arguments": self.arguments,
+                "paths": [path.model_dump(mode="json") for path in self.paths],
+                "commands": self.commands,
+                "run": self.run_id,
+            }
+        )
+
+
+class TierTerm(Noun):
+    """One line of the tier's arithmetic: the tier is the highest of them."""
+
+    tier: Tier
+    because: str
+
+
+class Decision(Noun):
+    """The gate's answer, with the rule that gave it."""
+
+    effect: Effect
+    rule: str
+    reason: str
+    tier: Tier
+    arithmetic: tuple[TierTerm, ...] = ()
+    approvers: tuple[str, ...] = ()
+    """For `ask`: the groups that must approve, in order."""
+
+
+class Usage(Noun):
+    """What something cost. Figures that are not known are zero and `complete` is False."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+    turns: int = 0
+    seconds: float = 0.0
+    complete: bool = True
+
+    def plus(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            usd=self.usd + other.usd,
+            turns=self.turns + other.turns,
+            seconds=self.seconds + other.seconds,
+            complete=self.complete and other.complete,
+        )
+
+
+class Budget(Noun):
+    """A limit on usage over a scope. None means no limit of that kind."""
+
+    scope: Literal["call", "step", "run", "day"]
+    usd: float | None = None
+    tokens: int | None = None
+    turns: int | None = None
+    seconds: float | None = None
+
+
+class BudgetState(Noun):
+    """A budget and what has been used of it, as read from the store."""
+
+    budget: Budget
+    used: Usage = Usage()
+
+
+class Quota(Noun):
+    """How often something may be done within a window, over all processes."""
+
+    name: NonEmpty
+    limit: int
+    seconds: float
+
+
+class QuotaState(Noun):
+    """A quota and how often it was used within its window."""
+
+    quota: Quota
+    used: int
+
+
+class Grant(Noun):
+    """One person's yes."""
+
+    by: str
+    group: str = ""
+    at: Moment
+
+
+class ApprovalStatus(StrEnum):
+    """An approval's life. Only `granted` lets a call pass, once."""
+
+    PENDING = "pending"
+    GRANTED = "granted"
+    RESERVED = "reserved"
+    CONSUMED = "consumed"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+
+
+class Approval(Noun):
+    """A question to a person about exactly one digest, answered at most once, before its deadline."""
+
+    id: NonEmpty
+    run_id: str
+    call_key: str
+    digest: str
+    tool: str
+    summary: str
+    """What will happen, in a line or more, without secrets."""
+    arguments: dict[str, Json] = Field(default_factory=dict)
+    tier: Tier
+    arithmetic: tuple[TierTerm, ...] = ()
+    reason: str = ""
+    status: ApprovalStatus = ApprovalStatus.PENDING
+    approvers: tuple[str, ...] = ()
+    grants: tuple[Grant, ...] = ()
+    requested_at: Moment
+    deadline: Moment
+    reserved_by: str | None = None
+    """Key of the call that holds it between request and settle."""
+    receipt_number: int | None = None
+    rejected_by: str = ""
+    why: str = ""
+
+
+class GateContext(Noun):
+    """The snapshot that `decide` judges a call in. Nothing is read beyond it."""
+
+    tool: ToolSpec | None
+    """None: the registry does not know it."""
+    mode: str = "supervised"
+    attended: bool = False
+    """A person is at the door right now."""
+    root: str = ""
+    """Real path of the workspace."""
+    budgets: tuple[BudgetState, ...] = ()
+    quotas: tuple[QuotaState, ...] = ()
+    approval: Approval | None = None
+    """A granted approval for this call's digest, if there is one."""
+    now: Moment
+
+
+class CallStatus(StrEnum):
+    """A call's life after the gate let it pass (or not)."""
+
+    REQUESTED = "requested"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    REFUSED = "refused"
+    IN_DOUBT = "in_doubt"
+    ABANDONED = "abandoned"
+
+
+class Outcome(Noun):
+    """How a performed call ended."""
+
+    ok: bool
+    result: Json = None
+    error: str = ""
+    duration_seconds: float = 0.0
+    usage: Usage = Usage()
+
+
+class CallRecord(Noun):
+    """What is kept of a call, by its idempotency key."""
+
+    key: str
+    run_id: str
+    step_key: str
+    tool: str
+    digest: str
+    status: CallStatus
+    decision: Decision
+    arguments: dict[str, Json] = Field(default_factory=dict)
+    observed: bool = False
+    approval_id: str | None = None
+    outcome: Outcome | None = None
+    receipt_number: int | None = None
+    requested_at: Moment
+    settled_at: Moment | None = None
+
+
+class Permit(Noun):
+    """Leave to act once, for exactly this call."""
+
+    call: Call
+    digest: str
+    decision: Decision
+    approval_id: str | None = None
+    settled: Outcome | None = None
+    """The outcome when this very call was settled before: do not act again."""
+
+
+class Refusal(Noun):
+    """No, or not yet. `say` is what the agent is told."""
+
+    call: Call
+    decision: Decision
+    say: str
+    approval_id: str | None = None
+    """Set when a person was asked: end the turn and wait for this approval."""
+    deadline: Moment | None = None
+
+
+class Receipt(Noun):
+    """Proof that a call was performed: chained per run, sealed with a key outside the database."""
+
+    run_id: str
+    number: int
+    call_key: str
+    tool: str
+    digest: str
+    status: Literal["completed", "failed", "in_doubt", "abandoned"]
+    tier: Tier
+    rule: str
+    approval_id: str | None = None
+    approved_by: tuple[str, ...] = ()
+    fields: dict[str, Json] = Field(default_factory=dict)
+    """The result's `receipt_fields`."""
+    error: str = ""
+    usage: Usage = Usage()
+    undo: dict[str, Json] | None = None
+    """Call that would reverse this one, if the tool can say."""
+    requested_at: Moment
+    settled_at: Moment
+    previous: str = ""
+    """Seal of the receipt before it; empty for the first."""
+    seal: str = ""
+
+
+def canonical_json(value: Json) -> str:
+    """One text for one value: keys sorted, no blanks, no NaN."""
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
+
+
+def digest_of(value: Json) -> str:
+    """SHA-256 of the canonical JSON, as `sha256:…`."""
+    return "sha256:" + hashlib.sha256(canonical_json(value).encode()).hexdigest()

@@ -1,0 +1,171 @@
+"""Work: task, work order, run, step, signal, schedule, queue."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from podium.domain.gating import Tier
+from podium.domain.model import Json, Moment, NonEmpty, Noun
+
+
+class Role(Noun):
+    """A part an agent plays in a flow, such as `developer` or `auditor`."""
+
+    name: NonEmpty
+    description: str = ""
+    allowed_tools: tuple[str, ...] | None = None
+    """Names of tools this role may ask for. None means all that the gate allows."""
+
+
+class Task(Noun):
+    """What a person wants, in their own words."""
+
+    text: NonEmpty
+    asked_by: str = ""
+    provenance: tuple[str, ...] = ()
+    """Where the words came from when not from a person at a door, such as `github:issue/12`."""
+
+
+class WorkOrder(Noun):
+    """A task made concrete: a closed list of operations with the tier they add up to."""
+
+    id: NonEmpty
+    title: NonEmpty
+    summary: str = ""
+    tier: Tier
+    provenance: tuple[str, ...] = ()
+    operations: tuple[dict[str, Json], ...] = ()
+
+
+class RunStatus(StrEnum):
+    """Where a run stands. Only the last four are ends."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    WAITING = "waiting"
+    NEEDS_HUMAN = "needs_human"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+    @property
+    def ended(self) -> bool:
+        return self in _ENDED
+
+
+_ENDED = frozenset({RunStatus.SUCCEEDED, RunStatus.FAILED, RunStatus.CANCELLED})
+
+
+class Failure(Noun):
+    """An error as it is kept: its class and its words."""
+
+    kind: str
+    message: str
+    exit_code: int = 1
+
+
+class Run(Noun):
+    """One execution of a durable flow.
+
+    `fence` rises with every claim; a write under an older fence is refused.
+    """
+
+    id: NonEmpty
+    flow: NonEmpty
+    flow_version: int = 1
+    code_digest: str = ""
+    """Digest of the flow's source when the run started."""
+    task: str = ""
+    input: Json = None
+    settings: dict[str, Json] = Field(default_factory=dict)
+    status: RunStatus = RunStatus.QUEUED
+    queue: str | None = None
+    """None: started in the foreground by one process. Else served by workers."""
+    priority: int = 0
+    """Higher goes first."""
+    dedup_key: str | None = None
+    parent_id: str | None = None
+    created_at: Moment
+    not_before: Moment | None = None
+    claimed_at: Moment | None = None
+    finished_at: Moment | None = None
+    owner: str | None = None
+    fence: int = 0
+    cancel_requested: bool = False
+    waiting_for: str | None = None
+    wake_at: Moment | None = None
+    result: Json = None
+    failure: Failure | None = None
+
+
+class StepStatus(StrEnum):
+    """A step's record is made once, when it ended; a wait's also when it begins."""
+
+    WAITING = "waiting"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class StepRecord(Noun):
+    """What is kept of a step: one row for each run and key."""
+
+    run_id: str
+    key: str
+    status: StepStatus
+    ordinal: int = 0
+    """The place in the order in which steps were first recorded."""
+    attempts: int = 1
+    output: Json = None
+    failure: Failure | None = None
+    started_at: Moment
+    finished_at: Moment | None = None
+    deadline: Moment | None = None
+
+
+class Signal(Noun):
+    """A message for a run: an approval, an answer, a child's end."""
+
+    id: NonEmpty
+    run_id: str
+    name: str
+    payload: Json = None
+    sent_by: str = ""
+    sent_at: Moment
+
+
+class QueueSpec(Noun):
+    """How a queue is served. Limits hold over all processes on the store."""
+
+    name: NonEmpty
+    concurrency: int | None = None
+    """Runs of this queue that may run at once, everywhere. None: no limit."""
+    worker_concurrency: int = 4
+    """Runs of this queue that one worker hosts at once."""
+    rate_limit: int | None = None
+    """How many runs may start within `rate_seconds`."""
+    rate_seconds: float = 1.0
+
+
+class Schedule(Noun):
+    """A run started again and again, by interval or by cron expression."""
+
+    name: NonEmpty
+    flow: NonEmpty
+    input: Json = None
+    queue: NonEmpty
+    every_seconds: float | None = None
+    cron: str | None = None
+    next_at: Moment
+    paused: bool = False
+
+
+class WorkerBeat(Noun):
+    """A process that hosts runs, and when it last said so."""
+
+    id: NonEmpty
+    host: str
+    pid: int
+    started_at: Moment
+    beat_at: Moment

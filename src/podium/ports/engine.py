@@ -1,0 +1,197 @@
+"""The engine: durable runs of registered flows."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from typing import Any, Protocol, TypeVar
+
+from podium.domain.events import EventBody
+from podium.domain.model import Json, Noun
+from podium.domain.work import QueueSpec, Run, Schedule, Signal
+from podium.ports.gate import Checkpoint
+from podium.ports.store import RunQuery
+
+T = TypeVar("T")
+
+
+class Retry(Noun):
+    """How often a step is tried again, for errors that pass by themselves."""
+
+    attempts: int = 1
+    first_delay_seconds: float = 0.5
+    factor: float = 2.0
+    longest_delay_seconds: float = 60.0
+
+
+ONCE = Retry()
+"""No second try."""
+
+
+class Step(Protocol):
+    """The step a function runs in."""
+
+    @property
+    def run_id(self) -> str: ...
+    @property
+    def key(self) -> str: ...
+    @property
+    def idempotency_key(self) -> str:
+        """`run:step`, the same at every attempt: hand it to whatever is called outside."""
+        ...
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """For a step that is one call: settles call and step in one transaction."""
+        ...
+
+
+StepFunction = Callable[[Step], Awaitable[T]]
+
+
+class FlowContext(Protocol):
+    """What a flow's body may use. Between two of these calls it must be deterministic."""
+
+    @property
+    def run(self) -> Run:
+        """The run as it was when this process took it."""
+        ...
+
+    async def step(
+        self,
+        name: str,
+        function: StepFunction[T],
+        *,
+        index: int = 0,
+        returns: Any = None,
+        retry: Retry = ONCE,
+    ) -> T:
+        """Do something once and remember what came out, in one commit.
+
+        The key is name and index, unique in the run. `returns` is the type of the output when it
+        is not plain JSON. What is given back went through JSON, the first time too.
+        """
+        ...
+
+    async def wait(
+        self,
+        signal: str,
+        *,
+        index: int = 0,
+        seconds: float | None = None,
+        until: datetime | None = None,
+    ) -> Signal | None:
+        """Wait for a signal, for days if need be. None: the deadline passed."""
+        ...
+
+    async def sleep(self, name: str, *, index: int = 0, seconds: float) -> None:
+        """Wait for a while. The end is fixed when the wait begins and survives restarts."""
+        ...
+
+    async def now(self, name: str, *, index: int = 0) -> datetime:
+        """The time, remembered."""
+        ...
+
+    async def start_child(
+        self,
+        name: str,
+        flow: str,
+        input: Json,
+        *,
+        queue: str,
+        index: int = 0,
+        priority: int = 0,
+        dedup_key: str | None = None,
+        task: str = "",
+    ) -> str:
+        """Queue a child run exactly once and give its id."""
+        ...
+
+    async def child(self, run_id: str) -> Run:
+        """Wait until a child ended."""
+        ...
+
+    def note(self, body: EventBody) -> None:
+        """Add an event to the run's stream, soon. Not repeated on replay once a later step is recorded."""
+        ...
+
+
+FlowBody = Callable[[FlowContext, Any], Awaitable[Any]]
+
+
+class Flow(Protocol):
+    """A registered flow."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> int:
+        """Raise it when recorded runs of the old code cannot go on under the new."""
+        ...
+
+    @property
+    def input_type(self) -> Any:
+        """Type the input is validated against; None for plain JSON."""
+        ...
+
+    @property
+    def body(self) -> FlowBody: ...
+
+
+class Engine(Protocol):
+    """Starts, owns and ends runs. Any process may ask it about runs of another."""
+
+    def register(self, flow: Flow) -> None: ...
+
+    async def start(
+        self,
+        flow: str,
+        input: Json = None,
+        *,
+        task: str = "",
+        queue: str | None = None,
+        priority: int = 0,
+        dedup_key: str | None = None,
+        delay_seconds: float = 0.0,
+        settings: dict[str, Json] | None = None,
+        run_id: str | None = None,
+    ) -> Run:
+        """Store a run. Without a queue this process hosts it at once; with one, a worker will."""
+        ...
+
+    async def finish(self, run_id: str, *, stop_when_waiting: bool = False) -> Run:
+        """Wait until the run ended or needs a person; with `stop_when_waiting` also until it waits.
+
+        The run may be hosted by any process.
+        """
+        ...
+
+    async def signal(self, run_id: str, name: str, payload: Json = None, *, by: str = "") -> None:
+        """Leave a message for the run; whoever hosts it goes on."""
+        ...
+
+    async def cancel(self, run_id: str, *, by: str, why: str = "") -> Run:
+        """Wish the run ended. It is `cancelled` only when all its processes are dead."""
+        ...
+
+    async def resume(self, run_id: str, *, retry_failed: bool = False) -> Run:
+        """Host a run here that nobody hosts. Raises `LockHeld` while another process does."""
+        ...
+
+    async def retry(self, run_id: str, *, from_step: str | None = None, by: str = "") -> Run:
+        """Forget a step and all after it, and host the run here. Events stay."""
+        ...
+
+    async def runs(self, query: RunQuery) -> list[Run]: ...
+
+    def serve(self, queues: Sequence[QueueSpec]) -> AbstractAsyncContextManager[None]:
+        """While open, claim and host runs of these queues, fire schedules, take over the dead's runs."""
+        ...
+
+    async def schedule(self, schedule: Schedule) -> None: ...
+    async def unschedule(self, name: str) -> None: ...
+
+    async def close(self) -> None:
+        """Stop hosting: end running steps, leave every run at its checkpoint, let go of the leases."""
+        ...

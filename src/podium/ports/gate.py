@@ -1,0 +1,89 @@
+"""The gate and the tool door: where every act is judged and receipted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from podium.domain.gating import (
+    Budget,
+    Call,
+    Decision,
+    GateContext,
+    Outcome,
+    Permit,
+    Quota,
+    Receipt,
+    Refusal,
+    ToolSpec,
+)
+from podium.domain.model import Json
+from podium.ports.store import Tx
+
+Checkpoint = Callable[[Tx, Outcome], None]
+"""Writes a step's record inside the transaction that settles its call."""
+
+
+class Gate(Protocol):
+    """Judges calls. Pure over the snapshot it is given; it never reads, waits or raises."""
+
+    def decide(self, call: Call, context: GateContext) -> Decision:
+        """Allow, deny or ask. No rule means deny; a crashed check means deny."""
+        ...
+
+    def quotas_for(self, call: Call, context: GateContext) -> tuple[Quota, ...]:
+        """The quotas this call would count against."""
+        ...
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        """Limits that hold for every run under this policy."""
+        ...
+
+    @property
+    def approval_seconds(self) -> float:
+        """How long a person has to answer an `ask`."""
+        ...
+
+
+class ToolDoor(Protocol):
+    """The two halves of every call, for what Podium performs and for what a CLI performs."""
+
+    async def request(self, call: Call) -> Permit | Refusal:
+        """Judge the call in one transaction. `tool_requested` is durable before a permit is given."""
+        ...
+
+    async def settle(
+        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+    ) -> Receipt:
+        """Record how a permitted call ended, consume its approval and write its receipt, in one transaction."""
+        ...
+
+
+class Toolbox(Protocol):
+    """The registered tools, performed through the door."""
+
+    def specs(self) -> Sequence[ToolSpec]: ...
+
+    def normalise(
+        self,
+        tool: str,
+        arguments: dict[str, Json],
+        *,
+        run_id: str,
+        step_key: str,
+        index: int,
+        role: str = "",
+        agent: str = "",
+        provenance: tuple[str, ...] = (),
+        observed: bool = False,
+    ) -> Call:
+        """Check arguments against the schema, fill defaults, resolve paths, split commands.
+
+        Raises `UnknownTool` or `BadArguments`, whose words are for the agent.
+        """
+        ...
+
+    async def perform(self, call: Call, checkpoint: Checkpoint | None = None) -> Outcome | Refusal:
+        """Request, act, settle. A call that was settled before is not performed again."""
+        ...

@@ -1,0 +1,196 @@
+"""The store: events, runs, steps, calls, approvals and receipts, changed together or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from podium.domain.events import Event, EventBody
+from podium.domain.gating import (
+    Approval,
+    ApprovalStatus,
+    CallRecord,
+    CallStatus,
+    Receipt,
+)
+from podium.domain.model import Noun
+from podium.domain.work import (
+    QueueSpec,
+    Run,
+    RunStatus,
+    Schedule,
+    Signal,
+    StepRecord,
+    WorkerBeat,
+)
+
+T = TypeVar("T")
+
+
+class RunQuery(Noun):
+    """Which runs to list, newest first."""
+
+    statuses: tuple[RunStatus, ...] = ()
+    flow: str | None = None
+    queue: str | None = None
+    parent_id: str | None = None
+    before_id: str | None = None
+    """Only runs older than this one: the next page."""
+    limit: int = 50
+
+
+class EventQuery(Noun):
+    """Which events to read, in the order they were committed."""
+
+    run_id: str | None = None
+    types: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    after_position: int = 0
+    after_seq: int = 0
+    """With `run_id`: only events behind this one."""
+    limit: int = 1000
+
+
+class View(Protocol):
+    """What can be read. All answers of one view are of one moment."""
+
+    def events(self, query: EventQuery) -> list[Event]: ...
+    def last_position(self) -> int: ...
+    def last_seq(self, run_id: str) -> int: ...
+
+    def run(self, run_id: str) -> Run | None: ...
+    def runs(self, query: RunQuery) -> list[Run]: ...
+    def find_ids(self, kind: str, text: str) -> list[str]:
+        """Whole ids of `run` or `approval` that `text` stands for: the id itself, or a beginning of its tail."""
+        ...
+
+    def step(self, run_id: str, key: str) -> StepRecord | None: ...
+    def steps(self, run_id: str) -> list[StepRecord]:
+        """Steps of a run in the order of their ordinals."""
+        ...
+
+    def signals(self, run_id: str, name: str | None = None) -> list[Signal]:
+        """Signals sent and not yet taken, oldest first."""
+        ...
+
+    def call(self, key: str) -> CallRecord | None: ...
+    def calls(self, run_id: str, status: CallStatus | None = None) -> list[CallRecord]: ...
+
+    def approval(self, approval_id: str) -> Approval | None: ...
+    def approvals(
+        self,
+        *,
+        run_id: str | None = None,
+        statuses: Sequence[ApprovalStatus] = (),
+        limit: int = 200,
+    ) -> list[Approval]: ...
+    def approval_for(self, digest: str, statuses: Sequence[ApprovalStatus]) -> Approval | None:
+        """The newest approval of this digest in one of these states."""
+        ...
+
+    def receipts(self, run_id: str | None = None) -> list[Receipt]: ...
+    def last_receipt(self, run_id: str) -> Receipt | None: ...
+
+    def counted(self, counter: str, since: datetime) -> float:
+        """Sum of what was added to a counter since then."""
+        ...
+
+    def schedules(self) -> list[Schedule]: ...
+    def workers(self) -> list[WorkerBeat]: ...
+
+
+class Tx(View, Protocol):
+    """A transaction: reads see its own writes; all of it becomes durable on commit, or none."""
+
+    def append(self, run_id: str, body: EventBody) -> int:
+        """Add an event to a run's stream and give its number there. Secrets are removed here."""
+        ...
+
+    def add_run(self, run: Run) -> Run:
+        """Store a new run. When an unfinished run of its queue has its dedup key, that one is given back instead."""
+        ...
+
+    def save_run(self, run: Run) -> None: ...
+
+    def guard(self, run_id: str, fence: int) -> Run:
+        """The run, provided this fence still owns it. Raises `LeaseLost`."""
+        ...
+
+    def claim(
+        self, worker_id: str, queue: QueueSpec, flows: Sequence[str], now: datetime
+    ) -> Run | None:
+        """Take the next run of a queue within its limits: status running, owner set, fence raised."""
+        ...
+
+    def save_step(self, step: StepRecord) -> None: ...
+    def drop_steps(self, run_id: str, keys: Sequence[str]) -> None: ...
+
+    def add_signal(self, signal: Signal) -> None:
+        """Leave a signal. A waiting run of a queue becomes claimable again."""
+        ...
+
+    def take_signal(self, run_id: str, name: str) -> Signal | None:
+        """Remove and give the oldest signal of that name."""
+        ...
+
+    def save_call(self, call: CallRecord) -> None: ...
+    def save_approval(self, approval: Approval) -> None: ...
+
+    def add_receipt(self, draft: Receipt) -> Receipt:
+        """Number, chain and seal a receipt. `number`, `previous` and `seal` of the draft are ignored."""
+        ...
+
+    def count(self, counter: str, at: datetime, amount: float = 1.0) -> None: ...
+
+    def save_schedule(self, schedule: Schedule) -> None: ...
+    def drop_schedule(self, name: str) -> None: ...
+    def save_worker(self, beat: WorkerBeat) -> None: ...
+    def drop_worker(self, worker_id: str) -> None: ...
+
+
+class Store(Protocol):
+    """One database shared by processes. All writing goes through `write`."""
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` in one transaction. On return it is durable; when `work` raises nothing is.
+
+        `work` runs in the writer's thread: it must be quick, not block and touch nothing but its Tx.
+        """
+        ...
+
+    async def read(self, work: Callable[[View], T]) -> T:
+        """Run `work` on one consistent view, outside the event loop's thread."""
+        ...
+
+    def note(self, run_id: str, body: EventBody) -> None:
+        """Append an event soon: with the next durable write, or within a tenth of a second.
+
+        For events whose loss in a crash costs nothing, such as `StepStarted`.
+        """
+        ...
+
+    def changes(self) -> AsyncIterator[None]:
+        """Yield at once, and then after commits of this or any other process. Bursts are merged."""
+        ...
+
+    async def close(self) -> None:
+        """Write what was noted, finish the listeners and close the files."""
+        ...
+
+
+class Journal(Protocol):
+    """The events alone: what most rooms need of the store."""
+
+    async def append(self, run_id: str, body: EventBody) -> int:
+        """Store the event and give its number in the run. On return it survives a crash."""
+        ...
+
+    def note(self, run_id: str, body: EventBody) -> None: ...
+
+    async def read(self, query: EventQuery) -> list[Event]: ...
+
+    def follow(self, query: EventQuery) -> AsyncIterator[Event]:
+        """What `query` finds, then every later event as it is committed by any process. Never skips one."""
+        ...
