@@ -38,13 +38,12 @@ PodiumError
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 
 class PodiumError(Exception):
     """The root. `exit_code` is what a door ends with when nobody answers it."""
 
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
 
 
 class UserMustAct(PodiumError):
@@ -232,11 +231,12 @@ class FlowChanged(RunMustStop):
 class StepFailed(RunMustStop):
     """A step's recorded failure. `kind` is the class that was raised first."""
 
-    def __init__(self, step: str, kind: str, message: str) -> None:
+    def __init__(self, step: str, kind: str, message: str, exit_code: int = 1) -> None:
         super().__init__(f"step {step!r} failed: {message}")
         self.step = step
         self.kind = kind
         self.message = message
+        self.exit_code = exit_code
 
 
 class Passing(PodiumError):

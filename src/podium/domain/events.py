@@ -19,6 +19,7 @@ from podium.domain.work import Failure
 class EventBody(Noun):
     """What happened. The envelope says when, to which run, and in which order."""
 
+    type: str
     version: int = 1
 
 

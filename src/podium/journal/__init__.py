@@ -1,1 +1,20 @@
-"""TODO."""
+"""The store: events, steps, approvals and receipts in one file; traces; redaction."""
+
+from podium.journal.events import StoreJournal
+from podium.journal.receipts import Finding, Sealer, verify
+from podium.journal.redaction import Redactor
+from podium.journal.sqlite import quick_check
+from podium.journal.store import DATABASE_NAME, SqlStore
+from podium.journal.trace import TraceWriter
+
+__all__ = [
+    "DATABASE_NAME",
+    "Finding",
+    "Redactor",
+    "Sealer",
+    "SqlStore",
+    "StoreJournal",
+    "TraceWriter",
+    "quick_check",
+    "verify",
+]

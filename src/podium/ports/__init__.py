@@ -2,6 +2,7 @@
 
 from podium.ports.agent import Agent
 from podium.ports.clock import Clock, Ids
+from podium.ports.door import HookDoors, TurnDoor
 from podium.ports.engine import (
     ONCE,
     Engine,
@@ -27,6 +28,7 @@ __all__ = [
     "FlowBody",
     "FlowContext",
     "Gate",
+    "HookDoors",
     "Ids",
     "Journal",
     "Launcher",
@@ -38,6 +40,7 @@ __all__ = [
     "Store",
     "ToolDoor",
     "Toolbox",
+    "TurnDoor",
     "Tx",
     "View",
 ]

@@ -175,7 +175,7 @@ class Engine(Protocol):
         """Wish the run ended. It is `cancelled` only when all its processes are dead."""
         ...
 
-    async def resume(self, run_id: str, *, retry_failed: bool = False) -> Run:
+    async def resume(self, run_id: str) -> Run:
         """Host a run here that nobody hosts. Raises `LockHeld` while another process does."""
         ...
 

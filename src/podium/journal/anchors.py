@@ -1,0 +1,87 @@
+"""The heads of receipt chains, kept in files outside the database."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from podium.domain.errors import StoreUnusable
+from podium.journal.plain_names import is_plain, plain_name
+from podium.journal.receipt_key import HEADS_FOLDER
+
+_LINE = re.compile(rb"([1-9][0-9]{0,17}) ([0-9a-f]{64})")
+
+
+class Head(NamedTuple):
+    """The last receipt of a chain, as it was at some time."""
+
+    number: int
+    seal: str
+
+
+class Anchors:
+    """Append-only notes of every head a chain has had, one file for each run.
+
+    They are written after the commit, so a crash may leave them behind the database, never ahead.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is the one that holds the key."""
+        self._folder = folder / HEADS_FOLDER
+
+    def write(self, run_id: str, number: int, seal: str) -> None:
+        """Note a head. Cheap: the file is appended to and not forced to disk.
+
+        Raises `OSError` when it cannot be written; earlier heads stay readable.
+        """
+        path = self._folder / plain_name(run_id)
+        try:
+            handle = _open_for_append(path)
+        except FileNotFoundError:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = _open_for_append(path)
+        try:
+            # A line that a crash tore is ended first, so that it spoils itself alone.
+            start = "" if _ends_whole(handle) else "\n"
+            line = f"{start}{number} {seal}\n".encode()
+            if os.write(handle, line) < len(line):
+                raise OSError(errno.ENOSPC, f"head {number} was written in part only", str(path))
+        finally:
+            os.close(handle)
+
+    def head(self, run_id: str) -> Head | None:
+        """The furthest head of the run, or None when there is none."""
+        return max(self.heads(run_id), key=lambda head: head.number, default=None)
+
+    def heads(self, run_id: str) -> list[Head]:
+        """Every head of the run in the order of writing. Torn lines are passed over."""
+        path = self._folder / run_id
+        if not is_plain(run_id) or not path.exists():
+            return []
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            raise StoreUnusable(
+                str(path), f"the heads cannot be read: {error.strerror}", "make the file readable"
+            ) from error
+        whole = content.split(b"\n")[:-1]
+        matches = [match for line in whole if (match := _LINE.fullmatch(line))]
+        return [Head(int(match[1]), match[2].decode()) for match in matches]
+
+    def runs(self) -> list[str]:
+        """Ids of all runs that have heads."""
+        if not self._folder.is_dir():
+            return []
+        return sorted(path.name for path in self._folder.iterdir() if is_plain(path.name))
+
+
+def _open_for_append(path: Path) -> int:
+    return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
+def _ends_whole(handle: int) -> bool:
+    size = os.fstat(handle).st_size
+    return size == 0 or os.pread(handle, 1, size - 1) == b"\n"

@@ -1,0 +1,220 @@
+"""Taking secrets out of what is about to be written.
+
+A document that holds none is returned as it came, after one scan of its text. Only when the scan
+finds something is the document decoded, its strings cleaned one by one, and encoded again, so
+that nothing that is replaced can damage the JSON around it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from urllib.parse import quote, quote_plus
+
+from podium.domain.errors import BadInput
+from podium.domain.model import Json
+from podium.journal.record_words import belongs_to_record, record_words
+from podium.journal.secret_variables import SHORTEST_SECRET, secrets_in
+from podium.journal.token_shapes import TOKEN_SHAPES, hide_tokens, may_hold_token
+
+SHORTEST_LINE = 12
+"""Lines of a secret at least this long are hidden on their own too."""
+
+_PATTERN_MARKER = "[redacted:pattern]"
+_GIVEN_UP = "[redacted:text]"
+_PASSES = 4
+_HEADERS = frozenset(
+    {"authorization", "Authorization", "proxy-authorization", "Proxy-Authorization"}
+)
+_HEADER_START = "Authorization: "
+
+Hide = Callable[[str], str]
+
+
+class Redactor:
+    """Replaces secrets by `[redacted:NAME]`: given values, known token shapes, configured patterns.
+
+    NAME is the variable's name, the shape's, or `pattern`. Immutable, and safe to share between
+    threads.
+    """
+
+    def __init__(self, secrets: Mapping[str, str], patterns: Sequence[str] = ()) -> None:
+        """`secrets` maps names to values, `patterns` are regular expressions.
+
+        Raises `BadInput` for a value that cannot be told from ordinary text, and for a broken pattern.
+        """
+        for name, value in secrets.items():
+            if problem := _why_unusable(value, secrets):
+                raise BadInput(
+                    f"the secret {name!r} cannot be redacted: {problem}; change its value"
+                )
+        self._patterns = tuple(_compiled(pattern) for pattern in patterns)
+        self._forms = _forms_of(secrets)
+        self._numbers = {form: marker for form, marker in self._forms if _is_number(form)}
+        escaped = (_json_escaped(form, ascii_only=False) for form, _ in self._forms)
+        self._needles = tuple(dict.fromkeys([*(form for form, _ in self._forms), *escaped]))
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> Redactor:
+        """For the secrets that these variables hold. Values that are ordinary words are left alone."""
+        found = secrets_in(environ)
+        return cls({n: v for n, v in found.items() if not _why_unusable(v, found)}, patterns)
+
+    def text(self, text: str) -> str:
+        """The text without its secrets."""
+        return self._without_patterns(self._without_secrets(text))
+
+    def value(self, value: Json) -> Json:
+        """A copy of the JSON value with every string cleaned, the keys of objects too."""
+        return self._walk(value, self.text)
+
+    def json_text(self, serialised: str) -> str:
+        """One JSON document as text, cleaned. It stays valid JSON; a clean one is unchanged.
+
+        Raises `BadInput` when something must be hidden and the text is not JSON.
+        """
+        suspicious = self._may_hold_secret(serialised)
+        if not suspicious and not self._patterns:
+            return serialised
+        try:
+            document = json.loads(serialised)
+            hide = self.text if suspicious else self._without_patterns
+            cleaned = self._walk(document, hide)
+        except (ValueError, RecursionError) as error:
+            raise BadInput(f"cannot redact what is to be written: {error}; hand in JSON") from error
+        if cleaned == document:
+            return serialised
+        return json.dumps(cleaned, ensure_ascii=False, separators=(",", ":"))
+
+    def _may_hold_secret(self, text: str) -> bool:
+        # A loop over `in` beats one alternation: `re` tries every branch at most positions.
+        for needle in self._needles:
+            if needle in text:
+                return True
+        return may_hold_token(text)
+
+    def _without_secrets(self, text: str) -> str:
+        cleaned = hide_tokens(self._without_values(text))
+        return text if cleaned == text else self._without_values(cleaned)
+
+    def _without_values(self, text: str) -> str:
+        """Hide values, longest first, until none is left: a marker may complete another secret."""
+        for _ in range(_PASSES):
+            found = [(form, marker) for form, marker in self._forms if form in text]
+            if not found:
+                return text
+            for form, marker in found:
+                text = text.replace(form, marker)
+        return _GIVEN_UP
+
+    def _without_patterns(self, text: str) -> str:
+        for pattern in self._patterns:
+            if pattern.search(text) and not belongs_to_record(text):
+                text = pattern.sub(lambda match: _PATTERN_MARKER if match[0] else "", text)
+        return text
+
+    def _walk(self, value: Json, hide: Hide) -> Json:
+        if isinstance(value, str):
+            return hide(value)
+        if isinstance(value, dict):
+            return self._walk_object(value, hide)
+        if isinstance(value, list | tuple):
+            return [self._walk(item, hide) for item in value]
+        if self._numbers and isinstance(value, int | float) and not isinstance(value, bool):
+            return self._numbers.get(json.dumps(value), value)
+        return value
+
+    def _walk_object(self, value: dict[str, Json], hide: Hide) -> dict[str, Json]:
+        cleaned: dict[str, Json] = {}
+        for key, item in value.items():
+            name = _unused(hide(key), cleaned)
+            cleaned[name] = self._walk(item, hide)
+            if key in _HEADERS and isinstance(item, str):
+                # The shape needs the header's name in front of the credential.
+                line = hide_tokens(_HEADER_START + cleaned[name])
+                cleaned[name] = line.removeprefix(_HEADER_START)
+        return cleaned
+
+
+def _unused(key: str, taken: Mapping[str, Json]) -> str:
+    """The key, or with a number behind it: two secrets as keys must not swallow an entry."""
+    name, count = key, 1
+    while name in taken:
+        count += 1
+        name = f"{key}#{count}"
+    return name
+
+
+def _why_unusable(value: str, names: Mapping[str, str]) -> str:
+    """Why hiding this value would destroy more than it protects, or nothing."""
+    bare = value.strip()
+    if len(bare) < SHORTEST_SECRET:
+        return f"it is shorter than {SHORTEST_SECRET} characters"
+    if any(bare in word for word in record_words()):
+        return "it is part of a word that Podium's own records are made of"
+    if any(bare in marker for marker in _markers(names)):
+        return "it is part of a name that is shown in place of secrets"
+    return ""
+
+
+def _markers(names: Mapping[str, str]) -> Iterator[str]:
+    yield from (_PATTERN_MARKER, _GIVEN_UP)
+    yield from (f"[redacted:{shape.name}]" for shape in TOKEN_SHAPES)
+    yield from (f"[redacted:{name}]" for name in names)
+
+
+def _forms_of(secrets: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Every way a secret may be written, with its marker, longest first."""
+    markers = tuple(_markers(secrets))
+    forms: dict[str, str] = {}
+    for name, value in secrets.items():
+        for part in _parts(value):
+            for form in _spellings(part):
+                if not any(form in marker for marker in markers):
+                    forms.setdefault(form, f"[redacted:{name}]")
+    return tuple(sorted(forms.items(), key=lambda item: -len(item[0])))
+
+
+def _parts(value: str) -> Iterator[str]:
+    bare = value.strip()
+    yield bare
+    lines = [line.strip() for line in bare.splitlines()]
+    if len(lines) > 1:
+        yield from (line for line in lines if len(line) >= SHORTEST_LINE)
+
+
+def _spellings(value: str) -> Iterator[str]:
+    """The value as it is, and as JSON, Python, shells and URLs write it."""
+    yield value
+    yield _json_escaped(value, ascii_only=False)
+    yield _json_escaped(value, ascii_only=True)
+    yield repr(value)[1:-1]
+    yield value.replace("'", "'\\''")
+    yield re.sub(r'(["$`\\])', r"\\\1", value)
+    encoded = value.encode(errors="replace")
+    for quoted in (quote(encoded), quote(encoded, safe=""), quote_plus(encoded)):
+        yield quoted
+        yield re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)
+
+
+def _json_escaped(text: str, *, ascii_only: bool) -> str:
+    return json.dumps(text, ensure_ascii=ascii_only)[1:-1]
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"-?[0-9]+(?:\.[0-9]+)?", text) is not None
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        compiled = re.compile(pattern)
+    except re.error as error:
+        raise BadInput(
+            f"the redaction pattern {pattern!r} is not a regular expression: {error}"
+        ) from error
+    if compiled.match(""):
+        raise BadInput(
+            f"the redaction pattern {pattern!r} fits the empty text; say what must be there"
+        )
+    return compiled

@@ -1,0 +1,184 @@
+"""The one schema, in SQLAlchemy Core, for every database Podium runs on.
+
+Columns are what is searched for; `body` holds the whole noun as JSON. Times are integers:
+microseconds since 1970, UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Double,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+from sqlalchemy.engine.interfaces import Dialect
+from sqlalchemy.schema import CreateIndex, CreateTable
+
+METADATA = MetaData()
+
+EVENTS = Table(
+    "events",
+    METADATA,
+    # On SQLite an INTEGER primary key is the row's own address: no second tree to write.
+    Column(
+        "position",
+        BigInteger().with_variant(Integer, "sqlite"),
+        primary_key=True,
+        autoincrement=False,
+    ),
+    Column("run_id", Text, nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("type", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("body", Text, nullable=False),
+    UniqueConstraint("run_id", "seq", name="events_in_run"),
+    Index("events_by_type", "type", "position"),
+)
+
+RUNS = Table(
+    "runs",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("tail", Text, nullable=False),
+    Column("flow", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("queue", Text),
+    Column("priority", Integer, nullable=False),
+    Column("dedup_key", Text),
+    Column("parent_id", Text),
+    Column("not_before", BigInteger),
+    Column("claimed_at", BigInteger),
+    Column("wake_at", BigInteger),
+    Column("owner", Text),
+    Column("fence", Integer, nullable=False),
+    Column("cancel_requested", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("runs_by_tail", "tail"),
+    Index("runs_by_status", "status", "queue", "priority"),
+    Index("runs_by_flow", "flow", "id"),
+    Index(
+        "runs_by_claim",
+        "queue",
+        "claimed_at",
+        sqlite_where=text("queue IS NOT NULL"),
+        postgresql_where=text("queue IS NOT NULL"),
+    ),
+    Index(
+        "runs_by_dedup",
+        "queue",
+        "dedup_key",
+        sqlite_where=text("dedup_key IS NOT NULL"),
+        postgresql_where=text("dedup_key IS NOT NULL"),
+    ),
+    Index(
+        "runs_by_parent",
+        "parent_id",
+        sqlite_where=text("parent_id IS NOT NULL"),
+        postgresql_where=text("parent_id IS NOT NULL"),
+    ),
+    sqlite_with_rowid=False,
+)
+
+STEPS = Table(
+    "steps",
+    METADATA,
+    Column("run_id", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("ordinal", Integer, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    PrimaryKeyConstraint("run_id", "key"),
+    sqlite_with_rowid=False,
+)
+
+SIGNALS = Table(
+    "signals",
+    METADATA,
+    Column("id", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    PrimaryKeyConstraint("run_id", "name", "id"),
+    sqlite_with_rowid=False,
+)
+
+CALLS = Table(
+    "calls",
+    METADATA,
+    Column("key", Text, primary_key=True),
+    Column("run_id", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("calls_by_run", "run_id", "status"),
+    sqlite_with_rowid=False,
+)
+
+APPROVALS = Table(
+    "approvals",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("tail", Text, nullable=False),
+    Column("run_id", Text, nullable=False),
+    Column("digest", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Index("approvals_by_tail", "tail"),
+    Index("approvals_by_status", "status", "id"),
+    Index("approvals_by_digest", "digest"),
+    Index("approvals_by_run", "run_id"),
+    sqlite_with_rowid=False,
+)
+
+RECEIPTS = Table(
+    "receipts",
+    METADATA,
+    Column("run_id", Text, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("body", Text, nullable=False),
+    PrimaryKeyConstraint("run_id", "number"),
+    sqlite_with_rowid=False,
+)
+
+COUNTERS = Table(
+    "counters",
+    METADATA,
+    Column("counter", Text, nullable=False),
+    Column("at", BigInteger, nullable=False),
+    Column("amount", Double, nullable=False),
+    PrimaryKeyConstraint("counter", "at"),
+    sqlite_with_rowid=False,
+)
+
+SCHEDULES = Table(
+    "schedules",
+    METADATA,
+    Column("name", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+WORKERS = Table(
+    "workers",
+    METADATA,
+    Column("id", Text, primary_key=True),
+    Column("body", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+
+def creation_statements(dialect: Dialect) -> Iterator[str]:
+    """The statements that make an empty database of this schema."""
+    for table in METADATA.sorted_tables:
+        yield str(CreateTable(table).compile(dialect=dialect))
+        for index in sorted(table.indexes, key=lambda index: str(index.name)):
+            yield str(CreateIndex(index).compile(dialect=dialect))

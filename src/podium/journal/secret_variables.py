@@ -1,0 +1,86 @@
+"""Which environment variables hold a secret, judged by their names and by what their values look like."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import unquote, urlsplit
+
+SHORTEST_SECRET = 6
+"""Shorter values would be found all over ordinary text."""
+
+_SECRET_NAME = re.compile(
+    r"""
+      KEY(?!BOARD|MAP|CODE|WORD|STONE)  |  TOKEN  |  SECRET  |  PASSWORD  |  PASSWD  |  PASSPHRASE
+    | CREDENTIAL  |  PRIVATE  |  COOKIE  |  BEARER  |  WEBHOOK  |  CONNECTION_?STRING
+    | AUTH(?!OR(?!I[SZ]))               # AUTHORIZATION is one, AUTHOR and AUTHORITY are not
+    | SSHPASS
+    | (?:^|_)(?:PASS|PAT|PIN|DSN|JWT|OTP|SALT)(?:_|$)
+    | _PWD$                             # MYSQL_PWD is one, PWD and OLDPWD are folders
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_HARMLESS_NAME = re.compile(
+    r"""
+      SSH_AUTH_SOCK  |  SSH_AGENT_PID  |  XAUTHORITY  |  XDG_SESSION_.*
+    | GPG_(?:TTY|AGENT_INFO|KEY|KEY_?ID)          # the last two name public keys
+    | (?:.*_)?(?:MAX_.*TOKENS|.*TOKENS_PER_.*)    # counts of tokens
+    | .*_(?:TYPE|PROVIDER|METHOD|MODE|ALGORITHM|ALG|ENABLED|TTL|TIMEOUT|LIMIT|EXPIRY|EXPIRES)
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_HARMLESS_VALUE = re.compile(
+    r"enabled?|disabled?|required|optional|default|always|never|localhost|public|private"
+    r"|production|development|staging|testing",
+    re.IGNORECASE,
+)
+_PATH_NAME = re.compile(
+    r".*(?:PATH|FILE|DIR|DIRECTORY|FOLDER|HOME|SOCK|SOCKET|STORE)", re.IGNORECASE
+)
+_PATH_VALUE = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][^\n]*")
+# A secret in base64 may begin with a slash too, but hardly with one of these.
+_ROOTED_PATH = re.compile(
+    r"/(?:home|root|etc|usr|var|run|tmp|opt|mnt|srv|dev|proc|Users|private|Library)/[^\n]*"
+)
+_URL_WITH_USER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]*@")
+
+
+def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
+    """The secrets among these variables, by the name they are to be shown under.
+
+    A password inside a URL goes by `NAME:password`, whatever the variable is called, and by
+    `NAME:quoted-password` as it is written there, where that differs.
+    """
+    found = {name: value for name, value in environ.items() if looks_secret(name, value)}
+    for name, value in environ.items():
+        quoted = _url_password(value)
+        found[f"{name}:password"] = unquote(quoted)
+        if unquote(quoted) != quoted:
+            found[f"{name}:quoted-password"] = quoted
+    return {name: value for name, value in found.items() if len(value.strip()) >= SHORTEST_SECRET}
+
+
+def looks_secret(name: str, value: str) -> bool:
+    """Whether a variable of this name holds a secret itself, not a path to one or a word about one."""
+    if not _SECRET_NAME.search(name) or _HARMLESS_NAME.fullmatch(name):
+        return False
+    if _HARMLESS_VALUE.fullmatch(value.strip()):
+        return False
+    names_a_path = _PATH_NAME.fullmatch(name) and _PATH_VALUE.fullmatch(value)
+    return not (names_a_path or _ROOTED_PATH.fullmatch(value))
+
+
+def _url_password(value: str) -> str:
+    """The password in `scheme://user:password@host` as it stands there, or nothing.
+
+    A password that is the user or the scheme (`postgres://postgres:postgres@…`) is a default
+    that everybody knows, and hiding it would hide the name everywhere.
+    """
+    if not _URL_WITH_USER.match(value):
+        return ""
+    try:
+        parts = urlsplit(value)
+    except ValueError:  # a broken IPv6 host, for one: no URL after all
+        return ""
+    password = parts.password or ""
+    return "" if password in (parts.username, parts.scheme) else password

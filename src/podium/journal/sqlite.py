@@ -1,0 +1,182 @@
+"""SQLite: opening a file safely, and saying plainly why it cannot be used."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from podium.domain.errors import (
+    PodiumError,
+    StoreBusy,
+    StoreCorrupt,
+    StoreForeign,
+    StoreFull,
+    StoreNewer,
+    StoreReadOnly,
+    StoreUnusable,
+)
+
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x506F6469
+"""`Podi`: marks the file as ours."""
+
+BUSY_SECONDS = 20.0
+
+Migration = Callable[[sqlite3.Connection], None]
+
+MIGRATIONS: Mapping[int, Migration] = {}
+"""Schema version → what lifts a file of that version to the next one."""
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection that commits durably: WAL, synchronous=FULL. The file exists and is of our version."""
+    with explained(path):
+        connection = _open(path)
+        connection.execute("PRAGMA synchronous=FULL")
+        return connection
+
+
+def prepare(path: Path, migrations: Mapping[int, Migration] = MIGRATIONS) -> None:
+    """Make sure the file exists, is ours, and has today's schema.
+
+    Creating and upgrading are one transaction each, so that a process killed at any instant
+    leaves a file that the next one opens. Nothing is changed in a file that is not ours or newer.
+    """
+    _make_private(path)
+    with explained(path):
+        connection = _open(path)
+        try:
+            if _version(connection, path) != SCHEMA_VERSION:
+                _build(connection, path, migrations)
+            # Switching takes the file for itself for a moment, so only do it when it is needed.
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode=WAL")
+        finally:
+            connection.close()
+
+
+def quick_check(path: Path) -> str:
+    """SQLite's own look at the file: `ok`, or what is broken."""
+    with explained(path):
+        connection = _open(path)
+        try:
+            return str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        finally:
+            connection.close()
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into ours."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise explain(error, path) from error
+
+
+def explain(error: sqlite3.Error, path: Path) -> PodiumError:
+    """The error of the tree that says what to do about this one."""
+    # The primary result code is in the low byte; the rest refines it.
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    name = str(path)
+    match code:
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return StoreCorrupt(
+                name,
+                f"the file is damaged ({error})",
+                "move it away and restore a copy; `sqlite3 FILE .recover` saves what is readable",
+            )
+        case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
+            return StoreReadOnly(
+                name,
+                f"it cannot be written ({error})",
+                "give this user write permission on the file and its folder",
+            )
+        case sqlite3.SQLITE_FULL:
+            return StoreFull(
+                name,
+                "the disk is full; this write was not made, all earlier ones are safe",
+                "free some space and run the same command again",
+            )
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
+            return StoreBusy(
+                f"{name}: another process kept it locked for {BUSY_SECONDS:.0f} s; "
+                "nothing was lost, run the same command again"
+            )
+        case _:
+            return StoreUnusable(
+                name, f"the database failed ({error})", "see `podium doctor` for what is usable"
+            )
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path,
+        timeout=BUSY_SECONDS,
+        isolation_level=None,
+        check_same_thread=False,
+        cached_statements=256,
+    )
+    # One page of cache is never worth an fsync less; temp tables stay in memory.
+    connection.execute("PRAGMA temp_store=MEMORY")
+    return connection
+
+
+def _make_private(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except OSError as error:
+        raise StoreReadOnly(
+            str(path),
+            f"it cannot be opened for writing ({error.strerror})",
+            "give this user write permission on the file and its folder",
+        ) from error
+
+
+def _version(connection: sqlite3.Connection, path: Path) -> int:
+    """The schema version of our own file; 0 for an empty one. Raises for anybody else's."""
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    mark = int(connection.execute("PRAGMA application_id").fetchone()[0])
+    tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    if mark != APPLICATION_ID and (mark or version or tables):
+        raise StoreForeign(
+            str(path), "this database belongs to another program", "name another file or folder"
+        )
+    if version > SCHEMA_VERSION:
+        raise StoreNewer(
+            str(path),
+            f"a newer Podium made it (schema {version}, this one knows {SCHEMA_VERSION})",
+            "upgrade Podium",
+        )
+    return version
+
+
+def _build(connection: sqlite3.Connection, path: Path, migrations: Mapping[int, Migration]) -> None:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        # Another process may have been quicker while this one waited for the lock.
+        version = _version(connection, path)
+        if version == 0:
+            _create(connection)
+        for old in range(max(version, 1), SCHEMA_VERSION):
+            migrations[old](connection)
+        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+        connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.rollback()
+        raise
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    # SQLAlchemy takes a fifth of a second to import and is needed on the first day only.
+    from sqlalchemy.dialects import sqlite as sqlite_dialect
+
+    from podium.journal.schema import creation_statements
+
+    for statement in creation_statements(sqlite_dialect.dialect()):
+        connection.execute(statement)

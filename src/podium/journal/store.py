@@ -1,0 +1,205 @@
+"""`SqlStore`: the store on a SQLite file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TypeVar
+
+from podium.domain.errors import NotPossibleNow
+from podium.domain.events import EventBody
+from podium.domain.gating import Receipt
+from podium.journal.anchors import Anchors
+from podium.journal.doorbell import Doorbell, Listening
+from podium.journal.receipt_key import load_or_create_key
+from podium.journal.receipts import Sealer
+from podium.journal.redaction import Redactor
+from podium.journal.sqlite import connect, explained, prepare
+from podium.journal.trace import TraceWriter
+from podium.journal.tracing import TraceListener
+from podium.journal.transaction import SqlTransaction, SqlView
+from podium.journal.writer import Writer
+from podium.ports import Clock, Ids, Tx, View
+
+T = TypeVar("T")
+
+DATABASE_NAME = "podium.db"
+NOTE_SECONDS = 0.1
+"""How long a noted event may wait for a commit to travel with."""
+
+
+class SqlStore:
+    """Events, runs, steps, calls, approvals and receipts in one file, shared by processes.
+
+    Use it from one event loop. `close` it, or what was noted last is lost.
+    """
+
+    @classmethod
+    async def open(
+        cls,
+        folder: Path,
+        *,
+        clock: Clock,
+        ids: Ids,
+        redactor: Redactor | None = None,
+        vault: Path | None = None,
+    ) -> SqlStore:
+        """Open the store in `folder`, making or upgrading it when needed.
+
+        `vault` is the folder of the receipts' key and heads; keep it outside `folder`.
+        Raises a `StoreUnusable` that says what to do; the file is then as it was.
+        """
+        path = folder / DATABASE_NAME
+        await asyncio.to_thread(prepare, path)
+        return cls(
+            path,
+            clock,
+            ids,
+            redactor or Redactor.from_environment(os.environ),
+            vault or folder / "vault",
+        )
+
+    def __init__(self, path: Path, clock: Clock, ids: Ids, redactor: Redactor, vault: Path) -> None:
+        self.path = path
+        self.ids = ids
+        self._clock = clock
+        self._redactor = redactor
+        self._vault = vault
+        self._doorbell = Doorbell(path.parent / "doorbell")
+        self._trace = TraceListener(TraceWriter(path.parent / "runs"), partial(connect, path))
+        self._writer = Writer(
+            connect(path), path, self._begin, self._committed, self._doorbell.ring_last
+        )
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="podium-reader")
+        self._reading = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        self._waiters: set[asyncio.Event] = set()
+        self._listening: Listening | None = None
+        self._note_timer: asyncio.TimerHandle | None = None
+        self._closed = False
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        result: T = await self._writer.submit(work)
+        self._wake()
+        return result
+
+    async def read(self, work: Callable[[View], T]) -> T:
+        if self._closed:
+            raise NotPossibleNow(f"the store {str(self.path)!r} is closed")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._readers, self._read, work)
+
+    def note(self, run_id: str, body: EventBody) -> None:
+        self._writer.note(run_id, body)
+        if self._note_timer is None:
+            loop = asyncio.get_running_loop()
+            self._note_timer = loop.call_later(NOTE_SECONDS, self._flush_notes)
+
+    async def changes(self) -> AsyncIterator[None]:
+        woken = asyncio.Event()
+        woken.set()
+        self._waiters.add(woken)
+        if self._listening is None:
+            self._listening = self._doorbell.listen(self._connection(), self._wake)
+        try:
+            while True:
+                await woken.wait()
+                woken.clear()
+                if self._closed:
+                    return
+                yield None
+        finally:
+            self._waiters.discard(woken)
+            if not self._waiters and self._listening is not None:
+                self._listening.stop()
+                self._listening = None
+
+    async def close(self) -> None:
+        if self._closed:
+            return
+        if self._writer.has_notes:
+            await self.write(lambda tx: None)
+        self._closed = True
+        self._wake()
+        if self._note_timer is not None:
+            self._note_timer.cancel()
+        if self._listening is not None:
+            self._listening.stop()
+            self._listening = None
+        await asyncio.to_thread(self._close_files)
+
+    @cached_property
+    def sealer(self) -> Sealer:
+        """Seals and checks receipts with this store's key. Made on first use."""
+        return Sealer(load_or_create_key(self._vault / "receipt.key"))
+
+    @cached_property
+    def anchors(self) -> Anchors:
+        """The heads of the receipt chains, beside the key."""
+        return Anchors(self._vault)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What listeners could not do, such as writing a trace on a full disk. No event is lost by it."""
+        return tuple(self._trace.faults)
+
+    def _begin(self, connection: sqlite3.Connection) -> SqlTransaction:
+        return SqlTransaction(connection, self._clock.now(), self._redactor.json_text, self._seal)
+
+    def _seal(self, receipt: Receipt, previous: str, number: int) -> Receipt:
+        return self.sealer.seal(receipt, previous, number)
+
+    def _committed(self, transaction: SqlTransaction) -> None:
+        self._doorbell.ring()
+        for run_id, receipt in transaction.new_heads.items():
+            try:
+                self.anchors.write(run_id, receipt.number, receipt.seal)
+            except OSError as error:
+                self._trace.faults.append(f"head of {run_id} not anchored: {error}")
+        if transaction.touched_runs:
+            self._trace.grew(transaction.touched_runs)
+
+    def _read(self, work: Callable[[View], T]) -> T:
+        with explained(self.path):
+            connection = self._connection()
+            connection.execute("BEGIN")
+            try:
+                return work(SqlView(connection))
+            finally:
+                connection.execute("ROLLBACK")
+
+    def _connection(self) -> sqlite3.Connection:
+        """This thread's own connection for reading."""
+        found: sqlite3.Connection | None = getattr(self._reading, "connection", None)
+        if found is None:
+            found = self._reading.connection = connect(self.path)
+            self._connections.append(found)
+        return found
+
+    def _flush_notes(self) -> None:
+        self._note_timer = None
+        if self._writer.has_notes and not self._closed:
+            self._writer.submit(lambda tx: None).add_done_callback(self._flushed)
+
+    def _flushed(self, future: asyncio.Future[None]) -> None:
+        # A flush that failed left its notes in place; the next write meets the same trouble and says so.
+        if not future.cancelled() and future.exception() is None:
+            self._wake()
+
+    def _wake(self) -> None:
+        for woken in self._waiters:
+            woken.set()
+
+    def _close_files(self) -> None:
+        self._writer.close()
+        self._readers.shutdown(wait=True)
+        self._trace.close()
+        for connection in self._connections:
+            connection.close()
+        self._doorbell.close()

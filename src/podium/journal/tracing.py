@@ -1,0 +1,86 @@
+"""Keeps the JSONL traces up with the journal, in a thread of its own that nobody waits for."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+
+from podium.domain.events import Event
+from podium.journal.trace import TraceWriter
+from podium.journal.transaction import SqlView
+from podium.ports import EventQuery
+
+PAUSE_SECONDS = 0.1
+"""How long events are gathered before a trace is brought up to date."""
+
+PAGE = 500
+
+
+class TraceListener:
+    """Writes `execution_trace.jsonl` of every run this process touches.
+
+    The trace is derived: whatever is missing is read from the journal the next time, so a trace
+    that could not be written costs nothing but its delay.
+    """
+
+    def __init__(self, writer: TraceWriter, connect: Callable[[], sqlite3.Connection]) -> None:
+        self._writer = writer
+        self._connect = connect
+        self._behind: set[str] = set()
+        self._lock = threading.Lock()
+        self._grew = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+        self.faults: list[str] = []
+
+    def grew(self, run_ids: set[str]) -> None:
+        """These runs have new events. Returns at once."""
+        with self._lock:
+            self._behind |= run_ids
+            if self._thread is None:
+                self._thread = threading.Thread(
+                    target=self._serve, name="podium-trace", daemon=True
+                )
+                self._thread.start()
+        self._grew.set()
+
+    def close(self) -> None:
+        """Bring every trace up to date and end the thread."""
+        self._closing.set()
+        self._grew.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _serve(self) -> None:
+        connection = self._connect()
+        try:
+            while True:
+                self._grew.wait()
+                self._closing.wait(PAUSE_SECONDS)
+                self._grew.clear()
+                self._catch_up(connection)
+                if self._closing.is_set():
+                    return
+        finally:
+            connection.close()
+
+    def _catch_up(self, connection: sqlite3.Connection) -> None:
+        with self._lock:
+            behind, self._behind = self._behind, set()
+        for run_id in behind:
+            try:
+                self._writer.catch_up(run_id, partial(_after, connection, run_id))
+            except (OSError, sqlite3.Error) as error:
+                self._report(f"trace of {run_id} not written: {error}")
+
+    def _report(self, fault: str) -> None:
+        with suppress(ValueError):
+            self.faults.remove(fault)
+        self.faults.append(fault)
+
+
+def _after(connection: sqlite3.Connection, run_id: str, seq: int) -> Sequence[Event]:
+    return SqlView(connection).events(EventQuery(run_id=run_id, after_seq=seq, limit=PAGE))

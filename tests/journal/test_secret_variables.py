@@ -1,0 +1,84 @@
+"""Which variables hold secrets."""
+
+import pytest
+
+from podium.journal.secret_variables import looks_secret, secrets_in
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "OPENAI_API_KEY",
+        "GH_TOKEN",
+        "npm_config__authToken",
+        "DJANGO_SECRET",
+        "PGPASSWORD",
+        "MYSQL_PWD",
+        "SSHPASS",
+        "SMTP_PASS",
+        "GPG_PASSPHRASE",
+        "GPG_PRIVATE_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "SESSION_COOKIE",
+        "SENTRY_DSN",
+        "HTTP_AUTHORIZATION",
+        "GITHUB_PAT",
+        "SLACK_WEBHOOK",
+    ],
+)
+def test_a_variable_with_a_telling_name_is_secret(name: str) -> None:
+    assert looks_secret(name, "Zk3vQ9xT7w")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("SSH_AUTH_SOCK", "/run/user/1000/keyring/ssh"),
+        ("XAUTHORITY", "somewhere/else"),
+        ("XDG_SESSION_COOKIE", "0a1b2c3d4e5f"),
+        ("GPG_KEY", "A035C8C19219BA821ECEA86B64E628F8D684696D"),
+        ("GPG_TTY", "/dev/pts/3"),
+        ("SSL_KEY_FILE", "./certificates/server.pem"),
+        ("DEPLOY_KEY_PATH", "~/.ssh/deploy"),
+        ("GOOGLE_APPLICATION_CREDENTIALS", "/home/ada/service.json"),
+        ("GIT_AUTHOR_NAME", "Ada Lovelace"),
+        ("KEYBOARD_LAYOUT", "dvorak-programmer"),
+        ("CLAUDE_CODE_MAX_OUTPUT_TOKENS", "640000"),
+        ("AUTH_PROVIDER", "google"),
+        ("REQUIRE_AUTH", "disabled"),
+        ("PWD", "projects/podium"),
+        ("PATH", "/usr/local/bin:/usr/bin"),
+        ("EDITOR", "vim --noplugin"),
+    ],
+)
+def test_a_harmless_variable_is_not_secret(name: str, value: str) -> None:
+    assert not looks_secret(name, value)
+
+
+def test_a_key_that_begins_with_a_slash_is_still_secret() -> None:
+    assert looks_secret("AWS_SECRET_ACCESS_KEY", "/wJalrXUtnFEMIK7MDENGbPxRfiCYzz")
+
+
+def test_short_values_are_left_alone() -> None:
+    assert secrets_in({"DOOR_TOKEN": "12345", "GATE_TOKEN": "123456"}) == {"GATE_TOKEN": "123456"}
+
+
+def test_the_password_in_a_url_is_found_whatever_the_variable_is_called() -> None:
+    environ = {"UPSTREAM": "postgresql://ada:p%40ssw0rd@db.example.org:5432/main"}
+    assert secrets_in(environ) == {
+        "UPSTREAM:password": "p@ssw0rd",
+        "UPSTREAM:quoted-password": "p%40ssw0rd",
+    }
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgres://postgres:postgres@localhost/postgres",
+        "https://git@example.org/repository",
+        "https://example.org/a@b",
+        "https://user:longpassword@[broken/",
+    ],
+)
+def test_a_url_without_a_password_of_its_own_gives_nothing(url: str) -> None:
+    assert secrets_in({"PLACE": url}) == {}
