@@ -1,0 +1,169 @@
+"""A process's hold on one run: its fence, what is being done, what is waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+from podium.domain.events import EventBody, RunWaiting
+from podium.domain.model import Json
+from podium.domain.work import Run, RunStatus
+from podium.ports import Clock, Store, Tx
+
+T = TypeVar("T")
+
+NewRun = Callable[..., Run]
+
+
+@dataclass
+class Wait:
+    """Something a run waits for in this process."""
+
+    signal: str
+    deadline: datetime | None
+    turn: asyncio.Event
+
+
+class RunHold:
+    """Every write of a run's owner goes through here and is refused once another owns the run."""
+
+    def __init__(self, run: Run, store: Store, clock: Clock, new_run: NewRun) -> None:
+        self.run = run
+        self.clock = clock
+        self.stopping = False
+        """Set when the body must end: cancelled, unloaded or let go of."""
+        self.quiet = asyncio.Event()
+        """Set while every branch of the body waits for something."""
+        self.stirred = asyncio.Event()
+        """Set when that ends."""
+        self.marked_waiting = asyncio.Event()
+        """Set when it is kept in the store that the whole run waits."""
+        self.waits: list[Wait] = []
+        self._store = store
+        self._new_run = new_run
+        self._busy = 0
+        self._is_marked = False
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        """Write as the run's owner. Raises `LeaseLost` when another process has taken it."""
+
+        def guarded(tx: Tx) -> T:
+            tx.guard(self.run.id, self.run.fence)
+            return work(tx)
+
+        return await self._store.write(guarded)
+
+    def note(self, body: EventBody) -> None:
+        self._store.note(self.run.id, body)
+
+    def new_run(
+        self,
+        flow: str,
+        input: Json,
+        *,
+        queue: str,
+        priority: int,
+        dedup_key: str | None,
+        task: str,
+    ) -> Run:
+        """A child of this run, not stored yet."""
+        return self._new_run(
+            flow,
+            input,
+            queue=queue,
+            priority=priority,
+            dedup_key=dedup_key,
+            task=task,
+            parent_id=self.run.id,
+        )
+
+    def check_cancelled(self) -> None:
+        """A body that swallowed its cancellation gets no further than its next step."""
+        if self.stopping:
+            raise asyncio.CancelledError
+
+    def hear(self, names: set[str]) -> None:
+        """These signals are there: let the waits for them look."""
+        for wait in self.waits:
+            if wait.signal in names:
+                wait.turn.set()
+
+    def look_at_the_time(self) -> None:
+        """Let the waits look whose deadline has come."""
+        now = self.clock.now()
+        for wait in self.waits:
+            if wait.deadline is not None and wait.deadline <= now:
+                wait.turn.set()
+
+    def next_deadline(self) -> datetime | None:
+        return min((wait.deadline for wait in self.waits if wait.deadline), default=None)
+
+    @asynccontextmanager
+    async def busy(self) -> AsyncIterator[None]:
+        """While open, the run is doing something."""
+        self._busy += 1
+        self._weigh()
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            self._weigh()
+
+    @asynccontextmanager
+    async def waiting(
+        self, signal: str, deadline: datetime | None
+    ) -> AsyncIterator[AsyncIterator[None]]:
+        """While open, the run waits. Gives a turn at once and then whenever there may be news."""
+        wait = Wait(signal, deadline, asyncio.Event())
+        wait.turn.set()
+        self.waits.append(wait)
+        self._weigh()
+        try:
+            yield _turns(wait.turn)
+        finally:
+            self.waits.remove(wait)
+            self._weigh()
+
+    def mark_waiting(self, tx: Tx) -> None:
+        """Keep that the whole run waits, for people to see and for its queue's limits."""
+        run = tx.guard(self.run.id, self.run.fence)
+        names = ", ".join(wait.signal for wait in self.waits)
+        deadline = self.next_deadline()
+        tx.save_run(
+            run.model_copy(
+                update={"status": RunStatus.WAITING, "waiting_for": names, "wake_at": deadline}
+            )
+        )
+        tx.append(self.run.id, RunWaiting(signal=names, deadline=deadline))
+        self._is_marked = True
+
+    def mark_running(self, tx: Tx) -> None:
+        """Take that back, within the transaction that ends the wait."""
+        if not self._is_marked:
+            return
+        run = tx.guard(self.run.id, self.run.fence)
+        tx.save_run(
+            run.model_copy(
+                update={"status": RunStatus.RUNNING, "waiting_for": None, "wake_at": None}
+            )
+        )
+        self._is_marked = False
+
+    def _weigh(self) -> None:
+        if self._busy == 0 and self.waits:
+            self.quiet.set()
+        else:
+            self.quiet.clear()
+            self.marked_waiting.clear()
+            self.stirred.set()
+
+
+async def _turns(turn: asyncio.Event) -> AsyncIterator[None]:
+    while True:
+        await turn.wait()
+        turn.clear()
+        yield

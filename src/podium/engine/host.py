@@ -1,0 +1,190 @@
+"""Hosting one run in this process: from its first step to its end, or to where it is let go."""
+
+from __future__ import annotations
+
+import asyncio
+from enum import Enum, auto
+from typing import Any
+
+from podium.domain.errors import FlowChanged, LeaseLost, NeedsHuman, Passing
+from podium.domain.events import (
+    EventBody,
+    FlowCodeChanged,
+    RunCancelled,
+    RunFailed,
+    RunNeededHuman,
+    RunParked,
+    RunSucceeded,
+)
+from podium.domain.work import RunStatus
+from podium.engine.codec import encode
+from podium.engine.context import RunContext, failure_of
+from podium.engine.definition import FlowDefinition
+from podium.engine.hold import RunHold
+from podium.engine.ownership import tell_parent
+from podium.ports import Ids, Store, Tx
+
+_SPINS = 5
+"""Turns of the event loop that a branch between two waits needs at most."""
+
+
+class Stop(Enum):
+    """Why a body is ended from outside."""
+
+    CANCELLED = auto()
+    UNLOADED = auto()
+    LET_GO = auto()
+    ABANDONED = auto()
+
+
+class RunHost:
+    """Runs a flow's body and writes how it ended. One per claim."""
+
+    def __init__(self, hold: RunHold, flow: FlowDefinition, store: Store, ids: Ids) -> None:
+        self.hold = hold
+        self._flow = flow
+        self._store = store
+        self._ids = ids
+        self._stop: Stop | None = None
+        self.task = asyncio.create_task(self._run(), name=f"podium {hold.run.id}")
+
+    @property
+    def run_id(self) -> str:
+        return self.hold.run.id
+
+    def stop(self, why: Stop) -> None:
+        """End the body. The first reason given is the one that counts."""
+        if self._stop is None:
+            self._stop = why
+            self.hold.stopping = True
+            self.task.cancel()
+
+    async def rest(self, also_when_waiting: bool) -> None:
+        """Return when the run is hosted no more, or also when all of it waits."""
+        marked = asyncio.ensure_future(self.hold.marked_waiting.wait())
+        watched = {self.task, marked} if also_when_waiting else {self.task}
+        try:
+            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            marked.cancel()
+
+    async def _run(self) -> None:
+        body = asyncio.ensure_future(self._body())
+        idle = asyncio.ensure_future(self._watch_for_quiet(body))
+        try:
+            while not body.done():
+                try:
+                    await asyncio.wait((body,))
+                except asyncio.CancelledError:
+                    body.cancel()
+            await self._end(body)
+        except LeaseLost:
+            # Another process owns the run and writes its story from here on.
+            return
+        finally:
+            idle.cancel()
+            await asyncio.gather(idle, return_exceptions=True)
+
+    async def _body(self) -> Any:
+        recorded = await self._store.read(lambda view: view.steps(self.run_id))
+        run = self.hold.run
+        if run.code_digest != self._flow.code_digest and run.fence > 1:
+            self.hold.note(
+                FlowCodeChanged(recorded=run.code_digest, current=self._flow.code_digest)
+            )
+        context = RunContext(self.hold, recorded)
+        result = await self._flow.body(context, self._flow.read_input(run.input))
+        if context.unvisited:
+            missed = ", ".join(sorted(context.unvisited))
+            raise FlowChanged(
+                f"the flow's code ended without asking for recorded steps: {missed}; "
+                "run it with the code it was started with"
+            )
+        return encode("result", result, None)
+
+    async def _watch_for_quiet(self, body: asyncio.Future[Any]) -> None:
+        """Mark the run as waiting when all of it waits; a queue's run gives its place up then."""
+        while True:
+            await self.hold.quiet.wait()
+            for _ in range(_SPINS):
+                await asyncio.sleep(0)
+            if not self.hold.quiet.is_set():
+                continue
+            self.hold.stirred.clear()
+            try:
+                await self.hold.write(self.hold.mark_waiting)
+                self.hold.marked_waiting.set()
+            except LeaseLost:
+                body.cancel()
+                return
+            if self.hold.run.queue is not None and self.hold.quiet.is_set():
+                self.stop(Stop.UNLOADED)
+                return
+            await self.hold.stirred.wait()
+
+    async def _end(self, body: asyncio.Future[Any]) -> None:
+        if self._stop is Stop.ABANDONED:
+            body.cancelled() or body.exception()
+            return
+        if body.cancelled():
+            await self._write_stop()
+            return
+        error = body.exception()
+        if error is None:
+            result = body.result()
+            await self._close(RunStatus.SUCCEEDED, RunSucceeded(result=result), result=result)
+        elif isinstance(error, LeaseLost):
+            return
+        elif isinstance(error, NeedsHuman | FlowChanged):
+            failure = failure_of(error)
+            event = RunNeededHuman(reason=failure.message)
+            await self._close(RunStatus.NEEDS_HUMAN, event, failure=failure)
+        elif isinstance(error, Passing):
+            await self.hold.write(lambda tx: self._let_go(tx, str(error)))
+        else:
+            failure = failure_of(error)
+            await self._close(RunStatus.FAILED, RunFailed(failure=failure), failure=failure)
+
+    async def _write_stop(self) -> None:
+        if self._stop is Stop.CANCELLED:
+            await self._close(RunStatus.CANCELLED, RunCancelled())
+        elif self._stop is Stop.UNLOADED:
+            await self.hold.write(self._unload)
+        else:
+            await self.hold.write(lambda tx: self._let_go(tx, "its process let go of it"))
+
+    async def _close(self, status: RunStatus, event: EventBody, **changes: Any) -> None:
+        def close(tx: Tx) -> None:
+            run = tx.guard(self.run_id, self.hold.run.fence)
+            ended = run.model_copy(
+                update={
+                    "status": status,
+                    "owner": None,
+                    "waiting_for": None,
+                    "wake_at": None,
+                    "failure": None,
+                    "finished_at": self.hold.clock.now() if status.ended else None,
+                    **changes,
+                }
+            )
+            tx.save_run(ended)
+            tx.append(self.run_id, event)
+            tell_parent(tx, ended, self._ids.new("sig"))
+
+        await self._store.write(close)
+
+    def _unload(self, tx: Tx) -> None:
+        """Leave a queue's waiting run to whoever claims it when its signal comes."""
+        run = tx.guard(self.run_id, self.hold.run.fence)
+        names = (run.waiting_for or "").split(", ")
+        called = any(signal.name in names for signal in tx.signals(self.run_id))
+        status = RunStatus.QUEUED if called else RunStatus.WAITING
+        tx.save_run(run.model_copy(update={"owner": None, "status": status}))
+
+    def _let_go(self, tx: Tx, reason: str) -> None:
+        run = tx.guard(self.run_id, self.hold.run.fence)
+        status = run.status
+        if run.queue is not None and status is RunStatus.RUNNING:
+            status = RunStatus.QUEUED
+        tx.save_run(run.model_copy(update={"owner": None, "status": status}))
+        tx.append(self.run_id, RunParked(reason=reason))

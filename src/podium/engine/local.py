@@ -1,0 +1,367 @@
+"""`LocalEngine`: durable runs on the store of one machine, with nothing else to install."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+from pydantic import Field
+
+from podium.domain.model import Json, Noun
+from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, Signal, WorkerBeat
+from podium.engine.hold import RunHold
+from podium.engine.host import RunHost, Stop
+from podium.engine.liveness import Roster, WorkerLock
+from podium.engine.ownership import Ownership, known_run
+from podium.engine.schedules import next_after
+from podium.ports import Clock, Flow, Ids, RunQuery, Store, Tx, View
+
+
+class EngineSettings(Noun):
+    """How often a process says that it lives, and how long others believe it."""
+
+    lease_seconds: float = Field(default=15.0, gt=0)
+    """An owner that has not been heard of for so long has lost its runs."""
+    beat_seconds: float = Field(default=4.0, gt=0)
+    tick_seconds: float = Field(default=1.0, gt=0)
+    """How often deadlines and the dead are looked at when nothing else happens."""
+    gather_seconds: float = Field(default=0.02, ge=0)
+    """Changes within so long are looked at together, unless a run here waits for one."""
+
+
+class LocalEngine:
+    """Hosts runs in this process and shares them with other processes through the store."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock,
+        ids: Ids,
+        worker_folder: Path,
+        settings: EngineSettings | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._folder = worker_folder
+        self._settings = settings or EngineSettings()
+        self._roster = Roster(worker_folder, clock, self._settings.lease_seconds)
+        self._ownership = Ownership(ids.new("wrk"), clock, ids, self._roster)
+        self._hosts: dict[str, RunHost] = {}
+        self._queues: dict[str, QueueSpec] = {}
+        self._lock: WorkerLock | None = None
+        self._started_at = clock.now()
+        self._watching: list[asyncio.Task[None]] = []
+        self._nudge = asyncio.Event()
+        self._claiming = asyncio.Lock()
+        """Held from the look for room until what was claimed is hosted."""
+
+    # --- what doors call -------------------------------------------------------------------
+
+    @property
+    def worker_id(self) -> str:
+        return self._ownership.worker_id
+
+    def register(self, flow: Flow) -> None:
+        self._ownership.register(flow)
+
+    async def start(
+        self,
+        flow: str,
+        input: Json = None,
+        *,
+        task: str = "",
+        queue: str | None = None,
+        priority: int = 0,
+        dedup_key: str | None = None,
+        delay_seconds: float = 0.0,
+        settings: dict[str, Json] | None = None,
+        run_id: str | None = None,
+    ) -> Run:
+        run = self._ownership.new_run(
+            flow,
+            input,
+            task=task,
+            queue=queue,
+            priority=priority,
+            dedup_key=dedup_key,
+            delay_seconds=delay_seconds,
+            settings=settings,
+            run_id=run_id,
+        )
+        if queue is not None:
+            return await self._store.write(lambda tx: self._ownership.enqueue(tx, run))
+        await self._be_alive()
+        begun = await self._store.write(lambda tx: self._ownership.begin(tx, run))
+        if begun.id == run.id:
+            self._host(begun)
+        return begun
+
+    async def finish(self, run_id: str, *, stop_when_waiting: bool = False) -> Run:
+        if (host := self._hosts.get(run_id)) is not None:
+            await host.rest(stop_when_waiting)
+        tick = self._settings.tick_seconds
+        async with aclosing(_ticking(self._store.changes(), tick)) as changes:
+            async for _ in changes:
+                run = await self._store.read(lambda view: known_run(view, run_id))
+                if _at_rest(run, stop_when_waiting):
+                    await self._let_host_end(run)
+                    return run
+                if run_id not in self._hosts and not await self._is_served(run):
+                    return run
+                await asyncio.sleep(self._settings.gather_seconds)
+        raise AssertionError("changes end only when the store is closed")
+
+    async def signal(self, run_id: str, name: str, payload: Json = None, *, by: str = "") -> None:
+        signal = Signal(
+            id=self._ids.new("sig"),
+            run_id=run_id,
+            name=name,
+            payload=payload,
+            sent_by=by,
+            sent_at=self._clock.now(),
+        )
+        await self._store.write(lambda tx: self._ownership.leave_signal(tx, signal))
+
+    async def cancel(self, run_id: str, *, by: str, why: str = "") -> Run:
+        return await self._store.write(lambda tx: self._ownership.wish_ended(tx, run_id, by, why))
+
+    async def resume(self, run_id: str) -> Run:
+        await self._be_alive()
+        run = await self._store.write(lambda tx: self._ownership.take_over(tx, run_id))
+        self._host(run)
+        return run
+
+    async def retry(self, run_id: str, *, from_step: str | None = None, by: str = "") -> Run:
+        await self._be_alive()
+        run = await self._store.write(
+            lambda tx: self._ownership.try_again(tx, run_id, from_step, by)
+        )
+        self._host(run)
+        return run
+
+    async def runs(self, query: RunQuery) -> list[Run]:
+        return await self._store.read(lambda view: view.runs(query))
+
+    async def schedule(self, schedule: Schedule) -> None:
+        self._ownership.definition(schedule.flow)
+        next_after(schedule, self._clock.now())
+        await self._store.write(lambda tx: tx.save_schedule(schedule))
+
+    async def unschedule(self, name: str) -> None:
+        await self._store.write(lambda tx: tx.drop_schedule(name))
+
+    @asynccontextmanager
+    async def serve(self, queues: Sequence[QueueSpec]) -> AsyncIterator[None]:
+        """While open, host runs of these queues and fire schedules."""
+        await self._be_alive()
+        names = {queue.name for queue in queues}
+        self._queues |= {queue.name: queue for queue in queues}
+        self._nudge.set()
+        try:
+            yield
+        finally:
+            for name in names:
+                self._queues.pop(name, None)
+            hosts = [host for host in self._hosts.values() if host.hold.run.queue in names]
+            await self._stop_hosts(hosts, Stop.LET_GO)
+
+    async def close(self) -> None:
+        await self._stop_hosts(list(self._hosts.values()), Stop.LET_GO)
+        await self._end_watching()
+        if self._lock is not None:
+            await self._store.write(lambda tx: tx.drop_worker(self.worker_id))
+            self._lock.release()
+            self._lock = None
+
+    async def abandon(self) -> None:
+        """Do what `kill -9` would: stop without another word to the store."""
+        await self._stop_hosts(list(self._hosts.values()), Stop.ABANDONED)
+        await self._end_watching()
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    # --- hosting ---------------------------------------------------------------------------
+
+    def _host(self, run: Run) -> None:
+        hold = RunHold(run, self._store, self._clock, self._ownership.new_run)
+        host = RunHost(hold, self._ownership.definition(run.flow), self._store, self._ids)
+        self._hosts[run.id] = host
+        host.task.add_done_callback(lambda task: self._hosted_no_more(host))
+
+    def _hosted_no_more(self, host: RunHost) -> None:
+        if self._hosts.get(host.run_id) is host:
+            del self._hosts[host.run_id]
+        self._nudge.set()
+        if not host.task.cancelled() and (error := host.task.exception()) is not None:
+            host.task.get_loop().call_exception_handler(
+                {"message": f"the end of run {host.run_id} was not recorded", "exception": error}
+            )
+
+    async def _let_host_end(self, run: Run) -> None:
+        host = self._hosts.get(run.id)
+        if host is not None and run.status is not RunStatus.WAITING:
+            await asyncio.wait((host.task,))
+
+    async def _stop_hosts(self, hosts: Sequence[RunHost], why: Stop) -> None:
+        for host in hosts:
+            host.stop(why)
+        if hosts:
+            await asyncio.wait([host.task for host in hosts])
+
+    async def _is_served(self, run: Run) -> bool:
+        return await self._store.read(lambda view: self._ownership.served(view, run))
+
+    # --- staying alive and hearing news ----------------------------------------------------
+
+    async def _be_alive(self) -> None:
+        """Begin to beat and to listen, once runs are hosted here."""
+        if self._lock is not None:
+            return
+        self._lock = WorkerLock(self._folder, self.worker_id)
+        await self._beat()
+        self._watching = [
+            asyncio.create_task(self._hear(), name="podium engine: changes"),
+            asyncio.create_task(self._tick(), name="podium engine: time"),
+        ]
+
+    async def _end_watching(self) -> None:
+        for task in self._watching:
+            task.cancel()
+        await asyncio.gather(*self._watching, return_exceptions=True)
+        self._watching = []
+
+    async def _beat(self) -> None:
+        beat = WorkerBeat(
+            id=self.worker_id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_at=self._started_at,
+            beat_at=self._clock.now(),
+        )
+        await self._store.write(lambda tx: tx.save_worker(beat))
+
+    async def _hear(self) -> None:
+        """Look at what changed in the store. The store wakes us; nothing is polled."""
+        async for _ in self._store.changes():
+            await self._look()
+            if not any(host.hold.waits for host in self._hosts.values()):
+                await asyncio.sleep(self._settings.gather_seconds)
+
+    async def _tick(self) -> None:
+        """Look at the time: deadlines, schedules, heartbeat, the dead."""
+        last_beat = self._clock.monotonic()
+        while True:
+            self._nudge.clear()
+            self._poke_due()
+            if self._queues:
+                await self._tend_queues()
+            if self._clock.monotonic() - last_beat >= self._settings.beat_seconds:
+                last_beat = self._clock.monotonic()
+                await self._beat()
+                await self._drop_what_was_taken()
+            pause = await self._pause()
+            # Not `wait_for`: before Python 3.12 it loses a cancellation that meets the nudge.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._nudge.wait()
+
+    async def _pause(self) -> float:
+        """Seconds until something is due, at most a tick."""
+        moments = [host.hold.next_deadline() for host in self._hosts.values()]
+        if self._queues:
+            moments.append(await self._store.read(lambda view: view.next_moment()))
+        now = self._clock.now()
+        due = min(((each - now).total_seconds() for each in moments if each), default=60.0)
+        return max(0.001, min(due, self._settings.tick_seconds))
+
+    async def _look(self) -> None:
+        if self._hosts:
+            signals, wished = await self._store.read(
+                lambda view: (view.untaken_signals(), view.cancel_wished())
+            )
+            for host in list(self._hosts.values()):
+                if host.run_id in wished:
+                    host.stop(Stop.CANCELLED)
+                else:
+                    host.hold.hear({name for run_id, name in signals if run_id == host.run_id})
+        if self._queues:
+            await self._claim_what_fits()
+
+    def _poke_due(self) -> None:
+        now = self._clock.now()
+        for host in self._hosts.values():
+            deadline = host.hold.next_deadline()
+            if deadline is not None and deadline <= now:
+                host.hold.look_at_the_time()
+
+    async def _drop_what_was_taken(self) -> None:
+        """Stop bodies whose run another process took while this one was stopped or hung."""
+        ids = list(self._hosts)
+        found = await self._store.read(lambda view: [view.run(run_id) for run_id in ids])
+        for run in found:
+            host = self._hosts.get(run.id) if run else None
+            if run and host and host.hold.run.fence != run.fence:
+                host.stop(Stop.ABANDONED)
+
+    # --- serving queues --------------------------------------------------------------------
+
+    async def _tend_queues(self) -> None:
+        if await self._store.read(self._ownership.has_chores):
+            await self._store.write(self._ownership.do_chores)
+            await asyncio.to_thread(self._roster.sweep)
+        await self._claim_what_fits()
+
+    async def _claim_what_fits(self) -> None:
+        async with self._claiming:
+            await self._claim_for_each_queue()
+
+    async def _claim_for_each_queue(self) -> None:
+        for queue in list(self._queues.values()):
+            while self._room(queue) and await self._store.read(partial(_anything_queued, queue)):
+                run = await self._store.write(partial(_claim, self._ownership, queue))
+                if run is None:
+                    break
+                if run.owner == self.worker_id:
+                    self._host(run)
+
+    def _room(self, queue: QueueSpec) -> bool:
+        here = sum(host.hold.run.queue == queue.name for host in self._hosts.values())
+        return here < queue.worker_concurrency
+
+
+async def _ticking(changes: AsyncIterator[None], seconds: float) -> AsyncGenerator[None, None]:
+    """Changes, and a turn at least every so often: the death of an owner changes nothing in the store."""
+    next_change = asyncio.ensure_future(cast("asyncio.Future[None]", anext(changes)))
+    try:
+        while True:
+            await asyncio.wait((next_change,), timeout=seconds)
+            if next_change.done():
+                next_change.result()
+                next_change = asyncio.ensure_future(cast("asyncio.Future[None]", anext(changes)))
+            yield
+    finally:
+        next_change.cancel()
+        await asyncio.gather(next_change, return_exceptions=True)
+
+
+def _at_rest(run: Run, stop_when_waiting: bool) -> bool:
+    if run.status is RunStatus.WAITING:
+        return stop_when_waiting
+    return run.status.ended or run.status is RunStatus.NEEDS_HUMAN
+
+
+def _anything_queued(queue: QueueSpec, view: View) -> bool:
+    return bool(view.runs(RunQuery(statuses=(RunStatus.QUEUED,), queue=queue.name, limit=1)))
+
+
+def _claim(ownership: Ownership, queue: QueueSpec, tx: Tx) -> Run | None:
+    return ownership.claim(tx, queue)

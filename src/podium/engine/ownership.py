@@ -1,0 +1,289 @@
+"""How runs change hands: every function here is one part of one transaction.
+
+start ──► queued ──claim──► running ◄──resume── (nobody's)
+            ▲                 │ ▲                    ▲
+            └──signal, due────┤ └──── retry ── ended │
+                              └── owner dead ────────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from podium.domain.errors import (
+    BadInput,
+    FlowChanged,
+    FlowUnknown,
+    LockHeld,
+    NotPossibleNow,
+    UnknownId,
+)
+from podium.domain.events import (
+    RunCancelled,
+    RunCancelRequested,
+    RunNeededHuman,
+    RunQueued,
+    RunRetried,
+    RunStarted,
+    SignalSent,
+)
+from podium.domain.model import Json
+from podium.domain.work import (
+    QueueSpec,
+    Run,
+    RunStatus,
+    Schedule,
+    Signal,
+    StepRecord,
+    StepStatus,
+)
+from podium.engine.definition import FlowDefinition
+from podium.engine.liveness import Roster
+from podium.engine.schedules import next_after
+from podium.ports import Clock, Flow, Ids, RunQuery, Tx, View
+
+ACTIVE = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
+
+
+class Ownership:
+    """One worker's view of who owns which run, and what it may take."""
+
+    def __init__(self, worker_id: str, clock: Clock, ids: Ids, roster: Roster) -> None:
+        self.worker_id = worker_id
+        self._clock = clock
+        self._ids = ids
+        self._roster = roster
+        self._flows: dict[str, FlowDefinition] = {}
+
+    def register(self, flow: Flow) -> None:
+        self._flows[flow.name] = FlowDefinition(flow.name, flow.body, flow.version, flow.input_type)
+
+    def definition(self, flow: str) -> FlowDefinition:
+        if flow not in self._flows:
+            raise FlowUnknown(flow, sorted(self._flows))
+        return self._flows[flow]
+
+    def new_run(
+        self,
+        flow: str,
+        input: Json,
+        *,
+        task: str = "",
+        queue: str | None = None,
+        priority: int = 0,
+        dedup_key: str | None = None,
+        delay_seconds: float = 0.0,
+        settings: dict[str, Json] | None = None,
+        run_id: str | None = None,
+        parent_id: str | None = None,
+    ) -> Run:
+        """A run that is not stored yet. Raises for an unknown flow and an input that does not fit."""
+        definition = self.definition(flow)
+        definition.read_input(input)
+        now = self._clock.now()
+        return Run(
+            id=run_id or self._ids.new("run"),
+            flow=flow,
+            flow_version=definition.version,
+            code_digest=definition.code_digest,
+            task=task,
+            input=input,
+            settings=settings or {},
+            queue=queue,
+            priority=priority,
+            dedup_key=dedup_key,
+            parent_id=parent_id,
+            created_at=now,
+            not_before=now + timedelta(seconds=delay_seconds) if delay_seconds > 0 else None,
+        )
+
+    def enqueue(self, tx: Tx, run: Run) -> Run:
+        """Store a new run, or give the unfinished one with the same dedup key."""
+        if tx.run(run.id) is not None:
+            raise BadInput(f"there is a run {run.id!r} already; resume it or start another")
+        added = tx.add_run(run)
+        if added is run:
+            tx.append(run.id, queued_event(run))
+        return added
+
+    def begin(self, tx: Tx, run: Run) -> Run:
+        """Store a run and take it at once."""
+        queued = self.enqueue(tx, run)
+        return self._take(tx, queued) if queued is run else queued
+
+    def take_over(self, tx: Tx, run_id: str) -> Run:
+        """Take a run that nobody alive owns."""
+        run = known_run(tx, run_id)
+        if run.status.ended:
+            hint = f"; `podium retry {run_id}` tries again" if run.failure else ""
+            raise NotPossibleNow(f"run {run_id} is {run.status} already{hint}")
+        self._refuse_hosted(tx, run)
+        definition = self.definition(run.flow)
+        if definition.version != run.flow_version:
+            raise FlowChanged(_other_version(run, definition))
+        return self._take(tx, run)
+
+    def try_again(self, tx: Tx, run_id: str, from_step: str | None, by: str) -> Run:
+        """Forget steps and take the run, ended or not. What happened stays in its stream."""
+        run = known_run(tx, run_id)
+        self._refuse_hosted(tx, run)
+        forgotten = _steps_to_forget(tx.steps(run_id), from_step)
+        tx.drop_steps(run_id, forgotten)
+        tx.append(run_id, RunRetried(by=by, discarded_steps=tuple(forgotten)))
+        fresh = {"status": RunStatus.RUNNING, "result": None, "cancel_requested": False}
+        tx.save_run(run.model_copy(update=fresh))
+        return self.take_over(tx, run_id)
+
+    def claim(self, tx: Tx, queue: QueueSpec) -> Run | None:
+        """Take the next run of a queue. One of another version goes to a person instead."""
+        run = tx.claim(self.worker_id, queue, sorted(self._flows), self._clock.now())
+        if run is None:
+            return None
+        definition = self.definition(run.flow)
+        if definition.version == run.flow_version:
+            tx.append(run.id, RunStarted(owner=self.worker_id, fence=run.fence))
+            return run
+        parked = run.model_copy(update={"status": RunStatus.NEEDS_HUMAN, "owner": None})
+        tx.save_run(parked)
+        tx.append(run.id, RunNeededHuman(reason=_other_version(run, definition)))
+        return parked
+
+    def leave_signal(self, tx: Tx, signal: Signal) -> None:
+        run = known_run(tx, signal.run_id)
+        if run.status.ended:
+            raise NotPossibleNow(f"run {run.id} is {run.status} and takes no more signals")
+        tx.append(run.id, SignalSent(name=signal.name, by=signal.sent_by))
+        tx.add_signal(signal)
+
+    def wish_ended(self, tx: Tx, run_id: str, by: str, why: str) -> Run:
+        """Keep the wish that a run and its children end; end what nobody hosts right here."""
+        run = known_run(tx, run_id)
+        if run.status.ended:
+            raise NotPossibleNow(f"run {run_id} is {run.status} already")
+        tx.append(run_id, RunCancelRequested(by=by, why=why))
+        wished = run.model_copy(update={"cancel_requested": True})
+        if run.owner is None or run.owner not in self._roster.alive(tx):
+            # Nothing of it is alive, and the fence keeps an owner out that only slept.
+            wished = wished.model_copy(
+                update={
+                    "status": RunStatus.CANCELLED,
+                    "owner": None,
+                    "fence": run.fence + 1,
+                    "finished_at": self._clock.now(),
+                }
+            )
+            tx.append(run_id, RunCancelled())
+            tell_parent(tx, wished, self._ids.new("sig"))
+        tx.save_run(wished)
+        for child in tx.runs(RunQuery(parent_id=run_id, statuses=ACTIVE, limit=100_000)):
+            if not child.cancel_requested:
+                self.wish_ended(tx, child.id, by, f"its parent {run_id} was cancelled")
+        return wished
+
+    def served(self, view: View, run: Run) -> bool:
+        """Whether somebody works on the run, or will when its turn comes."""
+        if run.queue is not None:
+            return True
+        return run.owner is not None and run.owner in self._roster.alive(view)
+
+    def has_chores(self, view: View) -> bool:
+        now = self._clock.now()
+        return (
+            any(not each.paused and each.next_at <= now for each in view.schedules())
+            or bool(view.due_waits(now))
+            or bool(self._roster.orphans(view))
+        )
+
+    def do_chores(self, tx: Tx) -> None:
+        """Queue again what is due and what the dead left behind; fire schedules."""
+        now = self._clock.now()
+        for run in (*tx.due_waits(now), *self._roster.orphans(tx)):
+            tx.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "owner": None}))
+        for schedule in tx.schedules():
+            if not schedule.paused and schedule.next_at <= now and schedule.flow in self._flows:
+                self._fire(tx, schedule)
+
+    def _fire(self, tx: Tx, schedule: Schedule) -> None:
+        """Queue the scheduled run and move the schedule on, together: so it fires once."""
+        key = f"schedule:{schedule.name}:{schedule.next_at.isoformat()}"
+        run = self.new_run(
+            schedule.flow, schedule.input, queue=schedule.queue, dedup_key=key, task=schedule.name
+        )
+        self.enqueue(tx, run)
+        later = next_after(schedule, self._clock.now())
+        tx.save_schedule(schedule.model_copy(update={"next_at": later}))
+
+    def _take(self, tx: Tx, run: Run) -> Run:
+        taken = run.model_copy(
+            update={
+                "status": RunStatus.RUNNING,
+                "owner": self.worker_id,
+                "fence": run.fence + 1,
+                "claimed_at": self._clock.now(),
+                "finished_at": None,
+                "failure": None,
+                "waiting_for": None,
+                "wake_at": None,
+            }
+        )
+        tx.save_run(taken)
+        tx.append(run.id, RunStarted(owner=self.worker_id, fence=taken.fence))
+        return taken
+
+    def _refuse_hosted(self, view: View, run: Run) -> None:
+        if run.owner is not None and run.owner in self._roster.alive(view):
+            raise LockHeld(
+                f"run {run.id} is worked on by another process ({run.owner}); "
+                f"follow it with `podium logs {run.id} -f`"
+            )
+
+
+def known_run(view: View, run_id: str) -> Run:
+    run = view.run(run_id)
+    if run is None:
+        raise UnknownId("run", run_id)
+    return run
+
+
+def queued_event(run: Run) -> RunQueued:
+    return RunQueued(
+        flow=run.flow,
+        flow_version=run.flow_version,
+        task=run.task,
+        queue=run.queue,
+        parent_id=run.parent_id,
+    )
+
+
+def tell_parent(tx: Tx, run: Run, signal_id: str) -> None:
+    """Signal a run's end to its parent, in the transaction that ends it."""
+    if run.parent_id is None or run.finished_at is None:
+        return
+    tx.add_signal(
+        Signal(
+            id=signal_id,
+            run_id=run.parent_id,
+            name=f"child:{run.id}",
+            payload=run.model_dump(mode="json"),
+            sent_by=run.id,
+            sent_at=run.finished_at,
+        )
+    )
+
+
+def _steps_to_forget(steps: Sequence[StepRecord], from_step: str | None) -> list[str]:
+    if from_step is None:
+        return [step.key for step in steps if step.status is not StepStatus.COMPLETED]
+    for place, step in enumerate(steps):
+        if step.key == from_step:
+            return [each.key for each in steps[place:]]
+    known = ", ".join(step.key for step in steps) or "none"
+    raise BadInput(f"the run has no recorded step {from_step!r}; recorded: {known}")
+
+
+def _other_version(run: Run, definition: FlowDefinition) -> str:
+    return (
+        f"run {run.id} was started by version {run.flow_version} of flow {run.flow!r} and this is "
+        f"version {definition.version}; finish it with the Podium it was started with, or start anew"
+    )
