@@ -1,0 +1,59 @@
+# `make demo` and `make test` do all their own set-up.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_STAMP := $(VENV)/.ready-to-run
+DEV_STAMP := $(VENV)/.ready-to-develop
+BENCH_STAMP := $(VENV)/.ready-to-measure
+CODE := src tests benchmarks examples
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format bench soak serve clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+
+demo: $(RUN_STAMP) ## a run that is refused, asks, fails, is killed and resumed, in under a minute
+	@$(BIN)/podium demo
+
+test: $(DEV_STAMP) ## the whole test suite
+	$(BIN)/pytest -q -n 2 -m "not soak"
+
+soak: $(DEV_STAMP) ## the long counts: hundreds of kills, ten thousand races
+	$(BIN)/pytest -q -m soak --timeout 3600
+
+lint: $(DEV_STAMP) ## formatting, types, import directions
+	$(BIN)/ruff format --check $(CODE)
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(DEV_STAMP) ## put the code into shape
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+bench: $(BENCH_STAMP) ## measured ratios against the floor and a peer
+	$(BIN)/python -m benchmarks
+
+serve: $(RUN_STAMP) ## host queued runs and schedules of this folder until Ctrl-C
+	@$(BIN)/podium worker
+
+clean: ## remove the environment and the caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@sh scripts/need python git
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+
+$(RUN_STAMP): pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(DEV_STAMP): pyproject.toml $(RUN_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	@touch $@
+
+$(BENCH_STAMP): pyproject.toml $(DEV_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	@touch $@
