@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic_core import to_json
 
@@ -77,6 +77,7 @@ def redactor_for(secrets: list[str]) -> Redactor:
         raise
 
 
+@settings(max_examples=50)
 @given(st.data(), st.lists(plain_secrets, min_size=1, max_size=3))
 def test_a_secret_anywhere_in_a_document_is_gone_from_its_text(
     data: st.DataObject, secrets: list[str]
@@ -88,6 +89,7 @@ def test_a_secret_anywhere_in_a_document_is_gone_from_its_text(
         assert secret.strip() not in written
 
 
+@settings(max_examples=50)
 @given(st.data(), st.lists(wild_secrets, min_size=1, max_size=3))
 def test_the_text_parses_equals_the_cleaned_value_and_holds_no_secret_in_any_string(
     data: st.DataObject, secrets: list[str]
@@ -101,6 +103,7 @@ def test_the_text_parses_equals_the_cleaned_value_and_holds_no_secret_in_any_str
             assert secret.strip() not in string
 
 
+@settings(max_examples=50)
 @given(st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_a_clean_document_is_returned_byte_for_byte(document: Json) -> None:
     serialised = json.dumps(document, ensure_ascii=False, indent=3)
@@ -133,6 +136,8 @@ def test_of_overlapping_secrets_the_longest_is_replaced_first() -> None:
 def test_a_secret_that_a_marker_would_complete_is_hidden_too() -> None:
     redactor = Redactor({"ONE": "foobarfoo", "TWO": "]hello"})
     assert "]hello" not in redactor.text("foobarfoohello")
+    redactor = Redactor({"ODD": "]@host9"})
+    assert "]@host9" not in redactor.text("redis://ada:s3cr3t@host9")
 
 
 def test_a_text_that_cannot_be_cleaned_is_given_up_whole() -> None:
@@ -157,6 +162,11 @@ def test_a_secret_is_found_however_it_is_written(written: str) -> None:
     redactor = Redactor({"ODD": 'p"a\\s$s\nwörd'})
     assert "[redacted:ODD]" in redactor.text(written)
     assert "[redacted:ODD]" in redactor.json_text(to_json([written]).decode())
+
+
+def test_a_secret_quoted_by_a_shell_is_found() -> None:
+    redactor = Redactor({"ODD": "it's-a-secret"})
+    assert redactor.text(r"export X='it'\''s-a-secret'") == "export X='[redacted:ODD]'"
 
 
 def test_each_long_line_of_a_secret_is_hidden_on_its_own() -> None:
@@ -203,9 +213,14 @@ def test_configured_patterns_are_hidden_and_see_whole_decoded_strings() -> None:
     }
 
 
+def test_a_pattern_that_fits_an_empty_place_puts_nothing_there() -> None:
+    assert Redactor({}, [r"(?=x)|yy"]).text("xyyz") == "x[redacted:pattern]z"
+
+
 @pytest.mark.parametrize(
     "pattern", [r".+", r'"', r"[:,{}\[\]]", r"\w+", r"[0-9a-f]{8,}", r"(?=x)|y"]
 )
+@settings(max_examples=30)
 @given(document=st.dictionaries(st.text(), leaves | st.lists(leaves), max_size=4))
 def test_no_pattern_can_damage_the_json(pattern: str, document: Json) -> None:
     redactor = Redactor({}, [pattern])

@@ -51,21 +51,20 @@ SURROUNDINGS = [
 
 
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS.keys())
-@pytest.mark.parametrize("surrounding", SURROUNDINGS)
-def test_a_known_token_never_stays(token: str, surrounding: str) -> None:
-    text = surrounding.format(token)
-    hidden = hide_tokens(text)
-    assert token not in hidden
-    assert "[redacted:" in hidden
-    assert hidden.startswith(surrounding[:8].partition("{")[0])
+def test_a_known_token_never_stays_wherever_it_stands(token: str) -> None:
+    for surrounding in SURROUNDINGS:
+        hidden = hide_tokens(surrounding.format(token))
+        assert token not in hidden
+        assert "[redacted:" in hidden
+        assert hidden.startswith(surrounding[:8].partition("{")[0])
 
 
 @pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS.keys())
-@pytest.mark.parametrize("surrounding", SURROUNDINGS)
-def test_the_quick_probe_sees_it_in_serialised_text_too(token: str, surrounding: str) -> None:
-    text = surrounding.format(token)
-    assert may_hold_token(json.dumps({"a": text}, ensure_ascii=False))
-    assert may_hold_token(json.dumps(json.dumps([text])))
+def test_the_quick_probe_sees_it_in_serialised_text_too(token: str) -> None:
+    for surrounding in SURROUNDINGS:
+        text = surrounding.format(token)
+        assert may_hold_token(json.dumps({"a": text}, ensure_ascii=False))
+        assert may_hold_token(json.dumps(json.dumps([text])))
 
 
 @pytest.mark.parametrize(

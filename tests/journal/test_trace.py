@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from podium.domain.errors import BadInput
 from podium.domain.events import Event, NoteTaken
 from podium.journal.trace import TraceWriter
+from podium.testing import retry_until_blocking
 
 RUN = "run_one"
 
@@ -117,7 +119,17 @@ def test_a_trace_torn_at_any_byte_is_mended(tmp_path: Path) -> None:
         assert path.read_bytes() == whole
 
 
-@pytest.mark.parametrize("rubbish", [b"\0" * 30 + b"\n", b"not ours\n", b"{}\n", b"\n\n"])
+@pytest.mark.parametrize(
+    "rubbish",
+    [
+        b"\0" * 30 + b"\n",
+        b'{"run": "run_one", "seq": 3, "at\0\0\0\0"}\n',
+        b'{"run": "run_one", "seq": 3, "at\n',
+        b"not ours\n",
+        b"{}\n",
+        b"\n\n",
+    ],
+)
 def test_rubbish_at_the_end_is_cut_away(tmp_path: Path, rubbish: bytes) -> None:
     events = Events("one", "two")
     writer = TraceWriter(tmp_path)
@@ -197,6 +209,29 @@ def test_a_rebuild_that_fails_leaves_the_old_trace(tmp_path: Path) -> None:
         writer.rebuild(RUN, breaks_off)
     assert writer.path(RUN).read_bytes() == before
     assert [entry.name for entry in (tmp_path / RUN).iterdir()] == ["execution_trace.jsonl"]
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="sees open files in /proc alone")
+def test_who_waited_for_a_rebuild_writes_to_the_new_trace(tmp_path: Path) -> None:
+    writer, events = TraceWriter(tmp_path), Events("one", "two", "three")
+    path = writer.path(RUN)
+    writer.catch_up(RUN, lambda seq: events.all[seq:1])
+    late = threading.Thread(target=writer.catch_up, args=(RUN, events.after))
+
+    def while_the_other_waits(seq: int) -> Sequence[Event]:
+        if not seq:
+            late.start()
+            retry_until_blocking(lambda: handles_on(path) == 2)
+        return events.all[seq:2]
+
+    assert writer.rebuild(RUN, while_the_other_waits) == 2
+    late.join()
+    assert lines_of(tmp_path) == [event.line() for event in events.all]
+
+
+def handles_on(path: Path) -> int:
+    links = (Path("/proc/self/fd") / name for name in os.listdir("/proc/self/fd"))
+    return sum(os.path.realpath(link) == str(path.resolve()) for link in links)
 
 
 def test_processes_that_write_at_once_write_each_event_once(tmp_path: Path) -> None:

@@ -30,8 +30,6 @@ class Turn(Noun):
     """Conversation to continue; None starts a fresh one."""
     limits: TurnLimits = TurnLimits()
     allowed_tools: tuple[str, ...] | None = None
-    first_call_index: int = 0
-    """Index of this turn's first call within its step, so that call keys stay unique."""
 
 
 class Reply(Noun):

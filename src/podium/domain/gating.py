@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from enum import IntEnum, StrEnum
+from functools import cached_property
 from typing import Literal
 
 from pydantic import Field
@@ -102,6 +103,7 @@ class Call(Noun):
     run_id: str
     step_key: str
     index: int
+    """How many calls with the same tool and arguments came before it in this step."""
     tool: NonEmpty
     arguments: dict[str, Json] = Field(default_factory=dict)
     paths: tuple[PathUse, ...] = ()
@@ -118,8 +120,17 @@ class Call(Noun):
 
     @property
     def key(self) -> str:
-        """The idempotency key: run : step : call."""
-        return f"{self.run_id}:{self.step_key}:{self.index}"
+        """The idempotency key: run : step : call.
+
+        It names what is wished for and not when it was: an agent that is asked again after a crash
+        may word its calls in another order, and each still finds its own record.
+        """
+        return f"{self.run_id}:{self.step_key}:{self.fingerprint}.{self.index}"
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Short digest of tool and arguments."""
+        return call_fingerprint(self.tool, self.arguments)
 
     def digest(self, spec: ToolSpec | None = None) -> str:
         """What an approval is bound to: the tool as registered, the arguments, what they touch."""
@@ -355,6 +366,11 @@ class Receipt(Noun):
     previous: str = ""
     """Seal of the receipt before it; empty for the first."""
     seal: str = ""
+
+
+def call_fingerprint(tool: str, arguments: dict[str, Json]) -> str:
+    """Short digest of what is wished for."""
+    return digest_of([tool, arguments]).removeprefix("sha256:")[:12]
 
 
 def canonical_json(value: Json) -> str:

@@ -41,7 +41,7 @@ class Confinement(Noun):
 class Spawn(Noun):
     """A process to start. Nothing of the parent's environment is inherited but what is named."""
 
-    argv: tuple[NonEmpty, ...] = Field(min_length=1)
+    argv: tuple[str, ...] = Field(min_length=1)
     cwd: NonEmpty
     env: dict[str, str] = Field(default_factory=dict)
     """Variables set for the child."""

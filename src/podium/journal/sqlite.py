@@ -128,7 +128,11 @@ def _open(path: Path) -> sqlite3.Connection:
 def _make_private(path: Path) -> None:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        # Only a file that is new is touched here: closing any other descriptor of a database drops
+        # every lock that this process holds on it through SQLite.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))
+    except FileExistsError:
+        return
     except OSError as error:
         raise StoreReadOnly(
             str(path),

@@ -73,7 +73,8 @@ class TraceListener:
         for run_id in behind:
             try:
                 self._writer.catch_up(run_id, partial(_after, connection, run_id))
-            except (OSError, sqlite3.Error) as error:
+            except Exception as error:
+                # A listener must never bring the run down; what it could not do is reported.
                 self._report(f"trace of {run_id} not written: {error}")
 
     def _report(self, fault: str) -> None:

@@ -77,10 +77,11 @@ class Writer:
         self._notes.append((run_id, body))
 
     def close(self) -> None:
-        """Finish what was handed in and end the thread. Blocks for as long as that takes."""
+        """Finish what was handed in, end the thread and close the connection. Blocks meanwhile."""
         self._closed = True
         self._jobs.put(None)
         self._thread.join()
+        self._connection.close()
 
     def _serve(self) -> None:
         while (batch := self._next_batch()) is not None:

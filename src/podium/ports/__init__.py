@@ -2,7 +2,7 @@
 
 from podium.ports.agent import Agent
 from podium.ports.clock import Clock, Ids
-from podium.ports.door import HookDoors, TurnDoor
+from podium.ports.door import HookDoors, Translate, TurnDoor
 from podium.ports.engine import (
     ONCE,
     Engine,
@@ -40,6 +40,7 @@ __all__ = [
     "Store",
     "ToolDoor",
     "Toolbox",
+    "Translate",
     "TurnDoor",
     "Tx",
     "View",

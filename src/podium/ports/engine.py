@@ -142,6 +142,11 @@ class Flow(Protocol):
 class Engine(Protocol):
     """Starts, owns and ends runs. Any process may ask it about runs of another."""
 
+    @property
+    def worker_id(self) -> str:
+        """What this process is called as the owner of runs."""
+        ...
+
     def register(self, flow: Flow) -> None: ...
 
     async def start(

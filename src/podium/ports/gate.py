@@ -53,6 +53,13 @@ class ToolDoor(Protocol):
         """Judge the call in one transaction. `tool_requested` is durable before a permit is given."""
         ...
 
+    async def look_back(self, run_id: str, step_key: str) -> None:
+        """Deal with calls that a crash left open in a step, before the step is done again.
+
+        Raises `CallInDoubt` when one of them may have happened and must not be done twice.
+        """
+        ...
+
     async def settle(
         self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
