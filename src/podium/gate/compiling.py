@@ -1,0 +1,200 @@
+"""Turns layers of policy into a gate, after trying every rule on its own examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from podium.domain.gating import Budget, Quota, Tier
+from podium.gate.examples import wrong_examples
+from podium.gate.judge import RuleGate
+from podium.gate.limits import DEFAULT_APPROVAL_SECONDS, Limits
+from podium.gate.places import CompiledZone, PlaceGlob, WritablePlaces, ZoneKind
+from podium.gate.policy import Matcher, Policy, PolicyLayer, ZoneSpec
+from podium.gate.refusing import PolicyFault
+from podium.gate.rules import CompiledMatcher, CompiledRule, RuleBook
+from podium.gate.wordlists import names
+
+ZonesByName = dict[str, CompiledZone]
+
+_TAKEN_NAMES = names(
+    "gate-error no-rule unknown-tool unknown-mode undecidable-command privilege shell-indirection "
+    "dangerous-variable git-firewall destructive-command outside-workspace"
+)
+"""Names under which built-in checks answer."""
+_NARROWED = ("usd", "tokens", "turns", "seconds")
+
+
+def compile_policy(layers: Sequence[PolicyLayer]) -> RuleGate:
+    """Make the gate of these layers, given in the order built-in, user, project.
+
+    Raises `PolicyFault` for the first thing that is wrong; `find_faults` gives all of them.
+    """
+    for fault in find_faults(layers):
+        raise fault
+    visible = [*_visible_zones(layers)]
+    rules = [
+        CompiledRule(rule, layer.origin, zones)
+        for layer, zones in zip(layers, visible, strict=True)
+        for rule in layer.policy.rules
+    ]
+    return RuleGate(
+        RuleBook(rules),
+        [zone for layer in layers for zone in _zones(layer.policy).values()],
+        WritablePlaces([*_safe_places(layers)]),
+        [*_quotas(layers, visible)],
+        _limits(layers),
+    )
+
+
+def find_faults(layers: Sequence[PolicyLayer]) -> Iterator[PolicyFault]:
+    """Everything wrong with these layers that their shape alone does not show."""
+    for layer, zones in zip(layers, _visible_zones(layers), strict=True):
+        yield from _name_faults(layer)
+        for at, quota in enumerate(layer.policy.quotas):
+            yield from _zone_faults(layer, quota, quota.name, ("quotas", at), zones)
+        for at, rule in enumerate(layer.policy.rules):
+            key = ("rules", at)
+            yield from _zone_faults(layer, rule, rule.name, key, zones)
+            if rule.up_to_tier is not None and layer.origin == "project":
+                yield PolicyFault(
+                    "a project cannot lift a tier limit; put the rule into your own settings",
+                    layer=layer.origin,
+                    rule=rule.name,
+                    key=(*key, "up_to_tier"),
+                )
+            if set(rule.zone) <= set(zones):
+                compiled = CompiledRule(rule, layer.origin, zones)
+                for list_name, index, problem in wrong_examples(rule, compiled):
+                    yield PolicyFault(
+                        problem, layer=layer.origin, rule=rule.name, key=(*key, list_name, index)
+                    )
+
+
+def _name_faults(layer: PolicyLayer) -> Iterator[PolicyFault]:
+    for part in ("rules", "quotas"):
+        seen: set[str] = set()
+        for at, item in enumerate(getattr(layer.policy, part)):
+            key = (part, at, "name")
+            if item.name in seen:
+                yield PolicyFault(
+                    f"the name {item.name!r} stands there twice; choose another",
+                    layer=layer.origin,
+                    rule=item.name,
+                    key=key,
+                )
+            elif item.name in _TAKEN_NAMES:
+                yield PolicyFault(
+                    f"{item.name!r} is the name of a built-in check; choose another",
+                    layer=layer.origin,
+                    rule=item.name,
+                    key=key,
+                )
+            seen.add(item.name)
+
+
+def _zone_faults(
+    layer: PolicyLayer,
+    matcher: Matcher,
+    name: str,
+    key: tuple[str | int, ...],
+    zones: ZonesByName,
+) -> Iterator[PolicyFault]:
+    for zone in matcher.zone:
+        if zone not in zones:
+            known = ", ".join(sorted(zones)) or "none"
+            yield PolicyFault(
+                f"there is no zone {zone!r}; zones: {known}",
+                layer=layer.origin,
+                rule=name,
+                key=(*key, "zone"),
+            )
+
+
+def _visible_zones(layers: Sequence[PolicyLayer]) -> Iterator[ZonesByName]:
+    """The zones each layer may speak of: its own and those before it, so that none is widened later."""
+    visible: ZonesByName = {}
+    for layer in layers:
+        visible = visible | _zones(layer.policy)
+        yield visible
+
+
+def _zones(policy: Policy) -> ZonesByName:
+    return {name: _zone(name, spec) for name, spec in policy.zones.items()}
+
+
+def _zone(name: str, spec: ZoneSpec) -> CompiledZone:
+    kind = _kind(name, spec)
+    # Denying is done as if letter case did not matter: on some file systems it does not.
+    places = PlaceGlob(spec.paths, ignore_case=kind in ("forbidden", "read-only"))
+    return CompiledZone(name, kind, places, spec.read_tier, spec.write_tier)
+
+
+def _kind(name: str, spec: ZoneSpec) -> ZoneKind:
+    if spec.kind is not None:
+        return spec.kind
+    if name == "safe":
+        return "safe"
+    return "forbidden" if name == "forbidden" else "plain"
+
+
+def _safe_places(layers: Sequence[PolicyLayer]) -> Iterator[tuple[PlaceGlob, bool]]:
+    for layer in layers:
+        paths = [
+            path
+            for name, spec in layer.policy.zones.items()
+            if _kind(name, spec) == "safe"
+            for path in spec.paths
+        ]
+        if paths:
+            yield PlaceGlob(paths), layer.origin != "project"
+
+
+def _quotas(
+    layers: Sequence[PolicyLayer], visible: Sequence[ZonesByName]
+) -> Iterator[tuple[CompiledMatcher, Quota]]:
+    """Quotas of all layers hold. One whose name an earlier layer has is counted by itself."""
+    taken: set[str] = set()
+    for layer, zones in zip(layers, visible, strict=True):
+        for spec in layer.policy.quotas:
+            name = spec.name if spec.name not in taken else f"{layer.origin}:{spec.name}"
+            taken.add(name)
+            quota = Quota(name=name, limit=spec.limit, seconds=spec.seconds)
+            yield CompiledMatcher(spec, zones, lenient=True), quota
+
+
+def _limits(layers: Sequence[PolicyLayer]) -> Limits:
+    """A user's limits replace the built-in ones; a project's only lower them."""
+    tiers: dict[str, Tier] = {}
+    caps: dict[str, Tier] = {}
+    seconds, most_seconds = DEFAULT_APPROVAL_SECONDS, float("inf")
+    for layer in layers:
+        target = caps if layer.origin == "project" else tiers
+        for mode, tier in layer.policy.max_tier_without_asking:
+            if tier is not None:
+                target[mode] = min(tier, caps[mode]) if mode in caps else tier
+        if layer.policy.approval_seconds is not None:
+            if layer.origin == "project":
+                most_seconds = min(most_seconds, layer.policy.approval_seconds)
+            else:
+                seconds = layer.policy.approval_seconds
+    return Limits(tiers, caps, _budgets(layers), min(seconds, most_seconds))
+
+
+def _budgets(layers: Sequence[PolicyLayer]) -> tuple[Budget, ...]:
+    """For each scope the tightest of what all layers say."""
+    merged: dict[str, Budget] = {}
+    for budget in (budget for layer in layers for budget in layer.policy.budgets):
+        held = merged.get(budget.scope)
+        merged[budget.scope] = budget if held is None else _tighter(held, budget)
+    return tuple(merged.values())
+
+
+def _tighter(one: Budget, other: Budget) -> Budget:
+    limits = {
+        name: min(
+            (value for value in (getattr(one, name), getattr(other, name)) if value is not None),
+            default=None,
+        )
+        for name in _NARROWED
+    }
+    return one.model_copy(update=limits)

@@ -1,0 +1,180 @@
+"""The gate itself: one pure answer for each call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.domain.gating import Budget, Call, Decision, Effect, GateContext, Quota, Tier, TierTerm
+from podium.gate.facts import Facts, gather, refuse_places
+from podium.gate.limits import (
+    ACTING_MODES,
+    LOOKING_MODES,
+    Limits,
+    granted,
+    refuse_by_mode,
+    refuse_by_spending,
+)
+from podium.gate.places import CompiledZone, WritablePlaces
+from podium.gate.refusing import Refused
+from podium.gate.rules import CompiledMatcher, RuleBook, Verdict
+from podium.gate.tiers import Arithmetic, add_up
+
+
+class RuleGate:
+    """Judges calls by compiled rules. Made by `compile_policy`."""
+
+    def __init__(
+        self,
+        rules: RuleBook,
+        zones: Sequence[CompiledZone],
+        writable: WritablePlaces,
+        quotas: Sequence[tuple[CompiledMatcher, Quota]],
+        limits: Limits,
+    ) -> None:
+        self._rules = rules
+        self._zones = tuple(zones)
+        self._guarded = tuple(zone for zone in zones if zone.kind in ("forbidden", "read-only"))
+        self._tiered = tuple(zone for zone in zones if zone.read_tier or zone.write_tier)
+        self._writable = writable
+        self._quotas = tuple(quotas)
+        self._limits = limits
+
+    @property
+    def budgets(self) -> tuple[Budget, ...]:
+        return self._limits.budgets
+
+    @property
+    def approval_seconds(self) -> float:
+        return self._limits.approval_seconds
+
+    def decide(self, call: Call, context: GateContext) -> Decision:
+        """Allow, deny or ask. Whatever goes wrong in here is a denial by rule `gate-error`."""
+        try:
+            return self._decided(call, context)
+        except Exception as error:
+            return Decision(
+                effect=Effect.DENY,
+                rule="gate-error",
+                reason=f"a check of {call.tool!r} failed ({type(error).__name__}: {error}), so the answer is no",
+                tier=Tier.T4,
+            )
+
+    def quotas_for(self, call: Call, context: GateContext) -> tuple[Quota, ...]:
+        """The quotas this call counts against; all of them when that cannot be told."""
+        try:
+            facts = gather(call, context)
+            uses = facts.uses or (None,)
+            return tuple(
+                quota
+                for matcher, quota in self._quotas
+                if matcher.means_tool(call.tool) and any(matcher.fits(facts, use) for use in uses)
+            )
+        except Exception:
+            return tuple(quota for _, quota in self._quotas)
+
+    def forbidden_zone(self, real_path: str, root: str) -> str | None:
+        """The forbidden zone that holds a real path, for tools that walk through folders."""
+        for zone in self._guarded:
+            if zone.kind == "forbidden" and zone.places.covers(real_path, root):
+                return zone.name
+        return None
+
+    def _decided(self, call: Call, context: GateContext) -> Decision:
+        facts = gather(call, context)
+        risk = add_up(facts, self._tiered)
+        refusal = self._refusal(facts)
+        if refusal is not None:
+            return _answer(Effect.DENY, refusal.rule, refusal.reason, risk)
+        verdicts = self._rules.judge(facts)
+        spoken = [verdict for verdict in verdicts if verdict is not None]
+        risk = risk.plus(_rule_terms(spoken))
+        for verdict in spoken:
+            if verdict.effect is Effect.DENY:
+                return _answer(Effect.DENY, verdict.rule.name, verdict.rule.reason, risk)
+        if len(spoken) < len(verdicts):
+            return _answer(Effect.DENY, "no-rule", _nothing_said(facts, verdicts), risk)
+        return self._within_limits(facts, spoken, risk)
+
+    def _refusal(self, facts: Facts) -> Refused | None:
+        """The first built-in check that says no."""
+        context = facts.context
+        if context.tool is None:
+            return Refused("unknown-tool", f"no tool {facts.call.tool!r} is registered")
+        if context.tool.name != facts.call.tool:
+            return Refused("unknown-tool", f"{facts.call.tool!r} was looked up as another tool")
+        if context.mode not in ACTING_MODES | LOOKING_MODES:
+            return Refused("unknown-mode", f"there is no mode {context.mode!r}")
+        if facts.refusal is not None:
+            return facts.refusal
+        return refuse_places(facts, self._guarded, self._writable)
+
+    def _within_limits(
+        self, facts: Facts, verdicts: Sequence[Verdict], risk: Arithmetic
+    ) -> Decision:
+        """What the rules let through or ask about, held against mode, budgets, quotas and tier."""
+        wished = self._wished(facts, verdicts, risk)
+        refusal = refuse_by_mode(facts, wished, risk.inherent)
+        refusal = refusal or refuse_by_spending(facts.context)
+        if refusal is not None:
+            return _answer(Effect.DENY, refusal.rule, refusal.reason, risk)
+        if wished.effect is Effect.ASK:
+            return granted(facts, wished) or wished
+        return wished
+
+    def _wished(self, facts: Facts, verdicts: Sequence[Verdict], risk: Arithmetic) -> Decision:
+        mode = facts.context.mode
+        asking = [verdict for verdict in verdicts if verdict.effect is Effect.ASK]
+        if asking:
+            approvers = _approvers(asking, facts.context)
+            return _answer(Effect.ASK, _named(asking), _reasons(asking), risk, approvers)
+        limit = min(
+            self._limits.tier_without_asking(mode, verdict.rule.up_to_tier) for verdict in verdicts
+        )
+        if risk.tier > limit:
+            reason = f"{risk.tier} needs a person in {mode} mode: {risk.main_reason}"
+            approvers = _approvers(asking, facts.context)
+            return _answer(Effect.ASK, f"tier:{risk.tier}", reason, risk, approvers)
+        return _answer(Effect.ALLOW, _named(verdicts), _reasons(verdicts), risk)
+
+
+def _answer(
+    effect: Effect, rule: str, reason: str, risk: Arithmetic, approvers: tuple[str, ...] = ()
+) -> Decision:
+    return Decision(
+        effect=effect,
+        rule=rule,
+        reason=reason,
+        tier=risk.tier,
+        arithmetic=risk.shown,
+        approvers=approvers,
+    )
+
+
+def _rule_terms(verdicts: Sequence[Verdict]) -> list[TierTerm]:
+    return [
+        TierTerm(tier=verdict.rule.tier, because=f"rule {verdict.rule.name!r} says at least that")
+        for verdict in verdicts
+        if verdict.rule.tier is not None
+    ]
+
+
+def _approvers(asking: Sequence[Verdict], context: GateContext) -> tuple[str, ...]:
+    """The groups that rules ask for, in order; else those of the tool."""
+    named = tuple(dict.fromkeys(name for verdict in asking for name in verdict.approvers))
+    return named or (context.tool.approvals if context.tool is not None else ())
+
+
+def _named(verdicts: Sequence[Verdict]) -> str:
+    return "+".join(dict.fromkeys(verdict.rule.name for verdict in verdicts))
+
+
+def _reasons(verdicts: Sequence[Verdict]) -> str:
+    return "; ".join(dict.fromkeys(verdict.rule.reason for verdict in verdicts))
+
+
+def _nothing_said(facts: Facts, verdicts: Sequence[Verdict | None]) -> str:
+    if not facts.uses:
+        return f"no rule speaks about {facts.call.tool!r}, and what no rule allows is denied"
+    unspoken = facts.uses[list(verdicts).index(None)]
+    shown = " ".join(unspoken.words)[:200]
+    return f"no rule speaks about the command {shown!r}, and what no rule allows is denied"

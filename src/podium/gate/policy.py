@@ -1,0 +1,212 @@
+"""The policy: what people write, as frozen models. `compiling` turns it into a gate."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from podium.domain.gating import Access, Budget, Effect, Tier
+from podium.domain.model import Json, NonEmpty, Noun
+from podium.gate.patterns import CommandPattern
+from podium.gate.places import ZoneKind, check_glob
+from podium.gate.programs import Kind
+
+Mode = Literal["sensing", "dry-run", "supervised", "autonomous"]
+Origin = Literal["built-in", "user", "project"]
+
+
+def _tier_named(value: Any) -> Any:
+    if isinstance(value, str):
+        if value not in Tier.__members__:
+            raise ValueError(f"{value!r} is no tier; write one of {', '.join(Tier.__members__)}")
+        return Tier[value]
+    return value
+
+
+def _listed(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else value
+
+
+def _checked_command(text: str) -> str:
+    try:
+        CommandPattern(text)
+    except ValueError as error:
+        raise ValueError(f"{text!r} is no command pattern: {error}") from error
+    return text
+
+
+def _checked_regex(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"{text!r} is no regular expression: {error}") from error
+    return text
+
+
+TierName = Annotated[Tier, BeforeValidator(_tier_named)]
+Names = Annotated[tuple[NonEmpty, ...], BeforeValidator(_listed)]
+Commands = Annotated[
+    tuple[Annotated[str, AfterValidator(_checked_command)], ...], BeforeValidator(_listed)
+]
+PathGlobs = Annotated[
+    tuple[Annotated[str, AfterValidator(check_glob)], ...], BeforeValidator(_listed)
+]
+RuleName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+
+
+class ArgumentMatch(Noun):
+    """What one argument must be. Several conditions must all hold.
+
+    In YAML a plain text is a `glob`, another scalar is `equals`, a list is `one_of`.
+    """
+
+    glob: NonEmpty | None = None
+    """For a path argument over its real path from the workspace on; else over the text."""
+    equals: Json = None
+    one_of: tuple[Json, ...] | None = None
+    regex: Annotated[str, AfterValidator(_checked_regex)] | None = None
+    """Must fit the whole text."""
+    min: float | None = None
+    max: float | None = None
+    present: bool | None = None
+    """True: given at all. False: not given."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_forms(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"glob": value}
+        if isinstance(value, (list, tuple)):
+            return {"one_of": tuple(value)}
+        return value if isinstance(value, (dict, ArgumentMatch)) else {"equals": value}
+
+    @model_validator(mode="after")
+    def _asks_something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("give one of glob, equals, one_of, regex, min, max, present")
+        return self
+
+
+class Example(Noun):
+    """A call a rule must fit, or must not. In YAML a plain text is a `command`."""
+
+    command: str = ""
+    tool: str = "run_command"
+    arguments: dict[str, Json] = Field(default_factory=dict)
+    reads: tuple[str, ...] = ()
+    """Paths the call would read, relative to the workspace or absolute."""
+    writes: tuple[str, ...] = ()
+    deletes: tuple[str, ...] = ()
+    mode: Mode | None = None
+    """None: one in which the rule holds."""
+    role: str = ""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return {"command": value} if isinstance(value, str) else value
+
+
+class Matcher(Noun):
+    """Which calls are meant. All conditions that are given must hold."""
+
+    tool: Names = ()
+    """Globs over the tool's name."""
+    command: Commands = ()
+    """Patterns over the words of each simple command: see `CommandPattern`."""
+    but_not: Commands = ()
+    """Patterns of commands that are not meant after all."""
+    kind: Annotated[tuple[Kind, ...], BeforeValidator(_listed)] = ()
+    """What the command does by Podium's own tables, such as `git-read`."""
+    arguments: dict[str, ArgumentMatch] = Field(default_factory=dict)
+    """By name; `customer.email` reaches into objects."""
+    zone: Names = ()
+    access: Annotated[tuple[Access, ...], BeforeValidator(_listed)] = ()
+    modes: Annotated[tuple[Mode, ...], BeforeValidator(_listed)] = ()
+    roles: Names = ()
+    """Globs over the role that asks."""
+
+    @model_validator(mode="after")
+    def _means_something(self) -> Self:
+        if not (self.tool or self.command or self.kind or self.arguments or self.zone):
+            raise ValueError("name what is meant: tool, command, kind, arguments or zone")
+        if self.but_not and not (self.command or self.kind):
+            raise ValueError("`but_not` needs `command` or `kind` to take something away from")
+        return self
+
+
+class Rule(Matcher):
+    """Allow, deny or ask for the calls that are meant."""
+
+    name: RuleName
+    decision: Effect
+    why: str = ""
+    """Told to the agent and to whoever is asked."""
+    tier: TierName | None = None
+    """The calls are at least this risky."""
+    up_to_tier: TierName | None = None
+    """With `allow`: nobody is asked up to this tier. Not for a project's policy."""
+    approvals: Names = ()
+    """With `ask`: groups that must approve, in order."""
+    match: tuple[Example, ...] = ()
+    not_match: tuple[Example, ...] = ()
+
+    @model_validator(mode="after")
+    def _fits_its_decision(self) -> Self:
+        if self.approvals and self.decision is not Effect.ASK:
+            raise ValueError("`approvals` belongs to `decision: ask`")
+        if self.up_to_tier is not None and self.decision is not Effect.ALLOW:
+            raise ValueError("`up_to_tier` belongs to `decision: allow`")
+        return self
+
+
+class QuotaSpec(Matcher):
+    """How often calls that are meant may happen within a window, over all processes."""
+
+    name: RuleName
+    limit: int = Field(ge=0)
+    seconds: float = Field(gt=0)
+
+
+class ZoneSpec(Noun):
+    """A named place. In YAML a list stands for its `paths`."""
+
+    paths: PathGlobs
+    """Globs from the workspace on, or absolute. Each covers all beneath it."""
+    kind: ZoneKind | None = None
+    """None: `safe` and `forbidden` for zones of these names, else `plain`."""
+    read_tier: TierName | None = None
+    write_tier: TierName | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        return {"paths": value} if isinstance(value, (list, tuple, str)) else value
+
+
+class TierLimits(Noun):
+    """The highest tier that passes without asking, by mode."""
+
+    supervised: TierName | None = None
+    autonomous: TierName | None = None
+
+
+class Policy(Noun):
+    """One layer's rules, places and limits: the `policy` key of a settings file."""
+
+    rules: tuple[Rule, ...] = ()
+    zones: dict[RuleName, ZoneSpec] = Field(default_factory=dict)
+    quotas: tuple[QuotaSpec, ...] = ()
+    budgets: tuple[Budget, ...] = ()
+    approval_seconds: float | None = Field(default=None, gt=0)
+    """How long a person has to answer."""
+    max_tier_without_asking: TierLimits = TierLimits()
+
+
+class PolicyLayer(Noun):
+    """A policy and who wrote it. Later layers know more; a project's may only tighten."""
+
+    origin: Origin
+    policy: Policy

@@ -1,0 +1,162 @@
+"""What is known of programs by their names. Tables alone; `classify` reads them."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from podium.domain.gating import Tier
+from podium.gate.wordlists import names
+
+
+class Kind(StrEnum):
+    """What a simple command does, as far as its words show. Rules may match on it."""
+
+    GIT_READ = "git-read"
+    GIT_WRITE = "git-write"
+    READ = "read"
+    WRITE = "write"
+    DELETE = "delete"
+    INSTALL = "install"
+    NETWORK = "network"
+    OTHER = "other"
+
+
+PRIVILEGED = names(
+    "sudo sudoedit su doas pkexec run0 runuser setpriv capsh newgrp sg chroot unshare nsenter "
+    "setcap mount umount insmod modprobe rmmod passwd useradd usermod userdel visudo"
+)
+"""Each works with another user's rights."""
+
+INDIRECT = names(
+    "eval source . xargs parallel watch entr busybox toybox script expect unbuffer setsid daemonize "
+    "start-stop-daemon tmux screen at batch crontab systemd-run ld.so strace ltrace gdb bwrap "
+    "firejail proot fakeroot rlwrap dtach abduco flock"
+)
+"""Each starts commands that its words do not show."""
+
+SHELL_STATE = names(
+    "alias unalias trap enable hash set shopt unset let read mapfile readarray getopts complete "
+    "compopt bind pushd popd dirs fc history ulimit umask"
+)
+"""Each changes the shell itself."""
+
+RUINOUS = names(
+    "shred wipefs mkfs fdisk sfdisk sgdisk parted blkdiscard hdparm mkswap swapoff shutdown reboot "
+    "poweroff halt init telinit kexec srm wipe"
+)
+"""Each destroys what cannot be brought back."""
+
+RUINOUS_BEGINNINGS = ("mkfs.", "mke2fs", "newfs")
+LOADER_BEGINNINGS = ("ld-linux", "ld-musl", "ld64.so")
+
+EXPORTING = frozenset({"export", "declare", "typeset", "readonly", "local"})
+"""Builtins whose `NAME=value` words are assignments."""
+
+SILENT = names("echo printf true false : sleep seq date basename dirname which type command")
+"""Readers whose words do not name files."""
+
+PATTERN_FIRST = names("grep egrep fgrep rg jq tr")
+"""Readers whose first plain word is a pattern, not a file."""
+
+READERS: dict[str, tuple[str, tuple[str, ...]]] = {
+    **dict.fromkeys(
+        names(
+            "cat head tail wc stat du df pwd ls cut tr nl diff cmp comm fold paste column realpath "
+            "readlink uname whoami id md5sum sha1sum sha256sum sha512sum cksum b2sum jq tac rev od "
+            "strings grep egrep fgrep echo true false : sleep seq basename dirname which type cd "
+            "command uniq find"
+        ),
+        ("", ()),
+    ),
+    "rg": ("z", ("--pre", "--hostname-bin", "--search-zip")),
+    "sort": ("oT", ("--o", "--co", "--t")),
+    "file": ("C", ("--c",)),
+    "date": ("s", ("--s",)),
+    "tree": ("oR", ()),
+    "printf": ("v", ()),
+}
+"""Programs that only read; with letters and beginnings of options with which they do more."""
+
+FIND_ACTIONS = (
+    *("-exec", "-ok", "-delete"),
+    *("-fprint", "-fls", "-files0-from"),
+)
+"""Beginnings of what makes `find` do more than list."""
+
+WRITERS: dict[str, str] = {
+    "mkdir": "-m --mode",
+    "touch": "-d --date -t -r --reference",
+    "cp": "-S --suffix",
+    "mv": "-S --suffix",
+    "ln": "-S --suffix",
+    "tee": "",
+    "install": "-m --mode -o --owner -g --group -S --suffix",
+    "chmod": "--reference",
+    "chown": "--reference --from",
+    "chgrp": "--reference",
+}
+"""Programs that make or change files they name, and their options that take a value."""
+
+DELETERS: dict[str, str] = {
+    "rm": "",
+    "rmdir": "",
+    "unlink": "",
+    "truncate": "-s --size -r --reference",
+    "dd": "",
+}
+
+MODE_FIRST = frozenset({"chmod", "chown", "chgrp"})
+"""Their first plain word is a mode or an owner."""
+
+TARGET_LAST = frozenset({"cp", "ln", "install"})
+"""They only write to their last plain word."""
+
+RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp"})
+"""Refused when they go through whole folders."""
+
+REACHING: dict[str, Tier] = {
+    **dict.fromkeys(
+        names(
+            "curl wget aria2c ftp sftp scp ssh rsync telnet nc ncat netcat socat ping dig nslookup host "
+            "whois http https xh openssl aws gcloud az gh hub glab kubectl helm docker podman nerdctl "
+            "docker-compose terraform tofu pulumi ansible ansible-playbook vagrant heroku fly flyctl "
+            "vercel netlify firebase psql mysql mongosh redis-cli sqlcmd twine sendmail mail mutt "
+            "msmtp swaks tailscale ngrok cloudflared rclone s3cmd"
+        ),
+        Tier.T3,
+    ),
+    "dropdb": Tier.T4,
+}
+"""Programs whose effects leave the machine."""
+
+INSTALLING = names(
+    "apt apt-get aptitude yum dnf apk pacman zypper snap flatpak brew port conda mamba npx uvx pipx "
+    "bunx dlx easy_install cpan cpanm luarocks"
+)
+"""Programs that bring code from elsewhere, whatever their words."""
+
+INSTALLING_WORDS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(
+        ("pip", "pip3"), frozenset({"install", "download", "wheel", "uninstall", "config"})
+    ),
+    "uv": frozenset({"pip", "add", "sync", "tool", "python", "remove", "lock", "publish"}),
+    "poetry": frozenset({"add", "install", "update", "remove", "publish", "self"}),
+    "pdm": frozenset({"add", "install", "update", "sync", "publish"}),
+    "npm": names(
+        "install i in ins inst isntall add ci clean-install update up exec x init create publish "
+        "uninstall link rebuild config set"
+    ),
+    **dict.fromkeys(
+        ("pnpm", "yarn", "bun"),
+        names(
+            "install i add update up dlx x exec create publish remove upgrade import config set link"
+        ),
+    ),
+    "cargo": frozenset({"add", "install", "update", "publish", "fetch", "login"}),
+    "go": frozenset({"get", "install", "mod", "work", "env", "generate", "run"}),
+    "gem": frozenset({"install", "update", "push"}),
+    "bundle": frozenset({"install", "update", "add"}),
+    "composer": frozenset({"install", "require", "update"}),
+    "dotnet": frozenset({"add", "restore", "tool", "nuget"}),
+}
+"""Programs that bring code from elsewhere when one of these is their first plain word."""

@@ -1,0 +1,64 @@
+"""The arithmetic of risk: every term that counts, the tier as the highest of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from podium.domain.gating import Access, Tier, TierTerm
+from podium.gate.facts import Facts
+from podium.gate.places import HARMLESS_PATHS, CompiledZone, Touch, relative_to
+
+
+class Arithmetic:
+    """How risky a call is, and why."""
+
+    def __init__(self, terms: tuple[TierTerm, ...], provenance: tuple[str, ...] = ()) -> None:
+        self.terms = terms
+        self.provenance = provenance
+        self.inherent = max((term.tier for term in terms), default=Tier.T4)
+        """The tier by what the call does, whoever led to it. Nothing known is the worst."""
+        self.tier = Tier(min(self.inherent + 1, Tier.T4)) if provenance else self.inherent
+        """Untrusted sources make a call one tier riskier, up to the highest."""
+
+    @property
+    def shown(self) -> tuple[TierTerm, ...]:
+        if not self.provenance:
+            return self.terms
+        because = f"{self.inherent} raised by one: {', '.join(self.provenance)} led to it"
+        return (*self.terms, TierTerm(tier=self.tier, because=because))
+
+    @property
+    def main_reason(self) -> str:
+        return next((term.because for term in self.shown if term.tier == self.tier), "not known")
+
+    def plus(self, terms: Sequence[TierTerm]) -> Arithmetic:
+        return Arithmetic((*self.terms, *terms), self.provenance) if terms else self
+
+
+def add_up(facts: Facts, zones: Sequence[CompiledZone]) -> Arithmetic:
+    """The terms that a call's tool, paths and commands give."""
+    return Arithmetic(tuple(_terms(facts, zones)), facts.call.provenance)
+
+
+def _terms(facts: Facts, zones: Sequence[CompiledZone]) -> Iterator[TierTerm]:
+    tool = facts.context.tool
+    if tool is not None:
+        yield TierTerm(tier=tool.tier, because=f"{tool.name} is registered as {tool.tier}")
+    if facts.refusal is not None:
+        yield TierTerm(tier=facts.refusal.tier, because=facts.refusal.reason)
+    for touch in facts.path_touches:
+        if touch.access is Access.DELETE:
+            yield TierTerm(tier=Tier.T2, because=f"removes {touch.given!r}")
+    for touch in facts.touches():
+        yield from _place_terms(touch, zones, facts.context.root)
+    for use in facts.uses:
+        yield from use.terms
+
+
+def _place_terms(touch: Touch, zones: Sequence[CompiledZone], root: str) -> Iterator[TierTerm]:
+    if any(relative_to(path, root) is None and path not in HARMLESS_PATHS for path in touch.paths):
+        yield TierTerm(tier=Tier.T2, because=f"{touch.given!r} is outside the workspace")
+    for zone in zones:
+        tier = zone.write_tier if touch.may_write else zone.read_tier
+        if tier is not None and zone.holds(touch, root):
+            yield TierTerm(tier=tier, because=f"{touch.given!r} lies in zone {zone.name!r}")

@@ -1,0 +1,51 @@
+"""The page's examples are real."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+
+from podium.domain.gating import Access, Effect, Tier
+from podium.gate import Kind, RuleGate
+from podium.gate.compiling import _TAKEN_NAMES
+from tests.gate.rig import decide, gate_of, path, run, tool_call
+
+PAGE = (Path(__file__).parents[2] / "docs" / "gate.md").read_text("utf-8")
+
+
+def block(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    assert found
+    return found[1]
+
+
+def the_pages_gate() -> RuleGate:
+    return gate_of(default=True, user=yaml.safe_dump(yaml.safe_load(block("yaml"))["policy"]))
+
+
+def test_the_policy_on_the_page_does_what_the_page_says() -> None:
+    gate = the_pages_gate()
+    live = tool_call("write_file", paths=(path("config/live.yaml", Access.WRITE),))
+
+    decision = decide(gate, live, Tier.T1)
+    assert (decision.rule, decision.approvers) == ("settings-need-a-person", ("ops", "owner"))
+    drafted = path("config/drafts/a.yaml", Access.WRITE)
+    draft = tool_call("write_file", paths=(drafted,), arguments={"path": "config/drafts/a.yaml"})
+    assert decide(gate, draft, Tier.T1).rule == "drafts-are-free"
+    assert run(gate, "./build.sh --fast").rule == "our-build"
+    assert run(gate, "cat secrets/a").effect is Effect.DENY
+    paying = tool_call("pay_invoice", arguments={"amount": 20, "currency": "EUR"})
+    assert decide(gate, paying, Tier.T3).rule == "small-payments-only"
+    assert gate.approval_seconds == 14400
+
+
+def test_the_code_on_the_page_runs() -> None:
+    exec(compile(block("python"), "gate.md", "exec"), {})
+
+
+def test_the_page_names_every_kind_and_every_built_in_check() -> None:
+    assert [kind for kind in Kind if f"`{kind}`" not in PAGE] == []
+    unnamed = {name for name in _TAKEN_NAMES if f"`{name}`" not in PAGE}
+    assert unnamed <= {"no-rule", "unknown-tool", "unknown-mode"}
