@@ -1,0 +1,253 @@
+"""The hook door: how programs of a turn reach the run's owner, over a socket of the turn's own."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import shutil
+import socket
+import struct
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from podium.domain.asking import Turn
+from podium.domain.errors import BadInput, NotPossibleNow, PodiumError
+from podium.domain.gating import Outcome, Permit, Receipt
+from podium.domain.model import Noun
+from podium.ports import Journal, Toolbox, ToolDoor, Translate
+from podium.sandbox.door_calls import TurnCalls, as_it_is
+from podium.sandbox.door_messages import Answer, denial, read_message
+
+_LONGEST_PATH_BYTES = 100
+"""Less than what the smallest system takes for the path of a socket (macOS: 104)."""
+
+
+class HookDoorSettings(Noun):
+    """Settings of a `HookDoor`."""
+
+    folder: str | None = None
+    """Where the turns' private folders are made. None: the system's folder for temporary files."""
+    message_bytes: int = 1_000_000
+    """A longer message is refused."""
+    connections: int = 32
+    """How many may be open at once in one turn."""
+    read_seconds: float = 5.0
+    """How long a connection has to bring its message."""
+    answer_seconds: float = 30.0
+    """How long a judgement or a settlement may take."""
+    perform_seconds: float = 3600.0
+    """How long an asker waits for what Podium performs; the tools' own limits come first."""
+
+
+class HookDoor:
+    """Opens a door for each turn. Judging, performing and recording are handed to it."""
+
+    def __init__(
+        self,
+        tool_door: ToolDoor,
+        toolbox: Toolbox,
+        journal: Journal,
+        settings: HookDoorSettings | None = None,
+    ) -> None:
+        self._tool_door = tool_door
+        self._toolbox = toolbox
+        self._journal = journal
+        self._settings = settings or HookDoorSettings()
+
+    @asynccontextmanager
+    async def open(
+        self,
+        turn: Turn,
+        *,
+        agent: str = "",
+        provenance: tuple[str, ...] = (),
+        translate: Translate | None = None,
+    ) -> AsyncIterator[TurnDoor]:
+        """A door for this turn. On leaving, the socket is gone and no call of the turn is open.
+
+        End the turn's processes before leaving; what they have not settled is abandoned. Raises
+        `CallInDoubt` before the turn when a crash left a call of it open, and after it when one of
+        its calls turned out to be in doubt: the run has to ask a person first.
+        """
+        await self._tool_door.look_back(turn.run_id, turn.step_key)
+        calls = TurnCalls(
+            turn,
+            self._tool_door,
+            self._toolbox,
+            self._journal,
+            agent=agent,
+            provenance=provenance,
+            translate=translate or as_it_is,
+            answer_seconds=self._settings.answer_seconds,
+            perform_seconds=self._settings.perform_seconds,
+        )
+        folder = _private_folder(self._settings.folder)
+        try:
+            door = TurnDoor(str(folder / "door"), calls, self._settings)
+            async with door.listening():
+                yield door
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if calls.doubt is not None:
+            raise calls.doubt
+
+
+class TurnDoor:
+    """The door of one turn: a socket that only holders of the token get an answer at."""
+
+    def __init__(self, socket_path: str, calls: TurnCalls, settings: HookDoorSettings) -> None:
+        self.socket_path = socket_path
+        self.token = secrets.token_urlsafe(32)
+        self._calls = calls
+        self._settings = settings
+        self._handlers: set[asyncio.Task[None]] = set()
+
+    @property
+    def env(self) -> dict[str, str]:
+        """Variables that lead a child here."""
+        return {"PODIUM_DOOR": self.socket_path, "PODIUM_DOOR_TOKEN": self.token}
+
+    @property
+    def waiting_approvals(self) -> tuple[str, ...]:
+        """Approvals that calls of this turn were told to wait for, in the order of asking."""
+        return tuple(self._calls.waiting_approvals)
+
+    @property
+    def unsettled(self) -> tuple[Permit, ...]:
+        """Permits given to programs of this turn whose outcome is not known yet."""
+        return self._calls.unsettled
+
+    @property
+    def faults(self) -> tuple[Exception, ...]:
+        """What went wrong at the door, newest last, up to a hundred. Each was answered by a denial."""
+        return tuple(self._calls.faults)
+
+    async def settle(self, call_key: str, outcome: Outcome) -> Receipt:
+        """Settle an open call whose outcome was learnt elsewhere, such as from a CLI's event stream."""
+        return await self._calls.settle(call_key, outcome)
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        server = await asyncio.start_unix_server(
+            self._serve, sock=_bound_socket(self.socket_path), limit=self._settings.message_bytes
+        )
+        try:
+            yield
+        finally:
+            await _to_the_end(self._shut(server))
+
+    async def _shut(self, server: asyncio.Server) -> None:
+        server.close()
+        for handler in self._handlers:
+            handler.cancel()
+        await asyncio.gather(*self._handlers, return_exceptions=True)
+        await self._calls.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        handler = asyncio.current_task()
+        if handler is None:
+            raise RuntimeError("a connection is served outside of a task")
+        crowded = len(self._handlers) >= self._settings.connections
+        self._handlers.add(handler)
+        try:
+            busy = denial("too many connections at once; try again")
+            answer = busy if crowded else await self._hear(reader, writer)
+            if answer is not None:
+                writer.write(json.dumps(answer).encode() + b"\n")
+                async with asyncio.timeout(self._settings.read_seconds):
+                    await writer.drain()
+        except (asyncio.CancelledError, ConnectionError, TimeoutError):
+            # The turn is over, or the asker went away: nobody is left to be told.
+            pass
+        finally:
+            self._handlers.discard(handler)
+            writer.close()
+
+    async def _hear(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> Answer | None:
+        """The answer to the one message of a connection; None when it brought none."""
+        try:
+            _check_peer(writer.get_extra_info("socket"))
+            line = await self._read_line(reader)
+            if not line:
+                return None
+            return await self._calls.answer(read_message(line, self.token))
+        except Exception as error:
+            self._calls.faults.append(error)
+            words = str(error) if isinstance(error, PodiumError) else type(error).__name__
+            return denial(f"denied: {words}")
+
+    async def _read_line(self, reader: asyncio.StreamReader) -> bytes:
+        try:
+            async with asyncio.timeout(self._settings.read_seconds):
+                line = await reader.readline()
+        except ValueError:
+            raise BadInput(
+                f"the message is longer than {self._settings.message_bytes} bytes; send less"
+            ) from None
+        except TimeoutError:
+            seconds = self._settings.read_seconds
+            raise BadInput(f"no message came within {seconds:g} seconds") from None
+        if line and not line.endswith(b"\n"):
+            raise BadInput("the message was cut off; end it with a newline")
+        return line
+
+
+def hook_command() -> tuple[str, ...]:
+    """The command to configure as a CLI's tool hook. It needs the variables of `TurnDoor.env`."""
+    return (sys.executable, "-IS", str(Path(__file__).with_name("hook_client.py")))
+
+
+def _private_folder(parent: str | None) -> Path:
+    """A new folder that only this user can enter, with a path short enough for a socket."""
+    places = [parent] if parent is not None else [tempfile.gettempdir(), "/tmp"]  # noqa: S108 — mkdtemp makes a private one in it
+    for place in places:
+        if len(os.fsencode(place)) + len("/podium-12345678/door") < _LONGEST_PATH_BYTES:
+            return Path(tempfile.mkdtemp(prefix="podium-", dir=place))
+    raise NotPossibleNow(
+        f"the path {places[0]!r} is too long for sockets; choose a shorter folder for the hook door"
+    )
+
+
+def _bound_socket(path: str) -> socket.socket:
+    bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        bound.bind(path)
+        Path(path).chmod(0o600)
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Finish this even when cancelled meanwhile; the cancellation goes on afterwards."""
+    task = asyncio.get_running_loop().create_task(work)
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    task.result()
+    if cancelled is not None:
+        raise cancelled
+
+
+def _check_peer(connection: socket.socket) -> None:
+    """Refuse other users, where the system tells who they are. The folder keeps them out anyway."""
+    if sys.platform != "linux":
+        return
+    size = struct.calcsize("3i")
+    _, uid, _ = struct.unpack(
+        "3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    )
+    if uid != os.geteuid():
+        raise BadInput(f"user {uid} has no business at this door")

@@ -1,0 +1,268 @@
+"""One turn's calls through the hook door, from asking to settling."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, deque
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from podium.domain.asking import Turn
+from podium.domain.errors import AgentMustAct, BadInput, CallInDoubt, TimedOut, UnknownTool
+from podium.domain.events import ToolRefused
+from podium.domain.gating import (
+    Call,
+    Outcome,
+    Permit,
+    Receipt,
+    Refusal,
+    Tier,
+    call_fingerprint,
+)
+from podium.domain.model import Json
+from podium.ports import Journal, Toolbox, ToolDoor, Translate
+from podium.sandbox.door_messages import (
+    Answer,
+    AnyMessage,
+    PerformMessage,
+    RequestMessage,
+    SettleMessage,
+    denial,
+    outcome_answer,
+    permit_answer,
+    receipt_answer,
+    refusal_answer,
+    tools_answer,
+)
+
+T = TypeVar("T")
+
+_FAULTS_KEPT = 100
+
+
+def as_it_is(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+    """The translation for programs that use the registry's own names."""
+    return tool, arguments
+
+
+class OpenCall:
+    """A permitted call that is not settled yet, and how its program speaks of it."""
+
+    def __init__(self, permit: Permit, message: RequestMessage, began: float) -> None:
+        self.permit = permit
+        self.message = message
+        self.began = began
+
+    def is_meant_by(self, message: SettleMessage) -> bool:
+        if message.call:
+            return message.call == self.permit.call.key
+        if message.ref:
+            return message.ref == self.message.ref
+        return (message.tool, message.arguments) == (self.message.tool, self.message.arguments)
+
+
+class TurnCalls:
+    """Answers messages for one turn. Whatever goes wrong, the answer is a denial."""
+
+    def __init__(
+        self,
+        turn: Turn,
+        tool_door: ToolDoor,
+        toolbox: Toolbox,
+        journal: Journal,
+        *,
+        agent: str,
+        provenance: tuple[str, ...],
+        translate: Translate,
+        answer_seconds: float,
+        perform_seconds: float,
+    ) -> None:
+        self._turn = turn
+        self._tool_door = tool_door
+        self._toolbox = toolbox
+        self._journal = journal
+        self._agent = agent
+        self._provenance = provenance
+        self._translate = translate
+        self._answer_seconds = answer_seconds
+        self._perform_seconds = perform_seconds
+        self._open: dict[str, OpenCall] = {}
+        self._judging: set[asyncio.Task[Any]] = set()
+        self._performing: set[asyncio.Task[Any]] = set()
+        self._asked: Counter[str] = Counter()
+        self.waiting_approvals: list[str] = []
+        self.faults: deque[Exception] = deque(maxlen=_FAULTS_KEPT)
+        self.doubt: CallInDoubt | None = None
+        """A call of this turn whose outcome only a person can tell."""
+
+    @property
+    def unsettled(self) -> tuple[Permit, ...]:
+        return tuple(call.permit for call in self._open.values())
+
+    async def answer(self, message: AnyMessage) -> Answer:
+        if isinstance(message, RequestMessage):
+            return await self._judge(message)
+        if isinstance(message, PerformMessage):
+            return await self._perform(message)
+        if isinstance(message, SettleMessage):
+            return await self._settle(message)
+        specs = [spec for spec in self._toolbox.specs() if self._is_allowed(spec.name)]
+        return tools_answer(specs)
+
+    async def settle(self, call_key: str, outcome: Outcome) -> Receipt:
+        """Settle an open call by its key. Raises `BadInput` when there is none."""
+        call = self._open.pop(call_key, None)
+        if call is None:
+            raise BadInput(f"no open call {call_key!r} in this turn; it may be settled already")
+        try:
+            return await self._tool_door.settle(call.permit, outcome)
+        except BaseException:
+            self._open[call_key] = call
+            raise
+
+    async def close(self) -> None:
+        """Stop what Podium performs, let judgements come to their end, abandon what is open."""
+        for task in self._performing:
+            task.cancel()
+        await asyncio.gather(*self._judging, *self._performing, return_exceptions=True)
+        for permit in self.unsettled:
+            outcome = Outcome(
+                ok=False, error="abandoned: the turn ended before the call was settled"
+            )
+            try:
+                await self.settle(permit.call.key, outcome)
+            except Exception as error:
+                self.faults.append(error)
+
+    async def _judge(self, message: RequestMessage) -> Answer:
+        call: Call | None = None
+        try:
+            call = self._normalise(message.tool, message.arguments, observed=True)
+            work = self._request(call, message)
+            answer = await self._bounded(work, self._judging, self._answer_seconds)
+        except Exception as error:
+            return await self._refused(message, call, error)
+        return self._refusal(answer) if isinstance(answer, Refusal) else permit_answer(answer)
+
+    async def _request(self, call: Call, message: RequestMessage) -> Permit | Refusal:
+        """Kept apart from the waiting: a permit that comes too late for its asker is still on our books."""
+        answer = await self._tool_door.request(call)
+        if isinstance(answer, Permit) and answer.settled is None:
+            began = asyncio.get_running_loop().time()
+            self._open[call.key] = OpenCall(answer, message, began)
+        return answer
+
+    async def _perform(self, message: PerformMessage) -> Answer:
+        try:
+            call = self._normalise(message.tool, message.arguments, observed=False)
+        except Exception as error:
+            return await self._refused(message, None, error)
+        try:
+            work = self._toolbox.perform(call)
+            answer = await self._bounded(work, self._performing, self._perform_seconds)
+        except Exception as error:
+            # The toolbox has recorded what became of it: to call it refused would be a guess.
+            self.faults.append(error)
+            if isinstance(error, CallInDoubt):
+                self.doubt = error
+            return denial(f"{_words(error)} (call {call.key})")
+        if isinstance(answer, Refusal):
+            return self._refusal(answer)
+        return outcome_answer(call.key, answer)
+
+    async def _settle(self, message: SettleMessage) -> Answer:
+        meant = [call for call in self._open.values() if call.is_meant_by(message)]
+        if not meant:
+            named = message.call or message.ref or message.tool
+            raise BadInput(f"no open call {named!r} in this turn; it may be settled already")
+        seconds = asyncio.get_running_loop().time() - meant[0].began
+        outcome = Outcome(
+            ok=message.ok, result=message.result, error=message.error, duration_seconds=seconds
+        )
+        work = self.settle(meant[0].permit.call.key, outcome)
+        return receipt_answer(await self._bounded(work, self._judging, self._answer_seconds))
+
+    def _take_index(self, fingerprint: str) -> int:
+        """Calls for the same thing are counted; other calls may come in any order."""
+        index = self._asked[fingerprint]
+        self._asked[fingerprint] += 1
+        return index
+
+    def _normalise(self, tool: str, arguments: dict[str, Json], *, observed: bool) -> Call:
+        name, translated = self._translate(tool, arguments)
+        if not self._is_allowed(name):
+            raise UnknownTool(tool, self._turn.allowed_tools or ())
+        call = self._toolbox.normalise(
+            name,
+            translated,
+            run_id=self._turn.run_id,
+            step_key=self._turn.step_key,
+            index=0,
+            role=self._turn.role,
+            agent=self._agent,
+            provenance=self._provenance,
+            observed=observed,
+        )
+        return call.model_copy(update={"index": self._take_index(call.fingerprint)})
+
+    def _is_allowed(self, tool: str) -> bool:
+        allowed = self._turn.allowed_tools
+        return allowed is None or tool in allowed
+
+    def _refusal(self, refusal: Refusal) -> Answer:
+        waiting = refusal.approval_id
+        if waiting is not None and waiting not in self.waiting_approvals:
+            self.waiting_approvals.append(waiting)
+        return refusal_answer(refusal)
+
+    async def _refused(
+        self, message: RequestMessage | PerformMessage, call: Call | None, error: Exception
+    ) -> Answer:
+        """Deny a call that never came to a judgement, and record that."""
+        self.faults.append(error)
+        words = _words(error)
+        body = ToolRefused(
+            call=call.key if call else self._key_as_asked(message),
+            tool=message.tool,
+            arguments=message.arguments,
+            effect="deny",
+            tier=str(Tier.T4),  # what cannot be judged counts as the worst
+            rule="hook_door",
+            reason=words,
+        )
+        try:
+            await self._journal.append(self._turn.run_id, body)
+        except Exception as failure:
+            self.faults.append(failure)
+        return denial(words)
+
+    def _key_as_asked(self, message: RequestMessage | PerformMessage) -> str:
+        """The key for a wish that could not be made a call."""
+        fingerprint = call_fingerprint(message.tool, message.arguments)
+        index = self._take_index(fingerprint)
+        return f"{self._turn.run_id}:{self._turn.step_key}:{fingerprint}.{index}"
+
+    async def _bounded(
+        self, work: Coroutine[Any, Any, T], tasks: set[asyncio.Task[Any]], seconds: float
+    ) -> T:
+        """Wait for work no longer than this. The work itself goes on: it may be half recorded."""
+        task = asyncio.get_running_loop().create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+        done, _ = await asyncio.wait({task}, timeout=seconds)
+        if not done:
+            task.add_done_callback(self._note_late_failure)
+            raise TimedOut(f"no answer within {seconds:g} seconds; the call is denied")
+        return task.result()
+
+    def _note_late_failure(self, task: asyncio.Task[Any]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, Exception):
+            self.faults.append(error)
+
+
+def _words(error: Exception) -> str:
+    """What the agent is told. The insides of Podium are kept for people."""
+    if isinstance(error, AgentMustAct | TimedOut):
+        return str(error)
+    return f"the call could not be judged ({type(error).__name__}) and is denied"

@@ -1,0 +1,137 @@
+"""What may be said at the hook door, and what it answers: one JSON object on one line each."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from podium.domain.errors import BadInput
+from podium.domain.gating import Outcome, Permit, Receipt, Refusal, ToolSpec, canonical_json
+from podium.domain.model import Json, NonEmpty, Noun
+
+Answer = dict[str, Json]
+"""A reply. `decision` is always there: allow, deny or ask; with the last two, `say` has the words."""
+
+
+class RequestMessage(Noun):
+    """May the asking program do this itself?"""
+
+    op: Literal["request"]
+    tool: NonEmpty
+    arguments: dict[str, Json] = Field(default_factory=dict)
+    ref: str = ""
+    """The program's own name for this use of the tool, to settle by later."""
+
+
+class SettleMessage(Noun):
+    """How a permitted call ended. Named by `call`, by `ref`, or by the same tool and arguments."""
+
+    op: Literal["settle"]
+    call: str = ""
+    ref: str = ""
+    tool: str = ""
+    arguments: dict[str, Json] = Field(default_factory=dict)
+    ok: bool
+    result: Json = None
+    error: str = ""
+
+
+class PerformMessage(Noun):
+    """Podium shall do this."""
+
+    op: Literal["perform"]
+    tool: NonEmpty
+    arguments: dict[str, Json] = Field(default_factory=dict)
+
+
+class ToolsMessage(Noun):
+    """Which tools are there?"""
+
+    op: Literal["tools"]
+
+
+AnyMessage = Annotated[
+    RequestMessage | SettleMessage | PerformMessage | ToolsMessage, Field(discriminator="op")
+]
+_ANY_MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(AnyMessage)
+
+
+def read_message(line: bytes, token: str) -> AnyMessage:
+    """The message of a line. Raises `BadInput` for anything but exactly one, with this token."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the message is not JSON ({error}); send one object on one line") from None
+    if not isinstance(data, dict):
+        raise BadInput(f"the message is a {type(data).__name__}; send one JSON object on one line")
+    if not hmac.compare_digest(str(data.pop("token", "")).encode(errors="replace"), token.encode()):
+        raise BadInput("the token is not this turn's; use PODIUM_DOOR_TOKEN as it was given")
+    _check_digestible(data)
+    try:
+        return _ANY_MESSAGE.validate_python(data)
+    except ValidationError as error:
+        raise BadInput(f"the message does not fit: {_faults_of(error)}") from None
+
+
+def _check_digestible(data: dict[str, Json]) -> None:
+    """Refuse what Python reads and no digest can be made of: NaN, halves of surrogate pairs."""
+    try:
+        canonical_json(data).encode()
+    except ValueError as error:
+        raise BadInput(
+            f"the message holds a value that is not JSON ({error}); take it out"
+        ) from None
+
+
+def _faults_of(error: ValidationError) -> str:
+    # The input is left out: it may hold what an agent should not have said.
+    faults = error.errors(include_url=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, fault['loc']))} {fault['msg']}" for fault in faults[:5])
+
+
+def denial(say: str) -> Answer:
+    return {"decision": "deny", "say": say}
+
+
+def permit_answer(permit: Permit) -> Answer:
+    """Leave to act, unless this very call was settled before."""
+    if permit.settled is not None:
+        return denial(f"call {permit.call.key} was made before; do not make it again")
+    decision = permit.decision
+    return {
+        "decision": "allow",
+        "call": permit.call.key,
+        "rule": decision.rule,
+        "reason": decision.reason,
+        "tier": str(decision.tier),
+    }
+
+
+def refusal_answer(refusal: Refusal) -> Answer:
+    return {
+        "decision": "ask" if refusal.approval_id else "deny",
+        "say": refusal.say,
+        "rule": refusal.decision.rule,
+        "tier": str(refusal.decision.tier),
+        "approval_id": refusal.approval_id,
+        "deadline": refusal.deadline.isoformat() if refusal.deadline else None,
+    }
+
+
+def outcome_answer(call_key: str, outcome: Outcome) -> Answer:
+    return {"decision": "allow", "call": call_key, "outcome": outcome.model_dump(mode="json")}
+
+
+def receipt_answer(receipt: Receipt) -> Answer:
+    return {"decision": "allow", "call": receipt.call_key, "receipt": receipt.number}
+
+
+def tools_answer(specs: list[ToolSpec]) -> Answer:
+    shown = {"name", "description", "input_schema", "tier"}
+    return {
+        "decision": "allow",
+        "tools": [spec.model_dump(mode="json", include=shown) for spec in specs],
+    }

@@ -1,0 +1,84 @@
+"""The order: what Podium tells a guard to start."""
+
+from __future__ import annotations
+
+import os
+
+_LENGTH_BYTES = 8
+
+
+class Order:
+    """What to start and within which limits. None means no limit of that kind."""
+
+    def __init__(
+        self,
+        *,
+        program: str,
+        argv: list[str],
+        cwd: str,
+        env: dict[str, str],
+        owner_pid: int,
+        seconds: float | None,
+        grace_seconds: float,
+        linger_seconds: float,
+        memory_bytes: int | None,
+        processes: int | None,
+        file_bytes: int | None,
+    ) -> None:
+        self.program = program
+        self.argv = argv
+        self.cwd = cwd
+        self.env = env
+        self.owner_pid = owner_pid
+        self.seconds = seconds
+        self.grace_seconds = grace_seconds
+        self.linger_seconds = linger_seconds
+        self.memory_bytes = memory_bytes
+        self.processes = processes
+        self.file_bytes = file_bytes
+
+    def encode(self) -> bytes:
+        """The order for the control socket. None of its texts may hold a NUL."""
+        optional = (self.seconds, self.memory_bytes, self.processes, self.file_bytes)
+        numbers = [self.owner_pid, self.grace_seconds, self.linger_seconds]
+        fields = [str(number) for number in numbers]
+        fields += ["" if number is None else str(number) for number in optional]
+        fields += [self.program, self.cwd, str(len(self.argv)), *self.argv]
+        for name, value in self.env.items():
+            fields += [name, value]
+        body = b"\0".join(os.fsencode(field) for field in fields)
+        return len(body).to_bytes(_LENGTH_BYTES, "big") + body
+
+    @classmethod
+    def read_from(cls, control: int) -> Order | None:
+        """The order waiting on the socket; None when Podium went away before it was complete."""
+        head = _read_exactly(control, _LENGTH_BYTES)
+        body = head and _read_exactly(control, int.from_bytes(head, "big"))
+        if not body:
+            return None
+        fields = [os.fsdecode(field) for field in body.split(b"\0")]
+        argv_end = 10 + int(fields[9])
+        rest = fields[argv_end:]
+        return cls(
+            owner_pid=int(fields[0]),
+            grace_seconds=float(fields[1]),
+            linger_seconds=float(fields[2]),
+            seconds=float(fields[3]) if fields[3] else None,
+            memory_bytes=int(fields[4]) if fields[4] else None,
+            processes=int(fields[5]) if fields[5] else None,
+            file_bytes=int(fields[6]) if fields[6] else None,
+            program=fields[7],
+            cwd=fields[8],
+            argv=fields[10:argv_end],
+            env=dict(zip(rest[::2], rest[1::2], strict=True)),
+        )
+
+
+def _read_exactly(fd: int, count: int) -> bytes:
+    data = bytearray()
+    while len(data) < count:
+        chunk = os.read(fd, min(count - len(data), 1 << 20))
+        if not chunk:
+            return b""
+        data += chunk
+    return bytes(data)

@@ -1,0 +1,120 @@
+"""Processes as `/proc` shows them, and signals that reach exactly the one that was meant."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from podium.sandbox.guard.kernel import signal
+
+TYPE_CHECKING = False  # `typing` loads too slowly
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_FREEZE_ROUNDS = 200
+
+
+class Entry:
+    """A process as `/proc` shows it. Pid and start time together never come twice."""
+
+    def __init__(self, pid: int, parent: int, state: str, threads: int, start: int) -> None:
+        self.pid = pid
+        self.parent = parent
+        self.state = state
+        self.threads = threads
+        self.start = start
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        return (self.pid, self.start)
+
+    @property
+    def is_zombie(self) -> bool:
+        return self.state in "ZX"
+
+    def send(self, signum: int) -> None:
+        """Signal this very process, never a later one that was given its pid."""
+        if not hasattr(os, "pidfd_open"):
+            return self._send_by_pid(signum)
+        try:
+            handle = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return None
+        except OSError:
+            return self._send_by_pid(signum)
+        try:
+            if _is_same(self):
+                signal.pidfd_send_signal(handle, signum)
+        except OSError as error:
+            _ignore_gone(error)
+        finally:
+            os.close(handle)
+        return None
+
+    def _send_by_pid(self, signum: int) -> None:
+        if _is_same(self):
+            try:
+                os.kill(self.pid, signum)
+            except OSError as error:
+                _ignore_gone(error)
+
+
+def entry_of(pid: int) -> Entry | None:
+    """The process with this pid, or None when there is none."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 — pathlib loads too slowly
+            text = file.read()
+    except OSError:
+        return None
+    # The second field is the command's name in brackets and may itself hold blanks and brackets.
+    fields = text[text.rfind(b")") + 2 :].split()
+    return Entry(pid, int(fields[1]), fields[0].decode(), int(fields[17]), int(fields[19]))
+
+
+def all_entries() -> list[Entry]:
+    """Every process that `/proc` shows."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 — as above
+    return [entry for entry in map(entry_of, pids) if entry is not None]
+
+
+def descendants_of(ancestor: int) -> list[Entry]:
+    """Children, their children and so on, as far as one look can see."""
+    children: dict[int, list[Entry]] = {}
+    for entry in all_entries():
+        children.setdefault(entry.parent, []).append(entry)
+    found: list[Entry] = []
+    parents = [ancestor]
+    while parents:
+        for entry in children.pop(parents.pop(), ()):
+            found.append(entry)
+            parents.append(entry.pid)
+    return found
+
+
+def freeze_and_kill(look: Callable[[], list[Entry]]) -> set[tuple[int, int]]:
+    """Kill what `look` sees, after stopping it all: a stopped process cannot fork away.
+
+    Gives the identities of those that were alive.
+    """
+    frozen: dict[tuple[int, int], Entry] = {}
+    for _ in range(_FREEZE_ROUNDS):
+        fresh = [entry for entry in look() if entry.identity not in frozen]
+        if not fresh:
+            break
+        for entry in fresh:
+            entry.send(signal.SIGSTOP)
+            frozen[entry.identity] = entry
+    for entry in frozen.values():
+        # A zombie too: its first thread may have ended while others of it still run.
+        entry.send(signal.SIGKILL)
+    return {identity for identity, entry in frozen.items() if not entry.is_zombie}
+
+
+def _is_same(entry: Entry) -> bool:
+    current = entry_of(entry.pid)
+    return current is not None and current.start == entry.start
+
+
+def _ignore_gone(error: OSError) -> None:
+    if error.errno not in (errno.ESRCH, errno.EPERM):
+        raise error

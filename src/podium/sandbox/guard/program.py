@@ -1,0 +1,76 @@
+"""The last moments of a fork before it becomes the program."""
+
+from __future__ import annotations
+
+import errno
+import os
+import resource
+
+from podium.sandbox.guard.kernel import ON_LINUX, die_with_parent, gain_no_privileges, signal
+from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.processes import all_entries
+
+
+def become(order: Order, report: int, guard_pid: int) -> None:
+    """Turn this fork into the program. Never returns."""
+    stage = "session"
+    try:
+        os.setsid()
+        if ON_LINUX:
+            die_with_parent()
+            if os.getppid() != guard_pid:
+                os._exit(127)
+            # A descendant that could become another user could not be ended any more.
+            gain_no_privileges()
+        _reset_signals()
+        stage = "cwd"
+        os.chdir(order.cwd)
+        stage = "limits"
+        _set_limits(order)
+        stage = "exec"
+        os.execve(order.program, order.argv, order.env)  # noqa: S606 — the one place that does
+    except BaseException as error:
+        number = getattr(error, "errno", None) or errno.EINVAL
+        os.write(report, f"{stage} {number}".encode())
+    finally:
+        os._exit(127)
+
+
+def _set_limits(order: Order) -> None:
+    if order.file_bytes is not None:
+        _limit(resource.RLIMIT_FSIZE, order.file_bytes)
+    if order.processes is not None:
+        # The kernel counts all threads of the user, so those of others come on top.
+        _limit(resource.RLIMIT_NPROC, order.processes + _threads_of_this_user())
+    if order.memory_bytes is not None:
+        _limit(resource.RLIMIT_AS, order.memory_bytes)
+
+
+def _limit(kind: int, amount: int) -> None:
+    hard = resource.getrlimit(kind)[1]
+    value = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+    resource.setrlimit(kind, (value, value))
+
+
+def _threads_of_this_user() -> int:
+    user = os.getuid()
+    count = 0
+    for entry in all_entries():
+        try:
+            count += entry.threads if os.stat(f"/proc/{entry.pid}").st_uid == user else 0  # noqa: PTH116
+        except OSError:
+            continue
+    return count
+
+
+def _reset_signals() -> None:
+    """Undo what Python and the guard set: an ignored signal stays ignored over exec."""
+    signal.set_wakeup_fd(-1)
+    for signum in range(1, signal.NSIG):
+        if signum in (signal.SIGKILL, signal.SIGSTOP):
+            continue
+        try:
+            signal.signal(signum, signal.SIG_DFL)
+        except (OSError, ValueError):
+            continue
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())

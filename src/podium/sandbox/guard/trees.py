@@ -1,0 +1,99 @@
+"""A process tree that can be ended whole, in two strengths."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from podium.sandbox.guard.kernel import adopt_orphans, signal
+from podium.sandbox.guard.processes import Entry, descendants_of, freeze_and_kill
+
+_FIRST_PAUSE_SECONDS = 0.001
+_LONGEST_PAUSE_SECONDS = 0.1
+
+
+class ReapedTree:
+    """The tree of a subreaper: nothing gets out of it. Linux."""
+
+    def __init__(self) -> None:
+        adopt_orphans()
+        self.first_pid = 0
+        """Pid of the program; 0 until it is started."""
+        self.first_status: int | None = None
+        """How the program ended, as `waitpid` tells it; None while it runs."""
+
+    def is_empty(self) -> bool:
+        """Collect the dead; True when no process of the tree is left."""
+        try:
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return False
+                if pid == self.first_pid:
+                    self.first_status = status
+        except ChildProcessError:
+            return True
+
+    def size(self) -> int:
+        return len(self._look())
+
+    def ask_to_end(self) -> None:
+        for entry in self._look():
+            entry.send(signal.SIGTERM)
+            entry.send(signal.SIGCONT)
+
+    def kill(self) -> int:
+        """End everything. Gives how many were alive beside the first process."""
+        killed: set[tuple[int, int]] = set()
+        pause_seconds = _FIRST_PAUSE_SECONDS
+        while not self.is_empty():
+            killed |= freeze_and_kill(self._look)
+            time.sleep(pause_seconds)
+            # The kernel may keep a process in a disk operation for a while; looking is not free.
+            pause_seconds = min(pause_seconds * 1.5, _LONGEST_PAUSE_SECONDS)
+        return sum(pid != self.first_pid for pid, _ in killed)
+
+    def _look(self) -> list[Entry]:
+        return descendants_of(os.getpid())
+
+
+class GroupTree:
+    """The tree as far as a process group reaches. What calls `setsid` gets out of it: macOS."""
+
+    def __init__(self) -> None:
+        self.first_pid = 0
+        self.first_status: int | None = None
+
+    def is_empty(self) -> bool:
+        if self.first_pid == 0:
+            return True
+        if self.first_status is None:
+            pid, status = os.waitpid(self.first_pid, os.WNOHANG)
+            if pid == 0:
+                return False
+            self.first_status = status
+        return not self._signal_group(0)
+
+    def size(self) -> int:
+        return 0 if self.is_empty() else 1
+
+    def ask_to_end(self) -> None:
+        self._signal_group(signal.SIGTERM)
+        self._signal_group(signal.SIGCONT)
+
+    def kill(self) -> int:
+        """End the group. One stands for any number of survivors, which cannot be counted."""
+        outlived = self.first_status is not None and not self.is_empty()
+        while not self.is_empty():
+            self._signal_group(signal.SIGKILL)
+            time.sleep(_FIRST_PAUSE_SECONDS)
+        return int(outlived)
+
+    def _signal_group(self, signum: int) -> bool:
+        try:
+            os.killpg(self.first_pid, signum)
+        except ProcessLookupError:
+            return False
+        except PermissionError:
+            return False  # macOS: only zombies are left in the group
+        return True

@@ -1,0 +1,180 @@
+"""Watching over one tree until it is gone."""
+
+from __future__ import annotations
+
+import errno
+import os
+import select
+import time
+
+from podium.sandbox.guard.kernel import ON_LINUX, signal
+from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.program import become
+from podium.sandbox.guard.trees import GroupTree, ReapedTree
+
+_CROWD_PAUSE_SECONDS = 0.1
+
+
+class Guard:
+    """Starts the program, waits for its end or a reason to end it, and leaves nothing behind."""
+
+    def __init__(self, control: int, order: Order, tree: ReapedTree | GroupTree) -> None:
+        self._control = control
+        self._order = order
+        self._tree = tree
+        self._poll = select.poll()
+        self._kill_at: float | None = None
+        self._deadline: float | None = None
+        self._timed_out = False
+        self._crowded = False
+        self._wake = self._watch()
+
+    def run(self) -> None:
+        refused = self._start()
+        if refused:
+            _say(self._control, f"refused {refused}")
+            return
+        _say(self._control, f"started {self._tree.first_pid}")
+        survivors = self._wait()
+        exit_code, signum = _split_status(self._tree.first_status)
+        words = (exit_code, signum, int(self._timed_out), survivors, int(self._crowded))
+        _say(self._control, "ended " + " ".join(map(str, words)))
+
+    def _watch(self) -> int:
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)
+        os.set_blocking(write_end, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(write_end)
+        for fd in (read_end, self._control):
+            self._poll.register(fd, select.POLLIN)
+        if hasattr(os, "pidfd_open"):
+            # The socket stays open while a forked copy of Podium holds it; this does not.
+            try:
+                self._poll.register(os.pidfd_open(self._order.owner_pid), select.POLLIN)
+            except OSError as error:
+                if error.errno == errno.ESRCH:
+                    self._kill_at = 0.0
+        return read_end
+
+    def _start(self) -> str:
+        """Fork and exec. Gives the stage and errno of what went wrong, or nothing."""
+        read_end, write_end = os.pipe()
+        guard_pid = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            become(self._order, write_end, guard_pid)
+        self._tree.first_pid = pid
+        os.close(write_end)
+        _let_go_of_stdio()
+        refused = os.read(read_end, 100).decode()
+        os.close(read_end)
+        if refused:
+            os.waitpid(pid, 0)
+        if self._order.seconds is not None:
+            self._deadline = time.monotonic() + self._order.seconds
+        return refused
+
+    def _wait(self) -> int:
+        while not self._tree.is_empty():
+            now = time.monotonic()
+            if self._tree.first_status is not None and self._kill_at is None:
+                self._kill_at = now + self._order.linger_seconds
+            self._check_limits(now)
+            if self._kill_at is not None and now >= self._kill_at:
+                return self._tree.kill()
+            self._sleep(now)
+        return 0
+
+    def _check_limits(self, now: float) -> None:
+        if self._deadline is not None and now >= self._deadline:
+            self._deadline = None
+            self._timed_out = True
+            self._end(self._order.grace_seconds)
+        limit = self._order.processes
+        if limit is not None and self._counts_itself() and self._tree.size() > limit:
+            self._crowded = True
+            self._kill_at = now
+
+    def _counts_itself(self) -> bool:
+        """The kernel's own limit on processes does not hold for root."""
+        return self._order.processes is not None and os.geteuid() == 0
+
+    def _sleep(self, now: float) -> None:
+        moments = [moment for moment in (self._kill_at, self._deadline) if moment is not None]
+        if self._counts_itself():
+            moments.append(now + _CROWD_PAUSE_SECONDS)
+        # Rounded up: waking a moment too early would only mean another round.
+        timeout = int(max(0.0, min(moments) - now) * 1000) + 1 if moments else None
+        for fd, _ in self._poll.poll(timeout):
+            if fd == self._control:
+                self._hear()
+            elif fd == self._wake:
+                os.read(fd, 512)
+            else:
+                self._podium_is_gone(fd)
+
+    def _hear(self) -> None:
+        try:
+            words = os.read(self._control, 4096)
+        except OSError:
+            words = b""
+        if not words:
+            self._podium_is_gone(self._control)
+        for line in words.decode().splitlines():
+            self._end(float(line.removeprefix("end ")))
+
+    def _podium_is_gone(self, fd: int) -> None:
+        self._poll.unregister(fd)
+        self._kill_at = 0.0
+
+    def _end(self, grace_seconds: float) -> None:
+        self._tree.ask_to_end()
+        moment = time.monotonic() + grace_seconds
+        self._kill_at = moment if self._kill_at is None else min(self._kill_at, moment)
+
+
+def _let_go_of_stdio() -> None:
+    """Keep none of the program's pipes open, so that their ends are seen."""
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(null, fd)
+    os.close(null)
+
+
+def _say(control: int, line: str) -> None:
+    try:
+        os.write(control, line.encode() + b"\n")
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ECONNRESET):
+            raise
+
+
+def _split_status(status: int | None) -> tuple[int, int]:
+    """Exit code and signal, -1 for the one that does not apply."""
+    if status is None:
+        return -1, int(signal.SIGKILL)
+    if os.WIFSIGNALED(status):
+        return -1, os.WTERMSIG(status)
+    return os.WEXITSTATUS(status), -1
+
+
+def main(control: int) -> None:
+    """Guard one tree as ordered over this socket, then leave."""
+    os.set_inheritable(control, False)
+    # The terminal's signals are Podium's business; it says over the socket what is to be done.
+    for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
+        signal.signal(signum, signal.SIG_IGN)
+    order = Order.read_from(control)
+    if order is not None:
+        _guard(control, order)
+    os._exit(0)
+
+
+def _guard(control: int, order: Order) -> None:
+    tree = ReapedTree() if ON_LINUX else GroupTree()
+    try:
+        Guard(control, order, tree).run()
+    except BaseException as error:
+        tree.kill()
+        _say(control, f"broke {error!r}")

@@ -1,0 +1,102 @@
+"""The second line: finding the processes of a tree by a mark in their environment.
+
+Every tree carries `PODIUM_TREE` with a value of its own. It is needed only when a guard was
+killed, since then nobody is left to whom the tree's orphans come back. A process that wiped its
+environment is not found this way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from podium.domain.errors import NotPossibleNow
+from podium.sandbox.guard.kernel import ON_LINUX
+from podium.sandbox.guard.processes import Entry, all_entries, entry_of, freeze_and_kill
+
+MARK_NAME = "PODIUM_TREE"
+
+_SWEEP_SECONDS = 10.0
+_SWEEP_PAUSE_SECONDS = 0.005
+
+
+def new_mark() -> str:
+    """A mark for one tree: pid namespace, pid and start of this Podium, and a random part."""
+    return f"{_owner_mark(os.getpid())}-{secrets.token_hex(8)}"
+
+
+def end_lost_tree(mark: str, first_pid: int) -> None:
+    """Kill what is left of a tree whose guard is no more. Raises `NotPossibleNow` if it cannot be."""
+    if not ON_LINUX and first_pid:
+        with contextlib.suppress(OSError):
+            os.killpg(first_pid, signal.SIGKILL)
+    left = _end_all(lambda: [entry for entry, own in _marked() if own == mark])
+    if left:
+        pids = ", ".join(map(str, left))
+        raise NotPossibleNow(f"processes {pids} could not be ended; end them before going on")
+
+
+def end_orphans() -> int:
+    """Kill the trees of Podiums that are no more, and give how many processes that were.
+
+    For the start of a long-lived Podium: there is something to end only when a guard was killed
+    before or together with its Podium.
+    """
+    orphans = _orphans()
+    left = _end_all(_orphans)
+    return len(orphans) - len(left)
+
+
+def _end_all(look: Callable[[], list[Entry]]) -> tuple[int, ...]:
+    deadline = time.monotonic() + _SWEEP_SECONDS
+    while left := look():
+        if time.monotonic() > deadline:
+            return tuple(entry.pid for entry in left)
+        freeze_and_kill(look)
+        time.sleep(_SWEEP_PAUSE_SECONDS)
+    return ()
+
+
+def _orphans() -> list[Entry]:
+    here = _owner_mark(os.getpid()).split("-")[0]
+    return [entry for entry, mark in _marked() if _is_orphan(mark, here)]
+
+
+def _is_orphan(mark: str, namespace: str) -> bool:
+    """Whether the owner is dead. Another pid namespace's pids mean nothing here: then no."""
+    parts = mark.split("-")
+    if len(parts) != 4 or parts[0] != namespace or not parts[1].isdigit():
+        return False
+    return _owner_mark(int(parts[1])) != "-".join(parts[:3])
+
+
+def _owner_mark(pid: int) -> str:
+    if not ON_LINUX:
+        return f"0-{pid}-0"
+    owner = entry_of(pid)
+    namespace = Path("/proc/self/ns/pid").stat().st_ino
+    return f"{namespace}-{pid}-{owner.start if owner and not owner.is_zombie else 'gone'}"
+
+
+def _marked() -> list[tuple[Entry, str]]:
+    if not ON_LINUX:
+        return []
+    pairs = [(entry, _mark_of(entry.pid)) for entry in all_entries()]
+    return [(entry, mark) for entry, mark in pairs if mark]
+
+
+def _mark_of(pid: int) -> str:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return ""
+    beginning = f"{MARK_NAME}=".encode()
+    for variable in environment.split(b"\0"):
+        if variable.startswith(beginning):
+            return variable.removeprefix(beginning).decode(errors="replace")
+    return ""

@@ -1,0 +1,191 @@
+"""A started process tree, seen from Podium's side of the guard."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+from podium.domain.errors import NotPossibleNow, PodiumError
+from podium.domain.launching import Ended, Spawn
+from podium.sandbox.guard.order import Order
+from podium.sandbox.guards import start_guard
+from podium.sandbox.orphans import end_lost_tree
+from podium.sandbox.pipes import InputPipe, OutputPipe
+from podium.sandbox.programs import refusal_of
+
+
+class GuardedProcess:
+    """A process tree under a guard of its own. Works by callbacks on the loop that made it."""
+
+    def __init__(self, spawn: Spawn, order: Order, mark: str, overdue_seconds: float) -> None:
+        """Start the guard. The program runs once `started` returned."""
+        self._loop = asyncio.get_running_loop()
+        self._spawn = spawn
+        self._order = order
+        self._mark = mark
+        self._overdue_seconds = overdue_seconds
+        self._up: asyncio.Future[None] = self._loop.create_future()
+        self._over: asyncio.Future[Ended] = self._loop.create_future()
+        self._refusal: PodiumError | None = None
+        self._report: list[int] | None = None
+        self._broke = ""
+        self._heard = b""
+        self._pid = 0
+        self._cancelled = False
+        self._timers: list[asyncio.TimerHandle] = []
+        self._guard = start_guard(spawn, mark)
+        self._began = self._loop.time()
+        self._connect()
+
+    @property
+    def pid(self) -> int:
+        """Pid of the program itself."""
+        return self._pid
+
+    async def started(self) -> None:
+        """Wait until the program runs. Raises when it could not be started; then nothing is left."""
+        try:
+            await asyncio.shield(self._up)
+        except asyncio.CancelledError:
+            await self._end_to_the_last(0.0)
+            raise
+        if self._refusal is not None:
+            raise self._refusal
+
+    async def wait(self) -> Ended:
+        """Wait for the end, or for the limits. On return no process of the tree is alive.
+
+        When the waiting task is cancelled the tree is ended first. To only look for a while, wait
+        on `asyncio.shield(process.wait())`.
+        """
+        try:
+            return await asyncio.shield(self._over)
+        except asyncio.CancelledError:
+            await self._end_to_the_last(self._order.grace_seconds)
+            raise
+
+    async def end(self, grace_seconds: float = 5.0) -> Ended:
+        """TERM, wait for the grace, KILL; all descendants, also those that called `setsid`."""
+        await self._end_to_the_last(grace_seconds)
+        return self._over.result()
+
+    async def _end_to_the_last(self, grace_seconds: float) -> None:
+        """Come back only when the tree is gone; a cancellation in between is kept until then."""
+        self._ask_to_end(grace_seconds)
+        cancelled: asyncio.CancelledError | None = None
+        while not self._over.done():
+            try:
+                await asyncio.wait({self._over})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+
+    def _ask_to_end(self, grace_seconds: float) -> None:
+        if not self._over.done():
+            self._cancelled = True
+            self._orders.write(f"end {grace_seconds}\n".encode())
+            self._kill_guard_after(grace_seconds)
+
+    def _kill_guard_after(self, seconds: float) -> None:
+        late = self._loop.call_later(seconds + self._overdue_seconds, self._guard.kill)
+        self._timers.append(late)
+
+    def _connect(self) -> None:
+        guard, keep = self._guard, self._spawn.limits.output_bytes
+        self._stdout = OutputPipe(self._loop, guard.stdout, keep)
+        self._stderr = OutputPipe(self._loop, guard.stderr, keep)
+        self._stdin = InputPipe(self._loop, guard.stdin, self._spawn.stdin, last=True)
+        self._loop.add_reader(guard.control, self._hear)
+        writing_end = os.fdopen(os.dup(guard.control.fileno()), "wb", buffering=0)
+        self._orders = InputPipe(self._loop, writing_end, self._order.encode(), last=False)
+        if self._order.seconds is not None:
+            self._kill_guard_after(self._order.seconds + self._order.grace_seconds)
+
+    def _hear(self) -> None:
+        try:
+            data = self._guard.control.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            self._understand(*line.decode().split(" ", 1))
+        if not data:
+            self._guard_left()
+
+    def _understand(self, word: str, rest: str) -> None:
+        if word == "started":
+            self._pid = int(rest)
+            self._began = self._loop.time()
+            self._up.set_result(None)
+        elif word == "refused":
+            stage, number = rest.split()
+            self._refusal = refusal_of(self._spawn, stage, int(number))
+        elif word == "ended":
+            self._report = [int(number) for number in rest.split()]
+        else:
+            self._broke = f"{word} {rest}"
+
+    def _guard_left(self) -> None:
+        self._loop.remove_reader(self._guard.control)
+        self._orders.close()
+        self._stdin.close()
+        for timer in self._timers:
+            timer.cancel()
+        self._guard.collect()
+        if self._report is not None or self._refusal is not None:
+            self._finish()
+        else:
+            # A thread, because a sweep may take a while; a future, because tasks get cancelled.
+            sweep = self._loop.run_in_executor(None, end_lost_tree, self._mark, self._pid)
+            sweep.add_done_callback(self._swept)
+
+    def _swept(self, sweep: asyncio.Future[None]) -> None:
+        """The guard was killed and its tree looked for by its mark."""
+        failure = sweep.exception()
+        if failure is None:
+            self._finish()
+        else:
+            self._over.set_exception(failure)
+            self._say_up()
+
+    def _finish(self) -> None:
+        """Everything is dead: take the last output and tell whoever waits."""
+        self._stdout.finish()
+        self._stderr.finish()
+        if not self._up.done() and self._refusal is None:
+            said = self._broke or self._stderr.kept.decode(errors="replace").strip()[-500:]
+            self._refusal = NotPossibleNow(
+                f"the guard for {self._spawn.argv[0]!r} did not come up: {said or 'no reason given'}"
+                "; try again, and look at the Python installation if it stays so"
+            )
+        self._over.set_result(self._as_ended())
+        self._say_up()
+
+    def _say_up(self) -> None:
+        if not self._up.done():
+            self._up.set_result(None)
+
+    def _as_ended(self) -> Ended:
+        lost = [-1, int(signal.SIGKILL), 0, 0, 0]
+        exit_code, signum, timed_out, survivors, crowded = self._report or lost
+        stderr = self._stderr.kept
+        if crowded:
+            stderr += (
+                f"\npodium: ended for having more than {self._order.processes} processes\n".encode()
+            )
+        return Ended(
+            exit_code=None if exit_code < 0 else exit_code,
+            signal=None if signum < 0 else signum,
+            stdout=self._stdout.kept,
+            stderr=stderr,
+            stdout_dropped_bytes=self._stdout.dropped_bytes,
+            stderr_dropped_bytes=self._stderr.dropped_bytes,
+            seconds=self._loop.time() - self._began,
+            timed_out=bool(timed_out),
+            cancelled=self._cancelled,
+            survivors_killed=survivors,
+        )

@@ -1,0 +1,90 @@
+"""What every launcher promises, whether it starts real processes or none."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable
+
+import pytest
+
+from podium.domain.errors import ToolMissing
+from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.ports import Launcher
+from podium.sandbox import LauncherSettings, ProcessLauncher
+from podium.testing import FakeLauncher
+
+QUICK = Spawn(argv=("sh", "-c", "cat; echo oops >&2; exit 3"), cwd="/", stdin=b"hello")
+ENDLESS = Spawn(argv=("sh", "-c", "while :; do sleep 1000; done"), cwd="/")
+
+
+def real() -> Launcher:
+    return ProcessLauncher(LauncherSettings(grace_seconds=0.5, linger_seconds=0.01))
+
+
+def fake() -> Launcher:
+    ended = Ended(exit_code=3, stdout=b"hello", stderr=b"oops\n", seconds=0.01)
+    return FakeLauncher({QUICK.argv: ended, ENDLESS.argv: None})
+
+
+LAUNCHERS: list[Callable[[], Launcher]] = [real, fake]
+
+
+@pytest.fixture(params=LAUNCHERS, ids=["ProcessLauncher", "FakeLauncher"])
+def launcher(request: pytest.FixtureRequest) -> Launcher:
+    made: Launcher = request.param()
+    return made
+
+
+async def test_a_run_gives_exit_code_and_output(launcher: Launcher) -> None:
+    ended = await launcher.run(QUICK)
+    assert (ended.exit_code, ended.signal) == (3, None)
+    assert (ended.stdout, ended.stderr) == (b"hello", b"oops\n")
+    assert not ended.timed_out
+    assert not ended.cancelled
+
+
+async def test_a_started_process_has_a_pid_and_can_be_waited_for_more_than_once(
+    launcher: Launcher,
+) -> None:
+    process = await launcher.start(QUICK)
+    assert process.pid > 0
+    first, second = await asyncio.gather(process.wait(), process.wait())
+    assert first == second == await process.wait()
+
+
+async def test_an_ended_process_says_that_it_was_cancelled(launcher: Launcher) -> None:
+    process = await launcher.start(ENDLESS)
+    ended = await process.end()
+    assert (ended.exit_code, ended.signal) == (None, signal.SIGTERM)
+    assert ended.cancelled
+    assert await process.wait() == ended
+
+
+async def test_ending_what_has_ended_changes_nothing(launcher: Launcher) -> None:
+    process = await launcher.start(QUICK)
+    ended = await process.wait()
+    assert await process.end() == ended
+    assert not ended.cancelled
+
+
+async def test_a_process_out_of_time_is_ended(launcher: Launcher) -> None:
+    spawn = ENDLESS.model_copy(update={"limits": ProcessLimits(seconds=0.05)})
+    ended = await launcher.run(spawn)
+    assert ended.timed_out
+    assert ended.exit_code is None
+
+
+async def test_a_cancelled_run_hands_the_cancellation_on(launcher: Launcher) -> None:
+    task = asyncio.create_task(launcher.run(ENDLESS))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_program_that_is_not_there_is_named(launcher: Launcher) -> None:
+    with pytest.raises(ToolMissing, match="no-such-program"):
+        await launcher.start(Spawn(argv=("no-such-program",), cwd="/"))
+    with pytest.raises(ToolMissing, match="no-such-program"):
+        await launcher.run(Spawn(argv=("no-such-program",), cwd="/"))

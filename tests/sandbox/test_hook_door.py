@@ -1,0 +1,429 @@
+"""The hook door: who is let in, what is answered, what is left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import BadInput, NotPossibleNow, TimedOut
+from podium.domain.events import (
+    ApprovalRequested,
+    ToolCompleted,
+    ToolFailed,
+    ToolRefused,
+    ToolRequested,
+)
+from podium.domain.gating import Call, Effect, Outcome, Permit, Receipt, Refusal, call_fingerprint
+from podium.domain.launching import Spawn
+from podium.domain.model import Json
+from podium.ports import Checkpoint
+from podium.sandbox import HookDoorSettings, ProcessLauncher, TurnDoor
+from podium.testing import retry_until
+from tests.sandbox.door_rig import TURN, DoorRig, say, say_raw
+
+LIST = {"tool": "run_command", "arguments": {"command": "ls"}}
+LIST_KEY = f"run_1:work:0:{call_fingerprint('run_command', {'command': 'ls'})}.0"
+
+
+async def test_a_permitted_call_is_recorded_asked_for_and_settled() -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN, agent="cli") as door:
+        permit = await say(door, op="request", **LIST)
+        assert permit["decision"] == "allow"
+        assert permit["call"] == LIST_KEY
+        assert [held.call.key for held in door.unsettled] == [permit["call"]]
+        settled = await say(door, op="settle", call=permit["call"], ok=True, result={"exit": 0})
+        assert settled == {"decision": "allow", "call": permit["call"], "receipt": 1}
+        assert door.unsettled == ()
+    requested, completed = await rig.events()
+    assert isinstance(requested, ToolRequested)
+    assert isinstance(completed, ToolCompleted)
+    assert completed.result == {"exit": 0}
+    assert rig.gate.judged[0].observed
+    assert rig.gate.judged[0].role == "developer"
+    assert rig.gate.judged[0].agent == "cli"
+
+
+async def test_a_denied_call_brings_the_words_of_the_gate() -> None:
+    rig = DoorRig(Effect.DENY)
+    async with rig.hook_door.open(TURN) as door:
+        answer = await say(door, op="request", **LIST)
+    assert answer["decision"] == "deny"
+    assert answer["say"] == "as the test says"
+    assert door.unsettled == ()
+
+
+async def test_a_question_to_a_person_is_answered_at_once_and_remembered() -> None:
+    rig = DoorRig(Effect.ASK, Effect.ASK)
+    async with rig.hook_door.open(TURN) as door:
+        first = await say(door, op="request", **LIST)
+        second = await say(door, op="perform", tool="echo")
+        assert first["decision"] == second["decision"] == "ask"
+        assert "end your turn" in first["say"]
+        assert first["deadline"] is not None
+        assert door.waiting_approvals == (first["approval_id"], second["approval_id"])
+    asked = [event for event in await rig.events() if isinstance(event, ApprovalRequested)]
+    assert [event.approval_id for event in asked] == list(door.waiting_approvals)
+
+
+async def test_podium_performs_a_call_and_gives_its_outcome() -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        answer = await say(door, op="perform", tool="echo", arguments={"a": 1})
+    assert answer["decision"] == "allow"
+    assert answer["outcome"]["result"] == {"echo": {"a": 1}}
+    assert not rig.gate.judged[0].observed
+    assert door.unsettled == ()
+
+
+async def test_calls_for_the_same_thing_are_counted_and_others_keep_their_names() -> None:
+    async def keys(rig: DoorRig, *commands: str) -> list[str]:
+        async with rig.hook_door.open(TURN) as door:
+            asked = [{"tool": "run_command", "arguments": {"command": text}} for text in commands]
+            return [(await say(door, op="request", **one))["call"] for one in asked]
+
+    first = await keys(DoorRig(*[Effect.ALLOW] * 3), "ls", "pwd", "ls")
+    again = await keys(DoorRig(*[Effect.ALLOW] * 3), "pwd", "ls", "ls")
+    assert [key.rpartition(".")[2] for key in first] == ["0", "0", "1"]
+    assert again == [first[1], first[0], first[2]]
+
+
+async def test_the_tools_are_listed_as_far_as_the_turn_may_use_them() -> None:
+    rig = DoorRig(Effect.ALLOW)
+    turn = TURN.model_copy(update={"allowed_tools": ("echo",)})
+    async with rig.hook_door.open(turn) as door:
+        answer = await say(door, op="tools")
+        assert [tool["name"] for tool in answer["tools"]] == ["echo"]
+        refused = await say(door, op="request", **LIST)
+        assert refused["decision"] == "deny"
+        assert "run_command" in refused["say"]
+    assert rig.gate.judged == []
+
+
+async def test_a_cli_may_use_its_own_names_for_tools() -> None:
+    def translate(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+        return {"Bash": "run_command"}[tool], {"command": arguments["command"]}
+
+    rig = DoorRig(Effect.ALLOW)
+    arguments = {"command": "ls", "description": "look"}
+    async with rig.hook_door.open(TURN, translate=translate) as door:
+        permit = await say(door, op="request", tool="Bash", arguments=arguments)
+        settled = await say(door, op="settle", tool="Bash", arguments=arguments, ok=True)
+        assert settled["call"] == permit["call"]
+        stranger = await say(door, op="request", tool="Mystery")
+        assert stranger["decision"] == "deny"
+    assert rig.gate.judged[0].tool == "run_command"
+
+
+async def test_a_call_is_settled_by_the_name_its_program_gave_it() -> None:
+    rig = DoorRig(Effect.ALLOW, Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        await say(door, op="request", **LIST, ref="use-1")
+        second = await say(door, op="request", **LIST, ref="use-2")
+        settled = await say(door, op="settle", ref="use-2", ok=False, error="exit 1")
+        assert settled["call"] == second["call"]
+        assert [permit.call.index for permit in door.unsettled] == [0]
+
+
+async def test_a_call_is_settled_once() -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        permit = await say(door, op="request", **LIST)
+        await say(door, op="settle", call=permit["call"], ok=True)
+        again = await say(door, op="settle", call=permit["call"], ok=True)
+        assert again["decision"] == "deny"
+        assert "no open call" in again["say"]
+
+
+async def test_an_outcome_learnt_elsewhere_settles_a_call() -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        permit = await say(door, op="request", **LIST)
+        receipt = await door.settle(permit["call"], Outcome(ok=True))
+        assert receipt.call_key == permit["call"]
+        with pytest.raises(BadInput, match="no open call"):
+            await door.settle(permit["call"], Outcome(ok=True))
+
+
+async def test_what_is_not_settled_when_the_turn_ends_is_abandoned() -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        await say(door, op="request", **LIST)
+    assert door.unsettled == ()
+    failed = (await rig.events())[-1]
+    assert isinstance(failed, ToolFailed)
+    assert failed.error.startswith("abandoned")
+
+
+async def test_a_call_that_was_made_before_is_not_permitted_again() -> None:
+    rig = DoorRig(Effect.ALLOW, Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        permit = await say(door, op="request", **LIST)
+        await say(door, op="settle", call=permit["call"], ok=True)
+    async with rig.hook_door.open(TURN) as door:
+        again = await say(door, op="request", **LIST)
+    assert again["decision"] == "deny"
+    assert "made before" in again["say"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "words"),
+    [
+        ("no_such_tool", {}, "there is no tool 'no_such_tool'"),
+        ("run_command", {"command": 5}, "arguments of 'run_command' do not fit"),
+    ],
+)
+async def test_a_call_that_cannot_be_judged_is_denied_in_words_and_recorded(
+    tool: str, arguments: dict[str, Json], words: str
+) -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        answer = await say(door, op="request", tool=tool, arguments=arguments)
+        performed = await say(door, op="perform", tool=tool, arguments=arguments)
+    assert answer["decision"] == performed["decision"] == "deny"
+    assert words in answer["say"]
+    refused = (await rig.events())[0]
+    assert isinstance(refused, ToolRefused)
+    key = f"run_1:work:0:{call_fingerprint(tool, arguments)}.0"
+    assert (refused.effect, refused.call, refused.tier) == ("deny", key, "T4")
+    assert words in refused.reason
+
+
+class BrokenToolDoor:
+    """A tool door that cannot do what it is there for."""
+
+    async def request(self, call: Call) -> Permit | Refusal:
+        raise RuntimeError("disk full of secrets")
+
+    async def look_back(self, run_id: str, step_key: str) -> None:
+        """Nothing is open here."""
+
+    async def settle(
+        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+    ) -> Receipt:
+        raise RuntimeError("disk full of secrets")
+
+
+async def test_a_crash_while_judging_is_a_denial_that_tells_no_insides() -> None:
+    rig = DoorRig(tool_door=BrokenToolDoor())
+    async with rig.hook_door.open(TURN) as door:
+        answer = await say(door, op="request", **LIST)
+        performed = await say(door, op="perform", tool="echo")
+        assert [type(fault) for fault in door.faults] == [RuntimeError, RuntimeError]
+    assert answer["decision"] == performed["decision"] == "deny"
+    assert "secrets" not in answer["say"] + performed["say"]
+    (refused,) = await rig.events()
+    assert isinstance(refused, ToolRefused)
+
+
+class SlowToolDoor(BrokenToolDoor):
+    """A tool door that permits, but only when told to."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.go_on = asyncio.Event()
+        self.settled: list[Outcome] = []
+        self._inner = DoorRig(Effect.ALLOW).tool_door
+
+    async def request(self, call: Call) -> Permit | Refusal:
+        self.asked.set()
+        await self.go_on.wait()
+        return await self._inner.request(call)
+
+    async def look_back(self, run_id: str, step_key: str) -> None:
+        """Nothing is open here."""
+
+    async def settle(
+        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+    ) -> Receipt:
+        self.settled.append(outcome)
+        return await self._inner.settle(permit, outcome, checkpoint)
+
+
+async def test_a_judgement_that_takes_too_long_is_a_denial_and_its_late_permit_is_abandoned() -> (
+    None
+):
+    slow = SlowToolDoor()
+    rig = DoorRig(tool_door=slow, settings=HookDoorSettings(answer_seconds=0.05))
+    async with rig.hook_door.open(TURN) as door:
+        answer = await say(door, op="request", **LIST)
+        assert answer["decision"] == "deny"
+        assert isinstance(door.faults[-1], TimedOut)
+        slow.go_on.set()
+    assert [outcome.error.split(":")[0] for outcome in slow.settled] == ["abandoned"]
+    (refused,) = await rig.events()
+    assert isinstance(refused, ToolRefused)
+    assert refused.call == LIST_KEY
+
+
+async def test_a_turn_that_ends_while_a_call_is_judged_leaves_no_open_call() -> None:
+    slow = SlowToolDoor()
+    rig = DoorRig(tool_door=slow)
+    async with rig.hook_door.open(TURN) as door:
+        asking = asyncio.create_task(say(door, op="request", **LIST))
+        await slow.asked.wait()
+        asyncio.get_running_loop().call_later(0.05, slow.go_on.set)
+    assert len(slow.settled) == 1
+    with pytest.raises(ValueError):  # no answer at all: the connection was closed
+        await asking
+
+
+@pytest.mark.parametrize("token", ["", "wrong", "ö\ud800", 5, None, ["x"]])
+async def test_without_the_turns_token_nothing_is_answered_but_no(token: Json) -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        answer = await say(door, op="tools", token=token)
+    assert set(answer) == {"decision", "say"}
+    assert answer["decision"] == "deny"
+    assert "token" in answer["say"]
+
+
+async def test_every_turn_has_a_token_of_its_own() -> None:
+    rig = DoorRig()
+    async with rig.hook_door.open(TURN) as one, rig.hook_door.open(TURN) as other:
+        assert one.token != other.token
+        assert (await say(other, op="tools", token=one.token))["decision"] == "deny"
+        assert one.env == {"PODIUM_DOOR": one.socket_path, "PODIUM_DOOR_TOKEN": one.token}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"\n",
+        b"not json\n",
+        b"\xff\xfe\n",
+        b"[]\n",
+        b"null\n",
+        b"[" * 100_000 + b"\n",
+        b'{"op": "request"}\n',
+        b"{}\n",
+    ],
+)
+async def test_a_malformed_message_gets_an_answer_and_harms_nobody(line: bytes) -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        assert (await say_raw(door, line))["decision"] == "deny"
+        assert isinstance(door.faults[-1], BadInput)
+        assert (await say(door, op="request", **LIST))["decision"] == "allow"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"op": "destroy"},
+        {"op": "request"},
+        {"op": "request", "tool": ""},
+        {"op": "request", "tool": "echo", "arguments": []},
+        {"op": "request", "tool": "echo", "surprise": 1},
+        {"op": "request", "tool": "echo", "arguments": {"x": float("nan")}},
+        {"op": "request", "tool": "echo", "arguments": {"x": "\ud800"}},
+        {"op": "settle"},
+        {"op": "settle", "ok": True, "call": "run_9:x:0"},
+    ],
+)
+async def test_a_message_that_does_not_fit_is_denied(message: dict[str, Json]) -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        assert (await say(door, **message))["decision"] == "deny"
+    assert rig.gate.judged == []
+
+
+async def test_a_message_beyond_the_limit_is_denied() -> None:
+    rig = DoorRig(Effect.ALLOW, settings=HookDoorSettings(message_bytes=1000))
+    async with rig.hook_door.open(TURN) as door:
+        answer = await say(door, op="request", tool="echo", arguments={"x": "y" * 5000})
+        assert "longer than 1000 bytes" in answer["say"]
+
+
+async def test_a_message_that_is_cut_off_is_denied() -> None:
+    rig = DoorRig(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        reader, writer = await asyncio.open_unix_connection(door.socket_path)
+        writer.write(f'{{"token": "{door.token}", "op": "tools"}}'.encode())
+        writer.write_eof()
+        assert b"cut off" in await reader.readline()
+        writer.close()
+
+
+async def test_a_silent_connection_is_sent_away() -> None:
+    rig = DoorRig(settings=HookDoorSettings(read_seconds=0.05))
+    async with rig.hook_door.open(TURN) as door:
+        reader, writer = await asyncio.open_unix_connection(door.socket_path)
+        assert b"no message came" in await reader.readline()
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_connections_beyond_the_limit_are_sent_away_and_make_room_when_they_end() -> None:
+    rig = DoorRig(settings=HookDoorSettings(connections=2))
+    async with rig.hook_door.open(TURN) as door:
+        held = [await asyncio.open_unix_connection(door.socket_path) for _ in range(2)]
+        assert "too many" in (await say(door, op="tools"))["say"]
+        for _, writer in held:
+            writer.close()
+        await retry_until(lambda: _is_open(door))
+
+
+async def _is_open(door: TurnDoor) -> bool:
+    return bool((await say(door, op="tools"))["decision"] == "allow")
+
+
+async def test_folder_and_socket_are_private_short_and_gone_afterwards() -> None:
+    rig = DoorRig()
+    async with rig.hook_door.open(TURN) as door:
+        path = Path(door.socket_path)
+        assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+        assert stat.S_IMODE(os.stat(door.socket_path).st_mode) == 0o600
+        assert len(os.fsencode(door.socket_path)) < 100
+    assert not path.parent.exists()
+
+
+async def test_folder_and_socket_are_gone_when_the_turn_breaks() -> None:
+    rig = DoorRig(Effect.ALLOW)
+    paths: list[Path] = []
+
+    async def break_it() -> None:
+        async with rig.hook_door.open(TURN) as door:
+            paths.append(Path(door.socket_path))
+            await say(door, op="request", **LIST)
+            raise KeyError("broken")
+
+    with pytest.raises(KeyError):
+        await break_it()
+    assert not paths[0].parent.exists()
+    assert isinstance((await rig.events())[-1], ToolFailed)
+
+
+async def test_a_folder_too_deep_for_a_socket_is_refused(tmp_path: Path) -> None:
+    deep = tmp_path / ("x" * 100)
+    deep.mkdir()
+    rig = DoorRig(settings=HookDoorSettings(folder=str(deep)))
+    with pytest.raises(NotPossibleNow, match="too long for sockets"):
+        async with rig.hook_door.open(TURN):
+            pass
+
+
+ASK_AS_NOBODY = """
+import os, socket, sys
+os.setuid(65534)
+door = socket.socket(socket.AF_UNIX)
+door.connect(sys.argv[1])
+print(door.recv(4096).decode())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="who a peer is, is told on Linux")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+async def test_another_user_is_sent_away_though_the_door_stands_open() -> None:
+    rig = DoorRig()
+    async with rig.hook_door.open(TURN) as door:
+        os.chmod(os.path.dirname(door.socket_path), 0o777)
+        os.chmod(door.socket_path, 0o777)
+        argv = (sys.executable, "-IS", "-c", ASK_AS_NOBODY, door.socket_path)
+        ended = await ProcessLauncher().run(Spawn(argv=argv, cwd="/"))
+    assert b"user 65534 has no business" in ended.stdout
