@@ -1,0 +1,116 @@
+"""`run_command`: a program or a shell line, in a child that ends with the call."""
+
+from __future__ import annotations
+
+import hashlib
+
+from podium.domain.gating import Access, Outcome, PathArgument, Tier, ToolSpec
+from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.domain.model import Json
+from podium.tools.registry import Tool
+from podium.tools.scope import ToolScope
+
+_LONGEST_SECONDS = 1_800
+_GRACE_SECONDS = 15
+"""The launcher ends the tree first; the toolbox only if that takes too long."""
+_OUTPUT_BYTES = 200_000
+
+# Variables through which a program can be made to run something else than what was judged.
+_STEERING = (
+    "^(PATH|IFS|ENV|CDPATH|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|HOME|SHELL|EDITOR|VISUAL|PAGER|"
+    "BROWSER|PYTHONPATH|PYTHONHOME|PYTHONSTARTUP|PYTHONINSPECT|PYTHONWARNINGS|PYTHONBREAKPOINT|"
+    "NODE_OPTIONS|NODE_PATH|RUBYOPT|RUBYLIB|PERL5OPT|PERL5LIB|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|"
+    "MAKEFLAGS|GCONV_PATH|LESSOPEN|LESSCLOSE|MANPAGER)$"
+    "|^(LD_|DYLD_|GIT_|BASH_|SSH_|PODIUM_|NPM_CONFIG_|PIP_|UV_)"
+)
+
+
+async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> Outcome:
+    command: str | list[str] = arguments["command"]
+    argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
+    seconds: float = arguments["timeout_seconds"]
+    ended = await scope.launcher.run(
+        Spawn(
+            argv=tuple(argv),
+            cwd=str(scope.root / scope.relative("cwd")),
+            env={name: scope.reveal(value) for name, value in arguments["env"].items()},
+            limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
+        )
+    )
+    error = _failure(ended, seconds)
+    return Outcome(ok=not error, result=_told(ended), error=error)
+
+
+def _failure(ended: Ended, seconds: float) -> str:
+    """Why this is no success. A program that says it failed has failed."""
+    if ended.timed_out:
+        return f"timed out after {seconds:g} seconds"
+    if ended.exit_code is None:
+        return f"ended by signal {ended.signal}"
+    return f"exit code {ended.exit_code}" if ended.exit_code else ""
+
+
+def _told(ended: Ended) -> dict[str, Json]:
+    return {
+        "exit_code": ended.exit_code,
+        "stdout": ended.stdout.decode(errors="replace"),
+        "stderr": ended.stderr.decode(errors="replace"),
+        "dropped_bytes": ended.stdout_dropped_bytes + ended.stderr_dropped_bytes,
+        "output_sha256": hashlib.sha256(ended.stdout + b"\0" + ended.stderr).hexdigest(),
+    }
+
+
+RUN_COMMAND = Tool(
+    ToolSpec(
+        name="run_command",
+        description=(
+            "Run a program in the workspace. A list is a program with its words; a text is a "
+            "shell line of plain commands. An exit code other than 0 is a failure."
+        ),
+        tier=Tier.T1,
+        timeout_seconds=_LONGEST_SECONDS + _GRACE_SECONDS,
+        receipt_fields=("exit_code", "output_sha256"),
+        paths=(PathArgument(name="cwd", access=Access.READ),),
+        command_argument="command",
+        input_schema={
+            "type": "object",
+            "properties": {
+                "command": {
+                    "anyOf": [
+                        {"type": "string", "minLength": 1},
+                        {
+                            "type": "array",
+                            "minItems": 1,
+                            "items": {"type": "string"},
+                            "prefixItems": [{"minLength": 1}],
+                        },
+                    ]
+                },
+                "cwd": {
+                    "type": "string",
+                    "default": ".",
+                    "description": "Folder to run in, relative to the workspace.",
+                },
+                "env": {
+                    "type": "object",
+                    "default": {},
+                    "description": "Variables to set. `secret://NAME` stands for a secret.",
+                    "propertyNames": {
+                        "pattern": "^[A-Za-z_][A-Za-z0-9_]*$",
+                        "not": {"pattern": _STEERING},
+                    },
+                    "additionalProperties": {"type": "string"},
+                },
+                "timeout_seconds": {
+                    "type": "number",
+                    "exclusiveMinimum": 0,
+                    "maximum": _LONGEST_SECONDS,
+                    "default": 120,
+                },
+            },
+            "required": ["command"],
+            "additionalProperties": False,
+        },
+    ),
+    _run_command,
+)

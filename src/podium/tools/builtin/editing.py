@@ -1,0 +1,123 @@
+"""`write_file` and its undo, `restore_file`."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+
+from podium.domain.errors import ToolBroke
+from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
+from podium.domain.model import Json
+from podium.tools.beneath import find_beneath, remove_beneath, write_beneath
+from podium.tools.kept import keep, kept, sha256_of
+from podium.tools.registry import Tool
+from podium.tools.scope import ToolScope, in_thread
+
+_LARGEST_KEPT_BYTES = 20_000_000
+
+
+async def _write_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+    path = _writable(scope)
+    content = scope.reveal(arguments["content"]).encode()
+    return await in_thread(_write, scope, path, content)
+
+
+def _write(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
+    before = find_beneath(scope.root, path, _LARGEST_KEPT_BYTES)
+    if before is not None and scope.kept_folder is not None:
+        keep(scope.kept_folder, before)
+    if before != content:
+        write_beneath(scope.root, path, content, scope.key)
+    written = sha256_of(content)
+    previous = None if before is None else sha256_of(before)
+    can_undo = before is None or scope.kept_folder is not None
+    undo = {"path": path, "written_sha256": written, "previous_sha256": previous}
+    return {
+        "path": path,
+        "bytes": len(content),
+        "sha256": written,
+        "created": before is None,
+        "previous_sha256": previous,
+        "undo": undo if can_undo else None,
+    }
+
+
+async def _restore_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+    path = _writable(scope)
+    return await in_thread(
+        _restore, scope, path, arguments["written_sha256"], arguments["previous_sha256"]
+    )
+
+
+def _restore(scope: ToolScope, path: str, written: str, previous: str | None) -> dict[str, Json]:
+    """Done before, it is done: what stands there already is what was asked for."""
+    present = find_beneath(scope.root, path, _LARGEST_KEPT_BYTES)
+    standing = None if present is None else sha256_of(present)
+    if standing not in (written, previous):
+        raise ToolBroke(f"{path!r} was changed since it was written; undo would lose that change")
+    if standing != previous and previous is None:
+        remove_beneath(scope.root, path)
+    elif standing != previous and previous is not None:
+        write_beneath(scope.root, path, kept(scope.kept_folder, previous), scope.key)
+    return {"path": path, "sha256": previous, "removed": previous is None}
+
+
+def _writable(scope: ToolScope) -> str:
+    """The judged path. Git's own files are git's: a hook or a config entry there would be run."""
+    path = scope.relative("path")
+    named = Path(scope.call.arguments["path"])
+    for part in (*PurePosixPath(path).parts, *named.parts):
+        if part.lower() == ".git":
+            raise ToolBroke(f"{path!r} belongs to git and is changed by git commands alone")
+    return path
+
+
+_HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+
+WRITE_FILE = Tool(
+    ToolSpec(
+        name="write_file",
+        description=(
+            "Create or replace a text file in one step; folders above it are made. "
+            "`secret://NAME` in the content is replaced when it is written."
+        ),
+        tier=Tier.T1,
+        idempotent=True,
+        timeout_seconds=30,
+        undo="restore_file",
+        receipt_fields=("path", "sha256", "bytes", "created", "previous_sha256"),
+        paths=(PathArgument(name="path", access=Access.WRITE),),
+        input_schema={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Relative to the workspace."},
+                "content": {"type": "string", "description": "The whole new content."},
+            },
+            "required": ["path", "content"],
+            "additionalProperties": False,
+        },
+    ),
+    _write_file,
+)
+
+RESTORE_FILE = Tool(
+    ToolSpec(
+        name="restore_file",
+        description="Undo a write_file, provided nobody changed the file since.",
+        tier=Tier.T1,
+        idempotent=True,
+        timeout_seconds=30,
+        receipt_fields=("path", "sha256", "removed"),
+        paths=(PathArgument(name="path", access=Access.WRITE),),
+        input_schema={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string"},
+                "written_sha256": _HASH,
+                "previous_sha256": {"anyOf": [_HASH, {"type": "null"}]},
+            },
+            "required": ["path", "written_sha256", "previous_sha256"],
+            "additionalProperties": False,
+        },
+    ),
+    _restore_file,
+)

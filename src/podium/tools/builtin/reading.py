@@ -1,0 +1,181 @@
+"""`read_file`, `list_files`, `search_text`: looking changes nothing."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+from podium.domain.errors import ToolBroke
+from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
+from podium.domain.launching import ProcessLimits, Spawn
+from podium.domain.model import Json
+from podium.tools import walking
+from podium.tools.beneath import read_beneath
+from podium.tools.kept import sha256_of
+from podium.tools.registry import Tool
+from podium.tools.scope import ToolScope, in_thread
+
+_LARGEST_FILE_BYTES = 20_000_000
+_SHOWN_BYTES = 24_000
+"""Less than a result may hold, so that whole lines are shown and nothing is cut behind them."""
+_SEARCH_SECONDS = 20.0
+
+
+async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+    path = scope.relative("path")
+    content = await in_thread(read_beneath, scope.root, path, _LARGEST_FILE_BYTES)
+    if b"\0" in content[:8192]:
+        raise ToolBroke(f"{path!r} is not text ({len(content)} bytes); read_file shows text only")
+    lines = content.decode(errors="replace").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    first: int = arguments["offset"]
+    if first > max(1, len(lines)):
+        raise ToolBroke(f"{path!r} has {len(lines)} lines; offset {first} is behind its end")
+    shown = _lines_that_fit(lines[first - 1 : first - 1 + arguments["limit"]])
+    last = first - 1 + len(shown)
+    return {
+        "path": path,
+        "content": "\n".join(shown),
+        "first_line": first,
+        "last_line": last,
+        "total_lines": len(lines),
+        "next_offset": last + 1 if last < len(lines) else None,
+        "sha256": sha256_of(content),
+    }
+
+
+def _lines_that_fit(lines: list[str]) -> list[str]:
+    shown: list[str] = []
+    left = _SHOWN_BYTES
+    for line in lines:
+        left -= len(line.encode()) + 1
+        if left < 0:
+            break
+        shown.append(line)
+    if lines and not shown:
+        whole = len(lines[0])
+        return [f"{lines[0][: _SHOWN_BYTES // 4]} [cut: {whole} characters in this line]"]
+    return shown
+
+
+async def _list_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+    start = scope.relative("path")
+    listed = await in_thread(_listed, str(scope.root), start, arguments["glob"])
+    limit: int = arguments["limit"]
+    return {"files": listed[:limit], "total": len(listed), "complete": len(listed) <= limit}
+
+
+def _listed(root: str, start: str, glob: str) -> list[str]:
+    return [path for _, _, path in walking.walk(root, start) if walking.matches(path, glob)]
+
+
+async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+    try:
+        re.compile(arguments["pattern"])
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ToolBroke(f"the pattern is not a regular expression: {error}") from error
+    request = {**arguments, "root": str(scope.root), "start": scope.relative("path")}
+    ended = await scope.launcher.run(
+        Spawn(
+            argv=(sys.executable, "-IS", str(Path(walking.__file__))),
+            cwd=str(scope.root),
+            stdin=json.dumps(request).encode(),
+            limits=ProcessLimits(seconds=_SEARCH_SECONDS, output_bytes=4_000_000),
+        )
+    )
+    if ended.timed_out:
+        raise ToolBroke(
+            f"the search took more than {_SEARCH_SECONDS:g} seconds and was ended; "
+            "use a simpler pattern or a smaller folder"
+        )
+    if ended.exit_code != 0:
+        raise ToolBroke(f"the search broke: {ended.stderr.decode(errors='replace').strip()[-500:]}")
+    found: dict[str, Json] = json.loads(ended.stdout)
+    return {**found, "count": len(found["matches"])}
+
+
+_FOLDER = {
+    "type": "string",
+    "default": ".",
+    "description": "Folder to look in, relative to the workspace.",
+}
+_GLOB = {
+    "type": "string",
+    "default": "**",
+    "minLength": 1,
+    "maxLength": 1_000,
+    "description": "Which files: `*.py` fits names anywhere, `src/**/*.py` whole paths.",
+}
+
+READ_FILE = Tool(
+    ToolSpec(
+        name="read_file",
+        description="Read a text file, by lines. `next_offset` says where to go on.",
+        tier=Tier.T0,
+        idempotent=True,
+        timeout_seconds=30,
+        receipt_fields=("path", "sha256", "first_line", "last_line"),
+        paths=(PathArgument(name="path", access=Access.READ),),
+        input_schema={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "description": "Relative to the workspace."},
+                "offset": {"type": "integer", "minimum": 1, "default": 1},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 2_000},
+            },
+            "required": ["path"],
+            "additionalProperties": False,
+        },
+    ),
+    _read_file,
+)
+
+LIST_FILES = Tool(
+    ToolSpec(
+        name="list_files",
+        description="List files of the workspace by glob. Symbolic links are not followed.",
+        tier=Tier.T0,
+        idempotent=True,
+        timeout_seconds=30,
+        receipt_fields=("total", "complete"),
+        paths=(PathArgument(name="path", access=Access.READ),),
+        input_schema={
+            "type": "object",
+            "properties": {
+                "path": _FOLDER,
+                "glob": _GLOB,
+                "limit": {"type": "integer", "minimum": 1, "maximum": 2_000, "default": 500},
+            },
+            "additionalProperties": False,
+        },
+    ),
+    _list_files,
+)
+
+SEARCH_TEXT = Tool(
+    ToolSpec(
+        name="search_text",
+        description="Find lines by regular expression (Python's) in the text files of a folder.",
+        tier=Tier.T0,
+        idempotent=True,
+        timeout_seconds=_SEARCH_SECONDS + 10,
+        receipt_fields=("count", "files_searched", "complete"),
+        paths=(PathArgument(name="path", access=Access.READ),),
+        input_schema={
+            "type": "object",
+            "properties": {
+                "pattern": {"type": "string", "minLength": 1, "maxLength": 1_000},
+                "path": _FOLDER,
+                "glob": _GLOB,
+                "case_sensitive": {"type": "boolean", "default": True},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "default": 100},
+            },
+            "required": ["pattern"],
+            "additionalProperties": False,
+        },
+    ),
+    _search_text,
+)

@@ -1,0 +1,67 @@
+"""The tool door: requested, judged, performed by whoever asked, receipted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from podium.domain.errors import CallInDoubt
+from podium.domain.gating import Call, Outcome, Permit, Receipt, Refusal
+from podium.ports import Checkpoint, Clock, Gate, Ids, Store
+from podium.tools.bounding import clean_outcome
+from podium.tools.judging import Judge, SpecLookup
+from podium.tools.settling import Settler
+from podium.tools.wish import DoorSettings
+
+
+class GatedDoor:
+    """Every call passes here, whoever performs it. Two transactions: `request` and `settle`."""
+
+    def __init__(
+        self,
+        store: Store,
+        gate: Gate,
+        specs: SpecLookup,
+        *,
+        clock: Clock,
+        ids: Ids,
+        settings: DoorSettings,
+        redact: Callable[[str], str],
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._redact = redact
+        self._judge = Judge(gate=gate, specs=specs, clock=clock, ids=ids, settings=settings)
+        self._settler = Settler(specs=specs, clock=clock)
+
+    async def request(self, call: Call) -> Permit | Refusal:
+        """Judge the call. On a permit, `tool_requested` is durable and the act may begin.
+
+        Raises `CallInDoubt` when this very call was permitted before, Podium died before its end
+        was recorded, and doing it again could do it twice.
+        """
+        answer = await self._store.write(lambda tx: self._judge.answer(tx, call))
+        if isinstance(answer, CallInDoubt):
+            raise answer
+        return answer
+
+    async def look_back(self, run_id: str, step_key: str) -> None:
+        """Deal with calls that a crash left open in a step, before it is done again.
+
+        Raises `CallInDoubt` when one of them may have happened and must not be done twice.
+        """
+        doubt = await self._store.write(lambda tx: self._judge.look_back(tx, run_id, step_key))
+        if doubt is not None:
+            raise doubt
+
+    async def settle(
+        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
+    ) -> Receipt:
+        """Record the end of a permitted call. A second time gives the first receipt again.
+
+        The outcome is kept without escapes and secrets, and cut to a size. Raises
+        `NotPossibleNow` when the store knows of no such permit.
+        """
+        kept = clean_outcome(outcome, self._redact, self._settings.result_bytes)
+        return await self._store.write(
+            lambda tx: self._settler.settle(tx, permit, kept, checkpoint)
+        )

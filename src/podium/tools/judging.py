@@ -1,0 +1,237 @@
+"""The first half of the door: one transaction that reads, judges and records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from podium.domain.approving import expire, reserve
+from podium.domain.errors import CallInDoubt, LeaseLost
+from podium.domain.events import ApprovalExpired, ToolRefused, ToolRequested
+from podium.domain.gating import (
+    Approval,
+    ApprovalStatus,
+    Budget,
+    BudgetState,
+    Call,
+    CallStatus,
+    Decision,
+    Effect,
+    GateContext,
+    Permit,
+    Quota,
+    QuotaState,
+    Refusal,
+    Tier,
+    ToolSpec,
+    Usage,
+)
+from podium.domain.spending import MEASURES, usage_counter
+from podium.ports import Clock, Gate, Ids, Tx
+from podium.tools import wording
+from podium.tools.bounding import bound
+from podium.tools.earlier import answer_from_record, look_back
+from podium.tools.questions import ask_person, newest_approval
+from podium.tools.wish import DoorSettings, Wish
+
+SpecLookup = Callable[[str], ToolSpec | None]
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+GATE_ERROR = "gate-error"
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Answers requests inside a transaction. Writes whatever the answer rests on."""
+
+    gate: Gate
+    specs: SpecLookup
+    clock: Clock
+    ids: Ids
+    settings: DoorSettings
+
+    def answer(self, tx: Tx, call: Call) -> Permit | Refusal | CallInDoubt:
+        """`CallInDoubt` is given back, not raised, so that the transaction commits."""
+        self._refuse_strangers(tx, call.run_id)
+        spec = self.specs(call.tool)
+        wish = Wish(call=call, spec=spec, digest=call.digest(spec), now=self.clock.now())
+        record = tx.call(call.key)
+        known = answer_from_record(tx, wish, record) if record else None
+        return known or self._judge(tx, wish)
+
+    def look_back(self, tx: Tx, run_id: str, step_key: str) -> CallInDoubt | None:
+        self._refuse_strangers(tx, run_id)
+        return look_back(tx, run_id, step_key, self._is_idempotent, self.clock.now())
+
+    def _is_idempotent(self, tool: str) -> bool:
+        spec = self.specs(tool)
+        return spec is not None and spec.idempotent
+
+    def _refuse_strangers(self, tx: Tx, run_id: str) -> None:
+        """A process that lost the run while it was stopped may not act for it any more."""
+        run = tx.run(run_id) if self.settings.owner else None
+        if run is not None and run.owner != self.settings.owner:
+            raise LeaseLost(run_id)
+
+    def _judge(self, tx: Tx, wish: Wish) -> Permit | Refusal:
+        approval = self._granted(tx, wish)
+        decision, quotas = self._decide(tx, wish, approval)
+        if decision.effect is Effect.ALLOW:
+            return self._allow(tx, wish, decision, quotas, approval)
+        if decision.effect is Effect.ASK:
+            return self._ask(tx, wish, decision)
+        return self._deny(tx, wish, decision)
+
+    def _granted(self, tx: Tx, wish: Wish) -> Approval | None:
+        """A yes for exactly this call that is still good."""
+        approval = tx.approval_for(wish.digest, (ApprovalStatus.GRANTED,))
+        return approval if approval and not expired(tx, approval, wish.now) else None
+
+    def _decide(
+        self, tx: Tx, wish: Wish, approval: Approval | None
+    ) -> tuple[Decision, tuple[Quota, ...]]:
+        """The gate's word. Whatever it raises is a no."""
+        context = GateContext(
+            tool=wish.spec,
+            mode=self.settings.mode,
+            attended=self.settings.attended,
+            root=self.settings.root,
+            approval=approval,
+            now=wish.now,
+        )
+        try:
+            quotas = self.gate.quotas_for(wish.call, context)
+            budgets = (*self.gate.budgets, *self.settings.budgets)
+        except Exception as error:
+            return _crashed(wish, error), ()
+        update = {
+            "quotas": tuple(_quota_state(tx, quota, wish) for quota in quotas),
+            "budgets": tuple(_budget_state(tx, budget, wish) for budget in budgets),
+        }
+        try:
+            return self.gate.decide(wish.call, context.model_copy(update=update)), quotas
+        except Exception as error:
+            return _crashed(wish, error), ()
+
+    def _allow(
+        self,
+        tx: Tx,
+        wish: Wish,
+        decision: Decision,
+        quotas: tuple[Quota, ...],
+        approval: Approval | None,
+    ) -> Permit:
+        """A yes that stands for this call is used by it, even where today's policy needs none."""
+        for quota in quotas:
+            tx.count(_counter(quota), wish.now)
+        if approval is not None:
+            tx.save_approval(reserve(approval, wish.call.key, wish.digest, wish.now))
+        approval_id = approval.id if approval else None
+        tx.save_call(wish.record(CallStatus.REQUESTED, decision, approval_id))
+        tx.append(wish.call.run_id, self._requested(wish, decision, approval_id))
+        return Permit(
+            call=wish.call, digest=wish.digest, decision=decision, approval_id=approval_id
+        )
+
+    def _deny(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
+        self._record_refusal(tx, wish, decision)
+        return Refusal(call=wish.call, decision=decision, say=wording.denied(decision))
+
+    def _ask(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
+        newest = newest_approval(tx, wish.digest)
+        if newest is not None and newest.status is ApprovalStatus.REJECTED:
+            no = {
+                "effect": Effect.DENY,
+                "rule": f"approval:{newest.id}",
+                "reason": wording.rejected(newest),
+            }
+            return self._deny(tx, wish, decision.model_copy(update=no))
+        pending = newest if newest and newest.status is ApprovalStatus.PENDING else None
+        if pending is None or expired(tx, pending, wish.now):
+            try:
+                deadline = wish.now + timedelta(seconds=self.gate.approval_seconds)
+            except Exception as error:
+                return self._deny(tx, wish, _crashed(wish, error))
+            pending = ask_person(tx, wish, decision, self.ids.new("apr"), deadline)
+        self._record_refusal(tx, wish, decision, pending.id)
+        return Refusal(
+            call=wish.call,
+            decision=decision,
+            say=wording.waiting(pending.id, pending.deadline),
+            approval_id=pending.id,
+            deadline=pending.deadline,
+        )
+
+    def _record_refusal(
+        self, tx: Tx, wish: Wish, decision: Decision, approval_id: str | None = None
+    ) -> None:
+        tx.save_call(wish.record(CallStatus.REFUSED, decision, approval_id))
+        tx.append(
+            wish.call.run_id,
+            ToolRefused(
+                call=wish.call.key,
+                tool=wish.call.tool,
+                arguments=bound(wish.call.arguments, self.settings.result_bytes),
+                effect="ask" if decision.effect is Effect.ASK else "deny",
+                tier=str(decision.tier),
+                rule=decision.rule,
+                reason=decision.reason,
+                approval_id=approval_id,
+            ),
+        )
+
+    def _requested(self, wish: Wish, decision: Decision, approval_id: str | None) -> ToolRequested:
+        return ToolRequested(
+            call=wish.call.key,
+            tool=wish.call.tool,
+            arguments=bound(wish.call.arguments, self.settings.result_bytes),
+            digest=wish.digest,
+            tier=str(decision.tier),
+            rule=decision.rule,
+            reason=decision.reason,
+            approval_id=approval_id,
+            observed=wish.call.observed,
+        )
+
+
+def expired(tx: Tx, approval: Approval, now: datetime) -> bool:
+    """Whether its deadline passed. If so, that is recorded."""
+    late = expire(approval, now)
+    if late is None:
+        return False
+    tx.save_approval(late)
+    tx.append(late.run_id, ApprovalExpired(approval_id=late.id))
+    return True
+
+
+def _crashed(wish: Wish, error: Exception) -> Decision:
+    return Decision(
+        effect=Effect.DENY,
+        rule=GATE_ERROR,
+        reason=f"the policy could not judge this call ({type(error).__name__}: {error})",
+        tier=wish.spec.tier if wish.spec else Tier.T4,
+    )
+
+
+def _counter(quota: Quota) -> str:
+    return f"quota:{quota.name}"
+
+
+def _quota_state(tx: Tx, quota: Quota, wish: Wish) -> QuotaState:
+    since = wish.now - timedelta(seconds=quota.seconds)
+    return QuotaState(quota=quota, used=int(tx.counted(_counter(quota), since)))
+
+
+def _budget_state(tx: Tx, budget: Budget, wish: Wish) -> BudgetState:
+    """A budget of a single call is untouched before the call."""
+    if budget.scope == "call":
+        return BudgetState(budget=budget)
+    run_id, step_key = wish.call.run_id, wish.call.step_key
+    figures = {
+        measure: tx.counted(
+            usage_counter(measure, budget.scope, run_id, step_key, wish.now), _BEGINNING
+        )
+        for measure in MEASURES
+    }
+    return BudgetState(budget=budget, used=Usage.model_validate(figures))

@@ -1,0 +1,158 @@
+"""Turns what an agent asked for into a `Call`: arguments complete, paths real, command split."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from jsonschema.exceptions import ValidationError
+
+from podium.domain.errors import BadArguments
+from podium.domain.gating import PathUse, ToolSpec, canonical_json
+from podium.domain.model import Json
+from podium.tools.paths import PathUnusable, path_uses
+from podium.tools.registry import Registry
+
+Commands = tuple[tuple[str, ...], ...]
+SplitCommand = Callable[[str], tuple[Commands, str]]
+"""Splits a shell line into simple commands, or says why that cannot be decided."""
+LooksSecret = Callable[[str], str | None]
+"""Name of the secret that a text holds, or None."""
+
+_MOST_PROBLEMS = 20
+_LONGEST_PROBLEM = 300
+
+
+@dataclass(frozen=True)
+class Normal:
+    """The parts of a call that come out of its arguments."""
+
+    arguments: dict[str, Json]
+    paths: tuple[PathUse, ...]
+    commands: Commands
+    undecidable: str
+
+
+class Normaliser:
+    """Checks and completes arguments. Every problem is named at once, in words for the agent."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        root: Path,
+        *,
+        split_command: SplitCommand,
+        looks_secret: LooksSecret,
+        argument_bytes: int,
+    ) -> None:
+        self._registry = registry
+        self._root = root
+        self._split_command = split_command
+        self._looks_secret = looks_secret
+        self._argument_bytes = argument_bytes
+
+    def normal(self, tool: str, arguments: dict[str, Json]) -> Normal:
+        """Raises `UnknownTool` or `BadArguments`."""
+        spec = self._registry.tool(tool).spec
+        self._refuse(spec, self._shape_problems(arguments))
+        # Secrets first: the words of a schema problem quote the value.
+        self._refuse(spec, self._secret_problems(arguments))
+        complete = _with_defaults(spec.input_schema, arguments)
+        self._refuse(spec, self._schema_problems(spec, complete))
+        commands, undecidable = self._commands(spec, complete)
+        return Normal(complete, self._paths(spec, complete), commands, undecidable)
+
+    def _refuse(self, spec: ToolSpec, problems: Iterator[str]) -> None:
+        found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
+        if found:
+            raise BadArguments(spec.name, found)
+
+    def _shape_problems(self, arguments: Json) -> Iterator[str]:
+        if not isinstance(arguments, dict):
+            yield f"arguments must be an object of names and values, not {type(arguments).__name__}"
+            return
+        try:
+            size = len(canonical_json(arguments).encode())
+        except (TypeError, ValueError, RecursionError) as error:
+            yield f"arguments are not plain JSON: {error}"
+            return
+        if size > self._argument_bytes:
+            yield f"arguments take {size} bytes; at most {self._argument_bytes} are taken"
+
+    def _secret_problems(self, arguments: dict[str, Json]) -> Iterator[str]:
+        for place, text in _texts(arguments, ""):
+            if (name := self._looks_secret(text)) is not None:
+                yield (
+                    f"{place or 'a name'} holds a secret in plain text; "
+                    f"write `secret://{name}` in its place"
+                )
+
+    def _schema_problems(self, spec: ToolSpec, arguments: dict[str, Json]) -> Iterator[str]:
+        errors = self._registry.validator(spec.name).iter_errors(arguments)
+        for error in sorted(errors, key=lambda error: [str(part) for part in error.absolute_path]):
+            yield _in_words(error, spec)
+
+    def _paths(self, spec: ToolSpec, arguments: dict[str, Json]) -> tuple[PathUse, ...]:
+        uses: list[PathUse] = []
+        problems: list[str] = []
+        for argument in spec.paths:
+            try:
+                uses.extend(path_uses(argument, arguments.get(argument.name), self._root))
+            except PathUnusable as error:
+                problems.append(f"{argument.name!r}: {error}")
+        self._refuse(spec, iter(problems))
+        return tuple(uses)
+
+    def _commands(self, spec: ToolSpec, arguments: dict[str, Json]) -> tuple[Commands, str]:
+        given = arguments.get(spec.command_argument) if spec.command_argument else None
+        if given is None:
+            return (), ""
+        words = given if isinstance(given, list) else [given]
+        if not words or not all(isinstance(word, str) and "\0" not in word for word in words):
+            raise BadArguments(
+                spec.name,
+                [f"{spec.command_argument!r} must be a line of text or a list of words, no NULs"],
+            )
+        if isinstance(given, list):
+            return (tuple(given),), ""
+        commands, undecidable = self._split_command(given)
+        if not commands and not undecidable:
+            raise BadArguments(spec.name, [f"{spec.command_argument!r} is empty; name a command"])
+        return commands, undecidable
+
+
+def _with_defaults(schema: dict[str, Json], arguments: dict[str, Json]) -> dict[str, Json]:
+    """A copy of the arguments with the schema's defaults, inside objects that are given too."""
+    complete = dict(arguments)
+    for name, inner in schema.get("properties", {}).items():
+        if not isinstance(inner, dict):
+            continue
+        if name not in complete and "default" in inner:
+            complete[name] = copy.deepcopy(inner["default"])
+        elif isinstance(complete.get(name), dict):
+            complete[name] = _with_defaults(inner, complete[name])
+    return complete
+
+
+def _in_words(error: ValidationError, spec: ToolSpec) -> str:
+    place = ".".join(str(part) for part in error.absolute_path)
+    if error.validator == "additionalProperties" and not place:
+        known = ", ".join(sorted(spec.input_schema.get("properties", {}))) or "none"
+        return f"{error.message}; the arguments are: {known}"
+    return f"{place!r}: {error.message}" if place else error.message
+
+
+def _texts(value: Json, place: str) -> Iterator[tuple[str, str]]:
+    """Every text in a value with the place it stands at; names of an object's fields too."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield place, key
+            yield from _texts(item, f"{place}.{key}" if place else repr(key))
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            yield from _texts(item, f"{place}[{number}]")

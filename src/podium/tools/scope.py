@@ -1,0 +1,93 @@
+"""What a handler is given beside its arguments, and how it is written."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+from podium.domain.errors import ToolBroke
+from podium.domain.gating import Call, Outcome
+from podium.domain.model import Json
+from podium.ports import Clock, Launcher
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_REFERENCE = re.compile(r"secret://([A-Za-z_][A-Za-z0-9_]*)")
+
+
+@dataclass(frozen=True)
+class ToolScope:
+    """The surroundings of one performed call.
+
+    `key` is the idempotency key to hand to whatever is called outside. Secrets are resolved here,
+    where the act is performed, and must not come back in the result.
+    """
+
+    call: Call
+    root: Path
+    """Real path of the workspace."""
+    launcher: Launcher
+    clock: Clock
+    timeout_seconds: float
+    """After this the handler is cancelled."""
+    resolve_secret: Callable[[str], str]
+    """Value of a secret by its name; raises `UserMustAct` when there is none."""
+    kept_folder: Path | None = None
+    """Where earlier contents of overwritten files are kept for undo. None: they are not."""
+
+    @property
+    def key(self) -> str:
+        return self.call.key
+
+    def relative(self, argument: str) -> str:
+        """The judged real path of a path argument, relative to the root; `.` for the root itself.
+
+        Raises `ToolBroke` when it lies outside.
+        """
+        for use in self.call.paths:
+            if use.argument == argument:
+                return inside(self.root, use.real, use.given)
+        raise ToolBroke(f"argument {argument!r} was given no path; name one inside the workspace")
+
+    def reveal(self, text: str) -> str:
+        """The text with every `secret://NAME` replaced by the secret."""
+        return _REFERENCE.sub(lambda match: self.resolve_secret(match[1]), text)
+
+
+Handler = Callable[[dict[str, Json], ToolScope], Awaitable[dict[str, Json] | Outcome]]
+"""Performs a tool. A dict is a success; an `Outcome` says more, such as a failure with a result.
+
+When it returns, raises or is cancelled, nothing it started may still be at work.
+"""
+
+
+def inside(root: Path, real: str, given: str) -> str:
+    """`real` relative to `root`. Raises `ToolBroke` when it is not beneath it."""
+    path = Path(real)
+    if not path.is_relative_to(root):
+        raise ToolBroke(f"{given!r} lies outside the workspace; name a path inside it")
+    return path.relative_to(root).as_posix()
+
+
+async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run blocking work beside the event loop. Returns or raises only when it has ended.
+
+    A cancelled `asyncio.to_thread` leaves its thread running, so a file could change after the
+    call was settled. Here the cancellation waits for the thread.
+    """
+    task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    cancelled: asyncio.CancelledError | None = None
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        task.exception()
+        raise cancelled
+    return task.result()

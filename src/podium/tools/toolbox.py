@@ -1,0 +1,176 @@
+"""The toolbox: registered tools, performed through the door."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from podium.domain.errors import Passing, PodiumError, RunMustStop
+from podium.domain.gating import Call, Outcome, Permit, Refusal, ToolSpec, canonical_json
+from podium.domain.model import Json, Noun
+from podium.ports import Checkpoint, Clock, Launcher, ToolDoor
+from podium.tools.bounding import DEFAULT_RESULT_BYTES, clean_outcome
+from podium.tools.earlier import CANCELLED
+from podium.tools.normalising import LooksSecret, Normaliser, SplitCommand
+from podium.tools.registry import Registry, Tool
+from podium.tools.scope import ToolScope
+
+
+class ToolboxSettings(Noun):
+    """Where tools work and how much they may say."""
+
+    root: str
+    """The workspace. Symlinks in it are resolved once, when the toolbox is made."""
+    result_bytes: int = DEFAULT_RESULT_BYTES
+    """How much of a result the agent gets to see."""
+    argument_bytes: int = 1_000_000
+    """How large the arguments of one call may be, as JSON."""
+    kept_folder: str | None = None
+    """Folder for earlier contents of overwritten files. None: such a write cannot be undone."""
+
+
+class LocalToolbox:
+    """Performs tools in this process and its children."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        door: ToolDoor,
+        launcher: Launcher,
+        *,
+        clock: Clock,
+        settings: ToolboxSettings,
+        split_command: SplitCommand,
+        looks_secret: LooksSecret,
+        resolve_secret: Callable[[str], str],
+        redact: Callable[[str], str],
+    ) -> None:
+        self._registry = registry
+        self._door = door
+        self._launcher = launcher
+        self._clock = clock
+        self._settings = settings
+        self._root = Path(settings.root).resolve()
+        self._resolve_secret = resolve_secret
+        self._redact = redact
+        self._normaliser = Normaliser(
+            registry,
+            self._root,
+            split_command=split_command,
+            looks_secret=looks_secret,
+            argument_bytes=settings.argument_bytes,
+        )
+
+    def specs(self) -> Sequence[ToolSpec]:
+        return self._registry.specs()
+
+    def normalise(
+        self,
+        tool: str,
+        arguments: dict[str, Json],
+        *,
+        run_id: str,
+        step_key: str,
+        index: int,
+        role: str = "",
+        agent: str = "",
+        provenance: tuple[str, ...] = (),
+        observed: bool = False,
+    ) -> Call:
+        """See the port. Raises `UnknownTool` or `BadArguments`, whose words are for the agent."""
+        normal = self._normaliser.normal(tool, arguments)
+        return Call(
+            run_id=run_id,
+            step_key=step_key,
+            index=index,
+            tool=tool,
+            arguments=normal.arguments,
+            paths=normal.paths,
+            commands=normal.commands,
+            undecidable=normal.undecidable,
+            role=role,
+            agent=agent,
+            provenance=provenance,
+            observed=observed,
+        )
+
+    async def perform(self, call: Call, checkpoint: Checkpoint | None = None) -> Outcome | Refusal:
+        """Request, act, settle. What the handler raises becomes a failed outcome.
+
+        Cancelled, or told by the handler that the run must stop, the call is settled as failed
+        first, and the error goes on.
+        """
+        permit = await self._door.request(call)
+        if isinstance(permit, Refusal):
+            return permit
+        if permit.settled is not None:
+            return await self._settle(permit, permit.settled, checkpoint)
+        try:
+            outcome = await self._act(self._registry.tool(call.tool), call)
+        except asyncio.CancelledError:
+            # The call has to be settled although the task is being cancelled, perhaps again.
+            closing = self._settle(permit, Outcome(ok=False, error=CANCELLED), None)
+            await _to_the_end(asyncio.ensure_future(closing))
+            raise
+        except (RunMustStop, Passing) as error:
+            await self._settle(permit, Outcome(ok=False, error=str(error)), None)
+            raise
+        except Exception as error:
+            outcome = Outcome(ok=False, error=_in_words(call.tool, error))
+        return await self._settle(permit, outcome, checkpoint)
+
+    async def _act(self, tool: Tool, call: Call) -> Outcome:
+        begun = self._clock.monotonic()
+        limit_seconds = tool.spec.timeout_seconds
+        scope = ToolScope(
+            call=call,
+            root=self._root,
+            launcher=self._launcher,
+            clock=self._clock,
+            timeout_seconds=limit_seconds,
+            resolve_secret=self._resolve_secret,
+            kept_folder=Path(self._settings.kept_folder) if self._settings.kept_folder else None,
+        )
+        deadline = asyncio.timeout(limit_seconds)
+        try:
+            async with deadline:
+                result = await tool.handler(dict(call.arguments), scope)
+        except TimeoutError:
+            if not deadline.expired():
+                raise
+            result = Outcome(ok=False, error=f"timed out after {limit_seconds:g} seconds")
+        outcome = result if isinstance(result, Outcome) else Outcome(ok=True, result=result)
+        canonical_json(outcome.result)  # what is not plain JSON could be neither kept nor sealed
+        return outcome.model_copy(update={"duration_seconds": self._clock.monotonic() - begun})
+
+    async def _settle(
+        self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None
+    ) -> Outcome:
+        shown = clean_outcome(outcome, self._redact, self._settings.result_bytes)
+        if permit.settled is None or checkpoint is not None:
+            await self._door.settle(permit, shown, checkpoint)
+        return shown
+
+
+async def _to_the_end(task: asyncio.Future[Outcome]) -> None:
+    """Wait for the settlement, however often the waiting is cancelled.
+
+    Should it fail, the call stays requested and is in doubt on resume; the cancellation goes on.
+    """
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            continue
+    task.exception()
+
+
+def _in_words(tool: str, error: Exception) -> str:
+    """What went wrong, without a traceback."""
+    if isinstance(error, PodiumError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        place = f" ({error.filename!r})" if error.filename else ""
+        return f"{tool!r} broke: {error.strerror}{place}"
+    return f"{tool!r} broke: {type(error).__name__}: {error}"

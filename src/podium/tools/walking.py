@@ -1,0 +1,158 @@
+"""Walks a workspace, matches globs and searches text, without ever following a symlink.
+
+Also a program of its own: `python -IS walking.py` reads one search as JSON from standard input
+and prints what it found. A regular expression can take for ever and cannot be interrupted inside
+a process, so searches run in a child that the launcher ends. For that this file stands on the
+standard library alone.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+IGNORED = frozenset({".git", ".podium"})
+"""Folders that are not entered."""
+
+MOST_FILES = 100_000
+"""A walk ends after so many files."""
+LARGEST_SEARCHED_BYTES = 4_000_000
+LONGEST_LINE = 400
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def walk(root: str, start: str = ".") -> Iterator[tuple[int, str, str]]:
+    """Plain files beneath `start`, in name order: folder handle, name, path relative to `root`.
+
+    A handle is good until the next item. `start` has no symlinks in it; one that appears there
+    later is an `OSError`.
+    """
+    top = _open_folder(root, start)
+    prefix = "" if start == "." else f"{start}/"
+    try:
+        yield from _files(top, prefix)
+    finally:
+        os.close(top)
+
+
+def _files(top: int, prefix: str) -> Iterator[tuple[int, str, str]]:
+    seen = 0
+    for folder, folders, files, handle in os.fwalk(".", dir_fd=top, follow_symlinks=False):
+        folders[:] = sorted(name for name in folders if name not in IGNORED)
+        inner = prefix + ("" if folder == "." else f"{folder[2:]}/")
+        for name in sorted(files):
+            if _is_plain(handle, name):
+                seen += 1
+                if seen > MOST_FILES:
+                    return
+                yield handle, name, inner + name
+
+
+def matches(path: str, glob: str) -> bool:
+    """Whether a glob fits a relative path. `**` stands for any folders; `*` stays within a name.
+
+    A glob without a slash is held against the file's name alone.
+    """
+    if "/" not in glob:
+        return fnmatch.fnmatchcase(path.rsplit("/", 1)[-1], glob)
+    return _fits(path.split("/"), glob.strip("/").split("/"))
+
+
+def search(request: dict[str, Any]) -> dict[str, Any]:
+    """Lines that a regular expression finds, up to `limit`, with their places."""
+    pattern = re.compile(request["pattern"], 0 if request["case_sensitive"] else re.IGNORECASE)
+    found: list[dict[str, Any]] = []
+    searched = skipped = 0
+    for handle, name, path in walk(request["root"], request["start"]):
+        if not matches(path, request["glob"]):
+            continue
+        text = _text_of(handle, name)
+        if text is None:
+            skipped += 1
+            continue
+        searched += 1
+        for number, line in enumerate(text.split("\n"), 1):
+            if not pattern.search(line):
+                continue
+            if len(found) == request["limit"]:
+                return _answer(found, searched, skipped, complete=False)
+            found.append({"path": path, "line": number, "text": line[:LONGEST_LINE]})
+    return _answer(found, searched, skipped, complete=True)
+
+
+def _answer(
+    found: list[dict[str, Any]], searched: int, skipped: int, *, complete: bool
+) -> dict[str, Any]:
+    return {
+        "matches": found,
+        "files_searched": searched,
+        "files_skipped": skipped,
+        "complete": complete,
+    }
+
+
+def _open_folder(root: str, start: str) -> int:
+    handle = os.open(root, _FOLDER)
+    for part in [] if start == "." else start.split("/"):
+        try:
+            deeper = os.open(part, _FOLDER, dir_fd=handle)
+        finally:
+            os.close(handle)
+        handle = deeper
+    return handle
+
+
+def _is_plain(folder: int, name: str) -> bool:
+    try:
+        return stat.S_ISREG(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _text_of(folder: int, name: str) -> str | None:
+    """The file's text; None when it is too large, not text, or cannot be read."""
+    try:
+        handle = os.open(name, _READ, dir_fd=folder)
+    except OSError:
+        return None
+    with open(handle, "rb") as file:  # noqa: PTH123 - a handle, not a path
+        content = file.read(LARGEST_SEARCHED_BYTES + 1)
+    if len(content) > LARGEST_SEARCHED_BYTES or b"\0" in content[:8192]:
+        return None
+    return content.decode(errors="replace")
+
+
+def _fits(parts: Sequence[str], globs: Sequence[str]) -> bool:
+    """Keeps the set of path lengths that the globs so far can stand for: no backtracking."""
+    reached = {0}
+    for glob in globs:
+        if glob == "**":
+            shortest = min(reached, default=len(parts) + 1)
+            reached = set(range(shortest, len(parts) + 1))
+        else:
+            reached = {
+                length + 1
+                for length in reached
+                if length < len(parts) and fnmatch.fnmatchcase(parts[length], glob)
+            }
+    return len(parts) in reached
+
+
+def main() -> None:
+    try:
+        found = search(json.loads(sys.stdin.buffer.read()))
+    except OSError as error:
+        sys.exit(f"{error.strerror}: {error.filename!r}")
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

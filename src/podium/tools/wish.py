@@ -1,0 +1,54 @@
+"""A call at the door, with what is known about it at this moment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from podium.domain.gating import Budget, Call, CallRecord, CallStatus, Decision, ToolSpec
+from podium.domain.model import Noun
+from podium.tools.bounding import DEFAULT_RESULT_BYTES
+
+
+class DoorSettings(Noun):
+    """What holds for every call that comes to one door."""
+
+    root: str
+    """Real path of the workspace."""
+    mode: str = "supervised"
+    attended: bool = False
+    """A person is at the door right now."""
+    budgets: tuple[Budget, ...] = ()
+    """Limits of this run, beside those of the policy."""
+    owner: str = ""
+    """Worker that must own a run for its calls to pass. Empty: whoever asks."""
+    result_bytes: int = DEFAULT_RESULT_BYTES
+    """How much of a result, or of the arguments, an event keeps."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """A call that is being requested. One transaction long."""
+
+    call: Call
+    spec: ToolSpec | None
+    """None: the registry does not know the tool."""
+    digest: str
+    now: datetime
+
+    def record(
+        self, status: CallStatus, decision: Decision, approval_id: str | None = None
+    ) -> CallRecord:
+        return CallRecord(
+            key=self.call.key,
+            run_id=self.call.run_id,
+            step_key=self.call.step_key,
+            tool=self.call.tool,
+            digest=self.digest,
+            status=status,
+            decision=decision,
+            arguments=self.call.arguments,
+            observed=self.call.observed,
+            approval_id=approval_id,
+            requested_at=self.now,
+        )

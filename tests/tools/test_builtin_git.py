@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import BadArguments
+from podium.domain.gating import Permit
+from tests.tools.rig import Rig, make_rig
+
+
+def git(folder: Path, *words: str) -> str:
+    ended = subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True, text=True)
+    return ended.stdout.strip()
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    rig = make_rig(tmp_path)
+    git(rig.root, "init", "--quiet", "--initial-branch=main")
+    git(rig.root, "config", "user.name", "Ann")
+    git(rig.root, "config", "user.email", "ann@example.test")
+    (rig.root / "a.txt").write_text("one\n")
+    git(rig.root, "add", "a.txt")
+    git(rig.root, "commit", "--quiet", "-m", "first")
+    return rig
+
+
+async def test_status_tells_branch_and_changes(rig: Rig) -> None:
+    clean = await rig.use("git_status")
+    git(rig.root, "mv", "a.txt", "b c.txt")
+    (rig.root / "new\n.txt").touch()
+
+    changed = await rig.use("git_status", 1)
+
+    assert clean.result == {"branch": "main", "clean": True, "files": [], "count": 0}
+    assert changed.result["files"] == [
+        {"status": "R", "path": "b c.txt", "from": "a.txt"},
+        {"status": "??", "path": "new\n.txt"},
+    ]
+
+
+async def test_status_of_a_repository_without_commits(tmp_path: Path) -> None:
+    rig = make_rig(tmp_path)
+    git(rig.root, "init", "--quiet", "--initial-branch=trunk")
+
+    assert (await rig.use("git_status")).result["branch"] == "trunk"
+
+
+async def test_a_diff_of_the_workspace_the_index_and_a_commit(rig: Rig) -> None:
+    (rig.root / "a.txt").write_text("two\n")
+    (rig.root / "b.txt").write_text("b\n")
+    git(rig.root, "add", "b.txt")
+
+    work = await rig.use("git_diff")
+    staged = await rig.use("git_diff", 1, staged=True)
+    against = await rig.use("git_diff", 2, against="HEAD", paths=["b.txt"])
+
+    assert "-one\n+two\n" in work.result["diff"]
+    assert "b.txt" not in work.result["diff"]
+    assert "+b" in staged.result["diff"]
+    assert "a.txt" not in against.result["diff"]
+    assert "+b" in against.result["diff"]
+
+
+@pytest.mark.parametrize("against", ["--output=x", "-O", "main --ext-diff", "a;b"])
+async def test_an_option_cannot_be_smuggled_in_as_a_commit(rig: Rig, against: str) -> None:
+    with pytest.raises(BadArguments, match="against"):
+        rig.call("git_diff", against=against)
+
+
+async def test_all_changes_are_committed_and_the_commit_is_on_the_receipt(rig: Rig) -> None:
+    (rig.root / "a.txt").unlink()
+    (rig.root / "b.txt").write_text("b")
+
+    text = "Second\n\n# not a comment\n\nEnd\n"
+    outcome = await rig.use("git_commit", message=text)
+
+    assert git(rig.root, "status", "--porcelain") == ""
+    assert outcome.result["commit"] == git(rig.root, "rev-parse", "HEAD")
+    assert outcome.result["branch"] == "main"
+    message = git(rig.root, "log", "-1", "--format=%B")
+    assert message == f"{text}\nPodium-Call: {rig.call('git_commit', message=text).key}"
+    (receipt,) = await rig.receipts()
+    assert receipt.fields == outcome.result
+
+
+async def test_only_the_listed_paths_are_committed_and_globs_are_plain_names(rig: Rig) -> None:
+    for name in ("x.txt", "y.txt", "*.txt"):
+        (rig.root / name).write_text(name)
+    git(rig.root, "add", "y.txt")
+
+    await rig.use("git_commit", message="One", paths=["*.txt"])
+
+    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "*.txt"
+    assert git(rig.root, "status", "--porcelain").splitlines() == ["A  y.txt", "?? x.txt"]
+
+
+async def test_the_first_commit_of_a_repository(tmp_path: Path) -> None:
+    rig = make_rig(tmp_path)
+    git(rig.root, "init", "--quiet")
+    git(rig.root, "config", "user.name", "Ann")
+    git(rig.root, "config", "user.email", "ann@example.test")
+    (rig.root / "a").touch()
+
+    assert (await rig.use("git_commit", message="First")).ok
+
+
+async def test_a_commit_repeated_after_a_crash_is_found_and_not_made_twice(rig: Rig) -> None:
+    (rig.root / "b.txt").write_text("b")
+    call = rig.call("git_commit", message="Second")
+    permit = await rig.door.request(call)
+    assert isinstance(permit, Permit)
+    made = await rig.toolbox._act(rig.registry.tool("git_commit"), call)  # and then Podium dies
+    git(rig.root, "commit", "--quiet", "--allow-empty", "-m", "somebody else's")
+
+    outcome = await rig.use("git_commit", message="Second")
+
+    assert outcome.result["commit"] == made.result["commit"]
+    assert git(rig.root, "rev-list", "--count", "HEAD") == "3"
+
+
+async def test_nothing_to_commit_is_a_failure_in_gits_words(rig: Rig) -> None:
+    outcome = await rig.use("git_commit", message="Empty")
+
+    assert not outcome.ok
+    assert "nothing to commit" in outcome.error
+
+
+async def test_hooks_monitors_and_external_diffs_of_the_repository_do_not_run(
+    rig: Rig, tmp_path: Path
+) -> None:
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path / 'sprung'}\n")
+    trap.chmod(0o755)
+    for hook in ("pre-commit", "post-commit", "commit-msg", "prepare-commit-msg"):
+        (rig.root / ".git/hooks" / hook).symlink_to(trap)
+    git(rig.root, "config", "core.fsmonitor", str(trap))
+    git(rig.root, "config", "diff.external", str(trap))
+    git(rig.root, "config", "core.pager", str(trap))
+    (rig.root / "a.txt").write_text("two\n")
+
+    await rig.use("git_status")
+    await rig.use("git_diff", 1)
+    commit = await rig.use("git_commit", 2, message="Second")
+
+    assert commit.ok
+    assert not (tmp_path / "sprung").exists()
+
+
+async def test_a_repository_above_the_workspace_is_not_touched(tmp_path: Path) -> None:
+    git(tmp_path, "init", "--quiet")
+    rig = make_rig(tmp_path)
+    (rig.root / "a").touch()
+
+    outcome = await rig.use("git_commit", message="Up there")
+
+    assert "not a git repository" in outcome.error
+
+
+async def test_a_path_outside_is_refused(rig: Rig) -> None:
+    outcome = await rig.use("git_commit", message="x", paths=["../elsewhere"])
+
+    assert "lies outside the workspace" in outcome.error

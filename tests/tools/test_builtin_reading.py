@@ -1,0 +1,202 @@
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from podium.tools import walking
+from tests.tools.rig import Rig, make_rig
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return make_rig(tmp_path)
+
+
+async def test_a_file_is_read_by_lines_and_says_where_to_go_on(rig: Rig) -> None:
+    (rig.root / "a.txt").write_text("one\ntwo\nthree\nfour\n")
+
+    outcome = await rig.use("read_file", path="a.txt", offset=2, limit=2)
+
+    assert outcome.ok
+    assert outcome.result == {
+        "path": "a.txt",
+        "content": "two\nthree",
+        "first_line": 2,
+        "last_line": 3,
+        "total_lines": 4,
+        "next_offset": 4,
+        "sha256": hashlib.sha256(b"one\ntwo\nthree\nfour\n").hexdigest(),
+    }
+
+
+async def test_the_rest_of_a_file_has_no_next_offset_and_an_empty_file_is_empty(rig: Rig) -> None:
+    (rig.root / "a").write_text("one\ntwo")
+    (rig.root / "empty").touch()
+
+    rest = await rig.use("read_file", path="a", offset=2)
+    empty = await rig.use("read_file", 1, path="empty")
+
+    assert (rest.result["content"], rest.result["next_offset"]) == ("two", None)
+    assert (empty.result["content"], empty.result["total_lines"]) == ("", 0)
+
+
+async def test_a_long_file_comes_in_portions_that_lose_nothing(rig: Rig) -> None:
+    text = "\n".join(f"line {number} é" for number in range(5000))
+    (rig.root / "long").write_text(text)
+    lines: list[str] = []
+    offset: int | None = 1
+
+    for index in range(100):
+        outcome = await rig.use("read_file", index, path="long", offset=offset, limit=10_000)
+        lines += outcome.result["content"].split("\n")
+        offset = outcome.result["next_offset"]
+        if offset is None:
+            break
+
+    assert "\n".join(lines) == text
+
+
+async def test_a_line_too_long_to_show_is_cut_and_the_next_can_still_be_read(rig: Rig) -> None:
+    (rig.root / "wide").write_text("x" * 100_000 + "\nend")
+
+    outcome = await rig.use("read_file", path="wide")
+
+    assert "[cut: 100000 characters in this line]" in outcome.result["content"]
+    assert outcome.result["next_offset"] == 2
+
+
+async def test_bytes_that_are_no_utf8_are_replaced(rig: Rig) -> None:
+    (rig.root / "latin").write_bytes(b"caf\xe9")
+
+    assert (await rig.use("read_file", path="latin")).result["content"] == "caf\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("path", "offset", "words"),
+    [
+        ("binary", 1, "is not text (4 bytes)"),
+        ("short", 9, "has 1 lines; offset 9 is behind its end"),
+        ("folder", 1, "is a folder"),
+        ("missing", 1, "No such file or directory ('missing')"),
+        ("/etc/hostname", 1, "lies outside the workspace"),
+        ("link", 1, "lies outside the workspace"),
+    ],
+)
+async def test_what_cannot_be_read_is_a_failure_in_words(
+    rig: Rig, path: str, offset: int, words: str
+) -> None:
+    (rig.root / "binary").write_bytes(b"a\0bc")
+    (rig.root / "short").write_text("one")
+    (rig.root / "folder").mkdir()
+    (rig.root / "link").symlink_to("/etc/hostname")
+
+    outcome = await rig.use("read_file", path=path, offset=offset)
+
+    assert not outcome.ok
+    assert words in outcome.error
+    assert "Traceback" not in outcome.error
+
+
+def _tree(root: Path) -> None:
+    for name in ("a.py", "src/b.py", "src/deep/c.py", "src/d.txt", ".git/e.py", ".podium/f.py"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"import {Path(name).stem}\n# needle here\n")
+    (root / "linked").symlink_to("/etc")
+    (root / "src/hosts").symlink_to("/etc/hosts")
+
+
+@pytest.mark.parametrize(
+    ("path", "glob", "files"),
+    [
+        (".", "**", ["a.py", "src/b.py", "src/d.txt", "src/deep/c.py"]),
+        (".", "*.py", ["a.py", "src/b.py", "src/deep/c.py"]),
+        (".", "src/*.py", ["src/b.py"]),
+        (".", "src/**/*.py", ["src/b.py", "src/deep/c.py"]),
+        (".", "**/deep/**", ["src/deep/c.py"]),
+        ("src", "*.txt", ["src/d.txt"]),
+        (".", "nothing*", []),
+    ],
+)
+async def test_files_are_listed_by_glob_without_git_and_links(
+    rig: Rig, path: str, glob: str, files: list[str]
+) -> None:
+    _tree(rig.root)
+
+    outcome = await rig.use("list_files", path=path, glob=glob)
+
+    assert outcome.result == {"files": files, "total": len(files), "complete": True}
+
+
+async def test_a_long_list_is_bounded_and_says_so(rig: Rig) -> None:
+    for number in range(30):
+        (rig.root / f"{number:02}").touch()
+
+    outcome = await rig.use("list_files", limit=10)
+
+    assert len(outcome.result["files"]) == 10
+    assert (outcome.result["total"], outcome.result["complete"]) == (30, False)
+
+
+async def test_a_file_name_that_is_no_text_does_not_break_the_list(rig: Rig) -> None:
+    (rig.root / os.fsdecode(b"bad\xff")).touch()
+
+    assert (await rig.use("list_files")).result["files"] == ["bad?"]
+
+
+def test_a_glob_of_many_stars_is_matched_quickly() -> None:
+    assert not walking.matches("a" * 250, "a*" * 40 + "b")
+    assert not walking.matches("/".join("a" * 100), "**/a/" * 40 + "b")
+
+
+async def test_text_is_found_with_its_place(rig: Rig) -> None:
+    _tree(rig.root)
+
+    outcome = await rig.use("search_text", pattern=r"^import [bd]$", glob="*.py")
+
+    assert outcome.result == {
+        "matches": [{"path": "src/b.py", "line": 1, "text": "import b"}],
+        "files_searched": 3,
+        "files_skipped": 0,
+        "complete": True,
+        "count": 1,
+    }
+
+
+async def test_a_search_is_bounded_and_skips_what_is_no_text(rig: Rig) -> None:
+    (rig.root / "many").write_text("Needle\n" * 50)
+    (rig.root / "zbinary").write_bytes(b"needle\0")
+
+    outcome = await rig.use("search_text", pattern="needle", case_sensitive=False, limit=5)
+    whole = await rig.use("search_text", 1, pattern="nothing")
+
+    assert (outcome.result["count"], outcome.result["complete"]) == (5, False)
+    assert (whole.result["files_searched"], whole.result["files_skipped"]) == (1, 1)
+
+
+async def test_a_pattern_that_is_none_is_refused_in_words(rig: Rig) -> None:
+    outcome = await rig.use("search_text", pattern="(")
+
+    assert "not a regular expression" in outcome.error
+
+
+async def test_a_folder_that_is_not_there_is_said_without_a_traceback(rig: Rig) -> None:
+    search = await rig.use("search_text", pattern="x", path="nowhere")
+    listing = await rig.use("list_files", 1, path="nowhere")
+
+    assert search.error == "the search broke: No such file or directory: 'nowhere'"
+    assert listing.error == "'list_files' broke: No such file or directory ('nowhere')"
+
+
+async def test_a_pattern_that_takes_for_ever_is_ended(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The limit is shortened so that the test need not wait for all of it.
+    monkeypatch.setattr("podium.tools.builtin.reading._SEARCH_SECONDS", 0.5)
+    (rig.root / "evil").write_text("a" * 60 + "!")
+
+    outcome = await rig.use("search_text", pattern=r"(a+)+$")
+
+    assert "took more than 0.5 seconds and was ended" in outcome.error
