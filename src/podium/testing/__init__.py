@@ -1,1 +1,30 @@
-"""TODO."""
+"""A fake for every port, small and honest, for Podium's own tests and for everybody else's."""
+
+from podium.testing.agent import FakeAgent
+from podium.testing.clock import FixedClock, SteadyIds
+from podium.testing.gate import ScriptedGate, decision
+from podium.testing.hook_doors import FakeHookDoors
+from podium.testing.launcher import FakeLauncher, FakeProcess
+from podium.testing.memory_journal import MemoryJournal
+from podium.testing.memory_store import MemoryStore
+from podium.testing.tool_door import ScriptedToolDoor
+from podium.testing.toolbox import FakeTool, FakeToolbox
+from podium.testing.waiting import retry_until, retry_until_blocking
+
+__all__ = [
+    "FakeAgent",
+    "FakeHookDoors",
+    "FakeLauncher",
+    "FakeProcess",
+    "FakeTool",
+    "FakeToolbox",
+    "FixedClock",
+    "MemoryJournal",
+    "MemoryStore",
+    "ScriptedGate",
+    "ScriptedToolDoor",
+    "SteadyIds",
+    "decision",
+    "retry_until",
+    "retry_until_blocking",
+]

@@ -1,0 +1,190 @@
+"""How a `MemoryStore` is written: on a copy of its tables that replaces them on commit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from podium.domain.errors import LeaseLost
+from podium.domain.events import Event, EventBody, read_body
+from podium.domain.gating import Approval, CallRecord, CallStatus, Receipt, digest_of
+from podium.domain.model import Noun
+from podium.domain.work import (
+    QueueSpec,
+    Run,
+    RunStatus,
+    Schedule,
+    Signal,
+    StepRecord,
+    WorkerBeat,
+)
+from podium.testing.memory_view import MemoryView, Tables
+
+N = TypeVar("N", bound=Noun)
+
+_NOT_KNOWN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
+
+Clean = Callable[[str], str]
+"""Takes a JSON text and gives it back without secrets."""
+
+
+class MemoryTx(MemoryView):
+    """A transaction at one moment. It belongs to whoever made the tables; nothing is shared until then."""
+
+    def __init__(self, tables: Tables, now: datetime, clean: Clean) -> None:
+        super().__init__(tables)
+        self._now = now
+        self._clean = clean
+
+    def append(self, run_id: str, body: EventBody) -> int:
+        seq = self.last_seq(run_id) + 1
+        self._tables.last_seqs[run_id] = seq
+        self._tables.events.append(
+            Event(
+                run_id=run_id,
+                seq=seq,
+                position=self.last_position() + 1,
+                at=self._now,
+                body=read_body(json.loads(self._clean(body.model_dump_json()))),
+            )
+        )
+        return seq
+
+    def add_run(self, run: Run) -> Run:
+        twin = self._unfinished_twin(run)
+        if twin is not None:
+            return twin.model_copy(deep=True)
+        self.save_run(run)
+        return run
+
+    def save_run(self, run: Run) -> None:
+        self._tables.runs[run.id] = self._kept(run)
+
+    def guard(self, run_id: str, fence: int) -> Run:
+        run = self.run(run_id)
+        if run is None or run.owner is None or run.fence != fence:
+            raise LeaseLost(run_id)
+        return run
+
+    def claim(
+        self, worker_id: str, queue: QueueSpec, flows: Sequence[str], now: datetime
+    ) -> Run | None:
+        if self._is_full(queue, now):
+            return None
+        ready = [run for run in self._of_queue(queue) if _is_ready(run, now) and run.flow in flows]
+        if not ready:
+            return None
+        first = min(ready, key=lambda run: (-run.priority, run.id))
+        claimed = first.model_copy(
+            update={
+                "status": RunStatus.RUNNING,
+                "owner": worker_id,
+                "fence": first.fence + 1,
+                "claimed_at": now,
+                "waiting_for": None,
+                "wake_at": None,
+            }
+        )
+        self.save_run(claimed)
+        return claimed.model_copy(deep=True)
+
+    def save_step(self, step: StepRecord) -> StepRecord:
+        kept = self._kept(step)
+        self._tables.steps[step.run_id, step.key] = kept
+        return kept.model_copy(deep=True)
+
+    def drop_steps(self, run_id: str, keys: Sequence[str]) -> None:
+        for key in keys:
+            self._tables.steps.pop((run_id, key), None)
+        for call in self.calls(run_id):
+            if call.step_key in keys and call.status not in _NOT_KNOWN:
+                del self._tables.calls[call.key]
+
+    def add_signal(self, signal: Signal) -> None:
+        self._tables.signals.append(self._kept(signal))
+        run = self.run(signal.run_id)
+        if (
+            run is not None
+            and run.status is RunStatus.WAITING
+            and run.queue is not None
+            and run.owner is None
+        ):
+            self.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "not_before": None}))
+
+    def take_signal(self, run_id: str, name: str) -> Signal | None:
+        waiting = self.signals(run_id, name)
+        if not waiting:
+            return None
+        self._tables.signals.remove(waiting[0])
+        return waiting[0]
+
+    def save_call(self, call: CallRecord) -> None:
+        self._tables.calls[call.key] = self._kept(call)
+
+    def save_approval(self, approval: Approval) -> None:
+        self._tables.approvals[approval.id] = self._kept(approval)
+
+    def add_receipt(self, draft: Receipt) -> Receipt:
+        last = self.last_receipt(draft.run_id)
+        numbered = self._kept(draft).model_copy(
+            update={
+                "number": last.number + 1 if last else 1,
+                "previous": last.seal if last else "",
+                "seal": "",
+            }
+        )
+        # Without a key: enough to see a chain in tests, no proof against anybody.
+        sealed = numbered.model_copy(update={"seal": digest_of(numbered.model_dump(mode="json"))})
+        self._tables.receipts.append(sealed)
+        return sealed.model_copy(deep=True)
+
+    def count(self, counter: str, at: datetime, amount: float = 1.0) -> None:
+        self._tables.counts.append((counter, at, amount))
+
+    def save_schedule(self, schedule: Schedule) -> None:
+        self._tables.schedules[schedule.name] = self._kept(schedule)
+
+    def drop_schedule(self, name: str) -> None:
+        self._tables.schedules.pop(name, None)
+
+    def save_worker(self, beat: WorkerBeat) -> None:
+        self._tables.workers[beat.id] = self._kept(beat)
+
+    def drop_worker(self, worker_id: str) -> None:
+        self._tables.workers.pop(worker_id, None)
+
+    def _kept(self, noun: N) -> N:
+        """The noun as a database would give it back: through JSON, sharing nothing with the caller."""
+        return type(noun).model_validate_json(self._clean(noun.model_dump_json()))
+
+    def _unfinished_twin(self, run: Run) -> Run | None:
+        if run.dedup_key is None:
+            return None
+        for other in self._tables.runs.values():
+            same = (other.queue, other.dedup_key) == (run.queue, run.dedup_key)
+            if same and not other.status.ended:
+                return other
+        return None
+
+    def _of_queue(self, queue: QueueSpec) -> list[Run]:
+        return [run for run in self._tables.runs.values() if run.queue == queue.name]
+
+    def _is_full(self, queue: QueueSpec, now: datetime) -> bool:
+        runs = self._of_queue(queue)
+        running = sum(run.status is RunStatus.RUNNING and run.owner is not None for run in runs)
+        window_start = now - timedelta(seconds=queue.rate_seconds)
+        started = sum(run.claimed_at is not None and run.claimed_at > window_start for run in runs)
+        return (queue.concurrency is not None and running >= queue.concurrency) or (
+            queue.rate_limit is not None and started >= queue.rate_limit
+        )
+
+
+def _is_ready(run: Run, now: datetime) -> bool:
+    return (
+        run.status is RunStatus.QUEUED
+        and run.owner is None
+        and not run.cancel_requested
+        and (run.not_before is None or run.not_before <= now)
+    )

@@ -1,0 +1,205 @@
+"""What a `MemoryStore` holds, and how it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import TypeVar
+
+from podium.domain.errors import BadInput
+from podium.domain.events import Event
+from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt
+from podium.domain.ids import tail_of
+from podium.domain.model import Noun
+from podium.domain.work import Run, RunStatus, Schedule, Signal, StepRecord, WorkerBeat
+from podium.ports import EventQuery, RunQuery
+
+N = TypeVar("N", bound=Noun)
+
+SHORTEST_TAIL = 4
+"""Fewer characters of an id's tail stand for nothing."""
+
+
+@dataclass
+class Tables:
+    """Everything of one moment. A commit replaces it whole, so a view never changes under its reader."""
+
+    events: list[Event] = field(default_factory=list)
+    last_seqs: dict[str, int] = field(default_factory=dict)
+    runs: dict[str, Run] = field(default_factory=dict)
+    steps: dict[tuple[str, str], StepRecord] = field(default_factory=dict)
+    signals: list[Signal] = field(default_factory=list)
+    calls: dict[str, CallRecord] = field(default_factory=dict)
+    approvals: dict[str, Approval] = field(default_factory=dict)
+    receipts: list[Receipt] = field(default_factory=list)
+    counts: list[tuple[str, datetime, float]] = field(default_factory=list)
+    schedules: dict[str, Schedule] = field(default_factory=dict)
+    workers: dict[str, WorkerBeat] = field(default_factory=dict)
+
+    def copy(self) -> Tables:
+        return Tables(**{one.name: getattr(self, one.name).copy() for one in fields(self)})
+
+
+class MemoryView:
+    """Reads one moment's tables. What it gives can be changed without changing the store."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+
+    def events(self, query: EventQuery) -> list[Event]:
+        found = [event for event in self._tables.events if _fits(event, query)]
+        return _fresh(found[: query.limit])
+
+    def last_position(self) -> int:
+        return len(self._tables.events)
+
+    def last_seq(self, run_id: str) -> int:
+        return self._tables.last_seqs.get(run_id, 0)
+
+    def run(self, run_id: str) -> Run | None:
+        return _fresh_one(self._tables.runs.get(run_id))
+
+    def runs(self, query: RunQuery) -> list[Run]:
+        found = [run for run in self._tables.runs.values() if _is_asked_for(run, query)]
+        found.sort(key=lambda run: run.id, reverse=True)
+        return _fresh(found[: query.limit])
+
+    def find_ids(self, kind: str, text: str) -> list[str]:
+        known: dict[str, Iterable[str]] = {
+            "run": self._tables.runs,
+            "approval": self._tables.approvals,
+        }
+        if kind not in known:
+            raise BadInput(f"ids of {kind!r} cannot be looked up; kinds: {', '.join(known)}")
+        if text in known[kind]:
+            return [text]
+        beginning = text.rpartition("_")[2].lower()
+        if len(beginning) < SHORTEST_TAIL:
+            return []
+        return sorted(one for one in known[kind] if tail_of(one).startswith(beginning))
+
+    def step(self, run_id: str, key: str) -> StepRecord | None:
+        return _fresh_one(self._tables.steps.get((run_id, key)))
+
+    def steps(self, run_id: str) -> list[StepRecord]:
+        found = [step for step in self._tables.steps.values() if step.run_id == run_id]
+        return _fresh(sorted(found, key=lambda step: step.ordinal))
+
+    def signals(self, run_id: str, name: str | None = None) -> list[Signal]:
+        return _fresh(
+            signal
+            for signal in self._tables.signals
+            if signal.run_id == run_id and name in (None, signal.name)
+        )
+
+    def call(self, key: str) -> CallRecord | None:
+        return _fresh_one(self._tables.calls.get(key))
+
+    def calls(self, run_id: str, status: CallStatus | None = None) -> list[CallRecord]:
+        found = [
+            call
+            for call in self._tables.calls.values()
+            if call.run_id == run_id and status in (None, call.status)
+        ]
+        return _fresh(sorted(found, key=lambda call: call.requested_at))
+
+    def approval(self, approval_id: str) -> Approval | None:
+        return _fresh_one(self._tables.approvals.get(approval_id))
+
+    def approvals(
+        self,
+        *,
+        run_id: str | None = None,
+        statuses: Sequence[ApprovalStatus] = (),
+        limit: int = 200,
+    ) -> list[Approval]:
+        found = [
+            approval
+            for approval in self._tables.approvals.values()
+            if run_id in (None, approval.run_id) and (not statuses or approval.status in statuses)
+        ]
+        found.sort(key=lambda approval: approval.id, reverse=True)
+        return _fresh(found[:limit])
+
+    def approval_for(self, digest: str, statuses: Sequence[ApprovalStatus]) -> Approval | None:
+        found = [
+            approval
+            for approval in self._tables.approvals.values()
+            if approval.digest == digest and approval.status in statuses
+        ]
+        return _fresh_one(max(found, key=lambda approval: approval.id, default=None))
+
+    def receipts(self, run_id: str | None = None) -> list[Receipt]:
+        found = [one for one in self._tables.receipts if run_id in (None, one.run_id)]
+        return _fresh(sorted(found, key=lambda one: (one.run_id, one.number)))
+
+    def last_receipt(self, run_id: str) -> Receipt | None:
+        return next(iter(self.receipts(run_id)[::-1]), None)
+
+    def counted(self, counter: str, since: datetime) -> float:
+        return sum(
+            amount for name, at, amount in self._tables.counts if name == counter and at >= since
+        )
+
+    def untaken_signals(self) -> set[tuple[str, str]]:
+        return {(signal.run_id, signal.name) for signal in self._tables.signals}
+
+    def cancel_wished(self) -> set[str]:
+        stoppable = (RunStatus.RUNNING, RunStatus.WAITING)
+        runs = self._tables.runs.values()
+        return {run.id for run in runs if run.cancel_requested and run.status in stoppable}
+
+    def due_waits(self, now: datetime) -> list[Run]:
+        return _fresh(run for run in self._parked_waits() if run.wake_at and run.wake_at <= now)
+
+    def next_moment(self) -> datetime | None:
+        runs = self._tables.runs.values()
+        moments = [
+            *(run.not_before for run in runs if run.status is RunStatus.QUEUED),
+            *(run.wake_at for run in self._parked_waits()),
+            *(one.next_at for one in self._tables.schedules.values() if not one.paused),
+        ]
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def schedules(self) -> list[Schedule]:
+        return _fresh(sorted(self._tables.schedules.values(), key=lambda one: one.name))
+
+    def workers(self) -> list[WorkerBeat]:
+        return _fresh(sorted(self._tables.workers.values(), key=lambda one: one.id))
+
+    def _parked_waits(self) -> list[Run]:
+        return [
+            run
+            for run in self._tables.runs.values()
+            if run.status is RunStatus.WAITING and run.queue is not None and run.owner is None
+        ]
+
+
+def _fits(event: Event, query: EventQuery) -> bool:
+    return (
+        event.position > query.after_position
+        and query.run_id in (None, event.run_id)
+        and (query.run_id is None or event.seq > query.after_seq)
+        and (not query.types or event.body.type in query.types)
+        and (query.since is None or event.at >= query.since)
+        and (query.until is None or event.at <= query.until)
+    )
+
+
+def _is_asked_for(run: Run, query: RunQuery) -> bool:
+    return (
+        (not query.statuses or run.status in query.statuses)
+        and query.flow in (None, run.flow)
+        and query.queue in (None, run.queue)
+        and query.parent_id in (None, run.parent_id)
+        and (query.before_id is None or run.id < query.before_id)
+    )
+
+
+def _fresh(found: Iterable[N]) -> list[N]:
+    return [noun.model_copy(deep=True) for noun in found]
+
+
+def _fresh_one(found: N | None) -> N | None:
+    return found.model_copy(deep=True) if found is not None else None
