@@ -1,1 +1,39 @@
-"""TODO."""
+"""What every door offers beside starting a flow: list, show, follow, answer, end, go on, prove."""
+
+from podium.usecases.approve import approve
+from podium.usecases.cancel import cancel
+from podium.usecases.check_policy import check_policy
+from podium.usecases.find_id import find_call_key, find_id
+from podium.usecases.follow_logs import follow_logs
+from podium.usecases.list_approvals import list_approvals
+from podium.usecases.list_receipts import follow_receipts, list_receipts
+from podium.usecases.list_runs import list_runs
+from podium.usecases.reject import reject
+from podium.usecases.resolve import resolve_call
+from podium.usecases.resume import resume, see_through
+from podium.usecases.retry import retry
+from podium.usecases.show_run import RunReport, show_run
+from podium.usecases.verify_receipts import Verdict, Verifier, verify_receipts
+
+__all__ = [
+    "RunReport",
+    "Verdict",
+    "Verifier",
+    "approve",
+    "cancel",
+    "check_policy",
+    "find_call_key",
+    "find_id",
+    "follow_logs",
+    "follow_receipts",
+    "list_approvals",
+    "list_receipts",
+    "list_runs",
+    "reject",
+    "resolve_call",
+    "resume",
+    "retry",
+    "see_through",
+    "show_run",
+    "verify_receipts",
+]

@@ -1,1 +1,23 @@
-"""TODO."""
+"""The one package that knows every room: settings in, working objects out."""
+
+from podium.wiring.configuration import Configuration, load_configuration
+from podium.wiring.flows import FLOWS, FlowBuilder
+from podium.wiring.folders import Folders, find_folders
+from podium.wiring.initialising import init_project
+from podium.wiring.podium import Podium, open_podium
+from podium.wiring.settings import Settings
+from podium.wiring.trust import TrustBook
+
+__all__ = [
+    "FLOWS",
+    "Configuration",
+    "FlowBuilder",
+    "Folders",
+    "Podium",
+    "Settings",
+    "TrustBook",
+    "find_folders",
+    "init_project",
+    "load_configuration",
+    "open_podium",
+]

@@ -1,0 +1,97 @@
+"""A person's yes: recorded, and the waiting run told, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from podium.domain.approving import approval_named_in, expire, grant
+from podium.domain.errors import NotPossibleNow, UnknownId
+from podium.domain.events import ApprovalExpired, ApprovalGranted, SignalSent
+from podium.domain.gating import Approval, ApprovalStatus
+from podium.domain.work import Signal
+from podium.ports import Clock, Ids, Store, Tx
+from podium.usecases.find_id import find_id
+
+
+async def approve(
+    store: Store,
+    clock: Clock,
+    ids: Ids,
+    approval: str,
+    *,
+    by: str,
+    groups: Mapping[str, tuple[str, ...]] | None = None,
+) -> Approval:
+    """Say yes to an approval, named by id, short id or `APPROVE: <id>`.
+
+    When the answer is complete its run goes on, in whichever process hosts it. Raises
+    `NotPossibleNow` when it is not open any more; one whose deadline passed is marked expired.
+    """
+    text = approval_named_in(approval) or approval
+
+    def work(tx: Tx) -> Approval:
+        now = clock.now()
+        known = open_approval(tx, text, now)
+        if known.status is ApprovalStatus.EXPIRED:
+            return known
+        granted = grant(known, by, now, groups)
+        complete = granted.status is ApprovalStatus.GRANTED
+        tx.save_approval(granted)
+        group = granted.grants[-1].group
+        body = ApprovalGranted(approval_id=granted.id, by=by, group=group, complete=complete)
+        tx.append(granted.run_id, body)
+        if complete:
+            tell_run(tx, granted, by, now, ids.new("sig"))
+        return granted
+
+    return refuse_expired(await store.write(work))
+
+
+def open_approval(tx: Tx, text: str, now: datetime) -> Approval:
+    """The approval that was meant; marked expired here when its deadline has passed."""
+    approval_id = find_id(tx, "approval", text)
+    approval = tx.approval(approval_id)
+    if approval is None:
+        raise UnknownId("approval", text)
+    return mark_expired(tx, approval, now)
+
+
+def mark_expired(tx: Tx, approval: Approval, now: datetime) -> Approval:
+    """The approval, stored as expired when it is due."""
+    expired = expire(approval, now)
+    if expired is None:
+        return approval
+    tx.save_approval(expired)
+    tx.append(expired.run_id, ApprovalExpired(approval_id=expired.id))
+    return expired
+
+
+def tell_run(tx: Tx, approval: Approval, by: str, now: datetime, signal_id: str) -> None:
+    """Wake the run that waits for this approval's answer. One that has ended takes no signals."""
+    run = tx.run(approval.run_id)
+    if run is None or run.status.ended:
+        return
+    name = f"approval:{approval.id}"
+    payload = {"approval": approval.id, "status": approval.status.value, "why": approval.why}
+    tx.add_signal(
+        Signal(
+            id=signal_id,
+            run_id=approval.run_id,
+            name=name,
+            payload=payload,
+            sent_by=by,
+            sent_at=now,
+        )
+    )
+    tx.append(approval.run_id, SignalSent(name=name, by=by))
+
+
+def refuse_expired(approval: Approval) -> Approval:
+    """Raise for an expired one, after the transaction that marked it was committed."""
+    if approval.status is ApprovalStatus.EXPIRED:
+        raise NotPossibleNow(
+            f"approval {approval.id} expired at {approval.deadline.isoformat()}; "
+            f"`podium resume {approval.run_id}` to be asked again"
+        )
+    return approval

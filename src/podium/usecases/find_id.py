@@ -1,0 +1,27 @@
+"""What a person typed becomes one whole id, or an error that helps."""
+
+from __future__ import annotations
+
+from podium.domain.errors import AmbiguousId, BadInput, UnknownId
+from podium.ports import View
+
+
+def find_id(view: View, kind: str, text: str) -> str:
+    """The id of the `run` or `approval` that `text` stands for.
+
+    Raises `UnknownId`, or `AmbiguousId` with the candidates.
+    """
+    found = view.find_ids(kind, text.strip())
+    if not found:
+        raise UnknownId(kind, text)
+    if len(found) > 1:
+        raise AmbiguousId(kind, text, found)
+    return found[0]
+
+
+def find_call_key(view: View, text: str) -> str:
+    """The key of the call that `text` stands for: `RUN:step:index`, where RUN may be a short form."""
+    run, colon, rest = text.strip().partition(":")
+    if not colon:
+        raise BadInput(f"{text!r} names no call; write RUN:step:index as `podium show RUN` does")
+    return f"{find_id(view, 'run', run)}:{rest}"

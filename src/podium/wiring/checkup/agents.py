@@ -1,0 +1,89 @@
+"""Agent CLIs, and the hooks through which they ask."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+from podium.domain.asking import Turn
+from podium.domain.errors import PodiumError
+from podium.journal import StoreJournal
+from podium.ports import Launcher
+from podium.sandbox import HookDoor, hook_command
+from podium.wiring.checkup.finding import Finding, Trial, attempt, bad, good, weak
+from podium.wiring.checkup.record import scratch_store
+from podium.wiring.closed_door import ClosedDoor
+from podium.wiring.podium import Podium
+
+AGENT_PROGRAMS = {
+    "gemini": "npm install -g @google/gemini-cli",
+    "codex": "npm install -g @openai/codex",
+    "claude": "npm install -g @anthropic-ai/claude-code",
+}
+"""Program → how it is installed."""
+
+CANARY = "the doctor's canary was denied as it should be"
+
+
+async def check_agent(launcher: Launcher, program: str) -> Finding:
+    """Starts the CLI and asks for its version."""
+    trial = await attempt(launcher, program, "--version", seconds=20.0)
+    if not trial.worked:
+        return weak(program, trial.complaint, f"to use it: {AGENT_PROGRAMS[program]}")
+    return good(program, trial.first_line)
+
+
+async def check_commands(podium: Podium) -> list[Finding]:
+    """Agents with a command of their own: trusted, and there."""
+    findings = []
+    for name in sorted(podium.settings.agents):
+        label = f"agent {name}"
+        try:
+            command = podium.configuration.command_of(name)
+        except PodiumError as error:
+            findings.append(weak(label, str(error), "read the file, then say `podium trust`"))
+            continue
+        if command:
+            trial = await attempt(podium.launcher, command[0], "--version", seconds=20.0)
+            findings.append(_command_finding(label, command[0], trial))
+    return findings
+
+
+def _command_finding(label: str, program: str, trial: Trial) -> Finding:
+    if trial.missing:
+        return weak(label, trial.complaint, f"install {program!r} or change the command")
+    return good(label, trial.first_line or f"{program} starts")
+
+
+async def check_hooks(podium: Podium) -> Finding:
+    """Runs the real hook client against a live door that denies, and sees the denial come through."""
+    with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
+        async with scratch_store(podium) as store:
+            trial = await _asked(podium, StoreJournal(store), folder)
+    if trial.exit_code == 2 and CANARY in trial.complaint:
+        return good("hooks", "a hook reaches the door, and a denial comes back")
+    return bad(
+        "hooks",
+        f"the hook answered with exit code {trial.exit_code}: {trial.complaint}",
+        "check that sockets work in the folder for temporary files (TMPDIR)",
+    )
+
+
+async def _asked(podium: Podium, journal: StoreJournal, folder: str) -> Trial:
+    closed = ClosedDoor(CANARY)
+    door = HookDoor(closed, podium.toolbox_behind(closed, Path(folder)), journal)
+    turn = Turn(run_id="doctor", step_key="doctor", role="doctor", prompt="", workspace=folder)
+    question = {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "read_file",
+        "tool_input": {"path": "canary"},
+    }
+    async with door.open(turn) as opened:
+        return await attempt(
+            podium.launcher,
+            *hook_command(),
+            cwd=folder,
+            stdin=json.dumps(question).encode(),
+            env=opened.env,
+        )

@@ -1,0 +1,51 @@
+"""All checks, run side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Mapping
+
+from podium.wiring.checkup.agents import AGENT_PROGRAMS, check_agent, check_commands, check_hooks
+from podium.wiring.checkup.confinement import check_bubblewrap, check_landlock
+from podium.wiring.checkup.finding import Finding, bad, good, weak
+from podium.wiring.checkup.machine import check_git, check_python, check_tmux
+from podium.wiring.checkup.record import check_database, check_receipt_key, check_space
+from podium.wiring.configuration import KNOWN_VARIABLES
+from podium.wiring.podium import Podium
+
+
+async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
+    """Try everything. A check that breaks is itself a finding; none of them raises."""
+    launcher = podium.launcher
+    checks: dict[str, Awaitable[Finding]] = {
+        "python": check_python(),
+        "git": check_git(launcher),
+        "tmux": check_tmux(launcher),
+        "bubblewrap": check_bubblewrap(launcher),
+        "landlock": check_landlock(),
+        "database": check_database(podium),
+        "space": check_space(podium),
+        "receipts": check_receipt_key(podium),
+        "hooks": check_hooks(podium),
+        **{name: check_agent(launcher, name) for name in AGENT_PROGRAMS},
+    }
+    found = await asyncio.gather(*(_whatever(name, check) for name, check in checks.items()))
+    return [check_variables(environ), *found, *await check_commands(podium)]
+
+
+def check_variables(environ: Mapping[str, str]) -> Finding:
+    """A mistyped variable does nothing, and nobody notices."""
+    strange = sorted(
+        name for name in environ if name.startswith("PODIUM_") and name not in KNOWN_VARIABLES
+    )
+    if strange:
+        known = ", ".join(sorted(KNOWN_VARIABLES))
+        return weak("variables", f"{', '.join(strange)} mean nothing", f"known are {known}")
+    return good("variables", "no unknown PODIUM_* variable is set")
+
+
+async def _whatever(name: str, check: Awaitable[Finding]) -> Finding:
+    try:
+        return await check
+    except Exception as error:
+        return bad(name, f"could not be checked: {type(error).__name__}: {error}", "see the words")

@@ -1,0 +1,175 @@
+"""Reads files and environment once, and hands out one checked configuration."""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid, NotPossibleNow
+from podium.domain.model import Json
+from podium.wiring.folders import Folders, find_folders
+from podium.wiring.layers import Layer, LayerName, Origins, leaves_of, merge
+from podium.wiring.located import Located, dotted
+from podium.wiring.parsing import read_located
+from podium.wiring.settings import Settings, SettingsFile
+from podium.wiring.trust import TrustBook
+
+ENVIRONMENT_KEYS: Mapping[str, str] = {"PODIUM_MODE": "mode", "PODIUM_USER": "user"}
+"""Variable → the key it sets."""
+
+KNOWN_VARIABLES = frozenset(
+    (
+        *ENVIRONMENT_KEYS,
+        "PODIUM_DATABASE_URL",
+        "PODIUM_DEBUG",
+        "PODIUM_DOOR",
+        "PODIUM_DOOR_DEADLINE",
+        "PODIUM_DOOR_TOKEN",
+        "PODIUM_HOME",
+        "PODIUM_PROJECT",
+    )
+)
+"""Every `PODIUM_*` that means something to some part of Podium."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Settings of all sources in force, and where each came from."""
+
+    folders: Folders
+    settings: Settings
+    origins: Origins = field(default_factory=dict)
+    layers: tuple[Layer, ...] = ()
+    """From the weakest to the strongest; the gate takes the policies from here."""
+
+    def origin_of(self, key: str) -> str:
+        """Where the value of a dotted key came from: a file and line, a variable, a flag, or `default`."""
+        return self.origins.get(key, "default")
+
+    def command_of(self, agent: str) -> tuple[str, ...]:
+        """An agent's own command line; empty when it has none.
+
+        Raises `NotPossibleNow` when a project brought it and nobody has trusted that file yet.
+        """
+        if agent not in self.settings.agents:
+            known = ", ".join(sorted(self.settings.agents)) or "none"
+            raise BadInput(f"no agent {agent!r} is configured; known agents: {known}")
+        command = self.settings.agents[agent].command
+        if command and self._from_project(agent) and not self.project_is_trusted():
+            raise NotPossibleNow(
+                f"agent {agent!r} has a command in {str(self.folders.project_file)!r} that nobody "
+                f"has trusted as it is now; read it, then say `podium trust`"
+            )
+        return command
+
+    @property
+    def project_digest(self) -> str:
+        """Digest of the project's file as it was read; empty when there is none."""
+        found = [layer.located.digest for layer in self.layers if layer.name == "project"]
+        return found[0] if found else ""
+
+    def project_is_trusted(self) -> bool:
+        """Whether a person trusted the project's file with the content that was read."""
+        book = TrustBook(self.folders.user_state)
+        return bool(self.project_digest) and book.trusts(
+            self.folders.project_file, self.project_digest
+        )
+
+    def project_commands(self) -> dict[str, tuple[str, ...]]:
+        """The command lines that the project's file brings, by agent."""
+        agents = self.settings.agents.items()
+        return {name: a.command for name, a in agents if a.command and self._from_project(name)}
+
+    def record(self) -> dict[str, Json]:
+        """The settings as a run keeps them."""
+        return self.settings.model_dump(mode="json")
+
+    def policies_record(self) -> dict[str, Json]:
+        """Each file's layer of the policy, as it was written."""
+        return {
+            layer.name: layer.located.data["policy"]
+            for layer in self.layers
+            if layer.located.data.get("policy")
+        }
+
+    def listing(self) -> list[tuple[str, Json, str]]:
+        """Every value in force: dotted key, value, origin."""
+        rows = [(dotted(path), value) for path, value in leaves_of(self.settings)]
+        return [(key, value, self.origin_of(key)) for key, value in rows]
+
+    def _from_project(self, agent: str) -> bool:
+        owners = [layer.name for layer in self.layers if agent in layer.settings.agents]
+        return owners[-1:] == ["project"]
+
+
+def load_configuration(
+    environ: Mapping[str, str],
+    *,
+    project: Path | None = None,
+    start: Path | None = None,
+    flags: Mapping[str, Json] | None = None,
+) -> Configuration:
+    """Read everything there is to read. Raises `ConfigInvalid` with all faults of a file at once."""
+    _refuse_database_url(environ)
+    folders = find_folders(environ, project=project, start=start)
+    spoken = {key: environ[name] for name, key in ENVIRONMENT_KEYS.items() if environ.get(name)}
+    layers = tuple(
+        layer
+        for layer in (
+            _file_layer("user", folders.user_file),
+            _file_layer("project", folders.project_file),
+            _layer("environment", Located("environment", dict(spoken))) if spoken else None,
+            _layer("flag", Located("command line", dict(flags))) if flags else None,
+        )
+        if layer is not None
+    )
+    settings, origins = merge(layers)
+    _check_roles(settings, layers)
+    if not settings.user:
+        settings = settings.model_copy(update={"user": _login_name()})
+    return Configuration(folders, settings, origins, layers)
+
+
+def _file_layer(name: LayerName, file: Path) -> Layer | None:
+    return _layer(name, read_located(file)) if file.exists() or file.is_symlink() else None
+
+
+def _layer(name: LayerName, located: Located) -> Layer:
+    settings = located.validated(SettingsFile)
+    if name == "project" and settings.user:
+        fault = located.fault(("user",), "a project cannot say who you are; use your own file")
+        raise ConfigInvalid(located.file, [fault])
+    return Layer(name, located, settings)
+
+
+def _check_roles(settings: Settings, layers: tuple[Layer, ...]) -> None:
+    """Every role's agent must be there, in whichever file."""
+    for layer in reversed(layers):
+        faults: list[ConfigFault] = []
+        for role in layer.settings.roles:
+            agent = settings.roles[role].agent
+            if agent not in settings.agents:
+                known = ", ".join(sorted(settings.agents)) or "none"
+                problem = f"there is no agent {agent!r}; known agents: {known}"
+                faults.append(layer.located.fault(("roles", role, "agent"), problem))
+        if faults:
+            raise ConfigInvalid(layer.located.file, faults)
+
+
+def _refuse_database_url(environ: Mapping[str, str]) -> None:
+    # Going on with SQLite would silently put the work somewhere else than was asked for.
+    if environ.get("PODIUM_DATABASE_URL"):
+        raise BadInput(
+            "PODIUM_DATABASE_URL is set, but this Podium keeps its state in SQLite under .podium/; "
+            "unset the variable"
+        )
+
+
+def _login_name() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return f"uid-{os.getuid()}"

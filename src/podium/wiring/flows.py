@@ -1,0 +1,24 @@
+"""The flows this Podium has. A new one is a builder and a line in the table."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from podium.ports import Flow
+
+if TYPE_CHECKING:
+    from podium.wiring.podium import Podium
+
+FlowBuilder = Callable[["Podium"], Awaitable[Flow]]
+"""Gives a flow its kit of ports. Imports the flow late: most commands host none."""
+
+
+async def _rehearsal(podium: Podium) -> Flow:
+    from podium.wiring.rehearsing import build_rehearsal
+
+    return await build_rehearsal(podium)
+
+
+FLOWS: dict[str, FlowBuilder] = {"rehearsal": _rehearsal}
+"""Name → builder."""

@@ -1,0 +1,80 @@
+"""Where things are: the project, its state, the user's settings and the user's state."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.domain.errors import BadInput
+
+PROJECT_FILE = "podium.yaml"
+STATE_FOLDER = ".podium"
+_MARKERS = (PROJECT_FILE, STATE_FOLDER, ".git")
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The four folders of one invocation. None of them needs to exist."""
+
+    project: Path
+    """The project's root, real."""
+    user_config: Path
+    user_state: Path
+
+    @property
+    def state(self) -> Path:
+        """The project's state: database, runs, sockets."""
+        return self.project / STATE_FOLDER
+
+    @property
+    def project_file(self) -> Path:
+        return self.project / PROJECT_FILE
+
+    @property
+    def user_file(self) -> Path:
+        return self.user_config / "config.yaml"
+
+    def make_state(self) -> Path:
+        """The state folder, made private and unseen by git when it was not there."""
+        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ignore = self.state / ".gitignore"
+        if not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+        return self.state
+
+
+def find_folders(
+    environ: Mapping[str, str], *, project: Path | None = None, start: Path | None = None
+) -> Folders:
+    """The folders for a door. `project` is a person's word; without it we look upward from `start`."""
+    chosen = project or (Path(environ["PODIUM_PROJECT"]) if environ.get("PODIUM_PROJECT") else None)
+    if chosen is not None and not chosen.is_dir():
+        raise BadInput(f"there is no folder {str(chosen)!r} to be the project")
+    root = chosen.resolve() if chosen else project_root(start or Path.cwd())
+    home = environ.get("PODIUM_HOME")
+    if home:
+        base = Path(home).expanduser().resolve()
+        return Folders(project=root, user_config=base, user_state=base / "state")
+    return Folders(
+        project=root,
+        user_config=_xdg(environ, "XDG_CONFIG_HOME", ".config") / "podium",
+        user_state=_xdg(environ, "XDG_STATE_HOME", ".local/state") / "podium",
+    )
+
+
+def project_root(start: Path) -> Path:
+    """The nearest folder upward that holds `podium.yaml`, `.podium` or `.git`; else `start` itself."""
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if any((folder / marker).exists() for marker in _MARKERS):
+            return folder
+    return start
+
+
+def _xdg(environ: Mapping[str, str], name: str, default: str) -> Path:
+    # The specification says that relative values are to be ignored.
+    given = environ.get(name, "")
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
+    return Path(given) if given.startswith("/") else home / default

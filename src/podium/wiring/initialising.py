@@ -1,0 +1,107 @@
+"""Making a folder a Podium project: everything at once, or nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.wiring.folders import PROJECT_FILE, STATE_FOLDER
+from podium.wiring.writing import write_new, write_whole
+
+TEMPLATE = """\
+# Settings of Podium for this project. Unknown keys are errors; `podium config show --origin`
+# says what is in force and why. What guards (policy, budgets, sandbox) only tightens: nothing
+# here can loosen what your own settings say.
+
+# How far Podium goes by itself: sensing, dry-run, supervised or autonomous.
+mode: supervised
+
+# Brains, by a name of your choice. A `command` of your own needs `podium trust` once.
+# agents:
+#   gemini:
+#     kind: gemini
+
+# Which agent plays which part.
+# roles:
+#   developer:
+#     agent: gemini
+
+# Who may answer when a rule asks for a group.
+# approvers:
+#   owner: [ann]
+
+# Limits that end a run before they are passed.
+# budgets:
+#   run: {usd: 5.0, seconds: 3600}
+
+# What is never written down, beside known token shapes and secret variables.
+# redact: ['internal-[0-9]{6}']
+"""
+
+IGNORE_LINE = f"{STATE_FOLDER}/"
+
+
+def init_project(folder: Path) -> list[str]:
+    """Write `podium.yaml`, make `.podium/` and let git ignore it. Gives the names of what was made.
+
+    Raises `NotPossibleNow` when the project is there already; nothing is changed then.
+    """
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {str(folder)!r} to make a project of")
+    project_file = folder / PROJECT_FILE
+    if project_file.exists() or project_file.is_symlink():
+        raise NotPossibleNow(f"{str(project_file)!r} is there already; nothing was changed")
+    ignored = folder / ".gitignore"
+    before = _text_of(ignored)
+    state = folder / STATE_FOLDER
+    made_state = _make_state(state)
+    try:
+        now_ignored = _ignore(ignored, before)
+        write_new(project_file, TEMPLATE)
+    except BaseException:
+        _undo(state if made_state else None, ignored, before)
+        raise
+    names = [PROJECT_FILE]
+    names += [f"{STATE_FOLDER}/"] if made_state else []
+    return names + ([".gitignore"] if now_ignored else [])
+
+
+def _make_state(state: Path) -> bool:
+    try:
+        state.mkdir(mode=0o700)
+    except FileExistsError:
+        if not state.is_dir():
+            raise NotPossibleNow(f"{str(state)!r} is not a folder; move it away") from None
+        state.chmod(0o700)
+        return False
+    except OSError as error:
+        raise BadInput(f"{str(state)!r} cannot be made: {error.strerror}") from None
+    return True
+
+
+def _text_of(file: Path) -> str | None:
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{str(file)!r} cannot be read: {error}") from None
+
+
+def _ignore(file: Path, before: str | None) -> bool:
+    lines = (before or "").splitlines()
+    if {IGNORE_LINE, STATE_FOLDER, f"/{IGNORE_LINE}"} & {line.strip() for line in lines}:
+        return False
+    text = before or ""
+    text += "" if not text or text.endswith("\n") else "\n"
+    write_whole(file, text + IGNORE_LINE + "\n")
+    return True
+
+
+def _undo(state: Path | None, ignored: Path, before: str | None) -> None:
+    if state is not None:
+        state.rmdir()
+    if before is None:
+        ignored.unlink(missing_ok=True)
+    else:
+        write_whole(ignored, before)

@@ -1,0 +1,148 @@
+"""Settings of several sources made one, with the origin of every value.
+
+    flag  >  PODIUM_*  >  podium.yaml  >  the user's file  >  default
+
+But what guards only tightens from the user's file to the project's: the stricter of the two holds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from podium.domain.model import Json
+from podium.wiring.located import KeyPath, Located, dotted
+from podium.wiring.settings import MODES, Settings
+
+NAMED = ("agents", "roles", "flows", "queues")
+"""Keys that hold entries by name."""
+
+LayerName = Literal["user", "project", "environment", "flag"]
+
+TIGHTENING = ("approvers", "redact", "budgets", "sandbox", "environment")
+"""Keys of which the stricter holds; `policy` too, whose layers the gate keeps apart."""
+
+
+@dataclass(frozen=True)
+class Layer:
+    """One source of settings, valid in itself."""
+
+    name: LayerName
+    located: Located
+    settings: Settings
+
+    def origin_of(self, path: KeyPath) -> str:
+        """Where a value of this layer came from, in words for a person."""
+        key = dotted(path)
+        if self.name == "flag":
+            return "--" + key.replace("_", "-")
+        if self.name == "environment":
+            return "PODIUM_" + key.upper()
+        place = self.located.place_of(path)
+        return f"{self.located.file}:{place.line}" if place else self.located.file
+
+
+Origins = Mapping[str, str]
+"""Dotted key → where its value came from."""
+
+
+def merge(layers: tuple[Layer, ...]) -> tuple[Settings, Origins]:
+    """Make one of layers given from the weakest to the strongest.
+
+    An agent, role, flow or queue is taken whole from the strongest layer that has it.
+    """
+    data: dict[str, Json] = {}
+    owners: dict[KeyPath, Layer] = {}
+    for layer in layers:
+        for key, value in layer.located.data.items():
+            if key in NAMED:
+                data[key] = {**data.get(key, {}), **value}
+                owners |= {(key, name): layer for name in value}
+            elif key not in TIGHTENING and key not in ("policy", "mode"):
+                data[key] = value
+                owners[(key,)] = layer
+    settings = Settings.model_validate_json(json.dumps(data))
+    files = tuple(layer for layer in layers if layer.name in ("user", "project"))
+    mode, mode_origin = _mode(layers)
+    merged = settings.model_copy(update={**_tightened(files), "mode": mode})
+    origins = {**_owned_origins(data, owners), **_guard_origins(files), **mode_origin}
+    return merged, origins
+
+
+def leaves_of(settings: Settings) -> Iterator[tuple[KeyPath, Json]]:
+    """Every single value with its path. Empty collections are values."""
+    return _leaves(settings.model_dump(mode="json"))
+
+
+def _owned_origins(data: Mapping[str, Json], owners: Mapping[KeyPath, Layer]) -> dict[str, str]:
+    origins = {}
+    for path, _value in _leaves(data):
+        owner = owners.get(path[:2]) or owners.get(path[:1])
+        if owner is not None:
+            origins[dotted(path)] = owner.origin_of(path)
+    return origins
+
+
+def _leaves(data: Mapping[str, Json], path: KeyPath = ()) -> Iterator[tuple[KeyPath, Json]]:
+    for key, value in data.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(value, (*path, key))
+        else:
+            yield (*path, key), value
+
+
+def _mode(layers: tuple[Layer, ...]) -> tuple[str, dict[str, str]]:
+    """A person's word of now holds; of two files the stricter one."""
+    given = [layer for layer in layers if "mode" in layer.located.data]
+    spoken = [layer for layer in given if layer.name in ("environment", "flag")]
+    if not given:
+        return Settings().mode, {}
+    strictest = min(given, key=lambda layer: MODES.index(layer.settings.mode))
+    holding = spoken[-1] if spoken else strictest
+    return holding.settings.mode, {"mode": holding.origin_of(("mode",))}
+
+
+def _tightened(files: tuple[Layer, ...]) -> dict[str, Json]:
+    user = next((layer.settings for layer in files if layer.name == "user"), Settings())
+    environment = user.environment
+    if environment.inherit is None:
+        # Nothing is handed on by default, and a project cannot add to what the user's file allows.
+        environment = environment.model_copy(update={"inherit": ()})
+    values: dict[str, Json] = {
+        "approvers": dict(user.approvers),
+        "redact": user.redact,
+        "budgets": user.budgets,
+        "sandbox": user.sandbox,
+        "environment": environment,
+    }
+    for layer in files:
+        if layer.name == "project":
+            values = _with_project(values, layer.settings)
+    return values
+
+
+def _with_project(values: dict[str, Json], project: Settings) -> dict[str, Json]:
+    approvers = dict(values["approvers"])
+    for group, names in project.approvers.items():
+        # A project cannot put itself among the people whom the user's file names.
+        before = approvers.get(group, names)
+        approvers[group] = tuple(name for name in before if name in names)
+    return {
+        "approvers": approvers,
+        "redact": tuple(dict.fromkeys((*values["redact"], *project.redact))),
+        "budgets": values["budgets"].tightened_by(project.budgets),
+        "sandbox": values["sandbox"].tightened_by(project.sandbox),
+        "environment": values["environment"].tightened_by(project.environment),
+    }
+
+
+def _guard_origins(files: tuple[Layer, ...]) -> dict[str, str]:
+    """For what several files may have a say in, all of them are named."""
+    found: dict[str, list[str]] = {}
+    for layer in files:
+        guards = {key: layer.located.data[key] for key in TIGHTENING if key in layer.located.data}
+        for path, _value in _leaves(guards):
+            found.setdefault(dotted(path), []).append(layer.origin_of(path))
+    return {key: " + ".join(origins) for key, origins in found.items()}

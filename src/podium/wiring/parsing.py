@@ -1,0 +1,234 @@
+"""Bytes of a YAML file to located data. Refuses whatever could be read in two ways, or without end.
+
+The text is read as parser events rather than composed: the C composer recurses and can be made to
+overflow its stack, and only a builder of our own can count what aliases expand to. Scalars follow
+the YAML 1.2 core schema: `no`, `on` and `2024-01-01` are plain text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import yaml
+
+from podium.domain.errors import ConfigFault, ConfigInvalid
+from podium.domain.model import Json
+from podium.wiring.located import KeyPath, Located, Place
+
+SIZE_LIMIT_BYTES = 1_000_000
+VALUE_LIMIT = 50_000
+"""How many values a file may hold once its aliases are expanded."""
+DEPTH_LIMIT = 40
+
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})\Z")
+_FLOAT = re.compile(r"[-+]?((\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)\Z")
+_WORDS: Mapping[str, Json] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+def read_located(path: Path) -> Located:
+    """Read a file. Raises `ConfigInvalid`, also when it is missing, too big or not text."""
+    try:
+        if not path.is_file():
+            problem = "is not a plain file" if path.exists() else "there is no such file"
+            raise _invalid(str(path), problem)
+        with path.open("rb") as file:
+            content = file.read(SIZE_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise _invalid(str(path), f"cannot be read: {error.strerror}") from None
+    return parse_located(content, str(path))
+
+
+def parse_located(content: bytes, file: str) -> Located:
+    """Read the bytes of a file called `file`."""
+    if len(content) > SIZE_LIMIT_BYTES:
+        raise _invalid(file, f"is larger than {SIZE_LIMIT_BYTES // 1000} kB; settings are small")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _invalid(file, "is not UTF-8 text; save it as UTF-8", line=line) from None
+    try:
+        located = _Builder(file).build(text)
+    except yaml.YAMLError as error:
+        raise ConfigInvalid(file, [_syntax_fault(text, error)]) from None
+    return replace(located, digest="sha256:" + hashlib.sha256(content).hexdigest())
+
+
+@dataclass
+class _Value:
+    """A value on its way: where it stands and, for collections, what is in it."""
+
+    place: Place
+    scalar: Json = None
+    items: list[_Value] | None = None
+    keys: list[tuple[str, _Value, _Value]] | None = None
+
+
+class _TooMuch(Exception):
+    """The file nests too deep or expands to too much."""
+
+
+class _Builder:
+    """Turns parser events into data and places, gathering faults on the way."""
+
+    def __init__(self, file: str) -> None:
+        self._file = file
+        self._faults: list[ConfigFault] = []
+        self._anchors: dict[str, _Value] = {}
+        self._values_left = VALUE_LIMIT
+        self._places: dict[KeyPath, Place] = {}
+
+    def build(self, text: str) -> Located:
+        events = iter(yaml.parse(text, Loader=_LOADER))
+        root = self._document(events)
+        data: Json = {}
+        if root is not None:
+            try:
+                data = self._plain(root, ())
+            except _TooMuch as too_much:
+                self._fault(root.place, str(too_much))
+            data = {} if data is None else data
+            if not isinstance(data, dict):
+                self._fault(root.place, "must be a mapping of keys to values")
+        if self._faults:
+            raise ConfigInvalid(self._file, self._faults)
+        return Located(self._file, data, self._places)
+
+    def _document(self, events: Iterator[yaml.Event]) -> _Value | None:
+        root: _Value | None = None
+        for event in events:
+            if isinstance(event, yaml.DocumentStartEvent) and root is not None:
+                self._fault(_place(event), "holds a second document; keep to one")
+                break
+            if isinstance(event, yaml.NodeEvent):
+                root = self._value(event, events, 0)
+        return root
+
+    def _value(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> _Value:
+        place = _place(event)
+        if depth > DEPTH_LIMIT:
+            fault = ConfigFault("nests too deep", line=place.line, column=place.column)
+            raise ConfigInvalid(self._file, [*self._faults, fault])
+        if isinstance(event, yaml.AliasEvent):
+            return self._anchored(event, place)
+        value = _Value(place)
+        if isinstance(event, yaml.ScalarEvent):
+            value.scalar = self._scalar(event, place)
+        elif isinstance(event, yaml.SequenceStartEvent):
+            value.items = list(self._items(events, depth))
+        else:
+            value.keys = list(self._pairs(events, depth))
+        if anchor := getattr(event, "anchor", None):
+            self._anchors[anchor] = value
+        return value
+
+    def _anchored(self, event: yaml.AliasEvent, place: Place) -> _Value:
+        name = event.anchor or ""
+        if name not in self._anchors:
+            # Also an alias inside its own anchor: the anchor counts once its value is complete.
+            self._fault(place, f"alias {name!r} has no anchor before it")
+        return self._anchors.get(name, _Value(place))
+
+    def _items(self, events: Iterator[yaml.Event], depth: int) -> Iterator[_Value]:
+        for event in events:
+            if isinstance(event, yaml.SequenceEndEvent):
+                return
+            yield self._value(event, events, depth + 1)
+
+    def _pairs(
+        self, events: Iterator[yaml.Event], depth: int
+    ) -> Iterator[tuple[str, _Value, _Value]]:
+        lines: dict[str, int] = {}
+        for event in events:
+            if isinstance(event, yaml.MappingEndEvent):
+                return
+            key = self._value(event, events, depth + 1)
+            value = self._value(next(events), events, depth + 1)
+            name = self._key_name(event, key)
+            if name in lines:
+                self._fault(key.place, f"stands twice, first in line {lines[name]}", name)
+            lines.setdefault(name, key.place.line)
+            yield name, key, value
+
+    def _key_name(self, event: yaml.Event, key: _Value) -> str:
+        if not isinstance(event, yaml.ScalarEvent):
+            self._fault(key.place, "a key must be plain text")
+            return ""
+        name = str(event.value)
+        if name == "<<":
+            self._fault(key.place, "merge keys are not supported; write the keys out", name)
+        return name
+
+    def _scalar(self, event: yaml.ScalarEvent, place: Place) -> Json:
+        if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
+            self._fault(place, f"tag {event.tag!r} is not supported; write the value plainly")
+        if event.style or event.tag is not None:
+            return event.value
+        return _core_value(event.value)
+
+    def _plain(self, value: _Value, path: KeyPath) -> Json:
+        """The value as data. Aliases are expanded here, so this is where they are counted."""
+        self._values_left -= 1
+        if self._values_left < 0:
+            raise _TooMuch(f"expands to more than {VALUE_LIMIT} values")
+        if len(path) > DEPTH_LIMIT:
+            raise _TooMuch("nests too deep")
+        self._places.setdefault(path, value.place)
+        if value.items is not None:
+            return [self._plain(item, (*path, at)) for at, item in enumerate(value.items)]
+        if value.keys is None:
+            return value.scalar
+        data: dict[str, Json] = {}
+        for name, key, inner in value.keys:
+            self._places[(*path, name)] = key.place
+            data[name] = self._plain(inner, (*path, name))
+        return data
+
+    def _fault(self, place: Place, problem: str, key: str = "") -> None:
+        self._faults.append(ConfigFault(problem, line=place.line, column=place.column, key=key))
+
+
+def _core_value(text: str) -> Json:
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INT.match(text):
+        return int(text)
+    if _FLOAT.match(text) and math.isfinite(float(text)):
+        return float(text)
+    return text
+
+
+def _place(event: yaml.Event) -> Place:
+    mark = event.start_mark
+    return Place(mark.line + 1, mark.column + 1) if mark else Place(1, 1)
+
+
+def _syntax_fault(text: str, error: yaml.YAMLError) -> ConfigFault:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if mark is None:
+        position = getattr(error, "position", None)
+        line = text.count("\n", 0, position) + 1 if isinstance(position, int) else None
+        return ConfigFault("holds a character that YAML does not allow", line=line)
+    problem = str(getattr(error, "problem", "") or error)
+    if _line(text, mark.line).lstrip(" ").startswith("\t") or "'\\t'" in problem:
+        problem = "a tab stands where YAML wants spaces"
+    return ConfigFault(f"not YAML: {problem}", line=mark.line + 1, column=mark.column + 1)
+
+
+def _line(text: str, number: int) -> str:
+    lines = text.splitlines()
+    return lines[number] if number < len(lines) else ""
+
+
+def _invalid(file: str, problem: str, line: int | None = None) -> ConfigInvalid:
+    return ConfigInvalid(file, [ConfigFault(problem, line=line)])

@@ -1,0 +1,242 @@
+"""A working Podium: settings in, rooms out, each built when it is first asked for.
+
+Rooms are imported where they are built, not at the top: `podium approve` must not wait for the
+tools, nor `podium policy check` for the database.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.domain.errors import UserMustAct
+from podium.wiring.clock import SystemClock, SystemIds
+from podium.wiring.configuration import Configuration
+from podium.wiring.confining import ConfiningLauncher
+from podium.wiring.flows import FLOWS, FlowBuilder
+
+if TYPE_CHECKING:
+    from podium.journal import Redactor, SqlStore, StoreJournal
+    from podium.ports import Clock, Engine, Gate, HookDoors, Ids, Launcher, ToolDoor
+    from podium.tools import LocalToolbox, Registry
+    from podium.usecases import Verifier
+
+
+class Podium:
+    """The rooms, put together for one configuration. Close it with `close`."""
+
+    def __init__(
+        self,
+        configuration: Configuration,
+        environ: Mapping[str, str],
+        *,
+        clock: Clock | None = None,
+        ids: Ids | None = None,
+        flows: Mapping[str, FlowBuilder] = FLOWS,
+    ) -> None:
+        self.configuration = configuration
+        self.settings = configuration.settings
+        self.folders = configuration.folders
+        self.clock: Clock = clock or SystemClock()
+        self.ids: Ids = ids or SystemIds()
+        self._environ = environ
+        self._flows = flows
+        self._opening = asyncio.Lock()
+        self._store: SqlStore | None = None
+        self._engine: Engine | None = None
+        self._hosting = False
+
+    @property
+    def database(self) -> Path:
+        """The file that holds the project's record. It need not exist."""
+        from podium.journal import DATABASE_NAME
+
+        return self.folders.state / DATABASE_NAME
+
+    @property
+    def vault(self) -> Path:
+        """The key and the heads of the receipts: outside the project, one folder for each."""
+        name = self.folders.project.name or "root"
+        place = hashlib.sha256(str(self.folders.project).encode()).hexdigest()[:16]
+        return self.folders.user_state / "vaults" / f"{name}-{place}"
+
+    @cached_property
+    def redactor(self) -> Redactor:
+        from podium.journal import Redactor
+
+        return Redactor.from_environment(self._environ, self.settings.redact)
+
+    async def store(self) -> SqlStore:
+        """The record, opened or made. Raises a `StoreUnusable` that says what to do."""
+        from podium.journal import SqlStore
+
+        async with self._opening:
+            if self._store is None:
+                self._store = await SqlStore.open(
+                    self.folders.make_state(),
+                    clock=self.clock,
+                    ids=self.ids,
+                    redactor=self.redactor,
+                    vault=self.vault,
+                )
+        return self._store
+
+    async def journal(self) -> StoreJournal:
+        from podium.journal import StoreJournal
+
+        return StoreJournal(await self.store())
+
+    async def verifier(self) -> Verifier:
+        """Checks chains of receipts against the key and the heads."""
+        from podium.journal import verify
+
+        store = await self.store()
+        return lambda chains: verify(chains, store.sealer, store.anchors)
+
+    async def engine(self) -> Engine:
+        """The engine, for questions and wishes. It hosts nothing until `hosting_engine` is asked for."""
+        from podium.engine import LocalEngine
+
+        if self._engine is None:
+            self._engine = LocalEngine(
+                await self.store(),
+                clock=self.clock,
+                ids=self.ids,
+                worker_folder=self.folders.state / "workers",
+            )
+        return self._engine
+
+    async def hosting_engine(self) -> Engine:
+        """The engine with every flow registered, so that it can host runs."""
+        engine = await self.engine()
+        if not self._hosting:
+            from podium.sandbox import end_orphans
+
+            await asyncio.to_thread(end_orphans)
+            for build in self._flows.values():
+                engine.register(await build(self))
+            self._hosting = True
+        return engine
+
+    @cached_property
+    def launcher(self) -> Launcher:
+        """Starts every child process, confined at least as the settings say."""
+        from podium.sandbox import LauncherSettings, ProcessLauncher
+
+        allowed = (*LauncherSettings().allowed_names, *self.settings.environment.names)
+        denied = self.settings.environment.deny
+        names = tuple(name for name in allowed if name not in denied)
+        plain = ProcessLauncher(
+            LauncherSettings(allowed_names=names),
+            resolve_secret=self.resolve_secret,
+            parent_env=self._environ,
+        )
+        return ConfiningLauncher(plain, self.settings.sandbox)
+
+    @cached_property
+    def gate(self) -> Gate:
+        """The gate under every layer of the policy."""
+        from podium.wiring.policy import build_gate
+
+        return build_gate(self.configuration)
+
+    @cached_property
+    def registry(self) -> Registry:
+        from podium.tools import Registry, builtin_tools
+
+        return Registry(builtin_tools())
+
+    async def tool_door(self, root: Path | None = None, *, attended: bool = False) -> ToolDoor:
+        """The door that calls in a workspace pass. Without `root` that is the project itself."""
+        from podium.tools import DoorSettings, GatedDoor
+
+        engine = await self.engine()
+        return GatedDoor(
+            await self.store(),
+            self.gate,
+            self.registry.spec,
+            clock=self.clock,
+            ids=self.ids,
+            settings=DoorSettings(
+                root=str((root or self.folders.project).resolve()),
+                mode=self.settings.mode,
+                attended=attended,
+                budgets=self.settings.budgets.budgets(),
+                owner=engine.worker_id,
+            ),
+            redact=self.redactor.text,
+        )
+
+    def toolbox_behind(self, door: ToolDoor, root: Path | None = None) -> LocalToolbox:
+        """The tools of a workspace, performed through `door`."""
+        from podium.gate import split_command
+        from podium.tools import LocalToolbox, ToolboxSettings
+
+        return LocalToolbox(
+            self.registry,
+            door,
+            self.launcher,
+            clock=self.clock,
+            settings=ToolboxSettings(
+                root=str((root or self.folders.project).resolve()),
+                kept_folder=str(self.folders.state / "kept"),
+            ),
+            split_command=split_command,
+            looks_secret=self.looks_secret,
+            resolve_secret=self.resolve_secret,
+            redact=self.redactor.text,
+        )
+
+    async def toolbox(self, root: Path | None = None, *, attended: bool = False) -> LocalToolbox:
+        """The tools of a workspace behind their own door."""
+        return self.toolbox_behind(await self.tool_door(root, attended=attended), root)
+
+    async def hook_doors(self, root: Path | None = None) -> HookDoors:
+        """Opens the door that an agent's processes in a workspace use for a turn."""
+        from podium.sandbox import HookDoor
+
+        door = await self.tool_door(root)
+        return HookDoor(door, self.toolbox_behind(door, root), await self.journal())
+
+    def resolve_secret(self, name: str) -> str:
+        """The value behind `secret://NAME`, taken from the environment."""
+        value = self._environ.get(name)
+        if not value:
+            raise UserMustAct(f"secret {name!r} is not set; put it in Podium's environment")
+        return value
+
+    def looks_secret(self, text: str) -> str | None:
+        """The name of a secret that the text holds, or None."""
+        marked = self.redactor.text(text)
+        if marked == text:
+            return None
+        return marked.partition("[redacted:")[2].partition("]")[0] or "secret"
+
+    async def close(self) -> None:
+        """Let go of hosted runs at their checkpoints, then of the record."""
+        try:
+            if self._engine is not None:
+                await self._engine.close()
+        finally:
+            if self._store is not None:
+                await self._store.close()
+
+
+@asynccontextmanager
+async def open_podium(
+    configuration: Configuration,
+    environ: Mapping[str, str],
+    *,
+    flows: Mapping[str, FlowBuilder] = FLOWS,
+) -> AsyncIterator[Podium]:
+    """A Podium that is closed at the end, also when interrupted."""
+    podium = Podium(configuration, environ, flows=flows)
+    try:
+        yield podium
+    finally:
+        await podium.close()

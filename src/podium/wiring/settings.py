@@ -1,0 +1,199 @@
+"""What can be set, with its defaults: the shape of `podium.yaml` and of the user's file."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import AfterValidator, ConfigDict, Field, PositiveFloat, PositiveInt
+
+from podium.domain.gating import Budget
+from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.work import QueueSpec
+
+Limit = TypeVar("Limit", int, float)
+
+Mode = Literal["sensing", "dry-run", "supervised", "autonomous"]
+
+MODES: tuple[Mode, ...] = ("sensing", "dry-run", "supervised", "autonomous")
+"""From the strictest to the most trusting."""
+
+NETWORKS: tuple[str, ...] = ("none", "model-only", "listed", "open")
+"""From the strictest to the most trusting."""
+
+
+def _lower(one: Limit | None, other: Limit | None) -> Limit | None:
+    given = [value for value in (one, other) if value is not None]
+    return min(given, default=None)
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from None
+    return text
+
+
+class Section(Noun):
+    """A part of the settings. Strict: a number in quotes is text, and text is no number."""
+
+    model_config = ConfigDict(strict=True)
+
+
+class AgentSettings(Section):
+    """A brain under a name that roles refer to."""
+
+    kind: NonEmpty
+    """The medium: `gemini`, `codex`, `claude`, `api`, `scripted`, …"""
+    command: tuple[NonEmpty, ...] = ()
+    """How it is started when not as usual. From a project it needs `podium trust` first."""
+    script: str = ""
+    """For `scripted`: the file that says what it does, from the project's folder."""
+    model: str = ""
+    env: dict[str, str] = Field(default_factory=dict)
+    """Variables set for it. Secrets only as `secret://NAME`."""
+    timeout_seconds: PositiveFloat = 600.0
+
+
+class RoleSettings(Section):
+    """Which agent plays a part, and with which tools."""
+
+    agent: NonEmpty
+    description: str = ""
+    allowed_tools: tuple[NonEmpty, ...] | None = None
+    """None: all that the gate allows."""
+
+
+class QueueSettings(Section):
+    """How a queue is served; see `QueueSpec`."""
+
+    concurrency: PositiveInt | None = None
+    worker_concurrency: PositiveInt = 4
+    rate_limit: PositiveInt | None = None
+    rate_seconds: PositiveFloat = 1.0
+
+    def spec(self, name: str) -> QueueSpec:
+        return QueueSpec(name=name, **self.model_dump())
+
+
+class BudgetSettings(Section):
+    """Limits on one scope. None means no limit of that kind."""
+
+    usd: PositiveFloat | None = None
+    tokens: PositiveInt | None = None
+    turns: PositiveInt | None = None
+    seconds: PositiveFloat | None = None
+
+    def tightened_by(self, other: BudgetSettings) -> BudgetSettings:
+        return BudgetSettings(
+            usd=_lower(self.usd, other.usd),
+            tokens=_lower(self.tokens, other.tokens),
+            turns=_lower(self.turns, other.turns),
+            seconds=_lower(self.seconds, other.seconds),
+        )
+
+
+class BudgetsSettings(Section):
+    """Limits by scope. A limit in any file holds."""
+
+    call: BudgetSettings = BudgetSettings()
+    step: BudgetSettings = BudgetSettings()
+    run: BudgetSettings = BudgetSettings()
+    day: BudgetSettings = BudgetSettings()
+
+    def tightened_by(self, other: BudgetsSettings) -> BudgetsSettings:
+        return BudgetsSettings(
+            call=self.call.tightened_by(other.call),
+            step=self.step.tightened_by(other.step),
+            run=self.run.tightened_by(other.run),
+            day=self.day.tightened_by(other.day),
+        )
+
+    def budgets(self) -> tuple[Budget, ...]:
+        """The scopes that have a limit."""
+        limits = {"call": self.call, "step": self.step, "run": self.run, "day": self.day}
+        return tuple(
+            Budget.model_validate({"scope": scope, **limit.model_dump()})
+            for scope, limit in limits.items()
+            if limit != BudgetSettings()
+        )
+
+
+class SandboxSettings(Section):
+    """How child processes are confined at least. The stricter of two files holds."""
+
+    kind: Literal["none", "kernel"] = "none"
+    network: Literal["none", "model-only", "listed", "open"] = "open"
+    hosts: tuple[NonEmpty, ...] = ()
+    """For `listed`: only these are reachable, and only when every file that lists hosts names them."""
+
+    def tightened_by(self, other: SandboxSettings) -> SandboxSettings:
+        return SandboxSettings(
+            kind="kernel" if "kernel" in (self.kind, other.kind) else "none",
+            network=min(self.network, other.network, key=NETWORKS.index),
+            hosts=_common(self._listed(), other._listed()) or (),
+        )
+
+    def _listed(self) -> tuple[str, ...] | None:
+        return self.hosts if self.network == "listed" else None
+
+
+class EnvironmentSettings(Section):
+    """Variables of your own environment that child processes may see.
+
+    The user's file says which; a project can take names away, never add them.
+    """
+
+    inherit: tuple[NonEmpty, ...] | None = None
+    """Beside the launcher's own list. None: this file has no wish."""
+    deny: tuple[NonEmpty, ...] = ()
+    """Names that are never handed on, whoever asks."""
+
+    def tightened_by(self, other: EnvironmentSettings) -> EnvironmentSettings:
+        return EnvironmentSettings(
+            inherit=_common(self.inherit, other.inherit),
+            deny=tuple(dict.fromkeys((*self.deny, *other.deny))),
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What may be handed on."""
+        return tuple(name for name in self.inherit or () if name not in self.deny)
+
+
+class Settings(Section):
+    """Everything that can be set, but for the policy, whose layers the gate keeps apart."""
+
+    mode: Mode = "supervised"
+    """How far Podium goes by itself."""
+    user: str = ""
+    """Who you are, in approvals and events. Never taken from a project."""
+    agents: dict[NonEmpty, AgentSettings] = Field(default_factory=dict)
+    roles: dict[NonEmpty, RoleSettings] = Field(default_factory=dict)
+    flows: dict[NonEmpty, dict[str, Json]] = Field(default_factory=dict)
+    """Options of each flow; the flow itself checks them."""
+    approvers: dict[NonEmpty, tuple[NonEmpty, ...]] = Field(default_factory=dict)
+    """Who belongs to which group of approvers."""
+    redact: tuple[Annotated[NonEmpty, AfterValidator(_pattern)], ...] = ()
+    """Regular expressions of what must never be written down."""
+    queues: dict[NonEmpty, QueueSettings] = Field(default_factory=dict)
+    budgets: BudgetsSettings = BudgetsSettings()
+    sandbox: SandboxSettings = SandboxSettings()
+    environment: EnvironmentSettings = EnvironmentSettings()
+
+    def queue_specs(self) -> tuple[QueueSpec, ...]:
+        return tuple(queue.spec(name) for name, queue in self.queues.items())
+
+
+def _common(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return tuple(value for value in one if value in other)
+
+
+class SettingsFile(Settings):
+    """What a file may hold: the settings, and its layer of the policy."""
+
+    policy: dict[str, Json] = Field(default_factory=dict)
+    """Checked in full when a gate is built of it: most commands need none."""

@@ -1,0 +1,133 @@
+"""A working Podium: rooms that fit together, built when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import ConfigInvalid, PodiumError, UserMustAct
+from podium.domain.gating import Effect, Outcome, Refusal
+from podium.domain.launching import Spawn
+from podium.domain.work import RunStatus
+from podium.engine import FlowDefinition
+from podium.ports import Flow, FlowContext
+from podium.usecases import approve, verify_receipts
+from podium.wiring.configuration import load_configuration
+from podium.wiring.podium import Podium, open_podium
+
+ENVIRON = {"PATH": "/usr/bin:/bin", "JAVA_HOME": "/java", "LICENCE": "abc", "TERM": "xterm"}
+
+
+def configured(folder: Path, text: str = "", user: str = "") -> Podium:
+    project, home = folder / "project", folder / "home"
+    project.mkdir()
+    home.mkdir()
+    (project / "podium.yaml").write_text(text)
+    (home / "config.yaml").write_text(user)
+    environ = {**ENVIRON, "HOME": str(home), "PODIUM_HOME": str(home)}
+    return Podium(load_configuration(environ, project=project), environ)
+
+
+@pytest.fixture
+async def podium(tmp_path: Path) -> AsyncIterator[Podium]:
+    podium = configured(tmp_path)
+    yield podium
+    await podium.close()
+
+
+async def test_a_podium_that_is_asked_for_nothing_makes_nothing(podium: Podium) -> None:
+    await podium.close()
+    assert [path.name for path in podium.folders.project.iterdir()] == ["podium.yaml"]
+
+
+async def test_rooms_are_built_once(podium: Podium) -> None:
+    assert await podium.store() is await podium.store()
+    assert await podium.engine() is await podium.hosting_engine()
+    assert podium.gate is podium.gate
+    assert podium.launcher is podium.launcher
+
+
+async def test_a_call_passes_gate_toolbox_and_receipts_from_end_to_end(podium: Podium) -> None:
+    toolbox = await podium.toolbox()
+    call = toolbox.normalise(
+        "write_file", {"path": "a.txt", "content": "hello"}, run_id="run_x", step_key="s", index=0
+    )
+    outcome = await toolbox.perform(call)
+    assert isinstance(outcome, Outcome)
+    assert outcome.ok, outcome.error
+    assert (podium.folders.project / "a.txt").read_text() == "hello"
+    verdict = await verify_receipts(await podium.store(), await podium.verifier())
+    assert (verdict.receipts, verdict.sound) == (1, True)
+
+
+async def test_what_must_be_asked_for_is_done_after_the_yes_and_not_before(podium: Podium) -> None:
+    toolbox = await podium.toolbox()
+    call = toolbox.normalise(
+        "write_file", {"path": "podium.yaml", "content": ""}, run_id="run_x", step_key="s", index=0
+    )
+    refusal = await toolbox.perform(call)
+    assert isinstance(refusal, Refusal)
+    assert refusal.decision.effect is Effect.ASK
+    assert refusal.approval_id is not None
+    store = await podium.store()
+    await approve(store, podium.clock, podium.ids, refusal.approval_id, by="ann")
+    outcome = await toolbox.perform(call)
+    assert isinstance(outcome, Outcome)
+    assert outcome.ok, outcome.error
+
+
+async def test_the_key_of_the_receipts_lies_outside_the_project(podium: Podium) -> None:
+    assert not podium.vault.is_relative_to(podium.folders.project)
+    assert podium.vault.is_relative_to(podium.folders.user_state)
+
+
+async def test_children_see_what_the_users_file_hands_on_and_no_more(tmp_path: Path) -> None:
+    user = "environment: {inherit: [JAVA_HOME, LICENCE], deny: [TERM]}\n"
+    podium = configured(tmp_path, "environment: {deny: [LICENCE]}\n", user)
+    ended = await podium.launcher.run(Spawn(argv=("env",), cwd=str(tmp_path)))
+    names = {line.partition("=")[0] for line in ended.stdout.decode().splitlines()}
+    assert {"PATH", "JAVA_HOME"} <= names
+    assert not {"LICENCE", "TERM", "PODIUM_HOME"} & names
+
+
+async def test_a_confinement_that_is_set_and_cannot_be_had_starts_nothing(tmp_path: Path) -> None:
+    podium = configured(tmp_path, "sandbox: {kind: kernel, network: none}\n")
+    with pytest.raises(PodiumError):
+        await podium.launcher.run(Spawn(argv=("touch", "ran"), cwd=str(tmp_path)))
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_secret_is_taken_from_the_environment_or_asked_for(podium: Podium) -> None:
+    assert podium.resolve_secret("LICENCE") == "abc"
+    with pytest.raises(UserMustAct, match="secret 'NOWHERE' is not set"):
+        podium.resolve_secret("NOWHERE")
+
+
+async def test_a_text_with_a_secret_in_it_is_recognised(tmp_path: Path) -> None:
+    podium = configured(tmp_path, "redact: ['internal-[0-9]{6}']\n")
+    assert podium.looks_secret("see internal-123456") is not None
+    assert podium.looks_secret("plain words") is None
+
+
+async def test_a_policy_fault_names_its_file_and_line(tmp_path: Path) -> None:
+    podium = configured(
+        tmp_path, "policy:\n  rules:\n    - {name: x, zone: nowhere, decision: deny}\n"
+    )
+    with pytest.raises(ConfigInvalid, match=r"podium\.yaml:3:\d+: policy\.rules\[0\]\.zone"):
+        _ = podium.gate
+
+
+async def test_flows_of_the_table_can_be_hosted(tmp_path: Path) -> None:
+    async def body(ctx: FlowContext, _input: object) -> str:
+        return "done"
+
+    async def build(podium: Podium) -> Flow:
+        return FlowDefinition("tiny", body)
+
+    configuration = configured(tmp_path).configuration
+    async with open_podium(configuration, ENVIRON, flows={"tiny": build}) as podium:
+        engine = await podium.hosting_engine()
+        run = await engine.start("tiny")
+        assert (await engine.finish(run.id)).status is RunStatus.SUCCEEDED
