@@ -8,14 +8,14 @@ from datetime import UTC, datetime
 
 from benchmarks.figures import Figure, median
 from podium.domain.gating import Access, Call, GateContext, PathUse
-from podium.gate import compile_policy, default_policy
+from podium.gate import PolicyLayer, compile_policy, default_policy
 from podium.tools import Registry, builtin_tools
 
 ROUNDS = 5000
 
 
 async def measure() -> list[Figure]:
-    gate = compile_policy(default_policy())
+    gate = compile_policy([PolicyLayer(origin="built-in", policy=default_policy())])
     registry = Registry(builtin_tools())
     root = "/tmp/project"
     use = PathUse(argument="path", given="a.txt", real=f"{root}/a.txt", access=Access.READ)

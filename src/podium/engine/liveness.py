@@ -32,16 +32,21 @@ class WorkerLock:
 
 
 class Roster:
-    """Which of the workers on this store still own what they claimed."""
+    """Which of the workers on this store still own what they claimed.
 
-    def __init__(self, folder: Path, clock: Clock, lease_seconds: float) -> None:
+    `myself` is always one of them: after a laptop's sleep the lease has run out, but who is awake to
+    look at it is alive, and if another process has taken a run meanwhile the fence says so.
+    """
+
+    def __init__(self, myself: str, folder: Path, clock: Clock, lease_seconds: float) -> None:
+        self._myself = myself
         self._folder = folder
         self._clock = clock
         self._lease = timedelta(seconds=lease_seconds)
 
     def alive(self, view: View) -> set[str]:
         now = self._clock.now()
-        return {
+        return {self._myself} | {
             beat.id
             for beat in view.workers()
             if beat.beat_at + self._lease >= now and _locked(self._folder / f"{beat.id}.lock")

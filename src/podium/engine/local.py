@@ -52,8 +52,9 @@ class LocalEngine:
         self._ids = ids
         self._folder = worker_folder
         self._settings = settings or EngineSettings()
-        self._roster = Roster(worker_folder, clock, self._settings.lease_seconds)
-        self._ownership = Ownership(ids.new("wrk"), clock, ids, self._roster)
+        worker_id = ids.new("wrk")
+        self._roster = Roster(worker_id, worker_folder, clock, self._settings.lease_seconds)
+        self._ownership = Ownership(worker_id, clock, ids, self._roster)
         self._hosts: dict[str, RunHost] = {}
         self._queues: dict[str, QueueSpec] = {}
         self._lock: WorkerLock | None = None

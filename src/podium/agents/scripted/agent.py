@@ -55,7 +55,7 @@ class ScriptedAgent:
 
     async def ask(self, turn: Turn) -> Reply:
         place = self._place(turn)
-        async with self._doors.open(turn) as door:
+        async with self._doors.open(turn, agent=self._name) as door:
             ended = await self._launcher.run(self._spawn(turn, place, dict(door.env)))
             waiting = door.waiting_approvals
         played = _read(ended, self._name)

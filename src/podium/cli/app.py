@@ -1,0 +1,153 @@
+"""The table of commands, and how one of them is loaded.
+
+A command is a module of this package with a typer app called `app`. It is imported only when it
+is asked for, so that a quick command does not pay for a slow one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+from podium import __version__
+from podium.cli.options import Options
+from podium.cli.screen import Screen
+
+
+class Entry(NamedTuple):
+    """Where a command lives, and its line in the list of commands."""
+
+    module: str
+    help: str
+
+
+COMMANDS: dict[str, Entry] = {
+    "init": Entry("init", "Make this folder a Podium project."),
+    "doctor": Entry("doctor", "Check what is really usable here, and say how to mend the rest."),
+    "config": Entry("config", "Show the settings in force, and where each comes from."),
+    "runs": Entry("runs", "List runs, newest first."),
+    "show": Entry("show", "Show a run: its steps, calls, approvals and last events."),
+    "logs": Entry("logs", "Print a run's events, or follow them live."),
+    "cancel": Entry("cancel", "End a run and everything it started."),
+    "resume": Entry("resume", "Let a run go on here, from its checkpoint."),
+    "retry": Entry("retry", "Let a run go again from one of its steps."),
+    "approvals": Entry("approvals", "List what waits for a person."),
+    "approve": Entry("approve", "Say yes to an approval."),
+    "reject": Entry("reject", "Say no to an approval."),
+    "resolve": Entry("resolve", "Say whether a call in doubt happened."),
+    "worker": Entry("worker", "Host queued runs and schedules until Ctrl-C."),
+    "rehearse": Entry("rehearse", "Play podium.yaml's scenes: try a policy out before it matters."),
+    "demo": Entry("demo", "See Podium work, offline and without keys, in under a minute."),
+    "trust": Entry("trust", "Trust the commands in this project's podium.yaml as they are now."),
+    "policy": Entry("policy", "Ask the gate what it would say."),
+    "receipts": Entry("receipts", "List, verify or follow receipts."),
+}
+"""Every command. A new one is a module and a line here."""
+
+
+def build() -> TyperGroup:
+    """The whole command line, with no command loaded yet."""
+    app = typer.Typer(cls=_Podium, rich_markup_mode=None, no_args_is_help=True)
+    app.callback()(podium)
+    group = typer.main.get_command(app)
+    if not isinstance(group, TyperGroup):
+        raise TypeError(f"typer made {type(group).__name__!r} of a group")
+    group.commands = _Lazily()
+    group.params.extend(_global_options())
+    return group
+
+
+def podium(
+    version: Annotated[bool, typer.Option("--version", "-V", help="Show the version.")] = False,
+) -> None:
+    """Podium puts AI agents to work under a deterministic supervisor.
+
+    \b
+    Example:
+      podium init && podium doctor
+      podium runs --json
+    """
+
+
+class _Podium(TyperGroup):
+    """Lists the commands without importing them, and answers `--version` in JSON too."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def invoke(self, ctx: Any) -> Any:
+        if ctx.params.get("version"):
+            screen = Screen(json=ctx.obj.json)
+            words = f"podium {__version__}"
+            screen.answer({"version": __version__}, lambda: screen.line(words))
+            return 0
+        return super().invoke(ctx)
+
+
+class _Lazily(MutableMapping[str, Any]):
+    """Commands by name, each imported on first use and given the global options."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._loaded:
+            module = import_module(f"podium.cli.commands.{COMMANDS[name].module}")
+            command = typer.main.get_command(module.app)
+            command.name = name
+            _accept_global_options(command)
+            self._loaded[name] = command
+        return self._loaded[name]
+
+    def __setitem__(self, name: str, command: Any) -> None:
+        self._loaded[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"command {name!r} cannot be taken away")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _accept_global_options(command: Any) -> None:
+    for inner in getattr(command, "commands", {}).values():
+        _accept_global_options(inner)
+    command.params.extend(_global_options())
+
+
+def _global_options() -> list[Any]:
+    """The three options that any command takes; they set what the door reads and reach no function."""
+    app = typer.Typer(add_completion=False)
+    app.command()(_globals)
+    options = typer.main.get_command(app).params
+    for option in options:
+        option.expose_value = False
+    return list(options)
+
+
+def _set(context: typer.Context, option: typer.CallbackParam, value: Any) -> Any:
+    if value and isinstance(context.obj, Options):
+        setattr(context.obj, str(option.name), value)
+    return value
+
+
+def _globals(
+    json: Annotated[
+        bool, typer.Option("--json", help="Answer with JSON on stdout.", callback=_set)
+    ] = False,
+    project: Annotated[
+        Path | None,
+        typer.Option("--project", metavar="DIR", help="The project's folder.", callback=_set),
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.", callback=_set)] = False,
+) -> None:
+    """Carries the options; never called."""

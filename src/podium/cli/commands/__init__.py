@@ -1,0 +1,3 @@
+"""One module for each command, loaded when it is asked for."""
+
+__all__: list[str] = []

@@ -1,0 +1,49 @@
+"""`podium approve`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.domain.approving import approval_named_in
+from podium.domain.gating import Approval, ApprovalStatus
+from podium.usecases import approve as say_yes
+from podium.wiring import Podium
+
+app = command_app()
+
+
+@app.command()
+def approve(
+    context: typer.Context,
+    approval: Annotated[
+        str, typer.Argument(metavar="ID", help="Id of the approval, a short form, or APPROVE: ID.")
+    ],
+) -> None:
+    """Say yes to an approval. It holds once, for exactly what it shows, until its deadline.
+
+    \b
+    Example:
+      podium approve 3e9d1f5a
+    """
+    door = Door(context.obj)
+    door.must_have_state("approval", approval_named_in(approval) or approval)
+
+    async def work(podium: Podium) -> Approval:
+        groups = podium.settings.approvers
+        store = await podium.store()
+        return await say_yes(store, podium.clock, podium.ids, approval, by=door.user, groups=groups)
+
+    granted = door.run(work)
+
+    def words() -> None:
+        if granted.status is ApprovalStatus.GRANTED:
+            door.screen.line(f"approved {granted.id}: {granted.summary}")
+        else:
+            group = granted.approvers[len(granted.grants)]
+            door.screen.line(f"noted; {granted.id} still waits for somebody of {group!r}")
+
+    door.screen.answer({"approval": granted.model_dump(mode="json")}, words)

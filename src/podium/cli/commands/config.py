@@ -1,0 +1,56 @@
+"""`podium config`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.domain.gating import canonical_json
+from podium.domain.model import Json
+from podium.wiring.policy import build_gate
+
+app = command_app(group=True)
+
+
+@app.callback()
+def config() -> None:
+    """Show the settings in force, and where each comes from."""
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Say where each value came from.")
+    ] = False,
+) -> None:
+    """Show every setting in force.
+
+    A flag wins over PODIUM_*, that over podium.yaml, that over your own file, that over the
+    default; of what guards, the stricter holds.
+
+    \b
+    Example:
+      podium config show --origin
+    """
+    door = Door(context.obj)
+    configuration = door.configuration
+    build_gate(configuration)  # a policy that cannot be used is no setting in force
+    record: dict[str, Json] = {**configuration.record(), "policy": configuration.policies_record()}
+    if origin:
+        record = {
+            "values": [
+                {"key": key, "value": value, "origin": where}
+                for key, value, where in configuration.listing()
+            ]
+        }
+
+    def words() -> None:
+        for key, value, where in configuration.listing():
+            text = value if isinstance(value, str) else canonical_json(value)
+            door.screen.line(f"{key}: {text}" + (f"    # {where}" if origin else ""))
+
+    door.screen.answer(record, words)

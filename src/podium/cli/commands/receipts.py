@@ -1,0 +1,117 @@
+"""`podium receipts`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.screen import moment
+from podium.domain.gating import Receipt
+from podium.domain.ids import short_id
+from podium.usecases import Verdict, follow_receipts, list_receipts, verify_receipts
+from podium.wiring import Podium
+
+app = command_app(group=True)
+
+RunArgument = Annotated[
+    str | None, typer.Argument(metavar="[RUN]", help="Only of this run.", show_default=False)
+]
+
+
+@app.callback()
+def receipts() -> None:
+    """List, verify or follow receipts: the sealed proof of every call that was performed."""
+
+
+@app.command("list")
+def list_(context: typer.Context, run: RunArgument = None) -> None:
+    """List receipts.
+
+    \b
+    Example:
+      podium receipts list 9d1f5a6b
+    """
+    door = Door(context.obj)
+    found: list[Receipt] = []
+    if run is not None:
+        door.must_have_state("run", run)
+    if door.has_state:
+
+        async def work(podium: Podium) -> list[Receipt]:
+            return await list_receipts(await podium.store(), run)
+
+        found = door.run(work)
+
+    def words() -> None:
+        if not found:
+            door.screen.aside("no receipts")
+            return
+        headers = ("RUN", "NO", "TOOL", "STATUS", "TIER", "APPROVED BY", "SETTLED")
+        door.screen.table(headers, [_row(receipt) for receipt in found])
+
+    door.screen.answer({"receipts": [one.model_dump(mode="json") for one in found]}, words)
+
+
+@app.command()
+def verify(context: typer.Context, run: RunArgument = None) -> None:
+    """Prove that no receipt was edited, removed, reordered or cut off. Leaves with 1 when one was.
+
+    \b
+    Example:
+      podium receipts verify
+    """
+    door = Door(context.obj)
+    if run is not None:
+        door.must_have_state("run", run)
+
+    async def work(podium: Podium) -> Verdict:
+        return await verify_receipts(await podium.store(), await podium.verifier(), run)
+
+    verdict = door.run(work)
+
+    def words() -> None:
+        for fault in verdict.faults:
+            number = "" if fault.number is None else f" receipt {fault.number}"
+            door.screen.line(f"{fault.kind}: run {fault.run_id}{number}: {fault.problem}")
+        state = "sound" if verdict.sound else f"{len(verdict.faults)} faults"
+        door.screen.line(f"{verdict.receipts} receipts of {verdict.runs} runs: {state}")
+
+    door.screen.answer(verdict.record(), words)
+    raise typer.Exit(0 if verdict.sound else 1)
+
+
+@app.command()
+def follow(context: typer.Context, run: RunArgument = None) -> None:
+    """Print every receipt from now on, until interrupted. With --json one object for each.
+
+    \b
+    Example:
+      podium receipts follow --json
+    """
+    door = Door(context.obj)
+    if run is not None:
+        door.must_have_state("run", run)
+
+    async def work(podium: Podium) -> None:
+        async for receipt in follow_receipts(await podium.store(), run):
+            if door.screen.json:
+                door.screen.record(receipt.model_dump(mode="json"))
+            else:
+                door.screen.line("  ".join(_row(receipt)))
+
+    door.run(work)
+
+
+def _row(receipt: Receipt) -> tuple[str, ...]:
+    return (
+        short_id(receipt.run_id),
+        str(receipt.number),
+        receipt.tool,
+        receipt.status,
+        str(receipt.tier),
+        ", ".join(receipt.approved_by),
+        moment(receipt.settled_at),
+    )

@@ -1,0 +1,35 @@
+"""`podium rehearse`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.hosting import host
+from podium.wiring.rehearsing import FLOW, rehearsal_plan
+
+app = command_app()
+
+
+@app.command()
+def rehearse(
+    context: typer.Context,
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
+    ] = False,
+) -> None:
+    """Play the scenes of podium.yaml with their agents: a policy tried out before it matters.
+
+    With scripted agents this needs no model and no key. Every call passes the real gate and is
+    really performed, in this folder.
+
+    \b
+    Example:
+      podium rehearse --wait
+    """
+    door = Door(context.obj)
+    plan = rehearsal_plan(door.configuration).model_dump(mode="json")
+    host(door, lambda store, engine: engine.start(FLOW, plan, task=FLOW), wait=wait)

@@ -1,0 +1,56 @@
+"""`podium trust`."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.domain.errors import NotPossibleNow
+from podium.domain.model import Json
+from podium.wiring import TrustBook
+
+app = command_app()
+
+
+@app.command()
+def trust(
+    context: typer.Context,
+    show: Annotated[bool, typer.Option("--show", help="Only say how things stand.")] = False,
+    forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
+) -> None:
+    """Trust the commands in this project's podium.yaml as they are now. Any edit ends the trust.
+
+    \b
+    Example:
+      podium trust --show
+      podium trust
+    """
+    door = Door(context.obj)
+    configuration = door.configuration
+    file = configuration.folders.project_file
+    if not configuration.project_digest:
+        raise NotPossibleNow(f"there is no {str(file)!r} to trust; `podium init` makes one")
+    book = TrustBook(configuration.folders.user_state)
+    if forget:
+        book.forget(file)
+    elif not show:
+        book.trust(file, configuration.project_digest)
+    trusted = configuration.project_is_trusted()
+    commands = configuration.project_commands()
+    record: dict[str, Json] = {
+        "file": str(file),
+        "digest": configuration.project_digest,
+        "trusted": trusted,
+        "commands": {name: list(command) for name, command in commands.items()},
+    }
+
+    def words() -> None:
+        for name, command in commands.items():
+            door.screen.line(f"agent {name}: {shlex.join(command)}")
+        door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
+
+    door.screen.answer(record, words)

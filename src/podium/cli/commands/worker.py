@@ -1,0 +1,86 @@
+"""`podium worker`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.event_words import event_line
+from podium.cli.progress import Progress
+from podium.domain.errors import BadInput
+from podium.domain.events import Event
+from podium.domain.work import QueueSpec, RunStatus
+from podium.ports import EventQuery, RunQuery, View
+from podium.wiring import Podium
+
+app = command_app()
+
+UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
+
+
+@app.command()
+def worker(
+    context: typer.Context,
+    queue: Annotated[
+        list[str] | None,
+        typer.Option("--queue", metavar="NAME", help="Serve this queue only; may be repeated."),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Leave when nothing is queued or running any more.")
+    ] = False,
+) -> None:
+    """Host the runs of this project's queues, and fire its schedules, until Ctrl-C.
+
+    Any number of workers may serve one project; limits hold over all of them. Runs of a worker
+    that died are taken over.
+
+    \b
+    Example:
+      podium worker --queue default --once
+    """
+    door = Door(context.obj)
+    queues = _wanted(door.configuration.settings.queue_specs(), queue or [])
+    names = ", ".join(each.name for each in queues)
+    door.screen.aside(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
+    door.run(lambda podium: _serve(podium, queues, once=once))
+
+
+def _wanted(known: Sequence[QueueSpec], names: Sequence[str]) -> list[QueueSpec]:
+    specs = {queue.name: queue for queue in (known or (QueueSpec(name="default"),))}
+    unknown = [name for name in names if name not in specs]
+    if unknown:
+        raise BadInput(
+            f"podium.yaml has no queue {unknown[0]!r}; queues: {', '.join(sorted(specs))}"
+        )
+    return [specs[name] for name in names] or list(specs.values())
+
+
+async def _serve(podium: Podium, queues: Sequence[QueueSpec], *, once: bool) -> None:
+    engine, store = await podium.hosting_engine(), await podium.store()
+    seen = await store.read(lambda view: view.last_position())
+    with Progress(sys.stderr) as progress:
+        async with engine.serve(queues):
+            async for _ in store.changes():
+                after = EventQuery(after_position=seen)
+                events = await store.read(partial(_read, after))
+                for event in events:
+                    progress.line(event_line(event, progress.width))
+                    seen = event.position
+                if once and not events and await store.read(lambda view: _idle(view, queues)):
+                    return
+
+
+def _read(query: EventQuery, view: View) -> list[Event]:
+    return view.events(query)
+
+
+def _idle(view: View, queues: Sequence[QueueSpec]) -> bool:
+    return not any(
+        view.runs(RunQuery(queue=queue.name, statuses=UNFINISHED, limit=1)) for queue in queues
+    )

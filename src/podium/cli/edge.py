@@ -1,0 +1,97 @@
+"""The one place where errors become words and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+import typer
+
+from podium.cli.app import build
+from podium.cli.options import Options
+from podium.cli.screen import Screen
+from podium.domain.errors import Interrupted, PodiumError
+
+USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
+"""What typer raises for a command line it cannot read, wherever it keeps the class."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and give its exit code. Nothing but the answer goes to stdout."""
+    # A lone surrogate in a file name must not bring down the line that reports it.
+    for stream in (sys.stdout, sys.stderr):
+        getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+    options = Options()
+    try:
+        code = _invoke(list(arguments), options)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _close_stdout()
+        return 1
+    return code
+
+
+def _invoke(arguments: list[str], options: Options) -> int:
+    try:
+        given = _called(arguments, options)
+    except typer.Exit as exit_:
+        return int(exit_.exit_code)
+    except (KeyboardInterrupt, typer.Abort, Interrupted) as interrupted:
+        return _interrupted(interrupted, options)
+    except USAGE_ERROR as error:
+        return _misread(error, options, arguments)
+    except PodiumError as error:
+        return _told(error, str(error), error.exit_code, options)
+    except BrokenPipeError:
+        raise
+    except Exception as error:
+        hint = "" if options.debug else "; say it again with --debug to see where"
+        return _told(error, f"{type(error).__name__}: {error}{hint}", 1, options)
+    return given if isinstance(given, int) else 0
+
+
+def _called(arguments: list[str], options: Options) -> object:
+    group = build()
+    if "_PODIUM_COMPLETE" in os.environ:
+        # The shell asks for completions, which only typer's own entry answers.
+        return group.main(args=arguments, prog_name="podium")
+    # That entry has ways of its own with Ctrl-C and broken pipes, so it is not used otherwise.
+    with group.make_context("podium", arguments, obj=options) as context:
+        return group.invoke(context)
+
+
+def _told(error: BaseException, message: str, code: int, options: Options) -> int:
+    if options.debug:
+        traceback.print_exception(error)
+    screen = Screen(json=options.json)
+    screen.aside(f"podium: {message}")
+    if options.json:
+        told = {"kind": type(error).__name__, "message": message, "exit_code": code}
+        screen.record({"error": told})
+    return code
+
+
+def _interrupted(error: BaseException, options: Options) -> int:
+    words = options.parting_words
+    return _told(error, f"interrupted; {words}" if words else "interrupted", 130, options)
+
+
+def _misread(error: Exception, options: Options, arguments: Sequence[str]) -> int:
+    before = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    options.json = options.json or "--json" in before
+    message = str(getattr(error, "format_message", error.__str__)())
+    if message.startswith("Usage:"):
+        # A bare group of commands: its help is the answer to what was wrong.
+        Screen().aside(message)
+        return 2
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "podium"
+    stop = "" if message.endswith(("?", ".")) else "."
+    return _told(error, f"{message}{stop} `{path} --help` shows how.", 2, options)
+
+
+def _close_stdout() -> None:
+    # The reader went away. Without this Python complains once more when it closes the stream.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,65 @@
+"""Events as lines for people."""
+
+from __future__ import annotations
+
+from podium.cli.untrusted import safe_line
+from podium.domain import events as e
+from podium.domain.gating import canonical_json
+from podium.domain.model import Json
+
+
+def event_line(event: e.Event, longest: int = 0) -> str:
+    """One event on one line: time, number, type and what matters of it."""
+    at = event.at.astimezone().strftime("%H:%M:%S")
+    words = safe_line(describe(event.body))
+    line = f"{at} {event.seq:>4} {event.body.type:<22} {words}".rstrip()
+    return safe_line(line, longest) if longest else line
+
+
+def describe(body: e.EventBody) -> str:
+    """What matters of an event, in words. Unknown kinds are shown whole."""
+    match body:
+        case e.RunQueued():
+            return f"{body.flow} v{body.flow_version} {body.task!r}" if body.task else body.flow
+        case e.RunWaiting():
+            until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
+            return f"for {body.signal}{until}"
+        case e.RunFailed():
+            return f"{body.failure.kind}: {body.failure.message}"
+        case e.RunParked() | e.RunNeededHuman():
+            return body.reason
+        case e.StepCompleted():
+            return f"{body.step} ({body.seconds:.1f} s)"
+        case e.StepBroke():
+            again = "" if body.final else "; will be tried again"
+            return f"{body.step}: {body.failure.kind}: {body.failure.message}{again}"
+        case e.ToolRequested():
+            return f"{body.tool} {_arguments(body.arguments)} [{body.tier}, {body.rule}]"
+        case e.ToolRefused():
+            return f"{body.tool} {_arguments(body.arguments)} [{body.effect}: {body.reason}]"
+        case e.ToolCompleted():
+            return f"{body.tool} ({body.seconds:.1f} s), receipt {body.receipt}"
+        case e.ToolFailed():
+            return f"{body.tool}: {body.error}, receipt {body.receipt}"
+        case e.ApprovalRequested():
+            return f"{body.approval_id} [{body.tier}] {body.summary}"
+        case e.AgentAsked():
+            return f"{body.role} ({body.agent}): {body.prompt}"
+        case e.AgentReplied():
+            return f"{body.role} ({body.agent}): {body.text}"
+        case e.NoteTaken():
+            return body.text
+    return _others(body)
+
+
+def _others(body: e.EventBody) -> str:
+    data = body.model_dump(mode="json", exclude={"type", "version"}, exclude_defaults=True)
+    return " ".join(f"{name}={_value(value)}" for name, value in data.items())
+
+
+def _value(value: Json) -> str:
+    return value if isinstance(value, str) else canonical_json(value)
+
+
+def _arguments(arguments: dict[str, Json]) -> str:
+    return safe_line(canonical_json(arguments), 200)

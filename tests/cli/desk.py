@@ -1,0 +1,129 @@
+"""A project with a user's home, and the command line tried on it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from podium.cli.edge import run
+from podium.domain.gating import Approval, Tier
+from podium.domain.work import Run, RunStatus
+from podium.wiring.clock import SystemIds
+from podium.wiring.configuration import load_configuration
+from podium.wiring.podium import Podium, open_podium
+
+T = TypeVar("T")
+
+
+@dataclass
+class Said:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+class Desk:
+    """Runs commands, in this process or in one of their own, and puts things into the store."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.project = folder / "project"
+        self.home = folder / "home"
+        self.project.mkdir()
+        self.ids = SystemIds()
+        self._capsys = capsys
+
+    @property
+    def environ(self) -> dict[str, str]:
+        kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG")}
+        return {**kept, "HOME": str(self.home), "PODIUM_HOME": str(self.home), "PODIUM_USER": "ann"}
+
+    def says(self, text: str) -> None:
+        (self.project / "podium.yaml").write_text(text)
+
+    def run(self, *arguments: str) -> Said:
+        """In this process."""
+        self._capsys.readouterr()
+        code = run(["--project", str(self.project), *arguments])
+        heard = self._capsys.readouterr()
+        return Said(code, heard.out, heard.err)
+
+    def command(self, *arguments: str) -> list[str]:
+        program = Path(sys.executable).with_name("podium")
+        return [str(program), *arguments]
+
+    def spawn(self, *arguments: str, env: dict[str, str] | None = None) -> Said:
+        """In a process of its own, as people do."""
+        done = subprocess.run(
+            self.command(*arguments),
+            cwd=self.project,
+            env={**self.environ, **(env or {})},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def within(self, work: Callable[[Podium], Awaitable[T]]) -> T:
+        """Do something with an open Podium of this project."""
+
+        async def inside() -> T:
+            configuration = load_configuration(self.environ, project=self.project)
+            async with open_podium(configuration, self.environ) as podium:
+                return await work(podium)
+
+        return asyncio.run(inside())
+
+    def add_run(
+        self, *, run_id: str = "", task: str = "tidy up", status: RunStatus = RunStatus.WAITING
+    ) -> Run:
+        made = Run(
+            id=run_id or self.ids.new("run"),
+            flow="demo-of-the-test",
+            task=task,
+            status=status,
+            created_at=datetime.now(UTC),
+        )
+
+        async def work(podium: Podium) -> Run:
+            store = await podium.store()
+            return await store.write(lambda tx: tx.add_run(made))
+
+        return self.within(work)
+
+    def add_approval(self, run: Run, *, seconds: float = 600.0, summary: str = "write") -> Approval:
+        now = datetime.now(UTC)
+        made = Approval(
+            id=self.ids.new("apr"),
+            run_id=run.id,
+            call_key=f"{run.id}:act:0",
+            digest="sha256:x",
+            tool="write_file",
+            summary=summary,
+            tier=Tier.T2,
+            requested_at=now,
+            deadline=now + timedelta(seconds=seconds),
+        )
+
+        async def work(podium: Podium) -> Approval:
+            store = await podium.store()
+            await store.write(lambda tx: tx.save_approval(made))
+            return made
+
+        return self.within(work)

@@ -1,0 +1,49 @@
+"""The command line with one more flow: two steps around a wait, each of which leaves a mark."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from podium.cli.edge import run
+from podium.domain.errors import BudgetSpent
+from podium.engine import FlowDefinition
+from podium.ports import Flow, FlowContext, Step
+from podium.wiring.flows import FLOWS
+from podium.wiring.podium import Podium
+
+NAME = "marks"
+
+
+async def build(podium: Podium) -> Flow:
+    folder = podium.folders.project
+
+    async def body(ctx: FlowContext, _input: object) -> str:
+        await ctx.step("first", lambda step: mark(folder, step))
+        await ctx.wait("go")
+        await ctx.step("slow", lambda step: slow(folder, step))
+        await ctx.step("last", lambda step: mark(folder, step))
+        return "done"
+
+    return FlowDefinition(NAME, body)
+
+
+async def mark(folder: Path, step: Step) -> None:
+    with (folder / "marks").open("a") as file:
+        file.write(step.key + "\n")
+
+
+async def slow(folder: Path, step: Step) -> None:
+    """Hangs, breaks or goes on, as the files say."""
+    (folder / "in-slow").touch()
+    if (folder / "broke").exists():
+        raise BudgetSpent("no money left")
+    if (folder / "hang").exists():
+        await asyncio.Event().wait()
+
+
+FLOWS[NAME] = build
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,96 @@
+"""`podium doctor`: what is said of a healthy and of a sick machine."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.wiring.configuration import load_configuration
+from podium.wiring.podium import Podium
+from tests.cli.desk import Desk
+
+
+def checks(desk: Desk, code: int) -> dict[str, Any]:
+    said = desk.run("doctor", "--json")
+    assert said.code == code, said.out
+    assert said.json["healthy"] is (code == 0)
+    return {check["name"]: check for check in said.json["checks"]}
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+def test_a_healthy_machine_is_found_usable_by_trying_it(desk: Desk) -> None:
+    desk.add_run()
+    found = checks(desk, 0)
+    for name in ("settings", "variables", "python", "git", "database", "space", "receipts"):
+        assert found[name]["state"] == "ok", found[name]
+    assert found["hooks"]["says"] == "a hook reaches the door, and a denial comes back"
+    assert "is whole" in found["database"]["says"]
+    for check in found.values():
+        assert bool(check["mend"]) is (check["state"] != "ok")
+
+
+def test_looking_at_an_empty_folder_makes_nothing_there(desk: Desk) -> None:
+    assert checks(desk, 0)["database"]["says"].startswith("none here yet")
+    assert list(desk.project.iterdir()) == []
+
+
+def test_what_is_missing_or_lies_about_its_health_is_found(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "tools"
+    program(tools, "git", 'test "$1" = --version && echo git version 9.9 || exit 3')
+    program(tools, "tmux", "echo tmux 2.9a")
+    program(tools, "bwrap", 'while test "$1" != /bin/sh; do shift; done; exec "$@"')
+    program(tools, "gemini", "echo 1.2.3")
+    program(tools, "codex", "echo broken >&2; exit 1")
+    (tools / "sh").symlink_to(str(shutil.which("sh")))
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setenv("PODIUM_MOED", "sensing")
+    found = checks(desk, 1)
+    assert found["git"]["state"] == "fail"
+    assert "9.9, but: exit code 3" in found["git"]["says"]
+    assert (found["tmux"]["state"], found["tmux"]["says"]) == ("warn", "tmux 2.9a is too old")
+    assert "does not keep a process from writing" in found["bubblewrap"]["says"]
+    assert (found["gemini"]["state"], found["gemini"]["says"]) == ("ok", "1.2.3")
+    assert (found["codex"]["state"], found["codex"]["says"]) == ("warn", "broken")
+    assert "npm install" in found["claude"]["mend"]
+    assert "PODIUM_MOED" in found["variables"]["says"]
+
+
+def test_broken_settings_and_a_broken_database_do_not_stop_the_doctor(desk: Desk) -> None:
+    desk.add_run()
+    database = desk.project / ".podium" / "podium.db"
+    database.write_bytes(b"garbage" * 1000)
+    desk.says("mode: reckless\n")
+    found = checks(desk, 1)
+    assert found["settings"]["state"] == "fail"
+    assert "podium.yaml:1:1: mode" in found["settings"]["says"]
+    assert found["database"]["state"] == "fail"
+    assert str(database) in found["database"]["says"]
+
+
+def test_a_damaged_receipt_key_is_found(desk: Desk) -> None:
+    configuration = load_configuration(desk.environ, project=desk.project)
+    key = Podium(configuration, desk.environ).vault / "receipt.key"
+    key.parent.mkdir(parents=True)
+    key.write_bytes(b"short")
+    assert checks(desk, 1)["receipts"]["state"] == "fail"
+
+
+def test_an_untrusted_command_is_not_even_tried(desk: Desk) -> None:
+    program(desk.project, "tool", f"touch {desk.project}/ran; echo 1.0")
+    command = str(desk.project / "tool")
+    desk.says(f"agents: {{dev: {{kind: gemini, command: [{command}]}}}}\n")
+    assert "podium trust" in checks(desk, 0)["agent dev"]["says"]
+    assert not (desk.project / "ran").exists()
+    desk.run("trust")
+    assert checks(desk, 0)["agent dev"]["says"] == "1.0"

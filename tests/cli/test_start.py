@@ -1,0 +1,129 @@
+"""The start: quick, and with nothing loaded that is not needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+
+from podium import __version__
+from podium.cli.app import COMMANDS
+from tests.cli.desk import Desk
+
+HEAVY = {
+    *("dbos", "fastapi", "starlette", "uvicorn", "openai", "anthropic", "google.genai"),
+    *("pydantic_ai", "langgraph", "mcp", "httpx"),
+}
+
+LOADED = """
+import json, sys
+from podium.cli.start import main
+for arguments in json.loads(sys.argv.pop()):
+    sys.argv = ["podium", *arguments]
+    try:
+        main()
+    except SystemExit:
+        pass
+sys.stderr.write("\\nLOADED " + " ".join(sys.modules))
+"""
+
+
+def modules_after(desk: Desk, *commands: tuple[str, ...]) -> set[str]:
+    """What one process has loaded after these commands."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, json.dumps(commands)],
+        cwd=desk.project,
+        env=desk.environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    return set(done.stderr.rpartition("LOADED ")[2].split())
+
+
+def seconds_of(*argv: str) -> float:
+    """The best of several, so that a busy machine does not count."""
+    best = 60.0
+    for _ in range(5):
+        begun = time.perf_counter()
+        subprocess.run(argv, check=True, capture_output=True)
+        best = min(best, time.perf_counter() - begun)
+    return best
+
+
+def test_the_version_is_told_without_loading_anything(desk: Desk) -> None:
+    assert desk.spawn("--version").out == f"podium {__version__}\n"
+    loaded = modules_after(desk, ("--version",))
+    assert not loaded & {"typer", "pydantic", "rich", "yaml", "asyncio", "sqlite3"}
+
+
+def test_the_version_comes_within_three_bare_starts(desk: Desk) -> None:
+    bare = seconds_of(sys.executable, "-c", "pass")
+    assert seconds_of(*desk.command("--version")) <= 3 * bare
+
+
+def test_the_version_is_json_when_asked_for(desk: Desk) -> None:
+    assert desk.run("--json", "--version").json == {"version": __version__}
+
+
+def test_help_lists_every_command_without_loading_one(desk: Desk) -> None:
+    said = desk.spawn("--help")
+    assert said.code == 0
+    assert all(f"\n  {name} " in said.out for name in COMMANDS)
+    loaded = modules_after(desk, ("--help",))
+    assert not [name for name in loaded if name.startswith("podium.cli.commands.")]
+    assert "pydantic" not in loaded
+
+
+ONE_OF_EACH = {
+    "init": ("init",),
+    "doctor": ("doctor", "--help"),
+    "config": ("config", "show"),
+    "runs": ("runs",),
+    "show": ("show", "abcd1234"),
+    "logs": ("logs", "abcd1234"),
+    "cancel": ("cancel", "abcd1234"),
+    "resume": ("resume", "abcd1234"),
+    "retry": ("retry", "abcd1234"),
+    "approvals": ("approvals",),
+    "approve": ("approve", "abcd1234"),
+    "reject": ("reject", "abcd1234", "--why", "no"),
+    "resolve": ("resolve", "abcd1234:act:0", "--happened"),
+    "trust": ("trust",),
+    "policy": ("policy", "check", "--", "ls"),
+    "receipts": ("receipts", "list"),
+    "worker": ("worker", "--help"),
+    "rehearse": ("rehearse", "--help"),
+    "demo": ("demo", "--help"),
+}
+
+
+def test_every_command_is_tried_below() -> None:
+    assert set(COMMANDS) == set(ONE_OF_EACH)
+
+
+def test_no_command_loads_what_it_does_not_need(desk: Desk) -> None:
+    loaded = modules_after(desk, *ONE_OF_EACH.values())
+    assert {f"podium.cli.commands.{name}" for name in ONE_OF_EACH} <= loaded
+    assert not loaded & HEAVY
+
+
+def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None:
+    desk.add_run()
+    loaded = modules_after(desk, ("runs",), ("approve", "abcd1234"))
+    assert "podium.journal.store" in loaded
+    rooms = {"podium.gate", "podium.tools", "podium.sandbox", "podium.engine", "rich", "jsonschema"}
+    assert not loaded & rooms
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None:
+    words = ONE_OF_EACH[name][:2] if name in ("config", "policy", "receipts") else (name,)
+    said = desk.run(*words, "--help")
+    assert said.code == 0
+    assert f"Example:\n    podium {name}" in said.out
+    assert "--json" in said.out

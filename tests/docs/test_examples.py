@@ -1,0 +1,102 @@
+"""Every example in the docs runs, and every command they name exists."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from podium.agents import AgentScript
+from podium.cli.app import COMMANDS
+from podium.wiring.parsing import parse_located
+from podium.wiring.settings import SettingsFile
+
+ROOT = Path(__file__).parents[2]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+class Block(NamedTuple):
+    """A fenced piece of a page."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+def blocks(language: str) -> list[Block]:
+    return [block for block in _all_blocks() if block.language == language]
+
+
+def _all_blocks() -> Iterator[Block]:
+    for page in PAGES:
+        text = page.read_text()
+        for found in re.finditer(r"^```(\w+)\n(.*?)^```$", text, re.DOTALL | re.MULTILINE):
+            yield Block(page, text.count("\n", 0, found.start()) + 1, found[1], found[2])
+
+
+@pytest.mark.parametrize("block", blocks("python"), ids=str)
+def test_python_in_the_docs_runs(block: Block, tmp_path: Path) -> None:
+    _run([sys.executable, "-W", "error", "-c", _RUN_WITH_AWAIT, block.text], tmp_path)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_the_example_files_run(example: Path, tmp_path: Path) -> None:
+    assert _run([sys.executable, "-W", "error", str(example)], tmp_path).strip()
+
+
+@pytest.mark.parametrize("block", blocks("yaml"), ids=str)
+def test_yaml_in_the_docs_is_valid(block: Block) -> None:
+    located = parse_located(block.text.encode(), str(block))
+    located.validated(AgentScript if "turns" in located.data else SettingsFile)
+
+
+@pytest.mark.parametrize("block", blocks("sh"), ids=str)
+def test_commands_in_the_docs_exist(block: Block) -> None:
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for line in block.text.splitlines():
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        if words[:1] == ["podium"]:
+            named = next((word for word in words[1:] if not word.startswith("-")), None)
+            assert named is None or named in COMMANDS, line
+        if words[:1] == ["make"]:
+            assert words[1] in targets, line
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+_RUN_WITH_AWAIT = """
+import ast, asyncio, sys
+code = compile(sys.argv[1], "page", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+done = eval(code, {"__name__": "__main__"})
+if done is not None:
+    async def main():
+        await done
+    asyncio.run(main())
+"""
+
+
+def _run(command: list[str], folder: Path) -> str:
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout

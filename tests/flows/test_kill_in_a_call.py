@@ -1,0 +1,118 @@
+"""`kill -9` while a call is being performed: nobody can know, so a person is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podium.testing import retry_until_blocking
+
+SLOW_TEST = """
+import os, pathlib, time, unittest
+
+class Slow(unittest.TestCase):
+    def test_slow(self):
+        with open("effects.txt", "a") as file:
+            file.write(f"{os.getpid()}\\n")
+        while not pathlib.Path("go-on.txt").exists():
+            time.sleep(0.05)
+"""
+
+
+class Project:
+    """A project whose agent runs one slow command, driven through the real command line."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "project"
+        self.root.mkdir()
+        self._env = {**os.environ, "PODIUM_HOME": str(folder / "home")}
+        scene = {"name": "act", "role": "tester", "prompt": "go"}
+        self._write("slow.py", SLOW_TEST)
+        self._write(
+            "podium.yaml",
+            yaml.safe_dump(
+                {
+                    "agents": {"player": {"kind": "scripted", "script": "script.yaml"}},
+                    "roles": {"tester": {"agent": "player"}},
+                    "flows": {"rehearsal": {"scenes": [scene]}},
+                }
+            ),
+        )
+        call = {"call": "run_command", "with": {"command": "python3 -m unittest -q slow"}}
+        script = {"turns": [{"role": "tester", "acts": [call], "reply": "done"}]}
+        self._write("script.yaml", yaml.safe_dump(script))
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self._command(*arguments),
+            env=self._env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def podium(self, *arguments: str) -> tuple[int, Any]:
+        done = subprocess.run(
+            [*self._command(*arguments), "--json"],
+            env=self._env,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done.returncode, json.loads(done.stdout)
+
+    def effects(self) -> list[int]:
+        path = self.root / "effects.txt"
+        return [int(line) for line in path.read_text().split()] if path.exists() else []
+
+    def _command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "podium", *arguments, "--project", str(self.root)]
+
+    def _write(self, name: str, text: str) -> None:
+        (self.root / name).write_text(text)
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Project:
+    """The project, after its supervisor was killed in the middle of the command."""
+    project = Project(tmp_path)
+    supervisor = project.start("rehearse")
+    retry_until_blocking(lambda: project.effects(), seconds=30)
+    supervisor.send_signal(signal.SIGKILL)
+    supervisor.wait()
+    return project
+
+
+def test_the_command_dies_with_its_supervisor(killed: Project) -> None:
+    [pid] = killed.effects()
+    retry_until_blocking(lambda: not Path(f"/proc/{pid}").exists())
+
+
+@pytest.mark.parametrize(("answer", "times"), [("--happened", 1), ("--not-happened", 2)])
+def test_the_call_is_in_doubt_until_a_person_says_what_became_of_it(
+    killed: Project, answer: str, times: int
+) -> None:
+    run = killed.podium("runs")[1]["runs"][0]["id"]
+    code, told = killed.podium("resume", run)
+    assert code == 3
+    assert told["run"]["status"] == "needs_human"
+    assert "is not known" in told["run"]["failure"]["message"]
+    assert len(killed.effects()) == 1, "a call in doubt was repeated"
+
+    shown = killed.podium("show", run)[1]
+    [call] = [each for each in shown["calls"] if each["status"] == "in_doubt"]
+    assert killed.podium("resolve", call["key"], answer)[0] == 0
+
+    (killed.root / "go-on.txt").touch()
+    code, told = killed.podium("resume", run)
+    assert (code, told["run"]["status"]) == (0, "succeeded")
+    assert len(killed.effects()) == times
+    assert killed.podium("receipts", "verify")[0] == 0
