@@ -80,6 +80,7 @@ def test_broken_settings_and_a_broken_database_do_not_stop_the_doctor(desk: Desk
 
 def test_a_damaged_receipt_key_is_found(desk: Desk) -> None:
     configuration = load_configuration(desk.environ, project=desk.project)
+    configuration.folders.make_state()
     key = Podium(configuration, desk.environ).vault / "receipt.key"
     key.parent.mkdir(parents=True)
     key.write_bytes(b"short")

@@ -83,6 +83,16 @@ async def test_the_key_of_the_receipts_lies_outside_the_project(podium: Podium) 
     assert podium.vault.is_relative_to(podium.folders.user_state)
 
 
+async def test_a_project_that_was_moved_still_finds_its_receipts(tmp_path: Path) -> None:
+    before = configured(tmp_path, "")
+    await before.store()
+    await before.close()
+    vault = before.vault
+    moved = before.folders.project.rename(tmp_path / "elsewhere")
+    after = load_configuration({"PODIUM_HOME": str(before.folders.user_config)}, project=moved)
+    assert after.folders.vault == vault
+
+
 async def test_children_see_what_the_users_file_hands_on_and_no_more(tmp_path: Path) -> None:
     user = "environment: {inherit: [JAVA_HOME, LICENCE], deny: [TERM]}\n"
     podium = configured(tmp_path, "environment: {deny: [LICENCE]}\n", user)

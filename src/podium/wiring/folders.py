@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import uuid4
 
-from podium.domain.errors import BadInput
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.wiring.writing import write_new
 
 PROJECT_FILE = "podium.yaml"
 STATE_FOLDER = ".podium"
@@ -42,7 +45,28 @@ class Folders:
         ignore = self.state / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
+        if not self._id_file.exists():
+            # Two processes may come here at once: whose file was there first is the project's.
+            with suppress(NotPossibleNow):
+                write_new(self._id_file, f"{uuid4().hex}\n", mode=0o600)
         return self.state
+
+    @property
+    def vault(self) -> Path:
+        """The key and the heads of the project's receipts: outside the project.
+
+        Found by an id that lies in the state folder, so that a project may be moved or renamed. A
+        project without state yet has none; the place named then is never made.
+        """
+        try:
+            name = self._id_file.read_text("ascii").strip()
+        except (OSError, UnicodeDecodeError):
+            name = "none"
+        return self.user_state / "vaults" / (name if name.isalnum() else "none")
+
+    @property
+    def _id_file(self) -> Path:
+        return self.state / "project-id"
 
 
 def find_folders(

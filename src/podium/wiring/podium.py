@@ -7,7 +7,6 @@ tools, nor `podium policy check` for the database.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -60,10 +59,8 @@ class Podium:
 
     @property
     def vault(self) -> Path:
-        """The key and the heads of the receipts: outside the project, one folder for each."""
-        name = self.folders.project.name or "root"
-        place = hashlib.sha256(str(self.folders.project).encode()).hexdigest()[:16]
-        return self.folders.user_state / "vaults" / f"{name}-{place}"
+        """The key and the heads of the receipts."""
+        return self.folders.vault
 
     @cached_property
     def redactor(self) -> Redactor:

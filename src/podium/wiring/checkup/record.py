@@ -61,7 +61,7 @@ async def check_receipt_key(podium: Podium) -> Finding:
         place = _nearest(podium.vault)
         if not os.access(place, os.W_OK | os.X_OK):
             return bad("receipts", f"{place} may not be written", f"let yourself write to {place}")
-        return good("receipts", f"no key yet; the first receipt makes one at {key}")
+        return good("receipts", f"no key yet; the first receipt makes one in {key.parent.parent}")
     try:
         async with scratch_store(podium, podium.vault) as store:
             await asyncio.to_thread(lambda: store.sealer)
