@@ -186,7 +186,7 @@ async def test_a_folder_that_is_not_there_is_said_without_a_traceback(rig: Rig) 
     search = await rig.use("search_text", pattern="x", path="nowhere")
     listing = await rig.use("list_files", 1, path="nowhere")
 
-    assert search.error == "the search broke: No such file or directory: 'nowhere'"
+    assert search.error == "'search_text' broke: No such file or directory ('nowhere')"
     assert listing.error == "'list_files' broke: No such file or directory ('nowhere')"
 
 
@@ -200,3 +200,15 @@ async def test_a_pattern_that_takes_for_ever_is_ended(
     outcome = await rig.use("search_text", pattern=r"(a+)+$")
 
     assert "took more than 0.5 seconds and was ended" in outcome.error
+
+
+async def test_a_walk_leaves_out_what_has_to_be_asked_for_by_name(rig: Rig) -> None:
+    (rig.root / "app").mkdir()
+    (rig.root / "app" / ".env").write_text("KEY=hunter2\n")
+    (rig.root / "app" / "main.py").write_text("KEY = None\n")
+
+    listed = await rig.use("list_files")
+    found = await rig.use("search_text", 1, pattern="KEY")
+
+    assert listed.result["files"] == ["app/main.py"]
+    assert [match["path"] for match in found.result["matches"]] == ["app/main.py"]

@@ -72,12 +72,17 @@ class RuleGate:
         except Exception:
             return tuple(quota for _, quota in self._quotas)
 
-    def forbidden_zone(self, real_path: str, root: str) -> str | None:
-        """The forbidden zone that holds a real path, for tools that walk through folders."""
-        for zone in self._guarded:
-            if zone.kind == "forbidden" and zone.places.covers(real_path, root):
-                return zone.name
-        return None
+    def passed_over(self, real_path: str, root: str) -> bool:
+        """Whether a tool that walks through folders must leave this file out.
+
+        A walk is judged by the folder it starts in; what lies in a zone that is forbidden, or that
+        has a tier of its own for reading, has to be asked for by name.
+        """
+        return any(
+            (zone.kind == "forbidden" or zone.read_tier is not None)
+            and zone.places.covers(real_path, root)
+            for zone in self._zones
+        )
 
     def _decided(self, call: Call, context: GateContext) -> Decision:
         facts = gather(call, context)

@@ -35,6 +35,10 @@ class Gate(Protocol):
         """The quotas this call would count against."""
         ...
 
+    def passed_over(self, real_path: str, root: str) -> bool:
+        """Whether a tool that walks through folders must leave out the file at this real path."""
+        ...
+
     @property
     def budgets(self) -> tuple[Budget, ...]:
         """Limits that hold for every run under this policy."""

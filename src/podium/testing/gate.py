@@ -39,6 +39,9 @@ class ScriptedGate:
         except Exception as fault:  # a crashed check means deny, whatever crashed
             return decision(Effect.DENY, f"the check crashed: {fault!r}")
 
+    def passed_over(self, real_path: str, root: str) -> bool:
+        return False
+
     def quotas_for(self, call: Call, context: GateContext) -> tuple[Quota, ...]:
         return self._quotas
 

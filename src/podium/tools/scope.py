@@ -20,6 +20,10 @@ T = TypeVar("T")
 _REFERENCE = re.compile(r"secret://([A-Za-z_][A-Za-z0-9_]*)")
 
 
+def _nothing(path: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True)
 class ToolScope:
     """The surroundings of one performed call.
@@ -37,6 +41,8 @@ class ToolScope:
     """After this the handler is cancelled."""
     resolve_secret: Callable[[str], str]
     """Value of a secret by its name; raises `UserMustAct` when there is none."""
+    passed_over: Callable[[str], bool] = _nothing
+    """Whether a walk through folders must leave out the file at this real path."""
     kept_folder: Path | None = None
     """Where earlier contents of overwritten files are kept for undo. None: they are not."""
 

@@ -45,6 +45,7 @@ class LocalToolbox:
         looks_secret: LooksSecret,
         resolve_secret: Callable[[str], str],
         redact: Callable[[str], str],
+        passed_over: Callable[[str], bool],
     ) -> None:
         self._registry = registry
         self._door = door
@@ -54,6 +55,7 @@ class LocalToolbox:
         self._root = Path(settings.root).resolve()
         self._resolve_secret = resolve_secret
         self._redact = redact
+        self._passed_over = passed_over
         self._normaliser = Normaliser(
             registry,
             self._root,
@@ -130,6 +132,7 @@ class LocalToolbox:
             clock=self._clock,
             timeout_seconds=limit_seconds,
             resolve_secret=self._resolve_secret,
+            passed_over=self._passed_over,
             kept_folder=Path(self._settings.kept_folder) if self._settings.kept_folder else None,
         )
         deadline = asyncio.timeout(limit_seconds)

@@ -70,9 +70,10 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
     """Lines that a regular expression finds, up to `limit`, with their places."""
     pattern = re.compile(request["pattern"], 0 if request["case_sensitive"] else re.IGNORECASE)
     found: list[dict[str, Any]] = []
+    passed_over = frozenset(request["passed_over"])
     searched = skipped = 0
     for handle, name, path in walk(request["root"], request["start"]):
-        if not matches(path, request["glob"]):
+        if path in passed_over or not matches(path, request["glob"]):
             continue
         text = _text_of(handle, name)
         if text is None:

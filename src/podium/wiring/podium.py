@@ -174,19 +174,21 @@ class Podium:
         from podium.gate import split_command
         from podium.tools import LocalToolbox, ToolboxSettings
 
+        place = str((root or self.folders.project).resolve())
         return LocalToolbox(
             self.registry,
             door,
             self.launcher,
             clock=self.clock,
             settings=ToolboxSettings(
-                root=str((root or self.folders.project).resolve()),
+                root=place,
                 kept_folder=str(self.folders.state / "kept"),
             ),
             split_command=split_command,
             looks_secret=self.looks_secret,
             resolve_secret=self.resolve_secret,
             redact=self.redactor.text,
+            passed_over=lambda path: self.gate.passed_over(path, place),
         )
 
     async def toolbox(self, root: Path | None = None, *, attended: bool = False) -> LocalToolbox:

@@ -63,7 +63,8 @@ def _lines_that_fit(lines: list[str]) -> list[str]:
 
 async def _list_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
     start = scope.relative("path")
-    listed = await in_thread(_listed, str(scope.root), start, arguments["glob"])
+    found = await in_thread(_listed, str(scope.root), start, arguments["glob"])
+    listed = [path for path in found if not scope.passed_over(str(scope.root / path))]
     limit: int = arguments["limit"]
     return {"files": listed[:limit], "total": len(listed), "complete": len(listed) <= limit}
 
@@ -77,7 +78,14 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
         re.compile(arguments["pattern"])
     except (re.error, RecursionError, OverflowError) as error:
         raise ToolBroke(f"the pattern is not a regular expression: {error}") from error
-    request = {**arguments, "root": str(scope.root), "start": scope.relative("path")}
+    start = scope.relative("path")
+    present = await in_thread(_listed, str(scope.root), start, arguments["glob"])
+    request = {
+        **arguments,
+        "root": str(scope.root),
+        "start": start,
+        "passed_over": [path for path in present if scope.passed_over(str(scope.root / path))],
+    }
     ended = await scope.launcher.run(
         Spawn(
             argv=(sys.executable, "-IS", str(Path(walking.__file__))),
