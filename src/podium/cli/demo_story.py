@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
 from shutil import copytree
+from textwrap import wrap
 
 from podium.cli.event_words import describe
 from podium.cli.screen import Screen
 from podium.domain.errors import PodiumError
 from podium.domain.events import (
-    ApprovalRequested,
+    AgentReplied,
     Event,
     RunFailed,
     RunNeededHuman,
@@ -27,7 +28,10 @@ from podium.domain.events import (
     ToolCompleted,
     ToolFailed,
     ToolRefused,
+    ToolRequested,
 )
+from podium.domain.ids import short_id
+from podium.domain.model import Json
 from podium.ports import EventQuery, Journal
 
 KILLED_AFTER = "write_file"
@@ -48,6 +52,8 @@ class Story:
     run_id: str = ""
     kills: int = 0
     approvals: list[str] = field(default_factory=list)
+    _calls: dict[str, str] = field(default_factory=dict)
+    """What was asked for under each call's key."""
     _worker: asyncio.subprocess.Process | None = None
 
     async def tell(self, journal: Journal) -> None:
@@ -67,7 +73,7 @@ class Story:
         match event.body:
             case ToolCompleted(tool=tool) if tool == KILLED_AFTER and self.kills == 0:
                 await self._kill_and_resume()
-            case ApprovalRequested(approval_id=approval):
+            case ToolRefused(effect="ask", approval_id=str(approval)):
                 await self._approve(approval)
             case RunFailed() | RunNeededHuman():
                 raise DemoFailed(f"run {event.run_id}: {describe(event.body)}")
@@ -78,15 +84,17 @@ class Story:
 
     async def _kill_and_resume(self) -> None:
         assert self._worker is not None  # noqa: S101 - started before the first event
-        self.screen.line(f"\n  $ kill -9 {self._worker.pid}      # in the middle of a step")
+        self.screen.line(
+            f"\n  $ kill -9 {self._worker.pid}                # in the middle of a step"
+        )
         os.kill(self._worker.pid, signal.SIGKILL)
         await self._worker.wait()
         self.kills += 1
-        self.screen.line(f"  $ podium resume {self.run_id} --wait\n")
+        self.screen.line(f"  $ podium resume {short_id(self.run_id)} --wait\n")
         await self._work("resume", self.run_id, "--wait")
 
     async def _approve(self, approval: str) -> None:
-        self.screen.line(f"\n  $ podium approve {approval}      # from another process\n")
+        self.screen.line(f"\n  $ podium approve {short_id(approval)}      # from another process\n")
         await asyncio.to_thread(self._podium, "approve", approval)
         self.approvals.append(approval)
 
@@ -117,20 +125,37 @@ class Story:
         return [sys.executable, "-m", "podium", *arguments, "--project", str(self.folder)]
 
     def _show(self, event: Event) -> None:
-        mark = _MARKS.get(type(event.body))
-        if mark is not None:
-            self.screen.line(f"  {mark:<10}{describe(event.body)}")
+        match event.body:
+            case RunStarted(fence=fence):
+                self._say("run", f"process {fence} takes {short_id(event.run_id)}")
+            case ToolRequested(call=call, tool=tool, arguments=arguments):
+                self._calls[call] = f"{tool} {_about(arguments)}".rstrip()
+            case ToolCompleted(call=call, receipt=receipt):
+                self._say("performed", f"{self._calls.get(call, call)} (receipt {receipt})")
+            case ToolFailed(call=call, error=error, receipt=receipt):
+                self._say("failed", f"{self._calls.get(call, call)}: {error} (receipt {receipt})")
+            case ToolRefused(effect="deny", tool=tool, arguments=arguments, reason=reason):
+                self._say("denied", f"{tool} {_about(arguments)}: {reason}")
+            case ToolRefused(effect="ask", tool=tool, arguments=arguments, reason=reason):
+                self._say("asks", f"{tool} {_about(arguments)}: {reason}")
+            case AgentReplied(role=role, text=text) if text:
+                self._say("says", f"{role}: {text}")
+            case StepCompleted(step=step, seconds=seconds):
+                self._say("step", f"{step} done in {seconds:.1f} s\n")
+            case RunSucceeded():
+                self._say("run", "done")
+
+    def _say(self, mark: str, words: str) -> None:
+        for line in wrap(words, 96, initial_indent=f"  {mark:<10}", subsequent_indent=" " * 12):
+            self.screen.line(line)
+        if words.endswith("\n"):
+            self.screen.line()
 
 
-_MARKS: dict[type, str] = {
-    RunStarted: "run",
-    StepCompleted: "step done",
-    ToolCompleted: "performed",
-    ToolFailed: "failed",
-    ToolRefused: "refused",
-    ApprovalRequested: "asks",
-    RunSucceeded: "run done",
-}
+def _about(arguments: Mapping[str, Json]) -> str:
+    """What a call is about, in a word or two: the path, the command, the message."""
+    known = (arguments.get(name) for name in ("path", "command", "message"))
+    return next((str(value) for value in known if value not in (None, ".")), "")
 
 
 def make_sample(folder: Path, environ: Mapping[str, str]) -> None:

@@ -128,6 +128,12 @@ async def _told(podium: Podium, story: Story, seconds: float) -> Told:
     )
 
 
+def _rule(receipt: Receipt) -> str:
+    if receipt.approval_id is None:
+        return receipt.rule
+    return f"approved by {', '.join(receipt.approved_by)}"
+
+
 def _show(screen: Screen, told: Told, keep: Path | None) -> None:
     screen.line(f"\nThe end of its trace ({told.trace_lines} lines of JSON):\n")
     for event in told.last_events:
@@ -136,7 +142,7 @@ def _show(screen: Screen, told: Told, keep: Path | None) -> None:
     screen.table(
         ("#", "tool", "outcome", "tier", "rule", "seal"),
         [
-            (str(each.number), each.tool, each.status, str(each.tier), each.rule, each.seal[:12])
+            (str(each.number), each.tool, each.status, str(each.tier), _rule(each), each.seal[:12])
             for each in told.receipts
         ],
     )
@@ -144,8 +150,8 @@ def _show(screen: Screen, told: Told, keep: Path | None) -> None:
     screen.line(f"\n{told.verdict.receipts} receipts verified: {sound}.")
     writes = sum(each.tool == "write_file" for each in told.receipts)
     screen.line(
-        f"Killed {told.kills} time with kill -9, resumed, and still only {writes} files written, "
-        f"once each. {told.seconds} s."
+        f"Killed once with kill -9 and resumed: {writes} files written, each of them once. "
+        f"{told.seconds} s in all."
     )
     if keep is not None:
         screen.line(f"\nLook around: cd {keep} && podium show {told.run}")
