@@ -202,7 +202,7 @@ async def test_what_a_caller_changes_afterwards_does_not_reach_the_store(store: 
 async def test_the_guard_lets_the_owner_of_the_fence_pass(store: Store) -> None:
     run = a_run(owner="w1", fence=3, status=RunStatus.RUNNING)
     await store.write(lambda tx: tx.save_run(run))
-    assert await store.write(lambda tx: tx.guard(run.id, 3)) == run
+    await store.write(lambda tx: tx.guard(run.id, 3))
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ async def test_a_claimed_run_is_running_owned_and_fenced(store: Store) -> None:
     assert (claimed.id, claimed.status) == (run.id, RunStatus.RUNNING)
     assert (claimed.owner, claimed.fence, claimed.claimed_at) == ("w7", 5, NOON)
     assert await stored(store, run.id) == claimed
-    assert await store.write(lambda tx: tx.guard(run.id, 5)) == claimed
+    await store.write(lambda tx: tx.guard(run.id, 5))
 
 
 async def test_an_empty_queue_gives_nothing(store: Store) -> None:

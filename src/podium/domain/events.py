@@ -346,11 +346,18 @@ UPCASTS: dict[tuple[str, int], Upcast] = {}
 """(type, version) → how to lift a stored body of that version to the next one."""
 
 
+def lifted(
+    data: dict[str, Json], upcasts: dict[tuple[str, int], Upcast] | None = None
+) -> dict[str, Json]:
+    """Stored data of any version as today's version has it."""
+    table = UPCASTS if upcasts is None else upcasts
+    while (lift := table.get((str(data.get("type")), int(data.get("version", 1))))) is not None:
+        data = lift(data)
+    return data
+
+
 def read_body(
     data: dict[str, Json], upcasts: dict[tuple[str, int], Upcast] | None = None
 ) -> AnyEvent:
     """Make an event body of stored data, lifting old versions first."""
-    table = UPCASTS if upcasts is None else upcasts
-    while (lift := table.get((str(data.get("type")), int(data.get("version", 1))))) is not None:
-        data = lift(data)
-    return ANY_EVENT.validate_python(data)
+    return ANY_EVENT.validate_python(lifted(data, upcasts))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
+from podium.domain.errors import LeaseLost
 from podium.domain.events import EventBody, RunWaiting
 from podium.domain.model import Json
 from podium.domain.work import Run, RunStatus
@@ -56,6 +57,14 @@ class RunHold:
             return work(tx)
 
         return await self._store.write(guarded)
+
+    def stored(self, tx: Tx) -> Run:
+        """The run as it stands now. Raises `LeaseLost` when it is not ours any more."""
+        tx.guard(self.run.id, self.run.fence)
+        run = tx.run(self.run.id)
+        if run is None:
+            raise LeaseLost(self.run.id)
+        return run
 
     def note(self, body: EventBody) -> None:
         self._store.note(self.run.id, body)
@@ -130,7 +139,7 @@ class RunHold:
 
     def mark_waiting(self, tx: Tx) -> None:
         """Keep that the whole run waits, for people to see and for its queue's limits."""
-        run = tx.guard(self.run.id, self.run.fence)
+        run = self.stored(tx)
         names = ", ".join(wait.signal for wait in self.waits)
         deadline = self.next_deadline()
         tx.save_run(
@@ -145,7 +154,7 @@ class RunHold:
         """Take that back, within the transaction that ends the wait."""
         if not self._is_marked:
             return
-        run = tx.guard(self.run.id, self.run.fence)
+        run = self.stored(tx)
         tx.save_run(
             run.model_copy(
                 update={"status": RunStatus.RUNNING, "waiting_for": None, "wake_at": None}

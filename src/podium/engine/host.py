@@ -155,7 +155,7 @@ class RunHost:
 
     async def _close(self, status: RunStatus, event: EventBody, **changes: Any) -> None:
         def close(tx: Tx) -> None:
-            run = tx.guard(self.run_id, self.hold.run.fence)
+            run = self.hold.stored(tx)
             ended = run.model_copy(
                 update={
                     "status": status,
@@ -175,14 +175,14 @@ class RunHost:
 
     def _unload(self, tx: Tx) -> None:
         """Leave a queue's waiting run to whoever claims it when its signal comes."""
-        run = tx.guard(self.run_id, self.hold.run.fence)
+        run = self.hold.stored(tx)
         names = (run.waiting_for or "").split(", ")
         called = any(signal.name in names for signal in tx.signals(self.run_id))
         status = RunStatus.QUEUED if called else RunStatus.WAITING
         tx.save_run(run.model_copy(update={"owner": None, "status": status}))
 
     def _let_go(self, tx: Tx, reason: str) -> None:
-        run = tx.guard(self.run_id, self.hold.run.fence)
+        run = self.hold.stored(tx)
         status = run.status
         if run.queue is not None and status is RunStatus.RUNNING:
             status = RunStatus.QUEUED

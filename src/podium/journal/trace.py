@@ -14,14 +14,23 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from podium.domain.events import Event
+from podium.domain.model import Json
 from podium.journal.plain_names import plain_name
 
 TRACE_NAME = "execution_trace.jsonl"
 
-ReadAfter = Callable[[int], Sequence[Event]]
+
+class Traceable(Protocol):
+    """An event, as far as a trace needs it."""
+
+    @property
+    def seq(self) -> int: ...
+    def line(self) -> dict[str, Json]: ...
+
+
+ReadAfter = Callable[[int], Sequence[Traceable]]
 """Gives the next events of one run behind this `seq`, in order; nothing when there are no more."""
 
 _BLOCK_BYTES = 8192
@@ -120,7 +129,7 @@ def _append_all(handle: int, end: _End, read_after: ReadAfter) -> int:
     return count
 
 
-def _line(event: Event) -> bytes:
+def _line(event: Traceable) -> bytes:
     text = json.dumps(event.line(), ensure_ascii=False)
     # Half a surrogate pair has no UTF-8; as `\udXXX` it is what JSON would have written.
     return text.encode(errors="backslashreplace") + b"\n"

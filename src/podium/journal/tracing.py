@@ -8,10 +8,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
-from podium.domain.events import Event
 from podium.journal.trace import TraceWriter
-from podium.journal.transaction import SqlView
-from podium.ports import EventQuery
+from podium.journal.transaction import SqlView, StoredEvent
 
 PAUSE_SECONDS = 0.1
 """How long events are gathered before a trace is brought up to date."""
@@ -83,5 +81,5 @@ class TraceListener:
         self.faults.append(fault)
 
 
-def _after(connection: sqlite3.Connection, run_id: str, seq: int) -> Sequence[Event]:
-    return SqlView(connection).events(EventQuery(run_id=run_id, after_seq=seq, limit=PAGE))
+def _after(connection: sqlite3.Connection, run_id: str, seq: int) -> Sequence[StoredEvent]:
+    return SqlView(connection).stored_events(run_id, seq, PAGE)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from podium.domain.errors import LeaseLost
-from podium.domain.events import Event, EventBody, read_body
+from podium.domain.events import Event, EventBody, lifted, read_body
 from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt
 from podium.domain.ids import tail_of
 from podium.domain.model import Noun
@@ -60,6 +60,20 @@ Seal = Callable[[Receipt, str, int], Receipt]
 """Numbers, chains and seals a receipt."""
 
 
+class StoredEvent(NamedTuple):
+    """An event whose body was not made into an object."""
+
+    run_id: str
+    seq: int
+    at: int
+    body: str
+
+    def line(self) -> dict[str, Any]:
+        """As `Event.line` gives it."""
+        at = moment_of(self.at).isoformat()
+        return {"run": self.run_id, "seq": self.seq, "at": at, **lifted(json.loads(self.body))}
+
+
 class SqlView:
     """Reads. All answers are of the moment the transaction began."""
 
@@ -88,6 +102,15 @@ class SqlView:
             values,
         )
         return [_event(row) for row in rows.fetchall()]
+
+    def stored_events(self, run_id: str, after_seq: int, limit: int) -> list[StoredEvent]:
+        """Events of a run as they lie in the database, for whoever only passes them on."""
+        rows = self._sql.execute(
+            "SELECT run_id, seq, at, body FROM events "
+            "WHERE run_id = :run AND seq > :seq ORDER BY seq LIMIT :limit",
+            {"run": run_id, "seq": after_seq, "limit": limit},
+        )
+        return [StoredEvent(*row) for row in rows.fetchall()]
 
     def last_position(self) -> int:
         return int(self._sql.execute("SELECT max(position) FROM events", {}).fetchone()[0] or 0)
@@ -345,11 +368,11 @@ class SqlTransaction(SqlView):
             },
         )
 
-    def guard(self, run_id: str, fence: int) -> Run:
-        run = self.run(run_id)
-        if run is None or run.fence != fence or run.owner is None:
+    def guard(self, run_id: str, fence: int) -> None:
+        row = self._sql.execute("SELECT fence, owner FROM runs WHERE id = :id", {"id": run_id})
+        found = row.fetchone()
+        if found is None or found[0] != fence or found[1] is None:
             raise LeaseLost(run_id)
-        return run
 
     def claim(
         self, worker_id: str, queue: QueueSpec, flows: Sequence[str], now: datetime

@@ -130,8 +130,8 @@ class Tx(View, Protocol):
 
     def save_run(self, run: Run) -> None: ...
 
-    def guard(self, run_id: str, fence: int) -> Run:
-        """The run, provided this fence still owns it. Raises `LeaseLost`."""
+    def guard(self, run_id: str, fence: int) -> None:
+        """Raises `LeaseLost` unless this fence still owns the run."""
         ...
 
     def claim(

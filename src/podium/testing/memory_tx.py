@@ -62,11 +62,10 @@ class MemoryTx(MemoryView):
     def save_run(self, run: Run) -> None:
         self._tables.runs[run.id] = self._kept(run)
 
-    def guard(self, run_id: str, fence: int) -> Run:
+    def guard(self, run_id: str, fence: int) -> None:
         run = self.run(run_id)
         if run is None or run.owner is None or run.fence != fence:
             raise LeaseLost(run_id)
-        return run
 
     def claim(
         self, worker_id: str, queue: QueueSpec, flows: Sequence[str], now: datetime
