@@ -266,7 +266,6 @@ async def test_a_failed_step_raises_the_same_on_replay_and_is_not_tried_again(
     ("error", "exit_code"),
     [
         (ValueError("wrong"), 1),
-        (BudgetSpent("wrong"), 5),
         (TimedOut("wrong"), 6),
     ],
     ids=lambda value: type(value).__name__,
@@ -338,7 +337,11 @@ async def test_a_passing_error_out_of_the_body_leaves_a_run_that_can_be_resumed(
 
 @pytest.mark.parametrize(
     "error",
-    [NeedsHuman("say which"), CallInDoubt("run_x:edit:0", "write_file")],
+    [
+        NeedsHuman("say which"),
+        CallInDoubt("run_x:edit:0", "write_file"),
+        BudgetSpent("5 of 5 USD are spent"),
+    ],
     ids=lambda error: type(error).__name__,
 )
 async def test_a_run_that_needs_a_person_stops_there_and_goes_on_when_resumed(
@@ -358,6 +361,8 @@ async def test_a_run_that_needs_a_person_stops_there_and_goes_on_when_resumed(
     run = await engine.start("story")
     stopped = await engine.finish(run.id)
     assert (stopped.status, stopped.owner) == (RunStatus.NEEDS_HUMAN, None)
+    assert stopped.failure is not None
+    assert stopped.failure.exit_code == error.exit_code
     last = (await room.events(run.id))[-1].line()
     assert (last["type"], last["reason"]) == ("run_needed_human", str(error))
     answered.append("that one")

@@ -228,7 +228,74 @@ async def test_a_call_that_was_permitted_and_not_settled_is_in_doubt(
         await make_door(ScriptedGate(allow)).request(a_call())
 
 
+async def test_an_abandoned_call_is_recorded_as_one_and_may_be_asked_for_again(
+    house: House, make_door: Callable[[Gate], ToolDoor]
+) -> None:
+    door = make_door(ScriptedGate(allow))
+    permit = await permitted(door, a_call(observed=True))
+
+    receipt = await door.abandon(permit)
+
+    assert (receipt.number, receipt.status, receipt.error) == (1, "abandoned", "")
+    assert await house.events() == [
+        (await house.events())[0],
+        ToolAbandoned(call=KEY, tool="send", receipt=1),
+    ]
+    assert (await house.record()).status is CallStatus.ABANDONED
+    assert await door.abandon(permit) == receipt
+    assert (await permitted(door, a_call(observed=True))).settled is None
+
+
+async def test_what_podium_performs_is_never_abandoned(
+    house: House, make_door: Callable[[Gate], ToolDoor]
+) -> None:
+    door = make_door(ScriptedGate(allow))
+    permit = await permitted(door, a_call())
+
+    with pytest.raises(NotPossibleNow):
+        await door.abandon(permit)
+
+    assert (await house.record()).status is CallStatus.REQUESTED
+
+
+async def test_what_was_never_requested_cannot_be_abandoned(
+    make_door: Callable[[Gate], ToolDoor],
+) -> None:
+    call = a_call(observed=True)
+    forged = Permit(call=call, digest="sha256:0", decision=decision(Effect.ALLOW))
+
+    with pytest.raises(NotPossibleNow):
+        await make_door(ScriptedGate(allow)).abandon(forged)
+
+
 # What the real door promises beyond that.
+
+
+async def test_an_abandoned_call_uses_up_its_approval_and_cannot_be_settled_any_more(
+    house: House,
+) -> None:
+    door = house.door(ScriptedGate(ask_until_approved))
+    call = a_call(observed=True)
+    first = await refused(door, call)
+    await house.approve(first.approval_id)
+    permit = await permitted(door, call)
+
+    receipt = await door.abandon(permit)
+
+    assert (await house.approval(first.approval_id)).status is ApprovalStatus.CONSUMED
+    assert receipt.approved_by == ("ann",)
+    assert await door.settle(permit, DONE) == receipt
+    assert (await house.kinds())[3:] == [ToolAbandoned, ApprovalConsumed]
+
+
+async def test_a_settled_call_is_not_abandoned_afterwards(house: House) -> None:
+    door = house.door()
+    permit = await permitted(door, a_call(observed=True))
+    receipt = await door.settle(permit, DONE)
+
+    assert await door.abandon(permit) == receipt
+
+    assert (await house.record()).status is CallStatus.COMPLETED
 
 
 async def test_a_denied_call_is_recorded_and_the_agent_is_told_why(house: House) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from podium.domain.gating import Usage
-from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.model import Json, Moment, NonEmpty, Noun
 
 
 class TurnLimits(Noun):
@@ -30,6 +30,7 @@ class Turn(Noun):
     """Conversation to continue; None starts a fresh one."""
     limits: TurnLimits = TurnLimits()
     allowed_tools: tuple[str, ...] | None = None
+    """Names of tools its calls may ask for. None: all that the gate allows."""
 
 
 class Reply(Noun):
@@ -44,3 +45,5 @@ class Reply(Noun):
     seconds: float = 0.0
     waiting_approvals: tuple[str, ...] = Field(default=())
     """Approvals this turn's calls were told to wait for."""
+    approval_deadlines: dict[str, Moment] = Field(default_factory=dict)
+    """Until when each of them can be answered. Filled in by whoever asked the turn."""

@@ -38,6 +38,7 @@ PodiumError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 
 class PodiumError(Exception):
@@ -199,6 +200,21 @@ class BudgetSpent(RunMustStop):
 
     exit_code = 5
 
+    def __init__(
+        self,
+        message: str,
+        *,
+        scope: str = "",
+        measure: str = "",
+        used: float = 0.0,
+        limit: float = 0.0,
+    ) -> None:
+        super().__init__(message)
+        self.scope = scope
+        self.measure = measure
+        self.used = used
+        self.limit = limit
+
 
 class TimedOut(RunMustStop):
     """A deadline passed."""
@@ -240,7 +256,12 @@ class StepFailed(RunMustStop):
 
 
 class Passing(PodiumError):
-    """Nobody has to act. The record is whole; resume is safe."""
+    """Nobody has to act. The record is whole; resume is safe.
+
+    `retry_at` is when it is worth trying again, if that is known.
+    """
+
+    retry_at: datetime | None = None
 
 
 class StoreBusy(Passing):

@@ -117,6 +117,8 @@ class Call(Noun):
     """Untrusted sources that led to this call."""
     observed: bool = False
     """True: a CLI performs it in its workspace; False: Podium performs it."""
+    root: str = ""
+    """Real path of the workspace it is made in. Empty: that of the door it comes to."""
 
     @property
     def key(self) -> str:
@@ -142,6 +144,7 @@ class Call(Noun):
                 "paths": [path.model_dump(mode="json") for path in self.paths],
                 "commands": self.commands,
                 "run": self.run_id,
+                "root": self.root,
             }
         )
 

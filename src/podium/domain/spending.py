@@ -6,7 +6,7 @@ a budget reads them. A day is a day in UTC.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Literal
 
@@ -29,6 +29,17 @@ def usage_counter(
     if scope == "run":
         return f"{measure}:run:{run_id}"
     return f"{measure}:step:{run_id}:{step_key}"
+
+
+def usage_counted(
+    counted: Callable[[str], float], scope: CountedScope, run_id: str, step_key: str, at: datetime
+) -> Usage:
+    """What was used of a scope; `counted` gives the sum of a counter."""
+    figures = {
+        measure: counted(usage_counter(measure, scope, run_id, step_key, at))
+        for measure in MEASURES
+    }
+    return Usage.model_validate(figures)
 
 
 def counts_of(

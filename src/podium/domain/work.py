@@ -40,7 +40,7 @@ class WorkOrder(Noun):
 
 
 class RunStatus(StrEnum):
-    """Where a run stands. Only the last four are ends."""
+    """Where a run stands. Only the last three are ends."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -96,6 +96,10 @@ class Run(Noun):
     cancel_requested: bool = False
     waiting_for: str | None = None
     wake_at: Moment | None = None
+    setbacks: int = 0
+    """How often it was let go of by a passing error since its last finished step."""
+    setback_steps: int = 0
+    """How many steps were recorded when that was counted."""
     result: Json = None
     failure: Failure | None = None
 

@@ -7,7 +7,14 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
-from podium.domain.errors import FlowChanged, NeedsHuman, Passing, PodiumError, StepFailed
+from podium.domain.errors import (
+    BudgetSpent,
+    FlowChanged,
+    NeedsHuman,
+    Passing,
+    PodiumError,
+    StepFailed,
+)
 from podium.domain.events import (
     ChildStarted,
     EventBody,
@@ -36,9 +43,10 @@ _SPINS = 3
 class StepHandle:
     """The step a function runs in."""
 
-    def __init__(self, context: RunContext, key: str, began: datetime) -> None:
+    def __init__(self, context: RunContext, key: str, began: datetime, attempt: int) -> None:
         self._context = context
         self._began = began
+        self._attempt = attempt
         self.key = key
         self.kept: StepRecord | None = None
         """The step's record, when a call's settling has written it already."""
@@ -57,7 +65,8 @@ class StepHandle:
 
     def _write(self, tx: Tx, outcome: Outcome) -> None:
         output = outcome.model_dump(mode="json")
-        self.kept = self._context.record(tx, self.key, output, self._began, attempts=1)
+        tx.guard(self.run_id, self._context.run.fence)
+        self.kept = self._context.record(tx, self.key, output, self._began, attempts=self._attempt)
 
 
 class RunContext:
@@ -113,6 +122,16 @@ class RunContext:
                 await self._at_the_end_of_the_record(key)
             kept = await self._wait_for(key, signal, self._deadline(key, seconds, until))
         return None if kept.output is None else Signal.model_validate(kept.output)
+
+    async def ask_person(self, name: str, reason: str, *, index: int = 0) -> Signal:
+        signal = f"guidance:{name}"
+        key = self._ask(f"wait:{signal}", index)
+        kept = self._remembered(key)
+        if kept is None:
+            if key not in self._recorded:
+                await self._at_the_end_of_the_record(key)
+            kept = await self._wait_for(key, signal, None, reason)
+        return Signal.model_validate(kept.output)
 
     async def sleep(self, name: str, *, index: int = 0, seconds: float) -> None:
         await self.wait(f"timer:{name}", index=index, seconds=seconds)
@@ -244,11 +263,12 @@ class RunContext:
         self, key: str, function: StepFunction[Any], returns: Any, attempt: int
     ) -> StepRecord:
         began = self._hold.clock.now()
-        handle = StepHandle(self, key, began)
+        handle = StepHandle(self, key, began, attempt)
         self._hold.note(StepStarted(step=key, attempt=attempt))
         try:
             output = encode(key, await function(handle), returns)
-        except (Passing, NeedsHuman):
+        except (Passing, NeedsHuman, BudgetSpent):
+            # Nothing about the step itself: it is done when somebody has helped.
             raise
         except Exception as error:
             failure = failure_of(error)
@@ -280,9 +300,11 @@ class RunContext:
         broke = StepBroke(step=key, attempt=attempt, failure=failure, final=True)
         tx.append(self.run.id, broke)
 
-    async def _wait_for(self, key: str, signal: str, deadline: datetime | None) -> StepRecord:
+    async def _wait_for(
+        self, key: str, signal: str, deadline: datetime | None, reason: str = ""
+    ) -> StepRecord:
         began = self._hold.clock.now()
-        async with self._hold.waiting(signal, deadline) as turns:
+        async with self._hold.waiting(signal, deadline, reason) as turns:
             async for _ in turns:
                 async with self._hold.busy():
                     kept = await self._hold.write(

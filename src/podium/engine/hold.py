@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from podium.domain.errors import LeaseLost
-from podium.domain.events import EventBody, RunWaiting
+from podium.domain.events import EventBody, RunNeededHuman, RunWaiting
 from podium.domain.model import Json
-from podium.domain.work import Run, RunStatus
+from podium.domain.work import Failure, Run, RunStatus
 from podium.ports import Clock, Store, Tx
 
 T = TypeVar("T")
@@ -27,6 +27,8 @@ class Wait:
     signal: str
     deadline: datetime | None
     turn: asyncio.Event
+    reason: str = ""
+    """Why only a person can help; empty for everything else that is waited for."""
 
 
 class RunHold:
@@ -43,6 +45,8 @@ class RunHold:
         """Set when that ends."""
         self.marked_waiting = asyncio.Event()
         """Set when it is kept in the store that the whole run waits."""
+        self.asked_person = asyncio.Event()
+        """Set when it is kept that the run needs a person."""
         self.waits: list[Wait] = []
         self._store = store
         self._new_run = new_run
@@ -124,10 +128,10 @@ class RunHold:
 
     @asynccontextmanager
     async def waiting(
-        self, signal: str, deadline: datetime | None
+        self, signal: str, deadline: datetime | None, reason: str = ""
     ) -> AsyncIterator[AsyncIterator[None]]:
         """While open, the run waits. Gives a turn at once and then whenever there may be news."""
-        wait = Wait(signal, deadline, asyncio.Event())
+        wait = Wait(signal, deadline, asyncio.Event(), reason)
         wait.turn.set()
         self.waits.append(wait)
         self._weigh()
@@ -140,14 +144,18 @@ class RunHold:
     def mark_waiting(self, tx: Tx) -> None:
         """Keep that the whole run waits, for people to see and for its queue's limits."""
         run = self.stored(tx)
-        names = ", ".join(wait.signal for wait in self.waits)
-        deadline = self.next_deadline()
-        tx.save_run(
-            run.model_copy(
-                update={"status": RunStatus.WAITING, "waiting_for": names, "wake_at": deadline}
-            )
-        )
-        tx.append(self.run.id, RunWaiting(signal=names, deadline=deadline))
+        asking = next((wait for wait in self.waits if wait.reason), None)
+        if asking is not None:
+            failure = Failure(kind="NeedsHuman", message=asking.reason, exit_code=3)
+            update = {"status": RunStatus.NEEDS_HUMAN, "waiting_for": asking.signal}
+            tx.save_run(run.model_copy(update={**update, "failure": failure}))
+            tx.append(self.run.id, RunNeededHuman(reason=asking.reason))
+        else:
+            names = ", ".join(wait.signal for wait in self.waits)
+            deadline = self.next_deadline()
+            update = {"status": RunStatus.WAITING, "waiting_for": names}
+            tx.save_run(run.model_copy(update={**update, "wake_at": deadline}))
+            tx.append(self.run.id, RunWaiting(signal=names, deadline=deadline))
         self._is_marked = True
 
     def mark_running(self, tx: Tx) -> None:
@@ -157,7 +165,12 @@ class RunHold:
         run = self.stored(tx)
         tx.save_run(
             run.model_copy(
-                update={"status": RunStatus.RUNNING, "waiting_for": None, "wake_at": None}
+                update={
+                    "status": RunStatus.RUNNING,
+                    "waiting_for": None,
+                    "wake_at": None,
+                    "failure": None,
+                }
             )
         )
         self._is_marked = False
@@ -168,6 +181,7 @@ class RunHold:
         else:
             self.quiet.clear()
             self.marked_waiting.clear()
+            self.asked_person.clear()
             self.stirred.set()
 
 

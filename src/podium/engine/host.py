@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
-from podium.domain.errors import FlowChanged, LeaseLost, NeedsHuman, Passing
+from podium.domain.errors import BudgetSpent, FlowChanged, LeaseLost, NeedsHuman, Passing
 from podium.domain.events import (
     EventBody,
     FlowCodeChanged,
@@ -23,6 +24,11 @@ from podium.engine.definition import FlowDefinition
 from podium.engine.hold import RunHold
 from podium.engine.ownership import tell_parent
 from podium.ports import Ids, Store, Tx
+
+MOST_SETBACKS = 6
+"""So often in a row a queue's run may be let go of by passing errors before a person is asked."""
+
+LONGEST_PAUSE_SECONDS = 60.0
 
 _SPINS = 5
 """Turns of the event loop that a branch between two waits needs at most."""
@@ -60,13 +66,16 @@ class RunHost:
             self.task.cancel()
 
     async def rest(self, also_when_waiting: bool) -> None:
-        """Return when the run is hosted no more, or also when all of it waits."""
-        marked = asyncio.ensure_future(self.hold.marked_waiting.wait())
-        watched = {self.task, marked} if also_when_waiting else {self.task}
+        """Return when the run is hosted no more or needs a person, or also when all of it waits."""
+        stops = [self.hold.asked_person.wait()]
+        if also_when_waiting:
+            stops.append(self.hold.marked_waiting.wait())
+        marked = {asyncio.ensure_future(stop) for stop in stops}
         try:
-            await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({self.task, *marked}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            marked.cancel()
+            for each in marked:
+                each.cancel()
 
     async def _run(self) -> None:
         body = asyncio.ensure_future(self._body())
@@ -114,6 +123,8 @@ class RunHost:
             try:
                 await self.hold.write(self.hold.mark_waiting)
                 self.hold.marked_waiting.set()
+                if any(wait.reason for wait in self.hold.waits):
+                    self.hold.asked_person.set()
             except LeaseLost:
                 body.cancel()
                 return
@@ -135,12 +146,12 @@ class RunHost:
             await self._close(RunStatus.SUCCEEDED, RunSucceeded(result=result), result=result)
         elif isinstance(error, LeaseLost):
             return
-        elif isinstance(error, NeedsHuman | FlowChanged):
+        elif isinstance(error, NeedsHuman | FlowChanged | BudgetSpent):
             failure = failure_of(error)
             event = RunNeededHuman(reason=failure.message)
             await self._close(RunStatus.NEEDS_HUMAN, event, failure=failure)
         elif isinstance(error, Passing):
-            await self.hold.write(lambda tx: self._let_go(tx, str(error)))
+            await self.hold.write(lambda tx: self._set_back(tx, error))
         else:
             failure = failure_of(error)
             await self._close(RunStatus.FAILED, RunFailed(failure=failure), failure=failure)
@@ -169,6 +180,8 @@ class RunHost:
             )
             tx.save_run(ended)
             tx.append(self.run_id, event)
+            if status.ended:
+                tx.drop_signals(self.run_id)
             tell_parent(tx, ended, self._ids.new("sig"))
 
         await self._store.write(close)
@@ -178,8 +191,38 @@ class RunHost:
         run = self.hold.stored(tx)
         names = (run.waiting_for or "").split(", ")
         called = any(signal.name in names for signal in tx.signals(self.run_id))
-        status = RunStatus.QUEUED if called else RunStatus.WAITING
+        status = RunStatus.QUEUED if called else run.status
         tx.save_run(run.model_copy(update={"owner": None, "status": status}))
+
+    def _set_back(self, tx: Tx, error: Passing) -> None:
+        """Let go of the run after an error that passes by itself; of a queue's run for a while.
+
+        Without a finished step in between, the pauses grow and a person is asked in the end: an
+        agent that is never there must not be asked for ever.
+        """
+        run = self.hold.stored(tx)
+        steps = len(tx.steps(self.run_id))
+        setbacks = run.setbacks + 1 if steps == run.setback_steps else 1
+        counted = run.model_copy(update={"setbacks": setbacks, "setback_steps": steps})
+        if run.queue is None:
+            tx.save_run(counted)
+            self._let_go(tx, str(error))
+            return
+        if setbacks >= MOST_SETBACKS:
+            failure = failure_of(error)
+            update = {"status": RunStatus.NEEDS_HUMAN, "owner": None, "failure": failure}
+            tx.save_run(counted.model_copy(update=update))
+            reason = f"tried {setbacks} times without getting further: {failure.message}"
+            tx.append(self.run_id, RunNeededHuman(reason=reason))
+            return
+        pause = timedelta(seconds=min(2.0 ** (setbacks - 1), LONGEST_PAUSE_SECONDS))
+        later = error.retry_at or self.hold.clock.now() + pause
+        tx.save_run(
+            counted.model_copy(
+                update={"status": RunStatus.QUEUED, "owner": None, "not_before": later}
+            )
+        )
+        tx.append(self.run_id, RunParked(reason=f"{error}; tried again at {later.isoformat()}"))
 
     def _let_go(self, tx: Tx, reason: str) -> None:
         run = self.hold.stored(tx)

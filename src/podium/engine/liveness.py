@@ -54,13 +54,11 @@ class Roster:
 
     def orphans(self, view: View) -> list[Run]:
         """Runs of queues whose owner is dead."""
+        dead = view.owners() - self.alive(view)
+        if not dead:
+            return []
         held = view.runs(RunQuery(statuses=(RunStatus.RUNNING, RunStatus.WAITING), limit=100_000))
-        alive = self.alive(view)
-        return [
-            run
-            for run in held
-            if run.queue is not None and run.owner is not None and run.owner not in alive
-        ]
+        return [run for run in held if run.queue is not None and run.owner in dead]
 
     def sweep(self) -> None:
         """Remove the lock files of the dead."""

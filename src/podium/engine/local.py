@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import TypeVar, cast
 
 from pydantic import Field
 
+from podium.domain.errors import Passing
 from podium.domain.model import Json, Noun
 from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, Signal, WorkerBeat
 from podium.engine.hold import RunHold
@@ -21,6 +22,8 @@ from podium.engine.liveness import Roster, WorkerLock
 from podium.engine.ownership import Ownership, known_run
 from podium.engine.schedules import next_after
 from podium.ports import Clock, Flow, Ids, RunQuery, Store, Tx, View
+
+T = TypeVar("T")
 
 
 class EngineSettings(Noun):
@@ -59,6 +62,7 @@ class LocalEngine:
         self._queues: dict[str, QueueSpec] = {}
         self._lock: WorkerLock | None = None
         self._started_at = clock.now()
+        self._last_beat = clock.monotonic()
         self._watching: list[asyncio.Task[None]] = []
         self._nudge = asyncio.Event()
         self._claiming = asyncio.Lock()
@@ -134,9 +138,9 @@ class LocalEngine:
     async def cancel(self, run_id: str, *, by: str, why: str = "") -> Run:
         return await self._store.write(lambda tx: self._ownership.wish_ended(tx, run_id, by, why))
 
-    async def resume(self, run_id: str) -> Run:
+    async def resume(self, run_id: str, *, note: str = "", by: str = "") -> Run:
         await self._be_alive()
-        run = await self._store.write(lambda tx: self._ownership.take_over(tx, run_id))
+        run = await self._store.write(lambda tx: self._ownership.take_over(tx, run_id, note, by))
         self._host(run)
         return run
 
@@ -209,7 +213,7 @@ class LocalEngine:
 
     async def _let_host_end(self, run: Run) -> None:
         host = self._hosts.get(run.id)
-        if host is not None and run.status is not RunStatus.WAITING:
+        if host is not None and run.status.ended:
             await asyncio.wait((host.task,))
 
     async def _stop_hosts(self, hosts: Sequence[RunHost], why: Stop) -> None:
@@ -249,31 +253,51 @@ class LocalEngine:
             beat_at=self._clock.now(),
         )
         await self._store.write(lambda tx: tx.save_worker(beat))
+        self._last_beat = self._clock.monotonic()
 
     async def _hear(self) -> None:
         """Look at what changed in the store. The store wakes us; nothing is polled."""
         async for _ in self._store.changes():
-            await self._look()
+            await self._through_trouble(self._look)
             if not any(host.hold.waits for host in self._hosts.values()):
                 await asyncio.sleep(self._settings.gather_seconds)
 
     async def _tick(self) -> None:
         """Look at the time: deadlines, schedules, heartbeat, the dead."""
-        last_beat = self._clock.monotonic()
+        pause = self._settings.tick_seconds
         while True:
             self._nudge.clear()
-            self._poke_due()
-            if self._queues:
-                await self._tend_queues()
-            if self._clock.monotonic() - last_beat >= self._settings.beat_seconds:
-                last_beat = self._clock.monotonic()
-                await self._beat()
-                await self._drop_what_was_taken()
-            pause = await self._pause()
+            pause = await self._through_trouble(self._mind_the_time) or pause
             # Not `wait_for`: before Python 3.12 it loses a cancellation that meets the nudge.
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
                     await self._nudge.wait()
+
+    async def _mind_the_time(self) -> float:
+        """Do what is due; gives the seconds until something else is."""
+        self._poke_due()
+        if self._queues:
+            await self._tend_queues()
+        if self._clock.monotonic() - self._last_beat >= self._settings.beat_seconds:
+            await self._beat()
+            await self._drop_what_was_taken()
+        return await self._pause()
+
+    async def _through_trouble(self, work: Callable[[], Awaitable[T]]) -> T | None:
+        """Go on listening and beating whatever happens: a deaf engine would never wake its runs.
+
+        What passes by itself is tried again with the next turn, anything else is reported too.
+        """
+        try:
+            return await work()
+        except Passing:
+            await asyncio.sleep(self._settings.gather_seconds)
+        except Exception as error:
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "the engine met an error and goes on", "exception": error}
+            )
+            await asyncio.sleep(self._settings.tick_seconds)
+        return None
 
     async def _pause(self) -> float:
         """Seconds until something is due, at most a tick."""

@@ -112,8 +112,8 @@ class Ownership:
         queued = self.enqueue(tx, run)
         return self._take(tx, queued) if queued is run else queued
 
-    def take_over(self, tx: Tx, run_id: str) -> Run:
-        """Take a run that nobody alive owns."""
+    def take_over(self, tx: Tx, run_id: str, note: str = "", by: str = "") -> Run:
+        """Take a run that nobody alive owns, and hand over the guidance it asked for."""
         run = known_run(tx, run_id)
         if run.status.ended:
             hint = f"; `podium retry {run_id}` tries again" if run.failure else ""
@@ -122,7 +122,20 @@ class Ownership:
         definition = self.definition(run.flow)
         if definition.version != run.flow_version:
             raise FlowChanged(_other_version(run, definition))
+        if run.status is RunStatus.NEEDS_HUMAN and run.waiting_for:
+            self._guide(tx, run, note, by)
         return self._take(tx, run)
+
+    def _guide(self, tx: Tx, run: Run, note: str, by: str) -> None:
+        signal = Signal(
+            id=self._ids.new("sig"),
+            run_id=run.id,
+            name=run.waiting_for or "",
+            payload=note,
+            sent_by=by,
+            sent_at=self._clock.now(),
+        )
+        self.leave_signal(tx, signal)
 
     def try_again(self, tx: Tx, run_id: str, from_step: str | None, by: str) -> Run:
         """Forget steps and take the run, ended or not. What happened stays in its stream."""
@@ -131,7 +144,12 @@ class Ownership:
         forgotten = _steps_to_forget(tx.steps(run_id), from_step)
         tx.drop_steps(run_id, forgotten)
         tx.append(run_id, RunRetried(by=by, discarded_steps=tuple(forgotten)))
-        fresh = {"status": RunStatus.RUNNING, "result": None, "cancel_requested": False}
+        fresh = {
+            "status": RunStatus.RUNNING,
+            "result": None,
+            "cancel_requested": False,
+            "setbacks": 0,
+        }
         tx.save_run(run.model_copy(update=fresh))
         return self.take_over(tx, run_id)
 
@@ -274,7 +292,8 @@ def tell_parent(tx: Tx, run: Run, signal_id: str) -> None:
 
 def _steps_to_forget(steps: Sequence[StepRecord], from_step: str | None) -> list[str]:
     if from_step is None:
-        return [step.key for step in steps if step.status is not StepStatus.COMPLETED]
+        failed = [place for place, step in enumerate(steps) if step.status is StepStatus.FAILED]
+        return [each.key for each in steps[failed[-1] :]] if failed else []
     for place, step in enumerate(steps):
         if step.key == from_step:
             return [each.key for each in steps[place:]]

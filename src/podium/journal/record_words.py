@@ -16,9 +16,13 @@ from typing import Any, Literal, get_args, get_origin
 from podium.domain import events, gating, work
 from podium.domain.model import Noun
 
-# Ids with the call key they may begin, digests, moments.
+_ID = r"[a-z]{2,12}_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}"
+
+# Ids, and what is made of them: the key of a call, the name of a signal and of the wait for it.
+# Digests. Moments.
 _RECORD_VALUE = re.compile(
-    r"[a-z]{2,12}_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}(?::\S{1,200}:[0-9]+)?"
+    rf"{_ID}(?::.{{1,200}}:[0-9a-f]{{12}}\.[0-9]+)?"
+    rf"|(?:[a-z]{{2,12}}:){{1,2}}{_ID}(?:#[0-9]+)?"
     r"|sha256:[0-9a-f]{64}"
     r"|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]+(?:Z|[+-][0-9]{2}:[0-9]{2})"
 )

@@ -26,6 +26,10 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 METADATA = MetaData()
 
+_UNFINISHED_WITH_KEY = text(
+    "dedup_key IS NOT NULL AND status NOT IN ('succeeded', 'failed', 'cancelled')"
+)
+
 EVENTS = Table(
     "events",
     METADATA,
@@ -75,10 +79,11 @@ RUNS = Table(
     ),
     Index(
         "runs_by_dedup",
-        "queue",
+        text("coalesce(queue, '')"),
         "dedup_key",
-        sqlite_where=text("dedup_key IS NOT NULL"),
-        postgresql_where=text("dedup_key IS NOT NULL"),
+        unique=True,
+        sqlite_where=_UNFINISHED_WITH_KEY,
+        postgresql_where=_UNFINISHED_WITH_KEY,
     ),
     Index(
         "runs_by_parent",

@@ -243,6 +243,14 @@ class SqlView:
         )
         return float(row.fetchone()[0] or 0.0)
 
+    def owners(self) -> set[str]:
+        rows = self._sql.execute(
+            "SELECT DISTINCT owner FROM runs WHERE status IN ('running', 'waiting') "
+            "AND queue IS NOT NULL AND owner IS NOT NULL",
+            {},
+        )
+        return {str(row[0]) for row in rows.fetchall()}
+
     def untaken_signals(self) -> set[tuple[str, str]]:
         rows = self._sql.execute("SELECT DISTINCT run_id, name FROM signals", {}).fetchall()
         return {(str(run_id), str(name)) for run_id, name in rows}
@@ -448,6 +456,9 @@ class SqlTransaction(SqlView):
             and run.status is RunStatus.WAITING
         ):
             self.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "not_before": None}))
+
+    def drop_signals(self, run_id: str) -> None:
+        self._sql.execute("DELETE FROM signals WHERE run_id = :run", {"run": run_id})
 
     def take_signal(self, run_id: str, name: str) -> Signal | None:
         waiting = self.signals(run_id, name)

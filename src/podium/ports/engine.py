@@ -85,6 +85,13 @@ class FlowContext(Protocol):
         """Wait for a signal, for days if need be. None: the deadline passed."""
         ...
 
+    async def ask_person(self, name: str, reason: str, *, index: int = 0) -> Signal:
+        """Stop until a person has looked and resumed the run; what they said is the signal's payload.
+
+        Until then the run is `needs_human`, with this reason.
+        """
+        ...
+
     async def sleep(self, name: str, *, index: int = 0, seconds: float) -> None:
         """Wait for a while. The end is fixed when the wait begins and survives restarts."""
         ...
@@ -180,12 +187,18 @@ class Engine(Protocol):
         """Wish the run ended. It is `cancelled` only when all its processes are dead."""
         ...
 
-    async def resume(self, run_id: str) -> Run:
-        """Host a run here that nobody hosts. Raises `LockHeld` while another process does."""
+    async def resume(self, run_id: str, *, note: str = "", by: str = "") -> Run:
+        """Host a run here that nobody hosts. Raises `LockHeld` while another process does.
+
+        `note` is a person's guidance for a run that asked for it.
+        """
         ...
 
     async def retry(self, run_id: str, *, from_step: str | None = None, by: str = "") -> Run:
-        """Forget a step and all after it, and host the run here. Events stay."""
+        """Forget a step and all after it, and host the run here. Events stay.
+
+        Without `from_step` that is the last step that failed, if any did.
+        """
         ...
 
     async def runs(self, query: RunQuery) -> list[Run]: ...

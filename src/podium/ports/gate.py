@@ -70,6 +70,13 @@ class ToolDoor(Protocol):
         """Record how a permitted call ended, consume its approval and write its receipt, in one transaction."""
         ...
 
+    async def abandon(self, permit: Permit) -> Receipt:
+        """Close an observed call whose end nobody will learn. It may have happened, so its approval is used up.
+
+        Raises `NotPossibleNow` for what Podium performs: that is settled, or in doubt.
+        """
+        ...
+
 
 class Toolbox(Protocol):
     """The registered tools, performed through the door."""
@@ -88,8 +95,11 @@ class Toolbox(Protocol):
         agent: str = "",
         provenance: tuple[str, ...] = (),
         observed: bool = False,
+        root: str | None = None,
     ) -> Call:
         """Check arguments against the schema, fill defaults, resolve paths, split commands.
+
+        `root` is the workspace the call is made in; None means the toolbox's own.
 
         Raises `UnknownTool` or `BadArguments`, whose words are for the agent.
         """

@@ -97,6 +97,10 @@ class View(Protocol):
         """Sum of what was added to a counter since then."""
         ...
 
+    def owners(self) -> set[str]:
+        """Workers that own runs of queues, dead or alive."""
+        ...
+
     def untaken_signals(self) -> set[tuple[str, str]]:
         """Run and name of every signal sent and not yet taken."""
         ...
@@ -152,6 +156,10 @@ class Tx(View, Protocol):
         """Leave a signal. A waiting run of a queue becomes claimable again."""
         ...
 
+    def drop_signals(self, run_id: str) -> None:
+        """Forget what was sent to a run that has ended."""
+        ...
+
     def take_signal(self, run_id: str, name: str) -> Signal | None:
         """Remove and give the oldest signal of that name."""
         ...
@@ -176,6 +184,8 @@ class Store(Protocol):
 
     async def write(self, work: Callable[[Tx], T]) -> T:
         """Run `work` in one transaction. On return it is durable; when `work` raises nothing is.
+
+        Transactions are serial: whatever one reads no other process changes before it is committed.
 
         `work` runs in the writer's thread: it must be quick, not block and touch nothing but its Tx.
         """

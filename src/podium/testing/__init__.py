@@ -1,4 +1,4 @@
-"""A fake for every port, small and honest, for Podium's own tests and for everybody else's."""
+"""Fakes for the ports, small and honest, for Podium's own tests and for everybody else's."""
 
 from podium.testing.agent import FakeAgent
 from podium.testing.clock import FixedClock, SteadyIds

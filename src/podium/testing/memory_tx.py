@@ -112,6 +112,10 @@ class MemoryTx(MemoryView):
         ):
             self.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "not_before": None}))
 
+    def drop_signals(self, run_id: str) -> None:
+        kept = [signal for signal in self._tables.signals if signal.run_id != run_id]
+        self._tables.signals[:] = kept
+
     def take_signal(self, run_id: str, name: str) -> Signal | None:
         waiting = self.signals(run_id, name)
         if not waiting:

@@ -142,6 +142,11 @@ class MemoryView:
             amount for name, at, amount in self._tables.counts if name == counter and at >= since
         )
 
+    def owners(self) -> set[str]:
+        held = (RunStatus.RUNNING, RunStatus.WAITING)
+        runs = self._tables.runs.values()
+        return {run.owner for run in runs if run.queue and run.owner and run.status in held}
+
     def untaken_signals(self) -> set[tuple[str, str]]:
         return {(signal.run_id, signal.name) for signal in self._tables.signals}
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 from podium.domain.errors import CallInDoubt, NotPossibleNow
 from podium.domain.events import (
     ApprovalRequested,
+    ToolAbandoned,
     ToolCompleted,
     ToolFailed,
     ToolRefused,
@@ -25,6 +26,7 @@ from podium.domain.gating import (
     Receipt,
     Refusal,
 )
+from podium.domain.settling import ReceiptStatus, draft_receipt
 from podium.ports import Checkpoint, Clock, Gate, Ids, Store, Tx
 from podium.testing.clock import FixedClock, SteadyIds
 
@@ -64,6 +66,9 @@ class ScriptedToolDoor:
 
         return await self._store.write(work)
 
+    async def abandon(self, permit: Permit) -> Receipt:
+        return await self._store.write(lambda tx: self._abandon(tx, permit))
+
     def _judge(self, tx: Tx, call: Call) -> Permit | Refusal:
         earlier = tx.call(call.key)
         if earlier is not None and earlier.status is CallStatus.REQUESTED:
@@ -92,6 +97,7 @@ class ScriptedToolDoor:
                 status=CallStatus.REQUESTED,
                 decision=decision,
                 arguments=call.arguments,
+                observed=call.observed,
                 requested_at=self._clock.now(),
             )
         )
@@ -161,46 +167,53 @@ class ScriptedToolDoor:
         return approval
 
     def _record_end(self, tx: Tx, permit: Permit, outcome: Outcome) -> Receipt:
-        call, now = permit.call, self._clock.now()
-        record = tx.call(call.key)
-        if record is None:
-            raise NotPossibleNow(
-                f"call {call.key!r} was never requested; ask the door for leave first"
-            )
-        status = CallStatus.COMPLETED if outcome.ok else CallStatus.FAILED
-        receipt = tx.add_receipt(
-            Receipt(
-                run_id=call.run_id,
-                number=0,
-                call_key=call.key,
-                tool=call.tool,
-                digest=permit.digest,
-                status="completed" if outcome.ok else "failed",
-                tier=permit.decision.tier,
-                rule=permit.decision.rule,
-                error=outcome.error,
-                requested_at=record.requested_at,
-                settled_at=now,
-            )
-        )
-        tx.save_call(
-            record.model_copy(
-                update={
-                    "status": status,
-                    "outcome": outcome,
-                    "receipt_number": receipt.number,
-                    "settled_at": now,
-                }
-            )
-        )
-        end: ToolCompleted | ToolFailed
+        record = _requested(tx, permit)
         if outcome.ok:
-            end = ToolCompleted(
-                call=call.key, tool=call.tool, result=outcome.result, receipt=receipt.number
+            update = {"status": CallStatus.COMPLETED, "outcome": outcome}
+            receipt = self._close(tx, record, "completed", update, outcome)
+            end: ToolCompleted | ToolFailed = ToolCompleted(
+                call=record.key, tool=record.tool, result=outcome.result, receipt=receipt.number
             )
         else:
+            update = {"status": CallStatus.FAILED, "outcome": outcome}
+            receipt = self._close(tx, record, "failed", update, outcome)
             end = ToolFailed(
-                call=call.key, tool=call.tool, error=outcome.error, receipt=receipt.number
+                call=record.key, tool=record.tool, error=outcome.error, receipt=receipt.number
             )
-        tx.append(call.run_id, end)
+        tx.append(record.run_id, end)
         return receipt
+
+    def _abandon(self, tx: Tx, permit: Permit) -> Receipt:
+        record = _requested(tx, permit)
+        if record.receipt_number is not None:
+            return tx.receipts(record.run_id)[record.receipt_number - 1]
+        if not record.observed:
+            raise NotPossibleNow(f"call {record.key!r} is performed here; settle it")
+        receipt = self._close(tx, record, "abandoned", {"status": CallStatus.ABANDONED})
+        tx.append(
+            record.run_id, ToolAbandoned(call=record.key, tool=record.tool, receipt=receipt.number)
+        )
+        return receipt
+
+    def _close(
+        self,
+        tx: Tx,
+        record: CallRecord,
+        status: ReceiptStatus,
+        update: dict[str, object],
+        outcome: Outcome | None = None,
+    ) -> Receipt:
+        now = self._clock.now()
+        receipt = tx.add_receipt(draft_receipt(record, status, now, outcome=outcome))
+        closed = {**update, "receipt_number": receipt.number, "settled_at": now}
+        tx.save_call(record.model_copy(update=closed))
+        return receipt
+
+
+def _requested(tx: Tx, permit: Permit) -> CallRecord:
+    record = tx.call(permit.call.key)
+    if record is None:
+        raise NotPossibleNow(
+            f"call {permit.call.key!r} was never requested; ask the door for leave first"
+        )
+    return record

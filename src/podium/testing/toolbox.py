@@ -45,6 +45,7 @@ class FakeToolbox:
         agent: str = "",
         provenance: tuple[str, ...] = (),
         observed: bool = False,
+        root: str | None = None,
     ) -> Call:
         if tool not in self._tools:
             raise UnknownTool(tool, list(self._tools))
@@ -62,6 +63,7 @@ class FakeToolbox:
             agent=agent,
             provenance=provenance,
             observed=observed,
+            root=root or "",
         )
 
     async def perform(self, call: Call, checkpoint: Checkpoint | None = None) -> Outcome | Refusal:

@@ -1,0 +1,199 @@
+"""Engines in trouble: people who are needed, errors that pass, steps that are tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, TypeVar
+
+from podium.domain.errors import AgentLost, StepFailed, StoreBusy
+from podium.domain.events import NoteTaken
+from podium.domain.work import QueueSpec, RunStatus
+from podium.engine import EngineSettings, FlowDefinition, LocalEngine
+from podium.ports import FlowContext, Step, View
+from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
+from tests.contract.engines import EngineRoom
+
+T = TypeVar("T")
+
+
+async def guided(ctx: FlowContext, input: Any) -> Any:
+    """Does something, asks a person, does something with the answer."""
+
+    async def work(step: Step) -> str:
+        return "draft"
+
+    draft = await ctx.step("work", work)
+    answer = await ctx.ask_person("review", "the draft is not good enough; say what to do")
+    return [draft, answer.payload, answer.sent_by]
+
+
+GUIDED = FlowDefinition("guided", guided)
+
+
+async def test_a_body_that_asks_a_person_needs_one_until_it_is_resumed(room: EngineRoom) -> None:
+    engine = await room.open(GUIDED)
+    run = await engine.start("guided")
+    stopped = await engine.finish(run.id)
+    assert stopped.status is RunStatus.NEEDS_HUMAN
+    assert stopped.failure is not None
+    assert "not good enough" in stopped.failure.message
+    await engine.close()
+    other = await room.open(GUIDED)
+    await other.resume(run.id, note="make it shorter", by="ann")
+    ended = await other.finish(run.id)
+    assert (ended.status, ended.failure) == (RunStatus.SUCCEEDED, None)
+    assert ended.result == ["draft", "make it shorter", "ann"]
+
+
+async def test_a_queues_run_that_asks_a_person_is_not_claimed_meanwhile(room: EngineRoom) -> None:
+    engine = await room.open(GUIDED)
+    run = await engine.start("guided", queue="work")
+    async with engine.serve([QueueSpec(name="work")]):
+        await room.until(run.id, RunStatus.NEEDS_HUMAN)
+        assert (await room.until_nobody_hosts(run.id)).status is RunStatus.NEEDS_HUMAN
+        await engine.resume(run.id, note="go")
+        assert (await engine.finish(run.id)).result == ["draft", "go", ""]
+
+
+async def test_a_queues_run_whose_error_passes_is_tried_again_later_and_then_a_person_is_asked(
+    room: EngineRoom, clock: FixedClock
+) -> None:
+    asked: list[int] = []
+
+    async def body(ctx: FlowContext, input: Any) -> None:
+        async def ask(step: Step) -> None:
+            asked.append(len(asked))
+            raise AgentLost("nobody answers")
+
+        await ctx.step("ask", ask)
+
+    engine = await room.open(FlowDefinition("ask", body))
+    run = await engine.start("ask", queue="work")
+    pauses = []
+    async with engine.serve([QueueSpec(name="work")]):
+        for number in range(1, 6):
+            await until_set_back(room, run.id, number)
+            parked = await room.run(run.id)
+            assert parked.not_before is not None
+            pauses.append(parked.not_before - clock.now())
+            clock.advance(pauses[-1].total_seconds())
+        stopped = await room.until(run.id, RunStatus.NEEDS_HUMAN)
+    assert pauses == [timedelta(seconds=seconds) for seconds in (1, 2, 4, 8, 16)]
+    assert stopped.failure is not None
+    assert "nobody answers" in stopped.failure.message
+
+
+async def until_set_back(room: EngineRoom, run_id: str, times: int) -> None:
+    async def set_back() -> bool:
+        return (await room.run(run_id)).setbacks == times
+
+    await retry_until(set_back)
+
+
+async def test_an_error_that_knows_when_to_try_again_is_believed(
+    room: EngineRoom, clock: FixedClock
+) -> None:
+    later = clock.now() + timedelta(hours=3)
+
+    async def body(ctx: FlowContext, input: Any) -> None:
+        async def ask(step: Step) -> None:
+            error = AgentLost("come back at noon")
+            error.retry_at = later
+            raise error
+
+        await ctx.step("ask", ask)
+
+    engine = await room.open(FlowDefinition("ask", body))
+    run = await engine.start("ask", queue="work")
+    async with engine.serve([QueueSpec(name="work")]):
+        await until_set_back(room, run.id, 1)
+        parked = await room.run(run.id)
+    assert parked.not_before == later
+
+
+async def test_a_retry_forgets_the_last_failed_step_and_all_after_it(room: EngineRoom) -> None:
+    done: list[str] = []
+    well = [False]
+
+    async def body(ctx: FlowContext, input: Any) -> list[str]:
+        async def first(step: Step) -> str:
+            done.append("first")
+            raise ValueError("red, and expected to be")
+
+        async def named(step: Step) -> str:
+            done.append(step.key)
+            return step.key
+
+        async def last(step: Step) -> str:
+            done.append("last")
+            if not well[0]:
+                raise ValueError("broken")
+            return "last"
+
+        try:
+            await ctx.step("first", first)
+        except StepFailed:
+            await ctx.step("repair", named)
+        return [await ctx.step("between", named), await ctx.step("last", last)]
+
+    engine = await room.open(FlowDefinition("story", body))
+    run = await engine.start("story")
+    assert (await engine.finish(run.id)).status is RunStatus.FAILED
+    well[0] = True
+    await engine.retry(run.id)
+    ended = await engine.finish(run.id)
+    assert (ended.status, ended.result) == (RunStatus.SUCCEEDED, ["between", "last"])
+    assert done == ["first", "repair", "between", "last", "last"]
+
+
+async def test_what_was_sent_to_an_ended_run_is_forgotten(room: EngineRoom) -> None:
+    async def body(ctx: FlowContext, input: Any) -> str:
+        await ctx.wait("go")
+        return "done"
+
+    engine = await room.open(FlowDefinition("story", body))
+    run = await engine.start("story")
+    await engine.signal(run.id, "never asked for")
+    await engine.signal(run.id, "go")
+    await engine.finish(run.id)
+    store = await room.store()
+    assert await store.read(lambda view: view.untaken_signals()) == set()
+
+
+class ShakyStore(MemoryStore):
+    """A store that is busy when the test says so."""
+
+    busy = False
+    refused = 0
+
+    async def read(self, work: Callable[[View], T]) -> T:
+        if self.busy:
+            self.refused += 1
+            raise StoreBusy("somebody holds it")
+        return await super().read(work)
+
+
+async def test_an_engine_still_hears_after_its_store_was_busy(tmp_path: Path) -> None:
+    store = ShakyStore()
+    quick = EngineSettings(tick_seconds=0.01, gather_seconds=0.001)
+    engine = LocalEngine(
+        store, clock=FixedClock(), ids=SteadyIds(), worker_folder=tmp_path, settings=quick
+    )
+
+    async def body(ctx: FlowContext, input: Any) -> str:
+        answer = await ctx.wait("go")
+        return str(answer.payload) if answer else "none"
+
+    engine.register(FlowDefinition("story", body))
+    run = await engine.start("story")
+    async with engine.serve([QueueSpec(name="work")]):
+        await engine.finish(run.id, stop_when_waiting=True)
+        store.busy = True
+        await store.write(lambda tx: tx.append(run.id, NoteTaken(text="a change to look at")))
+        await retry_until(lambda: store.refused >= 5)
+        store.busy = False
+        await engine.signal(run.id, "go", "heard")
+        assert (await engine.finish(run.id)).result == "heard"
+    await engine.close()
