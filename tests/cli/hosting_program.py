@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from podium.cli.edge import run
-from podium.domain.errors import BudgetSpent
+from podium.domain.errors import TimedOut
 from podium.engine import FlowDefinition
 from podium.ports import Flow, FlowContext, Step
 from podium.wiring.flows import FLOWS
@@ -38,7 +38,7 @@ async def slow(folder: Path, step: Step) -> None:
     """Hangs, breaks or goes on, as the files say."""
     (folder / "in-slow").touch()
     if (folder / "broke").exists():
-        raise BudgetSpent("no money left")
+        raise TimedOut("no time left")
     if (folder / "hang").exists():
         await asyncio.Event().wait()
 

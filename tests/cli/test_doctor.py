@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from podium.domain.events import NoteTaken
 from podium.wiring.configuration import load_configuration
 from podium.wiring.podium import Podium
 from tests.cli.desk import Desk
+from tests.cli.test_receipts import RUN, perform
 
 
 def checks(desk: Desk, code: int) -> dict[str, Any]:
@@ -95,3 +97,45 @@ def test_an_untrusted_command_is_not_even_tried(desk: Desk) -> None:
     assert not (desk.project / "ran").exists()
     desk.run("trust")
     assert checks(desk, 0)["agent dev"]["says"] == "1.0"
+
+
+def note(desk: Desk, run_id: str) -> None:
+    async def work(podium: Podium) -> None:
+        store = await podium.store()
+        await store.write(lambda tx: tx.append(run_id, NoteTaken(text="hello")))
+
+    desk.within(work)
+
+
+def test_a_trace_that_was_left_behind_is_brought_up_to_date(desk: Desk) -> None:
+    run = desk.add_run()
+    note(desk, run.id)
+    trace = desk.project / ".podium" / "runs" / run.id / "execution_trace.jsonl"
+    whole = trace.read_bytes()
+    trace.unlink()
+    assert checks(desk, 0)["traces"]["says"] == "1 was behind the journal and is whole again"
+    assert trace.read_bytes() == whole
+    assert checks(desk, 0)["traces"]["says"] == "whole"
+
+
+def test_traces_that_cannot_be_written_are_a_warning(desk: Desk) -> None:
+    run = desk.add_run()
+    note(desk, run.id)
+    folder = desk.project / ".podium" / "runs"
+    shutil.rmtree(folder)
+    folder.write_text("a file where the folder should be")
+    found = checks(desk, 0)["traces"]
+    assert found["state"] == "warn"
+    assert f"trace of {run.id} not written" in found["says"]
+    assert str(folder) in found["mend"]
+
+
+def test_a_chain_whose_head_is_not_anchored_is_a_warning(desk: Desk) -> None:
+    perform(desk, "a")
+    desk.add_run(run_id=RUN)
+    assert checks(desk, 0)["heads"]["says"] == "every chain is anchored to its end"
+    heads = Podium(load_configuration(desk.environ, project=desk.project), desk.environ).vault
+    (heads / "heads" / RUN).unlink()
+    found = checks(desk, 0)["heads"]
+    assert (found["state"], found["says"]) == ("warn", f"not anchored to the end: {RUN}")
+    assert str(heads) in found["mend"]

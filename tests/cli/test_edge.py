@@ -152,3 +152,23 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(desk: Desk) -> None:
     os.close(writing)
     assert done.returncode == 1
     assert done.stderr == b""
+
+
+def test_what_the_record_could_not_keep_up_is_told_beside_the_answer(desk: Desk) -> None:
+    run = desk.add_run()
+    approval = desk.add_approval(run)
+    (desk.project / ".podium" / "runs").write_text("a file where the folder should be")
+    said = desk.run("approve", approval.id, "--json")
+    assert said.code == 0
+    assert said.json["approval"]["status"] == "granted"
+    assert f"podium: trace of {run.id} not written" in said.err
+    assert "podium doctor" in said.err
+
+
+def test_a_fault_is_told_also_when_the_command_fails(desk: Desk) -> None:
+    run = desk.add_run()
+    approval = desk.add_approval(run, seconds=-1)
+    (desk.project / ".podium" / "runs").write_text("a file where the folder should be")
+    said = desk.run("approve", approval.id)
+    assert said.code != 0
+    assert f"podium: trace of {run.id} not written" in said.err

@@ -83,8 +83,8 @@ def test_a_failed_run_leaves_with_the_failures_own_code_and_can_be_retried(desk:
     go(desk, run)
     (desk.project / "broke").touch()
     said = desk.run("resume", run.id)
-    assert said.code == 5
-    assert "no money left" in said.err
+    assert said.code == 6
+    assert "no time left" in said.err
     (desk.project / "broke").unlink()
     assert desk.run("resume", run.id).code == 1
     assert desk.run("retry", run.id, "--from", "slow").code == 0

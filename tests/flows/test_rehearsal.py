@@ -79,6 +79,7 @@ async def test_a_whole_run_is_told_event_by_event(tmp_path: Path) -> None:
         "approval_requested",  # careful/a.txt
         "tool_refused",
         "agent_replied",
+        "usage_recorded",
         "step_completed",
         "run_waiting",
         "approval_granted",
@@ -90,6 +91,7 @@ async def test_a_whole_run_is_told_event_by_event(tmp_path: Path) -> None:
         "tool_completed",
         "approval_consumed",
         "agent_replied",
+        "usage_recorded",
         "step_completed",
         "run_succeeded",
     ]
@@ -98,7 +100,7 @@ async def test_a_whole_run_is_told_event_by_event(tmp_path: Path) -> None:
     trace = podium.folders.state / "runs" / run.id / "execution_trace.jsonl"
     await podium.close()
     lines = [json.loads(line) for line in trace.read_text().splitlines()]
-    assert [line["seq"] for line in lines] == list(range(1, 24))
+    assert [line["seq"] for line in lines] == list(range(1, 26))
     assert (tmp_path / "project" / "careful" / "a.txt").read_text() == "x"
 
 
@@ -114,7 +116,7 @@ async def test_a_rejected_call_is_not_performed_and_the_agent_is_told(tmp_path: 
     done = await engine.finish(run.id)
     assert done.status is RunStatus.SUCCEEDED
     assert not (tmp_path / "project" / "careful" / "a.txt").exists()
-    refused = [event.body for event in await events(podium, run)][-4:]
+    refused = [event.body for event in await events(podium, run)][-5:]
     assert any("not today" in str(body) for body in refused)
     await podium.close()
 

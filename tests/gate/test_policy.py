@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from podium.domain.errors import BadInput
+from podium.domain.gating import BuiltInRule
 from podium.gate import PolicyFault, PolicyLayer, default_policy, find_faults
 from tests.gate.rig import gate_of, policy
 
@@ -116,6 +117,13 @@ def test_a_project_may_not_lift_a_tier_limit() -> None:
     gate_of(user=text)
 
     assert "project cannot lift" in fault(text, project=True).problem
+
+
+@pytest.mark.parametrize("name", BuiltInRule)
+def test_no_rule_may_take_a_name_under_which_podium_itself_answers(name: BuiltInRule) -> None:
+    found = fault(f"rules: [{{name: {name}, tool: a, decision: allow}}]")
+
+    assert found.problem == f"'{name}' is the name of a built-in check; choose another"
 
 
 def test_an_unknown_zone_is_answered_with_the_known_ones() -> None:

@@ -14,6 +14,7 @@ from pydantic_core import to_json
 
 from podium.domain.errors import BadInput
 from podium.domain.events import ApprovalRequested, ToolCompleted, read_body
+from podium.domain.gating import Call, CallRecord, CallStatus, Decision, Effect, Tier
 from podium.domain.ids import mint_id
 from podium.domain.model import Json
 from podium.journal.redaction import Redactor
@@ -228,12 +229,16 @@ def test_no_pattern_can_damage_the_json(pattern: str, document: Json) -> None:
     assert len(json.loads(written)) == len(document)
 
 
+def a_call(run_id: str, index: int = 0) -> Call:
+    return Call(run_id=run_id, step_key="build#0", index=index, tool="deploy")
+
+
 @pytest.mark.parametrize("pattern", [r"[0-9a-f]{32}", r"\d{4}-\d\d-\d\d", r"[a-z_]{4,}", r"T\d"])
 def test_an_event_can_be_read_back_whatever_the_patterns_are(pattern: str) -> None:
     run_id = mint_id("run", 1_760_000_000_000)
     body = ApprovalRequested(
         approval_id=mint_id("approval", 1_760_000_000_000),
-        call=f"{run_id}:build#0:1",
+        call=a_call(run_id).key,
         tool="deploy",
         summary="0123456789abcdef0123456789abcdef on 2026-01-02 T4 tomorrow",
         digest="sha256:" + "0" * 64,
@@ -245,6 +250,38 @@ def test_an_event_can_be_read_back_whatever_the_patterns_are(pattern: str) -> No
     assert isinstance(read_back, ApprovalRequested)
     assert "[redacted:pattern]" in read_back.summary
     assert read_back.model_copy(update={"summary": body.summary, "tool": "deploy"}) == body
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"[0-9a-f]{32}", r"[0-9a-f]{8,}", r"[0-9a-f]{12}\.\d", r"run_"]
+)
+def test_a_stored_call_is_found_again_whatever_the_patterns_are(pattern: str) -> None:
+    call = a_call(mint_id("run", 1_760_000_000_000), index=12)
+    record = CallRecord(
+        key=call.key,
+        run_id=call.run_id,
+        step_key=call.step_key,
+        tool=call.tool,
+        digest=call.digest(),
+        status=CallStatus.REQUESTED,
+        decision=Decision(effect=Effect.ALLOW, rule="r", reason="as told", tier=Tier.T1),
+        arguments={"commit": "0123456789abcdef0123456789abcdef, run_ 0123456789ab.0"},
+        requested_at=datetime(2026, 1, 2, tzinfo=UTC),
+    )
+    written = Redactor({}, [pattern]).json_text(record.model_dump_json())
+    read_back = CallRecord.model_validate_json(written)
+    assert "[redacted:pattern]" in read_back.arguments["commit"]
+    assert read_back.model_copy(update={"arguments": record.arguments}) == record
+
+
+@pytest.mark.parametrize("name", ["approval", "child", "wait:child"])
+def test_the_name_a_run_waits_by_stays_whole(name: str) -> None:
+    waits_for = f"{name}:{mint_id('run', 1_760_000_000_000)}"
+    redactor = Redactor({}, [r"[0-9a-f]{32}"])
+    assert json.loads(redactor.json_text(json.dumps([waits_for, f"see {waits_for}"]))) == [
+        waits_for,
+        f"see {name}:run_[redacted:pattern]",
+    ]
 
 
 def test_a_broken_pattern_is_named_with_the_reason() -> None:

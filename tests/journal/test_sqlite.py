@@ -23,6 +23,8 @@ from podium.domain.errors import (
 )
 from podium.journal import sqlite
 from podium.journal.sqlite import APPLICATION_ID, SCHEMA_VERSION, connect, explained, prepare
+from podium.journal.transaction import SqlView
+from podium.ports import EventQuery
 
 KILLS = 12
 
@@ -286,3 +288,16 @@ def _in_a_process_without_privileges(work: Callable[[], None]) -> str:
     process.start()
     process.join()
     return str(receiver.recv())
+
+
+def test_events_of_a_type_are_found_by_the_index(tmp_path: Path) -> None:
+    path = database(tmp_path)
+    prepare(path)
+    connection = connect(path)
+    asked: list[str] = []
+    connection.set_trace_callback(asked.append)
+    SqlView(connection).events(EventQuery(types=("tool_failed", "run_failed")))
+    connection.set_trace_callback(None)
+    plan = connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}").fetchall()
+    connection.close()
+    assert any("events_by_type" in row[3] for row in plan), plan

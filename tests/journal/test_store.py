@@ -199,7 +199,7 @@ async def test_a_full_disk_fails_the_write_and_the_store_goes_on_when_there_is_r
     await store.close()
 
 
-async def test_a_trace_that_cannot_be_written_harms_nothing_and_is_reported(
+async def test_a_trace_that_cannot_be_written_harms_nothing_and_is_reported_until_it_can(
     tmp_path: Path,
 ) -> None:
     store = await opened(tmp_path)
@@ -210,6 +210,7 @@ async def test_a_trace_that_cannot_be_written_harms_nothing_and_is_reported(
     (tmp_path / "state" / "runs").unlink()
     await store.write(lambda tx: tx.append(RUN, NoteTaken(text="y")))
     await store.close()
+    assert store.faults == ()
     trace = tmp_path / "state" / "runs" / RUN / "execution_trace.jsonl"
     assert len(trace.read_text().splitlines()) == 2
 

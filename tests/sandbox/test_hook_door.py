@@ -10,28 +10,49 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow, TimedOut
+from podium.domain.errors import BadInput, CallInDoubt, NotPossibleNow, TimedOut
 from podium.domain.events import (
     ApprovalRequested,
+    NoteTaken,
+    ToolAbandoned,
     ToolCompleted,
     ToolFailed,
     ToolRefused,
     ToolRequested,
 )
-from podium.domain.gating import Call, Effect, Outcome, Permit, Receipt, Refusal, call_fingerprint
+from podium.domain.gating import (
+    Call,
+    CallStatus,
+    Effect,
+    Outcome,
+    Permit,
+    Receipt,
+    Refusal,
+    call_fingerprint,
+)
 from podium.domain.launching import Spawn
 from podium.domain.model import Json
 from podium.ports import Checkpoint
 from podium.sandbox import HookDoorSettings, ProcessLauncher, TurnDoor
 from podium.testing import retry_until
-from tests.sandbox.door_rig import TURN, DoorRig, say, say_raw
+from tests.sandbox.door_rig import TURN, DoorRig, RealDoorRig, say, say_raw
+
+RigOf = type[DoorRig]
+
+
+@pytest.fixture(params=[DoorRig, RealDoorRig])
+def rig_of(request: pytest.FixtureRequest) -> RigOf:
+    """The fakes, and the tool door and toolbox that Podium runs with."""
+    made: RigOf = request.param
+    return made
+
 
 LIST = {"tool": "run_command", "arguments": {"command": "ls"}}
 LIST_KEY = f"run_1:work:0:{call_fingerprint('run_command', {'command': 'ls'})}.0"
 
 
-async def test_a_permitted_call_is_recorded_asked_for_and_settled() -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_a_permitted_call_is_recorded_asked_for_and_settled(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN, agent="cli") as door:
         permit = await say(door, op="request", **LIST)
         assert permit["decision"] == "allow"
@@ -49,17 +70,17 @@ async def test_a_permitted_call_is_recorded_asked_for_and_settled() -> None:
     assert rig.gate.judged[0].agent == "cli"
 
 
-async def test_a_denied_call_brings_the_words_of_the_gate() -> None:
-    rig = DoorRig(Effect.DENY)
+async def test_a_denied_call_brings_the_words_of_the_gate(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.DENY)
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="request", **LIST)
     assert answer["decision"] == "deny"
-    assert answer["say"] == "as the test says"
+    assert "as the test says" in answer["say"]
     assert door.unsettled == ()
 
 
-async def test_a_question_to_a_person_is_answered_at_once_and_remembered() -> None:
-    rig = DoorRig(Effect.ASK, Effect.ASK)
+async def test_a_question_to_a_person_is_answered_at_once_and_remembered(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ASK, Effect.ASK)
     async with rig.hook_door.open(TURN) as door:
         first = await say(door, op="request", **LIST)
         second = await say(door, op="perform", tool="echo")
@@ -71,8 +92,8 @@ async def test_a_question_to_a_person_is_answered_at_once_and_remembered() -> No
     assert [event.approval_id for event in asked] == list(door.waiting_approvals)
 
 
-async def test_podium_performs_a_call_and_gives_its_outcome() -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_podium_performs_a_call_and_gives_its_outcome(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="perform", tool="echo", arguments={"a": 1})
     assert answer["decision"] == "allow"
@@ -81,20 +102,22 @@ async def test_podium_performs_a_call_and_gives_its_outcome() -> None:
     assert door.unsettled == ()
 
 
-async def test_calls_for_the_same_thing_are_counted_and_others_keep_their_names() -> None:
+async def test_calls_for_the_same_thing_are_counted_and_others_keep_their_names(
+    rig_of: RigOf,
+) -> None:
     async def keys(rig: DoorRig, *commands: str) -> list[str]:
         async with rig.hook_door.open(TURN) as door:
             asked = [{"tool": "run_command", "arguments": {"command": text}} for text in commands]
             return [(await say(door, op="request", **one))["call"] for one in asked]
 
-    first = await keys(DoorRig(*[Effect.ALLOW] * 3), "ls", "pwd", "ls")
-    again = await keys(DoorRig(*[Effect.ALLOW] * 3), "pwd", "ls", "ls")
+    first = await keys(rig_of(*[Effect.ALLOW] * 3), "ls", "pwd", "ls")
+    again = await keys(rig_of(*[Effect.ALLOW] * 3), "pwd", "ls", "ls")
     assert [key.rpartition(".")[2] for key in first] == ["0", "0", "1"]
     assert again == [first[1], first[0], first[2]]
 
 
-async def test_the_tools_are_listed_as_far_as_the_turn_may_use_them() -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_the_tools_are_listed_as_far_as_the_turn_may_use_them(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
     turn = TURN.model_copy(update={"allowed_tools": ("echo",)})
     async with rig.hook_door.open(turn) as door:
         answer = await say(door, op="tools")
@@ -105,11 +128,11 @@ async def test_the_tools_are_listed_as_far_as_the_turn_may_use_them() -> None:
     assert rig.gate.judged == []
 
 
-async def test_a_cli_may_use_its_own_names_for_tools() -> None:
+async def test_a_cli_may_use_its_own_names_for_tools(rig_of: RigOf) -> None:
     def translate(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
         return {"Bash": "run_command"}[tool], {"command": arguments["command"]}
 
-    rig = DoorRig(Effect.ALLOW)
+    rig = rig_of(Effect.ALLOW)
     arguments = {"command": "ls", "description": "look"}
     async with rig.hook_door.open(TURN, translate=translate) as door:
         permit = await say(door, op="request", tool="Bash", arguments=arguments)
@@ -120,8 +143,8 @@ async def test_a_cli_may_use_its_own_names_for_tools() -> None:
     assert rig.gate.judged[0].tool == "run_command"
 
 
-async def test_a_call_is_settled_by_the_name_its_program_gave_it() -> None:
-    rig = DoorRig(Effect.ALLOW, Effect.ALLOW)
+async def test_a_call_is_settled_by_the_name_its_program_gave_it(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW, Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         await say(door, op="request", **LIST, ref="use-1")
         second = await say(door, op="request", **LIST, ref="use-2")
@@ -130,8 +153,8 @@ async def test_a_call_is_settled_by_the_name_its_program_gave_it() -> None:
         assert [permit.call.index for permit in door.unsettled] == [0]
 
 
-async def test_a_call_is_settled_once() -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_a_call_is_settled_once(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         permit = await say(door, op="request", **LIST)
         await say(door, op="settle", call=permit["call"], ok=True)
@@ -140,8 +163,8 @@ async def test_a_call_is_settled_once() -> None:
         assert "no open call" in again["say"]
 
 
-async def test_an_outcome_learnt_elsewhere_settles_a_call() -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_an_outcome_learnt_elsewhere_settles_a_call(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         permit = await say(door, op="request", **LIST)
         receipt = await door.settle(permit["call"], Outcome(ok=True))
@@ -150,25 +173,91 @@ async def test_an_outcome_learnt_elsewhere_settles_a_call() -> None:
             await door.settle(permit["call"], Outcome(ok=True))
 
 
-async def test_what_is_not_settled_when_the_turn_ends_is_abandoned() -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_what_is_not_settled_when_the_turn_ends_is_abandoned(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         await say(door, op="request", **LIST)
     assert door.unsettled == ()
-    failed = (await rig.events())[-1]
-    assert isinstance(failed, ToolFailed)
-    assert failed.error.startswith("abandoned")
+    abandoned = (await rig.events())[-1]
+    assert abandoned == ToolAbandoned(call=LIST_KEY, tool="run_command", receipt=1)
+    assert await rig.statuses() == [CallStatus.ABANDONED]
 
 
-async def test_a_call_that_was_made_before_is_not_permitted_again() -> None:
-    rig = DoorRig(Effect.ALLOW, Effect.ALLOW)
+async def test_what_podium_performs_when_the_turn_ends_is_stopped_and_settled(
+    rig_of: RigOf,
+) -> None:
+    rig = rig_of(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        asking = asyncio.create_task(say(door, op="perform", tool="hang"))
+        await rig.hanging.wait()
+    assert await rig.statuses() == [CallStatus.FAILED]
+    assert isinstance((await rig.events())[-1], ToolFailed)
+    with pytest.raises(ValueError):  # no answer at all: the connection was closed
+        await asking
+
+
+async def test_what_a_cli_did_is_judged_again_when_its_turn_is_asked_again(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW, Effect.DENY)
     async with rig.hook_door.open(TURN) as door:
         permit = await say(door, op="request", **LIST)
         await say(door, op="settle", call=permit["call"], ok=True)
     async with rig.hook_door.open(TURN) as door:
         again = await say(door, op="request", **LIST)
     assert again["decision"] == "deny"
-    assert "made before" in again["say"]
+    assert "as the test says" in again["say"]
+
+
+async def test_what_a_crash_left_open_of_a_cli_is_abandoned_before_the_turn_is_asked_again(
+    rig_of: RigOf,
+) -> None:
+    rig = rig_of(Effect.ALLOW)
+    await rig.tool_door.request(observed_call(rig))  # and then Podium dies
+    async with rig.hook_door.open(TURN):
+        assert await rig.statuses() == [CallStatus.ABANDONED]
+
+
+def observed_call(rig: DoorRig) -> Call:
+    return rig.toolbox.normalise(
+        "run_command",
+        {"command": "ls"},
+        run_id=TURN.run_id,
+        step_key=TURN.step_key,
+        index=0,
+        observed=True,
+    )
+
+
+async def test_what_podium_did_before_is_neither_done_nor_permitted_again(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        first = await say(door, op="perform", **LIST)
+    async with rig.hook_door.open(TURN) as door:
+        assert await say(door, op="perform", **LIST) == first
+    async with rig.hook_door.open(TURN) as door:
+        requested = await say(door, op="request", **LIST)
+    assert requested["decision"] == "deny"
+    assert "made before" in requested["say"]
+    assert len(rig.gate.judged) == 1
+
+
+@pytest.mark.parametrize("op", ["perform", "request"])
+async def test_a_call_in_doubt_ends_the_turn_with_a_question_to_a_person(
+    rig_of: RigOf, op: str
+) -> None:
+    rig = rig_of(Effect.ALLOW)
+    asking: list[asyncio.Task[dict[str, Json]]] = []
+
+    async def ask_twice() -> None:
+        async with rig.hook_door.open(TURN) as slow, rig.hook_door.open(TURN) as door:
+            asking.append(asyncio.create_task(say(slow, op="perform", tool="hang")))
+            await rig.hanging.wait()
+            answer = await say(door, op=op, tool="hang")
+            assert answer["decision"] == "deny"
+
+    with pytest.raises(CallInDoubt):
+        await ask_twice()
+    with pytest.raises(ValueError):  # no answer at all: the connection was closed
+        await asking[0]
 
 
 @pytest.mark.parametrize(
@@ -179,9 +268,9 @@ async def test_a_call_that_was_made_before_is_not_permitted_again() -> None:
     ],
 )
 async def test_a_call_that_cannot_be_judged_is_denied_in_words_and_recorded(
-    tool: str, arguments: dict[str, Json], words: str
+    rig_of: RigOf, tool: str, arguments: dict[str, Json], words: str
 ) -> None:
-    rig = DoorRig(Effect.ALLOW)
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="request", tool=tool, arguments=arguments)
         performed = await say(door, op="perform", tool=tool, arguments=arguments)
@@ -208,17 +297,57 @@ class BrokenToolDoor:
     ) -> Receipt:
         raise RuntimeError("disk full of secrets")
 
+    async def abandon(self, permit: Permit) -> Receipt:
+        raise RuntimeError("disk full of secrets")
 
-async def test_a_crash_while_judging_is_a_denial_that_tells_no_insides() -> None:
-    rig = DoorRig(tool_door=BrokenToolDoor())
+
+async def test_a_crash_while_judging_is_a_denial_that_tells_no_insides(rig_of: RigOf) -> None:
+    rig = rig_of(tool_door=BrokenToolDoor())
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="request", **LIST)
         performed = await say(door, op="perform", tool="echo")
         assert [type(fault) for fault in door.faults] == [RuntimeError, RuntimeError]
     assert answer["decision"] == performed["decision"] == "deny"
     assert "secrets" not in answer["say"] + performed["say"]
-    (refused,) = await rig.events()
+    refused, note = await rig.events()
     assert isinstance(refused, ToolRefused)
+    assert isinstance(note, NoteTaken)
+    assert note.text == "at the hook door: RuntimeError: disk full of secrets (2 times)"
+
+
+async def test_faults_are_noted_once_when_the_turn_ends_in_words_that_are_short_and_plain(
+    rig_of: RigOf,
+) -> None:
+    rig = rig_of()
+    async with rig.hook_door.open(TURN) as door:
+        for number in range(12):
+            names = {f"{number}\x1b[2J\u202e\n" + "x" * 9000: 1}
+            await say(door, op="tools", **names)
+        await say(door, op="tools", token="wrong")
+        assert await rig.events() == []
+    (note,) = await rig.events()
+    assert isinstance(note, NoteTaken)
+    assert note.text.startswith("at the hook door: 8 older faults; BadInput: the message does not")
+    assert note.text.endswith("PODIUM_DOOR_TOKEN as it was given")
+    assert note.text.isprintable()
+    assert len(note.text) < 2_000
+
+
+async def test_what_an_agent_was_told_about_its_own_call_is_no_fault_of_the_door(
+    rig_of: RigOf,
+) -> None:
+    rig = rig_of()
+    async with rig.hook_door.open(TURN) as door:
+        await say(door, op="request", tool="no_such_tool")
+    assert [type(event) for event in await rig.events()] == [ToolRefused]
+
+
+async def test_a_turn_whose_faults_cannot_be_noted_ends_all_the_same(rig_of: RigOf) -> None:
+    rig = rig_of()
+    async with rig.hook_door.open(TURN) as door:
+        await say(door, op="tools", token="wrong")
+        await rig.store.close()
+    assert isinstance(door.faults[0], BadInput)
 
 
 class SlowToolDoor(BrokenToolDoor):
@@ -227,7 +356,7 @@ class SlowToolDoor(BrokenToolDoor):
     def __init__(self) -> None:
         self.asked = asyncio.Event()
         self.go_on = asyncio.Event()
-        self.settled: list[Outcome] = []
+        self.abandoned: list[Permit] = []
         self._inner = DoorRig(Effect.ALLOW).tool_door
 
     async def request(self, call: Call) -> Permit | Refusal:
@@ -241,41 +370,47 @@ class SlowToolDoor(BrokenToolDoor):
     async def settle(
         self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
-        self.settled.append(outcome)
         return await self._inner.settle(permit, outcome, checkpoint)
 
+    async def abandon(self, permit: Permit) -> Receipt:
+        self.abandoned.append(permit)
+        return await self._inner.abandon(permit)
 
-async def test_a_judgement_that_takes_too_long_is_a_denial_and_its_late_permit_is_abandoned() -> (
-    None
-):
+
+async def test_a_judgement_that_takes_too_long_is_a_denial_and_its_late_permit_is_abandoned(
+    rig_of: RigOf,
+) -> None:
     slow = SlowToolDoor()
-    rig = DoorRig(tool_door=slow, settings=HookDoorSettings(answer_seconds=0.05))
+    rig = rig_of(tool_door=slow, settings=HookDoorSettings(answer_seconds=0.05))
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="request", **LIST)
         assert answer["decision"] == "deny"
         assert isinstance(door.faults[-1], TimedOut)
         slow.go_on.set()
-    assert [outcome.error.split(":")[0] for outcome in slow.settled] == ["abandoned"]
-    (refused,) = await rig.events()
+    assert [permit.call.key for permit in slow.abandoned] == [LIST_KEY]
+    refused, note = await rig.events()
+    assert isinstance(note, NoteTaken)
     assert isinstance(refused, ToolRefused)
     assert refused.call == LIST_KEY
 
 
-async def test_a_turn_that_ends_while_a_call_is_judged_leaves_no_open_call() -> None:
+async def test_a_turn_that_ends_while_a_call_is_judged_leaves_no_open_call(rig_of: RigOf) -> None:
     slow = SlowToolDoor()
-    rig = DoorRig(tool_door=slow)
+    rig = rig_of(tool_door=slow)
     async with rig.hook_door.open(TURN) as door:
         asking = asyncio.create_task(say(door, op="request", **LIST))
         await slow.asked.wait()
         asyncio.get_running_loop().call_later(0.05, slow.go_on.set)
-    assert len(slow.settled) == 1
+    assert len(slow.abandoned) == 1
     with pytest.raises(ValueError):  # no answer at all: the connection was closed
         await asking
 
 
 @pytest.mark.parametrize("token", ["", "wrong", "ö\ud800", 5, None, ["x"]])
-async def test_without_the_turns_token_nothing_is_answered_but_no(token: Json) -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_without_the_turns_token_nothing_is_answered_but_no(
+    rig_of: RigOf, token: Json
+) -> None:
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="tools", token=token)
     assert set(answer) == {"decision", "say"}
@@ -283,8 +418,8 @@ async def test_without_the_turns_token_nothing_is_answered_but_no(token: Json) -
     assert "token" in answer["say"]
 
 
-async def test_every_turn_has_a_token_of_its_own() -> None:
-    rig = DoorRig()
+async def test_every_turn_has_a_token_of_its_own(rig_of: RigOf) -> None:
+    rig = rig_of()
     async with rig.hook_door.open(TURN) as one, rig.hook_door.open(TURN) as other:
         assert one.token != other.token
         assert (await say(other, op="tools", token=one.token))["decision"] == "deny"
@@ -304,8 +439,10 @@ async def test_every_turn_has_a_token_of_its_own() -> None:
         b"{}\n",
     ],
 )
-async def test_a_malformed_message_gets_an_answer_and_harms_nobody(line: bytes) -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_a_malformed_message_gets_an_answer_and_harms_nobody(
+    rig_of: RigOf, line: bytes
+) -> None:
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         assert (await say_raw(door, line))["decision"] == "deny"
         assert isinstance(door.faults[-1], BadInput)
@@ -326,22 +463,24 @@ async def test_a_malformed_message_gets_an_answer_and_harms_nobody(line: bytes) 
         {"op": "settle", "ok": True, "call": "run_9:x:0"},
     ],
 )
-async def test_a_message_that_does_not_fit_is_denied(message: dict[str, Json]) -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_a_message_that_does_not_fit_is_denied(
+    rig_of: RigOf, message: dict[str, Json]
+) -> None:
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         assert (await say(door, **message))["decision"] == "deny"
     assert rig.gate.judged == []
 
 
-async def test_a_message_beyond_the_limit_is_denied() -> None:
-    rig = DoorRig(Effect.ALLOW, settings=HookDoorSettings(message_bytes=1000))
+async def test_a_message_beyond_the_limit_is_denied(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW, settings=HookDoorSettings(message_bytes=1000))
     async with rig.hook_door.open(TURN) as door:
         answer = await say(door, op="request", tool="echo", arguments={"x": "y" * 5000})
         assert "longer than 1000 bytes" in answer["say"]
 
 
-async def test_a_message_that_is_cut_off_is_denied() -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_a_message_that_is_cut_off_is_denied(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
         reader, writer = await asyncio.open_unix_connection(door.socket_path)
         writer.write(f'{{"token": "{door.token}", "op": "tools"}}'.encode())
@@ -350,8 +489,8 @@ async def test_a_message_that_is_cut_off_is_denied() -> None:
         writer.close()
 
 
-async def test_a_silent_connection_is_sent_away() -> None:
-    rig = DoorRig(settings=HookDoorSettings(read_seconds=0.05))
+async def test_a_silent_connection_is_sent_away(rig_of: RigOf) -> None:
+    rig = rig_of(settings=HookDoorSettings(read_seconds=0.05))
     async with rig.hook_door.open(TURN) as door:
         reader, writer = await asyncio.open_unix_connection(door.socket_path)
         assert b"no message came" in await reader.readline()
@@ -359,8 +498,10 @@ async def test_a_silent_connection_is_sent_away() -> None:
         writer.close()
 
 
-async def test_connections_beyond_the_limit_are_sent_away_and_make_room_when_they_end() -> None:
-    rig = DoorRig(settings=HookDoorSettings(connections=2))
+async def test_connections_beyond_the_limit_are_sent_away_and_make_room_when_they_end(
+    rig_of: RigOf,
+) -> None:
+    rig = rig_of(settings=HookDoorSettings(connections=2))
     async with rig.hook_door.open(TURN) as door:
         held = [await asyncio.open_unix_connection(door.socket_path) for _ in range(2)]
         assert "too many" in (await say(door, op="tools"))["say"]
@@ -373,8 +514,8 @@ async def _is_open(door: TurnDoor) -> bool:
     return bool((await say(door, op="tools"))["decision"] == "allow")
 
 
-async def test_folder_and_socket_are_private_short_and_gone_afterwards() -> None:
-    rig = DoorRig()
+async def test_folder_and_socket_are_private_short_and_gone_afterwards(rig_of: RigOf) -> None:
+    rig = rig_of()
     async with rig.hook_door.open(TURN) as door:
         path = Path(door.socket_path)
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
@@ -383,8 +524,8 @@ async def test_folder_and_socket_are_private_short_and_gone_afterwards() -> None
     assert not path.parent.exists()
 
 
-async def test_folder_and_socket_are_gone_when_the_turn_breaks() -> None:
-    rig = DoorRig(Effect.ALLOW)
+async def test_folder_and_socket_are_gone_when_the_turn_breaks(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
     paths: list[Path] = []
 
     async def break_it() -> None:
@@ -396,13 +537,13 @@ async def test_folder_and_socket_are_gone_when_the_turn_breaks() -> None:
     with pytest.raises(KeyError):
         await break_it()
     assert not paths[0].parent.exists()
-    assert isinstance((await rig.events())[-1], ToolFailed)
+    assert isinstance((await rig.events())[-1], ToolAbandoned)
 
 
-async def test_a_folder_too_deep_for_a_socket_is_refused(tmp_path: Path) -> None:
+async def test_a_folder_too_deep_for_a_socket_is_refused(rig_of: RigOf, tmp_path: Path) -> None:
     deep = tmp_path / ("x" * 100)
     deep.mkdir()
-    rig = DoorRig(settings=HookDoorSettings(folder=str(deep)))
+    rig = rig_of(settings=HookDoorSettings(folder=str(deep)))
     with pytest.raises(NotPossibleNow, match="too long for sockets"):
         async with rig.hook_door.open(TURN):
             pass
@@ -419,8 +560,8 @@ print(door.recv(4096).decode())
 
 @pytest.mark.skipif(sys.platform != "linux", reason="who a peer is, is told on Linux")
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-async def test_another_user_is_sent_away_though_the_door_stands_open() -> None:
-    rig = DoorRig()
+async def test_another_user_is_sent_away_though_the_door_stands_open(rig_of: RigOf) -> None:
+    rig = rig_of()
     async with rig.hook_door.open(TURN) as door:
         os.chmod(os.path.dirname(door.socket_path), 0o777)
         os.chmod(door.socket_path, 0o777)

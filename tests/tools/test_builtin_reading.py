@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from podium.domain.launching import Ended, Spawn
+from podium.sandbox import ProcessLauncher
 from podium.tools import walking
 from tests.tools.rig import Rig, make_rig
 
@@ -200,6 +203,72 @@ async def test_a_pattern_that_takes_for_ever_is_ended(
     outcome = await rig.use("search_text", pattern=r"(a+)+$")
 
     assert "took more than 0.5 seconds and was ended" in outcome.error
+
+
+class BusyWorkspace(ProcessLauncher):
+    """Something happens in the workspace between the walk and the search."""
+
+    def __init__(self, happen: Callable[[], object]) -> None:
+        super().__init__()
+        self._happen = happen
+
+    async def run(self, spawn: Spawn) -> Ended:
+        self._happen()
+        return await super().run(spawn)
+
+
+async def test_a_file_that_appears_after_the_walk_is_not_searched(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+
+    def appear() -> None:
+        (root / "late.txt").write_text("needle\n")
+        (root / "deep").mkdir()
+        (root / "deep" / ".env").write_text("KEY=needle\n")
+
+    rig = make_rig(tmp_path, launcher=BusyWorkspace(appear))
+    (root / "early.txt").write_text("needle\n")
+
+    found = await rig.use("search_text", pattern="needle")
+
+    assert [match["path"] for match in found.result["matches"]] == ["early.txt"]
+    assert (found.result["files_searched"], found.result["files_skipped"]) == (1, 0)
+
+
+async def test_what_becomes_a_link_or_a_pipe_after_the_walk_is_not_searched(tmp_path: Path) -> None:
+    root = tmp_path / "workspace"
+
+    def change() -> None:
+        for name in ("file", "pipe", "folder/inside"):
+            (root / name).unlink()
+        (root / "file").symlink_to(tmp_path / "outside" / "inside")
+        os.mkfifo(root / "pipe")
+        (root / "folder").rmdir()
+        (root / "folder").symlink_to(tmp_path / "outside")
+
+    rig = make_rig(tmp_path, launcher=BusyWorkspace(change))
+    (tmp_path / "outside").mkdir()
+    (root / "folder").mkdir()
+    (tmp_path / "outside" / "inside").write_text("needle\n")
+    for name in ("file", "folder/inside", "pipe", "still"):
+        (root / name).write_text("needle\n")
+
+    found = await rig.use("search_text", pattern="needle")
+
+    assert [match["path"] for match in found.result["matches"]] == ["still"]
+    assert (found.result["files_searched"], found.result["files_skipped"]) == (1, 3)
+
+
+async def test_more_files_than_one_search_takes_are_left_out_and_it_says_so(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The limit is lowered so that the test need not make that many files.
+    monkeypatch.setattr("podium.tools.builtin.reading._LONGEST_LIST_BYTES", 20)
+    for number in range(5):
+        (rig.root / f"file{number}").write_text("needle\n")
+
+    found = await rig.use("search_text", pattern="needle")
+
+    assert (found.result["count"], found.result["complete"]) == (4, False)
 
 
 async def test_a_walk_leaves_out_what_has_to_be_asked_for_by_name(rig: Rig) -> None:

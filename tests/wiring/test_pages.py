@@ -1,13 +1,9 @@
-"""The examples on the pages of these rooms are real."""
+"""The settings on the page are real and complete."""
 
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
-
-import pytest
 
 from podium.wiring import Podium, load_configuration
 
@@ -17,12 +13,6 @@ DOCS = Path(__file__).parents[2] / "docs"
 def blocks(page: str, language: str) -> list[str]:
     text = (DOCS / page).read_text()
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
-
-
-@pytest.mark.parametrize("page", ["wiring.md", "usecases.md"])
-def test_the_programs_run(page: str, tmp_path: Path) -> None:
-    (program,) = blocks(page, "python")
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, timeout=60)
 
 
 def test_the_settings_on_the_page_are_valid_and_show_every_key(tmp_path: Path) -> None:

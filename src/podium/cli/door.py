@@ -5,16 +5,20 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import Any, TypeVar
 
 from podium.cli.options import Options
 from podium.cli.screen import Screen
 from podium.domain.errors import Interrupted, UnknownId
-from podium.wiring import Configuration, Podium, load_configuration, open_podium
+from podium.wiring import Configuration, Podium, load_configuration
 
 T = TypeVar("T")
+
+FAULTS_TOLD = 5
+"""How many faults beside the record are told one by one."""
 
 
 class Door:
@@ -46,10 +50,28 @@ class Door:
         """Do something with an open Podium, and close it, also when interrupted."""
 
         async def inside() -> T:
-            async with open_podium(self.configuration, os.environ) as podium:
+            async with self._opened() as podium:
                 return await work(podium)
 
         return run_to_end(inside())
+
+    @asynccontextmanager
+    async def _opened(self) -> AsyncIterator[Podium]:
+        """An open Podium. What it could not keep up is known, and told, once it is closed."""
+        podium = Podium(self.configuration, os.environ)
+        try:
+            yield podium
+        finally:
+            await podium.close()
+            self._tell(podium.faults)
+
+    def _tell(self, faults: Sequence[str]) -> None:
+        for fault in faults[:FAULTS_TOLD]:
+            self.screen.aside(f"podium: {fault}")
+        if faults:
+            more = len(faults) - FAULTS_TOLD
+            others = f"{more} more like it; " if more > 0 else ""
+            self.screen.aside(f"podium: {others}no event is lost; `podium doctor` looks again")
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:

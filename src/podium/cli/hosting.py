@@ -52,8 +52,9 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
 
 def exit_code_of(run: Run) -> int:
     """0 only when the goal was met."""
-    if run.status is RunStatus.FAILED and run.failure is not None:
-        return run.failure.exit_code or 1
+    stopped = run.status in (RunStatus.FAILED, RunStatus.NEEDS_HUMAN)
+    if stopped and run.failure is not None and run.failure.exit_code > 1:
+        return run.failure.exit_code
     return _EXIT_CODES.get(run.status, 1)
 
 

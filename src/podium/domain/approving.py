@@ -14,8 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Protocol
 
 from podium.domain.errors import NotPossibleNow
+from podium.domain.events import ApprovalExpired, EventBody
 from podium.domain.gating import Approval, ApprovalStatus, Grant
 
 APPROVAL_TEXT = re.compile(r"^\s*APPROVE:\s*(?P<id>[A-Za-z0-9_]+)\s*$", re.IGNORECASE)
@@ -90,6 +92,23 @@ def expire(approval: Approval, now: datetime) -> Approval | None:
     if not open_still or approval.deadline > now:
         return None
     return approval.model_copy(update={"status": ApprovalStatus.EXPIRED})
+
+
+class ApprovalRecord(Protocol):
+    """The part of a transaction that an approval's end is written to."""
+
+    def save_approval(self, approval: Approval) -> None: ...
+    def append(self, run_id: str, body: EventBody) -> int: ...
+
+
+def mark_expired(tx: ApprovalRecord, approval: Approval, now: datetime) -> Approval:
+    """The approval, stored as expired when it is due; else the very one that was given."""
+    expired = expire(approval, now)
+    if expired is None:
+        return approval
+    tx.save_approval(expired)
+    tx.append(expired.run_id, ApprovalExpired(approval_id=expired.id))
+    return expired
 
 
 def _still_open(approval: Approval, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""Judgement: call, tier, zone, decision, budget, usage, quota, approval."""
+"""Judgement: call, tier, decision, budget, usage, quota, approval."""
 
 from __future__ import annotations
 
@@ -39,6 +39,28 @@ class Effect(StrEnum):
     ASK = "ask"
 
 
+class BuiltInRule(StrEnum):
+    """Names under which Podium itself says no. No rule of a policy may take one of them."""
+
+    GATE_ERROR = "gate-error"
+    NO_RULE = "no-rule"
+    UNKNOWN_TOOL = "unknown-tool"
+    UNKNOWN_MODE = "unknown-mode"
+    UNDECIDABLE_COMMAND = "undecidable-command"
+    PRIVILEGE = "privilege"
+    SHELL_INDIRECTION = "shell-indirection"
+    DANGEROUS_VARIABLE = "dangerous-variable"
+    GIT_FIREWALL = "git-firewall"
+    DESTRUCTIVE_COMMAND = "destructive-command"
+    OUTSIDE_WORKSPACE = "outside-workspace"
+    CALL_CHANGED = "call-changed"
+    """Done before, and what it names has changed since."""
+    HOOK_DOOR = "hook-door"
+    """The hook door could not make a call of what it was told."""
+    CLOSED_DOOR = "closed-door"
+    """A door that lets nothing pass."""
+
+
 class Access(StrEnum):
     """What a call wants to do with a path."""
 
@@ -55,15 +77,6 @@ class PathUse(Noun):
     real: str
     """Absolute real path; for a path that does not exist yet, of its nearest real parent plus the rest."""
     access: Access
-
-
-class Zone(Noun):
-    """A place with a name: calls inside it are judged by it."""
-
-    name: NonEmpty
-    paths: tuple[str, ...]
-    """Globs relative to the workspace root, or absolute."""
-    kind: Literal["safe", "forbidden", "plain"] = "plain"
 
 
 class PathArgument(Noun):

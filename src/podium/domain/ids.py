@@ -7,6 +7,9 @@ import os
 SHORT_LENGTH = 8
 """How many characters of the tail are shown to people."""
 
+SHORTEST_TAIL = 4
+"""Fewer characters than this are never taken for a short form."""
+
 _TAIL_LENGTH = 12
 
 

@@ -27,11 +27,10 @@ class Terms(Noun):
     """Limits beside today's: of two, the lower one is reached first."""
 
     def mode_with(self, today: str) -> str:
-        """The stricter of the recorded mode and today's. What is no mode counts as the strictest."""
-        if self.mode is None:
+        """The stricter of the recorded mode and today's. What is no mode is left to the gate's no."""
+        if self.mode is None or today not in MODES:
             return today
-        modes = [mode for mode in MODES if mode == today] or [MODES[0]]
-        return min(self.mode, *modes, key=MODES.index)
+        return next(mode for mode in MODES if mode in (self.mode, today))
 
 
 def terms_of(run: Run | None) -> Terms:

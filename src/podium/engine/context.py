@@ -103,7 +103,7 @@ class RunContext:
         kept = self._remembered(key)
         if kept is None:
             await self._at_the_end_of_the_record(key)
-            async with self._hold.busy():
+            with self._hold:
                 kept = await self._attempt(key, function, returns, retry)
         return cast(T, decode(kept.output, returns))
 
@@ -171,7 +171,7 @@ class RunContext:
             tx.append(self.run.id, ChildStarted(child_id=added.id, flow=flow))
             return self.record(tx, key, added.id, began, attempts=1)
 
-        async with self._hold.busy():
+        with self._hold:
             return str((await self._hold.write(keep)).output)
 
     async def child(self, run_id: str) -> Run:
@@ -306,7 +306,7 @@ class RunContext:
         began = self._hold.clock.now()
         async with self._hold.waiting(signal, deadline, reason) as turns:
             async for _ in turns:
-                async with self._hold.busy():
+                with self._hold:
                     kept = await self._hold.write(
                         lambda tx: self._take(tx, key, signal, began, deadline)
                     )

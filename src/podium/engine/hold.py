@@ -115,16 +115,14 @@ class RunHold:
     def next_deadline(self) -> datetime | None:
         return min((wait.deadline for wait in self.waits if wait.deadline), default=None)
 
-    @asynccontextmanager
-    async def busy(self) -> AsyncIterator[None]:
-        """While open, the run is doing something."""
+    def __enter__(self) -> None:
+        """While entered, the run is doing something."""
         self._busy += 1
         self._weigh()
-        try:
-            yield
-        finally:
-            self._busy -= 1
-            self._weigh()
+
+    def __exit__(self, *_: object) -> None:
+        self._busy -= 1
+        self._weigh()
 
     @asynccontextmanager
     async def waiting(

@@ -1,19 +1,21 @@
 """Rehearsal: the thinnest story through the whole house.
 
 Scene by scene an agent is asked; what it wants to do passes the gate; what needs a person waits
-for one; every scene is a step, so that a run killed in the middle goes on where it was.
+for one; every turn is a step, so that a run killed in the middle goes on where it was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
-from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import NeedsHuman
-from podium.domain.events import AgentAsked, AgentReplied
+from pydantic import PositiveInt, Strict
+
 from podium.domain.model import Json, NonEmpty, Noun
-from podium.ports import Agent, FlowBody, FlowContext, Step
+from podium.flows.asking import MOST_TURNS, Player, ask_until_answered
+from podium.flows.spending import Purse
+from podium.ports import FlowBody, FlowContext
 
 
 class Scene(Noun):
@@ -24,23 +26,27 @@ class Scene(Noun):
     prompt: str
 
 
-class RehearsalPlan(Noun):
+class RehearsalOptions(Noun):
+    """What a project says of its rehearsal."""
+
+    scenes: tuple[Scene, ...] = ()
+    most_turns: Annotated[PositiveInt, Strict()] = MOST_TURNS
+    """After so many turns of one scene that ended with a question, a person looks at it."""
+
+
+class RehearsalPlan(RehearsalOptions):
     """What is rehearsed, and where."""
 
     workspace: NonEmpty
-    scenes: tuple[Scene, ...]
-    turn_seconds: float = 60.0
-    approval_seconds: float = 24 * 3600.0
-    most_turns: int = 10
-    """How often one scene may be asked again after a person has answered."""
 
 
 @dataclass(frozen=True)
 class RehearsalKit:
     """What the story needs of the house."""
 
-    agent_for: Callable[[str], Agent]
-    """The agent that plays a role. Raises `BadInput` when none is configured."""
+    player_for: Callable[[str], Player]
+    """Who plays a role. Raises `BadInput` when nobody is configured."""
+    purse: Purse
 
 
 def rehearsal(kit: RehearsalKit) -> FlowBody:
@@ -49,61 +55,16 @@ def rehearsal(kit: RehearsalKit) -> FlowBody:
     async def rehearse(ctx: FlowContext, plan: RehearsalPlan) -> Json:
         said = {}
         for scene in plan.scenes:
-            reply = await play(ctx, kit.agent_for(scene.role), scene, plan)
+            reply = await ask_until_answered(
+                ctx,
+                kit.player_for(scene.role),
+                scene.prompt,
+                purse=kit.purse,
+                name=scene.name,
+                workspace=plan.workspace,
+                most_turns=plan.most_turns,
+            )
             said[scene.name] = reply.text
         return said
 
     return rehearse
-
-
-async def play(ctx: FlowContext, agent: Agent, scene: Scene, plan: RehearsalPlan) -> Reply:
-    """Ask until nothing waits for a person any more."""
-    session: str | None = None
-    for number in range(plan.most_turns):
-        reply = await ask(ctx, agent, scene, plan, session, number)
-        if not reply.waiting_approvals:
-            return reply
-        for approval in reply.waiting_approvals:
-            await ctx.wait(f"approval:{approval}", seconds=plan.approval_seconds)
-        session = reply.session
-    raise NeedsHuman(
-        f"scene {scene.name!r} asked for approval in {plan.most_turns} turns and is not done; "
-        "look at what it asks for, then resume or cancel the run"
-    )
-
-
-async def ask(
-    ctx: FlowContext,
-    agent: Agent,
-    scene: Scene,
-    plan: RehearsalPlan,
-    session: str | None,
-    number: int,
-) -> Reply:
-    """One turn of a scene, remembered as one step."""
-
-    async def turn(step: Step) -> Reply:
-        ctx.note(AgentAsked(role=scene.role, agent=agent.name, prompt=scene.prompt))
-        reply = await agent.ask(
-            Turn(
-                run_id=step.run_id,
-                step_key=step.key,
-                role=scene.role,
-                prompt=scene.prompt,
-                workspace=plan.workspace,
-                session=session,
-                limits=TurnLimits(seconds=plan.turn_seconds),
-            )
-        )
-        ctx.note(
-            AgentReplied(
-                role=scene.role,
-                agent=agent.name,
-                text=reply.text,
-                usage=reply.usage,
-                seconds=reply.seconds,
-            )
-        )
-        return reply
-
-    return await ctx.step(scene.name, turn, index=number, returns=Reply)

@@ -1,25 +1,14 @@
 """Judges every call: policy rules, zones, git and shell firewall, tiers, budgets, quotas, approvals."""
 
-from podium.gate.commands import SplitCommand, split_command
+from podium.gate.commands import split_command
 from podium.gate.compiling import compile_policy, find_faults
 from podium.gate.default import default_policy
 from podium.gate.judge import RuleGate
-from podium.gate.policy import (
-    ArgumentMatch,
-    Example,
-    Policy,
-    PolicyLayer,
-    QuotaSpec,
-    Rule,
-    TierLimits,
-    ZoneSpec,
-)
+from podium.gate.policy import Policy, PolicyLayer, QuotaSpec, Rule, ZoneSpec
 from podium.gate.programs import Kind
 from podium.gate.refusing import PolicyFault
 
 __all__ = [
-    "ArgumentMatch",
-    "Example",
     "Kind",
     "Policy",
     "PolicyFault",
@@ -27,8 +16,6 @@ __all__ = [
     "QuotaSpec",
     "Rule",
     "RuleGate",
-    "SplitCommand",
-    "TierLimits",
     "ZoneSpec",
     "compile_policy",
     "default_policy",

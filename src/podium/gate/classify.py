@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from podium.domain.gating import Access, Tier, TierTerm
+from podium.domain.gating import Access, BuiltInRule, Tier, TierTerm
 from podium.gate import programs
 from podium.gate.commands import ASSIGNMENT
 from podium.gate.git import RULE as GIT_RULE
@@ -65,7 +65,7 @@ def _variable_terms(variables: Iterable[tuple[str, str]]) -> Iterator[TierTerm]:
         weight = weigh_variable(name, value)
         if weight == "dangerous":
             raise Refused(
-                "dangerous-variable",
+                BuiltInRule.DANGEROUS_VARIABLE,
                 f"the variable {name} changes which programs run or what they load; leave it out",
             )
         if weight == "unknown":
@@ -75,22 +75,30 @@ def _variable_terms(variables: Iterable[tuple[str, str]]) -> Iterator[TierTerm]:
 def _refuse_by_name(command: SimpleCommand) -> None:
     name = command.basename
     if name in programs.PRIVILEGED:
-        raise Refused("privilege", f"{name} works with another user's rights; do without it")
+        raise Refused(
+            BuiltInRule.PRIVILEGE, f"{name} works with another user's rights; do without it"
+        )
     if name in programs.SHELL_STATE:
-        raise Refused("shell-indirection", f"{name} changes the shell itself; do without it")
+        raise Refused(
+            BuiltInRule.SHELL_INDIRECTION, f"{name} changes the shell itself; do without it"
+        )
     if name in programs.INDIRECT or name.startswith(programs.LOADER_BEGINNINGS):
         raise Refused(
-            "shell-indirection",
+            BuiltInRule.SHELL_INDIRECTION,
             f"{name} starts commands that its words do not show; run them one by one",
         )
     if name in programs.RUINOUS or name.startswith(programs.RUINOUS_BEGINNINGS):
-        raise Refused("destructive-command", f"{name} destroys what cannot be brought back")
+        raise Refused(
+            BuiltInRule.DESTRUCTIVE_COMMAND, f"{name} destroys what cannot be brought back"
+        )
     if name.startswith("git-") or (name == "git" and command.program != "git"):
         raise Refused(
             GIT_RULE, f"{command.argv[0]!r}: call the system's git as `git <command>`", Tier.T2
         )
     if name in SHELLS and not _runs_a_file(command.argv):
-        raise Refused("shell-indirection", f"{name} would read commands that are not shown here")
+        raise Refused(
+            BuiltInRule.SHELL_INDIRECTION, f"{name} would read commands that are not shown here"
+        )
 
 
 def _runs_a_file(argv: Sequence[str]) -> bool:
@@ -140,7 +148,8 @@ def _does_more(program: str, arguments: Sequence[str]) -> bool:
     """Whether a reader is used in a form that also writes or starts something."""
     if program == "find" and any(word.startswith(programs.FIND_ACTIONS) for word in arguments):
         raise Refused(
-            "destructive-command", "find may only list here: no -exec, -ok, -delete or -fprint"
+            BuiltInRule.DESTRUCTIVE_COMMAND,
+            "find may only list here: no -exec, -ok, -delete or -fprint",
         )
     if program == "uniq":  # Its second plain word is written to.
         return any(not word.startswith("-") for word in arguments)
@@ -165,7 +174,7 @@ def _refuse_recursion(command: SimpleCommand) -> None:
             recursive = (bundled and "R" in word) or word.startswith("--rec")
         if recursive:
             raise Refused(
-                "destructive-command",
+                BuiltInRule.DESTRUCTIVE_COMMAND,
                 f"{command.basename} {word} goes through whole folders; name the files one by one",
             )
 

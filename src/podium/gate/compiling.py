@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from podium.domain.gating import Budget, Quota, Tier
+from podium.domain.gating import Budget, BuiltInRule, Quota, Tier
 from podium.gate.examples import wrong_examples
 from podium.gate.judge import RuleGate
 from podium.gate.limits import DEFAULT_APPROVAL_SECONDS, Limits
@@ -12,15 +12,10 @@ from podium.gate.places import CompiledZone, PlaceGlob, WritablePlaces, ZoneKind
 from podium.gate.policy import Matcher, Policy, PolicyLayer, ZoneSpec
 from podium.gate.refusing import PolicyFault
 from podium.gate.rules import CompiledMatcher, CompiledRule, RuleBook
-from podium.gate.wordlists import names
 
 ZonesByName = dict[str, CompiledZone]
 
-_TAKEN_NAMES = names(
-    "gate-error no-rule unknown-tool unknown-mode undecidable-command privilege shell-indirection "
-    "dangerous-variable git-firewall destructive-command outside-workspace"
-)
-"""Names under which built-in checks answer."""
+BUILT_IN_NAMES = frozenset(map(str, BuiltInRule))
 _NARROWED = ("usd", "tokens", "turns", "seconds")
 
 
@@ -82,7 +77,7 @@ def _name_faults(layer: PolicyLayer) -> Iterator[PolicyFault]:
                     rule=item.name,
                     key=key,
                 )
-            elif item.name in _TAKEN_NAMES:
+            elif item.name in BUILT_IN_NAMES:
                 yield PolicyFault(
                     f"{item.name!r} is the name of a built-in check; choose another",
                     layer=layer.origin,

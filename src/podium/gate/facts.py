@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from podium.domain.gating import Access, Call, GateContext, PathUse
+from podium.domain.gating import Access, BuiltInRule, Call, GateContext, PathUse
 from podium.gate.classify import CommandUse, read_command
 from podium.gate.places import CompiledZone, Touch, WritablePlaces, relative_to, resolve
 from podium.gate.refusing import Refused
@@ -58,19 +58,23 @@ def gather(call: Call, context: GateContext) -> Facts:
 def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> None:
     if call.undecidable:
         raise Refused(
-            "undecidable-command",
+            BuiltInRule.UNDECIDABLE_COMMAND,
             f"the command cannot be read for certain: {call.undecidable}; "
             "split it into plain commands without shell features and run them one by one",
         )
     tool = context.tool
     if tool is not None and tool.command_argument is not None and not call.commands:
-        raise Refused("undecidable-command", f"{call.tool!r} was given no command that can be read")
+        raise Refused(
+            BuiltInRule.UNDECIDABLE_COMMAND, f"{call.tool!r} was given no command that can be read"
+        )
     folder = next((use.real for use in call.paths if use.argument == FOLDER_ARGUMENT), context.root)
     standing = Standing(context.root, (folder,))
     variables = _environment(call)
     for argv in call.commands:
         if not argv or not argv[0]:
-            raise Refused("undecidable-command", "a command without a program cannot be judged")
+            raise Refused(
+                BuiltInRule.UNDECIDABLE_COMMAND, "a command without a program cannot be judged"
+            )
         for command in unwrap(argv, variables):
             use = replace(read_command(command, standing), given=argv)
             uses.append(use)
@@ -118,7 +122,7 @@ def refuse_places(
             writable.hold(path, root) for path in touch.paths
         ):
             return Refused(
-                "outside-workspace",
+                BuiltInRule.OUTSIDE_WORKSPACE,
                 f"{touch.given!r} is outside what may be written here; stay in the workspace",
             )
     return None

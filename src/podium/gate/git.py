@@ -11,11 +11,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from podium.domain.gating import Tier, TierTerm
+from podium.domain.gating import BuiltInRule, Tier, TierTerm
 from podium.gate.refusing import Refused
 from podium.gate.wordlists import names
 
-RULE = "git-firewall"
+RULE = BuiltInRule.GIT_FIREWALL
 
 _READING = names(
     """

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.domain.gating import Budget, Call, Decision, Effect, GateContext, Quota, Tier, TierTerm
+from podium.domain.gating import (
+    Budget,
+    BuiltInRule,
+    Call,
+    Decision,
+    Effect,
+    GateContext,
+    Quota,
+    Tier,
+    TierTerm,
+)
 from podium.gate.facts import Facts, gather, refuse_places
 from podium.gate.limits import (
     ACTING_MODES,
@@ -54,7 +64,7 @@ class RuleGate:
         except Exception as error:
             return Decision(
                 effect=Effect.DENY,
-                rule="gate-error",
+                rule=BuiltInRule.GATE_ERROR,
                 reason=f"a check of {call.tool!r} failed ({type(error).__name__}: {error}), so the answer is no",
                 tier=Tier.T4,
             )
@@ -97,18 +107,20 @@ class RuleGate:
             if verdict.effect is Effect.DENY:
                 return _answer(Effect.DENY, verdict.rule.name, verdict.rule.reason, risk)
         if len(spoken) < len(verdicts):
-            return _answer(Effect.DENY, "no-rule", _nothing_said(facts, verdicts), risk)
+            return _answer(Effect.DENY, BuiltInRule.NO_RULE, _nothing_said(facts, verdicts), risk)
         return self._within_limits(facts, spoken, risk)
 
     def _refusal(self, facts: Facts) -> Refused | None:
         """The first built-in check that says no."""
         context = facts.context
         if context.tool is None:
-            return Refused("unknown-tool", f"no tool {facts.call.tool!r} is registered")
+            return Refused(BuiltInRule.UNKNOWN_TOOL, f"no tool {facts.call.tool!r} is registered")
         if context.tool.name != facts.call.tool:
-            return Refused("unknown-tool", f"{facts.call.tool!r} was looked up as another tool")
+            return Refused(
+                BuiltInRule.UNKNOWN_TOOL, f"{facts.call.tool!r} was looked up as another tool"
+            )
         if context.mode not in ACTING_MODES | LOOKING_MODES:
-            return Refused("unknown-mode", f"there is no mode {context.mode!r}")
+            return Refused(BuiltInRule.UNKNOWN_MODE, f"there is no mode {context.mode!r}")
         if facts.refusal is not None:
             return facts.refusal
         return refuse_places(facts, self._guarded, self._writable)

@@ -9,11 +9,11 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from podium.domain.gating import Access, Budget, Effect, Tier
 from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.terms import Mode
 from podium.gate.patterns import CommandPattern
 from podium.gate.places import ZoneKind, check_glob
 from podium.gate.programs import Kind
 
-Mode = Literal["sensing", "dry-run", "supervised", "autonomous"]
 Origin = Literal["built-in", "user", "project"]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from podium.domain.gating import Access, Tier
+from podium.domain.gating import Access, BuiltInRule, Tier
 from podium.gate import programs
 from podium.gate.places import HARMLESS_PATHS, Touch, relative_to, resolve
 from podium.gate.programs import Kind
@@ -39,12 +39,14 @@ class Standing:
         plain = [word for word in command.argv[1:] if word not in ("-L", "-P", "--")]
         if len(plain) != 1 or plain[0].startswith("-") or not self.holds(plain[0]):
             raise Refused(
-                "outside-workspace", "cd may only go to one folder in the workspace", Tier.T2
+                BuiltInRule.OUTSIDE_WORKSPACE,
+                "cd may only go to one folder in the workspace",
+                Tier.T2,
             )
         reached = self.touch(plain[0], None).paths
         folders = tuple(dict.fromkeys((*self.folders, *reached)))
         if len(folders) > _MOST_FOLDERS:
-            raise Refused("undecidable-command", "too many cd in one line; use fewer")
+            raise Refused(BuiltInRule.UNDECIDABLE_COMMAND, "too many cd in one line; use fewer")
         return Standing(self.root, folders)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from podium.domain.gating import BuiltInRule
 from podium.gate.commands import ASSIGNMENT, split_command
 from podium.gate.refusing import Refused
 from podium.gate.wordlists import names
@@ -95,7 +96,9 @@ def _unwrapped(
     words: tuple[str, ...], variables: tuple[tuple[str, str], ...], depth: int
 ) -> Iterator[SimpleCommand]:
     if depth > _DEEPEST:
-        raise Refused("undecidable-command", "too many programs start one another; run it plainly")
+        raise Refused(
+            BuiltInRule.UNDECIDABLE_COMMAND, "too many programs start one another; run it plainly"
+        )
     words, variables = _without_assignments(words, variables)
     name = program_name(words[0]) if words else ""
     if name in SHELLS and _has_script(words):
@@ -144,7 +147,7 @@ def _inside(
             at += 1
         elif not (option in wrapper.valued and option.startswith("--")):
             raise Refused(
-                "undecidable-command",
+                BuiltInRule.UNDECIDABLE_COMMAND,
                 f"{name} {words[at]!r} is not understood here; run the command without {name!r}",
             )
         if name == "env":
@@ -172,16 +175,19 @@ def _shell_options(words: tuple[str, ...]) -> tuple[str, ...]:
 
 def _script_commands(name: str, words: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     if name not in _READABLE_SHELLS:
-        raise Refused("shell-indirection", f"{name} has a grammar of its own; use sh or bash")
+        raise Refused(
+            BuiltInRule.SHELL_INDIRECTION, f"{name} has a grammar of its own; use sh or bash"
+        )
     form = _SCRIPT_FORM.match("\0".join(words[1:]))
     if form is None:
         raise Refused(
-            "undecidable-command", f"{name} with these options is not understood; use plain -c"
+            BuiltInRule.UNDECIDABLE_COMMAND,
+            f"{name} with these options is not understood; use plain -c",
         )
     split = split_command(form["text"])
     if split.undecidable:
         raise Refused(
-            "undecidable-command",
+            BuiltInRule.UNDECIDABLE_COMMAND,
             f"the text given to {name} cannot be read for certain: {split.undecidable}; "
             "run plain commands one by one",
         )

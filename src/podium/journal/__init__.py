@@ -1,7 +1,7 @@
 """The store: events, steps, approvals and receipts in one file; traces; redaction."""
 
 from podium.journal.events import StoreJournal
-from podium.journal.receipts import Finding, Sealer, verify
+from podium.journal.receipts import verify
 from podium.journal.redaction import Redactor
 from podium.journal.sqlite import quick_check
 from podium.journal.store import DATABASE_NAME, SqlStore
@@ -9,9 +9,7 @@ from podium.journal.trace import TraceWriter
 
 __all__ = [
     "DATABASE_NAME",
-    "Finding",
     "Redactor",
-    "Sealer",
     "SqlStore",
     "StoreJournal",
     "TraceWriter",

@@ -49,6 +49,11 @@ class Doorbell:
         else:
             self._owed = True
 
+    @property
+    def owes(self) -> bool:
+        """Whether commits were made that nobody was told of yet."""
+        return self._owed
+
     def ring_last(self) -> None:
         """Ring if the last commits of a burst were not told yet."""
         if self._owed:

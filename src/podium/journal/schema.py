@@ -26,6 +26,8 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 METADATA = MetaData()
 
+_NOT_OF_EVERY_STEP = text("type NOT IN ('step_started', 'step_completed')")
+
 _UNFINISHED_WITH_KEY = text(
     "dedup_key IS NOT NULL AND status NOT IN ('succeeded', 'failed', 'cancelled')"
 )
@@ -46,7 +48,14 @@ EVENTS = Table(
     Column("at", BigInteger, nullable=False),
     Column("body", Text, nullable=False),
     UniqueConstraint("run_id", "seq", name="events_in_run"),
-    Index("events_by_type", "type", "position"),
+    # The two that every step writes are left out: a page less to write for each of them.
+    Index(
+        "events_by_type",
+        "type",
+        "position",
+        sqlite_where=_NOT_OF_EVERY_STEP,
+        postgresql_where=_NOT_OF_EVERY_STEP,
+    ),
 )
 
 RUNS = Table(

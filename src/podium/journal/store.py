@@ -16,7 +16,7 @@ from podium.domain.errors import NotPossibleNow
 from podium.domain.events import EventBody
 from podium.domain.gating import Receipt
 from podium.journal.anchors import Anchors
-from podium.journal.doorbell import Doorbell, Listening
+from podium.journal.doorbell import BURST_SECONDS, Doorbell, Listening
 from podium.journal.receipt_key import load_or_create_key
 from podium.journal.receipts import Sealer
 from podium.journal.redaction import Redactor
@@ -24,7 +24,7 @@ from podium.journal.sqlite import connect, explained, prepare
 from podium.journal.trace import TraceWriter
 from podium.journal.tracing import TraceListener
 from podium.journal.transaction import SqlTransaction, SqlView
-from podium.journal.writer import Writer
+from podium.journal.writer import Failed, Writer
 from podium.ports import Clock, Ids, Tx, View
 
 T = TypeVar("T")
@@ -74,7 +74,12 @@ class SqlStore:
         self._doorbell = Doorbell(path.parent / "doorbell")
         self._trace = TraceListener(TraceWriter(path.parent / "runs"), partial(connect, path))
         self._writer = Writer(
-            connect(path), path, self._begin, self._committed, self._doorbell.ring_last
+            connect(path),
+            path,
+            begin=self._begin,
+            committed=self._anchor,
+            delivered=self._tell,
+            pausing=self._doorbell.ring_last,
         )
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="podium-reader")
         self._reading = threading.local()
@@ -82,12 +87,24 @@ class SqlStore:
         self._waiters: set[asyncio.Event] = set()
         self._listening: Listening | None = None
         self._note_timer: asyncio.TimerHandle | None = None
+        self._bell_timer: asyncio.TimerHandle | None = None
         self._closed = False
+        self._unanchored: dict[str, str] = {}
 
     async def write(self, work: Callable[[Tx], T]) -> T:
-        result: T = await self._writer.submit(work)
+        outcome = self._writer.commit_here(work)
+        if outcome is None:
+            result: T = await self._writer.hand_in(work)
+            self._wake()
+            return result
         self._wake()
-        return result
+        self._ring_when_the_burst_is_over()
+        # Others get their turn also between commits that did not have to wait.
+        await asyncio.sleep(0)
+        if isinstance(outcome, Failed):
+            raise outcome.error
+        done: T = outcome.value
+        return done
 
     async def read(self, work: Callable[[View], T]) -> T:
         if self._closed:
@@ -127,8 +144,10 @@ class SqlStore:
             await self.write(lambda tx: None)
         self._closed = True
         self._wake()
-        if self._note_timer is not None:
-            self._note_timer.cancel()
+        for timer in (self._note_timer, self._bell_timer):
+            if timer is not None:
+                timer.cancel()
+        self._doorbell.ring_last()
         if self._listening is not None:
             self._listening.stop()
             self._listening = None
@@ -146,8 +165,11 @@ class SqlStore:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What listeners could not do, such as writing a trace on a full disk. No event is lost by it."""
-        return tuple(self._trace.faults)
+        """What is not kept up beside the record, such as a trace on a full disk. No event is lost by it.
+
+        Complete once the store is closed.
+        """
+        return (*self._unanchored.values(), *self._trace.faults.values())
 
     def _begin(self, connection: sqlite3.Connection) -> SqlTransaction:
         return SqlTransaction(connection, self._clock.now(), self._redactor.json_text, self._seal)
@@ -155,13 +177,16 @@ class SqlStore:
     def _seal(self, receipt: Receipt, previous: str, number: int) -> Receipt:
         return self.sealer.seal(receipt, previous, number)
 
-    def _committed(self, transaction: SqlTransaction) -> None:
-        self._doorbell.ring()
+    def _anchor(self, transaction: SqlTransaction) -> None:
         for run_id, receipt in transaction.new_heads.items():
             try:
                 self.anchors.write(run_id, receipt.number, receipt.seal)
+                self._unanchored.pop(run_id, None)
             except OSError as error:
-                self._trace.faults.append(f"head of {run_id} not anchored: {error}")
+                self._unanchored[run_id] = f"head of {run_id} not anchored: {error}"
+
+    def _tell(self, transaction: SqlTransaction) -> None:
+        self._doorbell.ring()
         if transaction.touched_runs:
             self._trace.grew(transaction.touched_runs)
 
@@ -185,12 +210,21 @@ class SqlStore:
     def _flush_notes(self) -> None:
         self._note_timer = None
         if self._writer.has_notes and not self._closed:
-            self._writer.submit(lambda tx: None).add_done_callback(self._flushed)
+            self._writer.hand_in(lambda tx: None).add_done_callback(self._flushed)
 
     def _flushed(self, future: asyncio.Future[None]) -> None:
         # A flush that failed left its notes in place; the next write meets the same trouble and says so.
         if not future.cancelled() and future.exception() is None:
             self._wake()
+
+    def _ring_when_the_burst_is_over(self) -> None:
+        if self._doorbell.owes and self._bell_timer is None:
+            loop = asyncio.get_running_loop()
+            self._bell_timer = loop.call_later(BURST_SECONDS, self._ring_last)
+
+    def _ring_last(self) -> None:
+        self._bell_timer = None
+        self._doorbell.ring_last()
 
     def _wake(self) -> None:
         for woken in self._waiters:

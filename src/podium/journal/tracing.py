@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import partial
 
 from podium.journal.trace import TraceWriter
@@ -32,7 +31,8 @@ class TraceListener:
         self._grew = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        self.faults: list[str] = []
+        self.faults: dict[str, str] = {}
+        """Run → why its trace could not be written; gone once it could."""
 
     def grew(self, run_ids: set[str]) -> None:
         """These runs have new events. Returns at once."""
@@ -71,14 +71,10 @@ class TraceListener:
         for run_id in behind:
             try:
                 self._writer.catch_up(run_id, partial(_after, connection, run_id))
+                self.faults.pop(run_id, None)
             except Exception as error:
                 # A listener must never bring the run down; what it could not do is reported.
-                self._report(f"trace of {run_id} not written: {error}")
-
-    def _report(self, fault: str) -> None:
-        with suppress(ValueError):
-            self.faults.remove(fault)
-        self.faults.append(fault)
+                self.faults[run_id] = f"trace of {run_id} not written: {error}"
 
 
 def _after(connection: sqlite3.Connection, run_id: str, seq: int) -> Sequence[StoredEvent]:

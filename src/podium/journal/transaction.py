@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from podium.domain.errors import LeaseLost
 from podium.domain.events import Event, EventBody, lifted, read_body
 from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt
-from podium.domain.ids import tail_of
+from podium.domain.ids import SHORTEST_TAIL, tail_of
 from podium.domain.model import Noun
 from podium.domain.work import (
     QueueSpec,
@@ -30,8 +30,8 @@ from podium.ports import EventQuery, RunQuery
 
 N = TypeVar("N", bound=Noun)
 
-SHORTEST_TAIL = 4
-"""Fewer characters than this are never taken for a short form."""
+OF_EVERY_STEP = frozenset({"step_started", "step_completed"})
+"""Types of events that the index by type leaves out: there are too many of them."""
 
 UNSETTLED = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 """Calls nobody may forget: whether they happened is not known."""
@@ -88,6 +88,9 @@ class SqlView:
             values |= {"run": query.run_id, "seq": query.after_seq}
         if query.types:
             wanted.append(f"type IN ({_named(values, 'type', query.types)})")
+            if not OF_EVERY_STEP.intersection(query.types):
+                # Said in the words of the index, which is not used otherwise.
+                wanted.append("type NOT IN ('step_started', 'step_completed')")
         if query.since is not None:
             # A position is never less than its event's time, so the primary key finds the place.
             wanted.append("position >= :since AND at >= :since")

@@ -11,10 +11,9 @@ import socket
 import struct
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from podium.domain.asking import Turn
 from podium.domain.errors import BadInput, NotPossibleNow, PodiumError
@@ -23,6 +22,7 @@ from podium.domain.model import Noun
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
 from podium.sandbox.door_calls import TurnCalls, as_it_is
 from podium.sandbox.door_messages import Answer, denial, read_message
+from podium.sandbox.unhurried import to_the_end
 
 _LONGEST_PATH_BYTES = 100
 """Less than what the smallest system takes for the path of a socket (macOS: 104)."""
@@ -125,7 +125,10 @@ class TurnDoor:
 
     @property
     def faults(self) -> tuple[Exception, ...]:
-        """What went wrong at the door, newest last, up to a hundred. Each was answered by a denial."""
+        """What went wrong at the door, newest last, up to a hundred. Each was answered by a denial.
+
+        On leaving they are noted in the run's journal.
+        """
         return tuple(self._calls.faults)
 
     async def settle(self, call_key: str, outcome: Outcome) -> Receipt:
@@ -140,7 +143,7 @@ class TurnDoor:
         try:
             yield
         finally:
-            await _to_the_end(self._shut(server))
+            await to_the_end(self._shut(server))
 
     async def _shut(self, server: asyncio.Server) -> None:
         server.close()
@@ -180,7 +183,7 @@ class TurnDoor:
                 return None
             return await self._calls.answer(read_message(line, self.token))
         except Exception as error:
-            self._calls.faults.append(error)
+            self._calls.faults.add(error)
             words = str(error) if isinstance(error, PodiumError) else type(error).__name__
             return denial(f"denied: {words}")
 
@@ -225,20 +228,6 @@ def _bound_socket(path: str) -> socket.socket:
         bound.close()
         raise
     return bound
-
-
-async def _to_the_end(work: Coroutine[Any, Any, None]) -> None:
-    """Finish this even when cancelled meanwhile; the cancellation goes on afterwards."""
-    task = asyncio.get_running_loop().create_task(work)
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError as error:
-            cancelled = error
-    task.result()
-    if cancelled is not None:
-        raise cancelled
 
 
 def _check_peer(connection: socket.socket) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from podium.domain.asking import Turn
 from podium.domain.errors import AgentMustAct, BadInput, CallInDoubt, TimedOut, UnknownTool
-from podium.domain.events import ToolRefused
+from podium.domain.events import NoteTaken, ToolRefused
 from podium.domain.gating import (
+    BuiltInRule,
     Call,
     Outcome,
     Permit,
@@ -21,6 +22,7 @@ from podium.domain.gating import (
 )
 from podium.domain.model import Json
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
+from podium.sandbox.door_faults import Faults
 from podium.sandbox.door_messages import (
     Answer,
     AnyMessage,
@@ -36,8 +38,6 @@ from podium.sandbox.door_messages import (
 )
 
 T = TypeVar("T")
-
-_FAULTS_KEPT = 100
 
 
 def as_it_is(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -91,7 +91,7 @@ class TurnCalls:
         self._performing: set[asyncio.Task[Any]] = set()
         self._asked: Counter[str] = Counter()
         self.waiting_approvals: list[str] = []
-        self.faults: deque[Exception] = deque(maxlen=_FAULTS_KEPT)
+        self.faults = Faults()
         self.doubt: CallInDoubt | None = None
         """A call of this turn whose outcome only a person can tell."""
 
@@ -121,18 +121,30 @@ class TurnCalls:
             raise
 
     async def close(self) -> None:
-        """Stop what Podium performs, let judgements come to their end, abandon what is open."""
+        """Stop what Podium performs, let judgements come to their end, abandon what is open.
+
+        What went wrong at the door is noted in the run's journal, once.
+        """
         for task in self._performing:
             task.cancel()
         await asyncio.gather(*self._judging, *self._performing, return_exceptions=True)
         for permit in self.unsettled:
-            outcome = Outcome(
-                ok=False, error="abandoned: the turn ended before the call was settled"
-            )
             try:
-                await self.settle(permit.call.key, outcome)
+                await self._tool_door.abandon(permit)
+                del self._open[permit.call.key]
             except Exception as error:
-                self.faults.append(error)
+                self.faults.add(error)
+        await self._note_faults()
+
+    async def _note_faults(self) -> None:
+        words = self.faults.in_words()
+        if not words:
+            return
+        try:
+            await self._journal.append(self._turn.run_id, NoteTaken(text=words))
+        except Exception as error:
+            # Where nothing can be written nobody can be told; the turn's own end says more.
+            self.faults.add(error)
 
     async def _judge(self, message: RequestMessage) -> Answer:
         call: Call | None = None
@@ -141,6 +153,7 @@ class TurnCalls:
             work = self._request(call, message)
             answer = await self._bounded(work, self._judging, self._answer_seconds)
         except Exception as error:
+            self._keep_doubt(error)
             return await self._refused(message, call, error)
         return self._refusal(answer) if isinstance(answer, Refusal) else permit_answer(answer)
 
@@ -162,13 +175,16 @@ class TurnCalls:
             answer = await self._bounded(work, self._performing, self._perform_seconds)
         except Exception as error:
             # The toolbox has recorded what became of it: to call it refused would be a guess.
-            self.faults.append(error)
-            if isinstance(error, CallInDoubt):
-                self.doubt = error
+            self._keep_doubt(error)
+            self.faults.add(error)
             return denial(f"{_words(error)} (call {call.key})")
         if isinstance(answer, Refusal):
             return self._refusal(answer)
         return outcome_answer(call.key, answer)
+
+    def _keep_doubt(self, error: Exception) -> None:
+        if isinstance(error, CallInDoubt):
+            self.doubt = error
 
     async def _settle(self, message: SettleMessage) -> Answer:
         meant = [call for call in self._open.values() if call.is_meant_by(message)]
@@ -202,6 +218,7 @@ class TurnCalls:
             agent=self._agent,
             provenance=self._provenance,
             observed=observed,
+            root=self._turn.workspace,
         )
         return call.model_copy(update={"index": self._take_index(call.fingerprint)})
 
@@ -219,7 +236,7 @@ class TurnCalls:
         self, message: RequestMessage | PerformMessage, call: Call | None, error: Exception
     ) -> Answer:
         """Deny a call that never came to a judgement, and record that."""
-        self.faults.append(error)
+        self.faults.add(error)
         words = _words(error)
         body = ToolRefused(
             call=call.key if call else self._key_as_asked(message),
@@ -227,13 +244,13 @@ class TurnCalls:
             arguments=message.arguments,
             effect="deny",
             tier=str(Tier.T4),  # what cannot be judged counts as the worst
-            rule="hook_door",
+            rule=BuiltInRule.HOOK_DOOR,
             reason=words,
         )
         try:
             await self._journal.append(self._turn.run_id, body)
         except Exception as failure:
-            self.faults.append(failure)
+            self.faults.add(failure)
         return denial(words)
 
     def _key_as_asked(self, message: RequestMessage | PerformMessage) -> str:
@@ -258,7 +275,7 @@ class TurnCalls:
     def _note_late_failure(self, task: asyncio.Task[Any]) -> None:
         error = None if task.cancelled() else task.exception()
         if isinstance(error, Exception):
-            self.faults.append(error)
+            self.faults.add(error)
 
 
 def _words(error: Exception) -> str:

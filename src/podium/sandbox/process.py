@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from contextlib import suppress
 
 from podium.domain.errors import NotPossibleNow, PodiumError
 from podium.domain.launching import Ended, Spawn
@@ -13,6 +14,7 @@ from podium.sandbox.guards import start_guard
 from podium.sandbox.orphans import end_lost_tree
 from podium.sandbox.pipes import InputPipe, OutputPipe
 from podium.sandbox.programs import refusal_of
+from podium.sandbox.unhurried import to_the_end
 
 
 class GuardedProcess:
@@ -48,7 +50,7 @@ class GuardedProcess:
         try:
             await asyncio.shield(self._up)
         except asyncio.CancelledError:
-            await self._end_to_the_last(0.0)
+            await self._end_quietly(0.0)
             raise
         if self._refusal is not None:
             raise self._refusal
@@ -62,25 +64,18 @@ class GuardedProcess:
         try:
             return await asyncio.shield(self._over)
         except asyncio.CancelledError:
-            await self._end_to_the_last(self._order.grace_seconds)
+            await self._end_quietly(self._order.grace_seconds)
             raise
 
     async def end(self, grace_seconds: float = 5.0) -> Ended:
         """TERM, wait for the grace, KILL; all descendants, also those that called `setsid`."""
-        await self._end_to_the_last(grace_seconds)
-        return self._over.result()
-
-    async def _end_to_the_last(self, grace_seconds: float) -> None:
-        """Come back only when the tree is gone; a cancellation in between is kept until then."""
         self._ask_to_end(grace_seconds)
-        cancelled: asyncio.CancelledError | None = None
-        while not self._over.done():
-            try:
-                await asyncio.wait({self._over})
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled is not None:
-            raise cancelled
+        return await to_the_end(self._over)
+
+    async def _end_quietly(self, grace_seconds: float) -> None:
+        """Come back only when the tree is gone. For whoever hands a cancellation on."""
+        with suppress(Exception):
+            await self.end(grace_seconds)
 
     def _ask_to_end(self, grace_seconds: float) -> None:
         if not self._over.done():

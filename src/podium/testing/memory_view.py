@@ -10,15 +10,12 @@ from typing import TypeVar
 from podium.domain.errors import BadInput
 from podium.domain.events import Event
 from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt
-from podium.domain.ids import tail_of
+from podium.domain.ids import SHORTEST_TAIL, tail_of
 from podium.domain.model import Noun
 from podium.domain.work import Run, RunStatus, Schedule, Signal, StepRecord, WorkerBeat
 from podium.ports import EventQuery, RunQuery
 
 N = TypeVar("N", bound=Noun)
-
-SHORTEST_TAIL = 4
-"""Fewer characters of an id's tail stand for nothing."""
 
 
 @dataclass

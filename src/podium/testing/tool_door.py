@@ -50,10 +50,7 @@ class ScriptedToolDoor:
         return await self._store.write(lambda tx: self._judge(tx, call))
 
     async def look_back(self, run_id: str, step_key: str) -> None:
-        open_calls = await self._store.read(lambda view: view.calls(run_id, CallStatus.REQUESTED))
-        for record in open_calls:
-            if record.step_key == step_key:
-                raise CallInDoubt(record.key, record.tool)
+        await self._store.write(lambda tx: self._look_back(tx, run_id, step_key))
 
     async def settle(
         self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
@@ -69,11 +66,22 @@ class ScriptedToolDoor:
     async def abandon(self, permit: Permit) -> Receipt:
         return await self._store.write(lambda tx: self._abandon(tx, permit))
 
+    def _look_back(self, tx: Tx, run_id: str, step_key: str) -> None:
+        for record in tx.calls(run_id, CallStatus.REQUESTED):
+            if record.step_key == step_key and record.observed:
+                self._close_abandoned(tx, record)
+            elif record.step_key == step_key:
+                raise CallInDoubt(record.key, record.tool)
+
     def _judge(self, tx: Tx, call: Call) -> Permit | Refusal:
         earlier = tx.call(call.key)
-        if earlier is not None and earlier.status is CallStatus.REQUESTED:
+        if earlier is not None and earlier.observed:
+            # What a CLI did went with its turn: it is judged on its own each time.
+            if earlier.status is CallStatus.REQUESTED:
+                self._close_abandoned(tx, earlier)
+        elif earlier is not None and earlier.status is CallStatus.REQUESTED:
             raise CallInDoubt(call.key, call.tool)
-        if earlier is not None and earlier.outcome is not None:
+        elif earlier is not None and earlier.outcome is not None:
             return Permit(
                 call=call,
                 digest=earlier.digest,
@@ -189,6 +197,9 @@ class ScriptedToolDoor:
             return tx.receipts(record.run_id)[record.receipt_number - 1]
         if not record.observed:
             raise NotPossibleNow(f"call {record.key!r} is performed here; settle it")
+        return self._close_abandoned(tx, record)
+
+    def _close_abandoned(self, tx: Tx, record: CallRecord) -> Receipt:
         receipt = self._close(tx, record, "abandoned", {"status": CallStatus.ABANDONED})
         tx.append(
             record.run_id, ToolAbandoned(call=record.key, tool=record.tool, receipt=receipt.number)

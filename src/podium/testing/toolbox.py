@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
@@ -72,7 +73,11 @@ class FakeToolbox:
             return answer
         if answer.settled is not None:
             return answer.settled
-        outcome = await self._act(call)
+        try:
+            outcome = await self._act(call)
+        except asyncio.CancelledError:
+            await self._door.settle(answer, Outcome(ok=False, error="cancelled"))
+            raise
         await self._door.settle(answer, outcome, checkpoint)
         return outcome
 

@@ -65,3 +65,11 @@ class GatedDoor:
         return await self._store.write(
             lambda tx: self._settler.settle(tx, permit, kept, checkpoint)
         )
+
+    async def abandon(self, permit: Permit) -> Receipt:
+        """Close an observed call whose end nobody will learn, and use up its approval.
+
+        A call that was settled or abandoned before keeps its receipt, which is given back. Raises
+        `NotPossibleNow` for what Podium performs and when the store knows of no such permit.
+        """
+        return await self._store.write(lambda tx: self._settler.abandon(tx, permit))

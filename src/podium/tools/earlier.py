@@ -35,6 +35,7 @@ from podium.domain.events import (
 )
 from podium.domain.gating import (
     Approval,
+    BuiltInRule,
     CallRecord,
     CallStatus,
     Decision,
@@ -64,7 +65,7 @@ def answer_from_record(
     """
     if record.observed:
         if record.status is CallStatus.REQUESTED:
-            _abandon(tx, wish.now, record)
+            abandon(tx, wish.now, record)
         return None
     if record.status in (CallStatus.REFUSED, CallStatus.ABANDONED):
         return None
@@ -91,7 +92,7 @@ def look_back(
         if record.status is CallStatus.IN_DOUBT:
             doubts.append(CallInDoubt(record.key, record.tool))
         elif record.status is CallStatus.REQUESTED and record.observed:
-            _abandon(tx, now, record)
+            abandon(tx, now, record)
         elif record.status is CallStatus.REQUESTED and not idempotent(record.tool):
             doubts.append(_doubt(tx, now, record))
     return doubts[0] if doubts else None
@@ -116,7 +117,7 @@ def _unfinished(tx: Tx, wish: Wish, record: CallRecord) -> Permit | CallInDoubt 
         return _permit(wish, record)
     if idempotent and record.decision.tier is Tier.T0:
         # A read that would read something else by now leaves nothing to be in doubt about.
-        _abandon(tx, wish.now, record)
+        abandon(tx, wish.now, record)
         return None
     return _doubt(tx, wish.now, record)
 
@@ -156,7 +157,7 @@ def _may_be_done_again(wish: Wish, record: CallRecord) -> bool:
 def _changed(tx: Tx, wish: Wish, record: CallRecord) -> Refusal:
     decision = Decision(
         effect=Effect.DENY,
-        rule="call-changed",
+        rule=BuiltInRule.CALL_CHANGED,
         reason="this very call was done before, and since then a path in it leads elsewhere or "
         "the tool was changed; ask once more to have it judged anew",
         tier=wish.spec.tier if wish.spec else Tier.T4,
@@ -186,8 +187,8 @@ def _doubt(tx: Tx, now: datetime, record: CallRecord) -> CallInDoubt:
     return CallInDoubt(record.key, record.tool)
 
 
-def _abandon(tx: Tx, now: datetime, record: CallRecord) -> None:
-    """It may have happened, so its approval is used up."""
+def abandon(tx: Tx, now: datetime, record: CallRecord) -> Receipt:
+    """Close a call whose end nobody knows. It may have happened, so its approval is used up."""
     approval = approval_of(tx, record)
     receipt = tx.add_receipt(draft_receipt(record, "abandoned", now, approval=approval))
     tx.append(
@@ -200,3 +201,4 @@ def _abandon(tx: Tx, now: datetime, record: CallRecord) -> None:
         "settled_at": now,
     }
     tx.save_call(record.model_copy(update=update))
+    return receipt

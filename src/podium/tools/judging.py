@@ -6,14 +6,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from podium.domain.approving import expire, reserve
+from podium.domain.approving import mark_expired, reserve
 from podium.domain.errors import CallInDoubt, LeaseLost
-from podium.domain.events import ApprovalExpired, ToolRefused, ToolRequested
+from podium.domain.events import ToolRefused, ToolRequested
 from podium.domain.gating import (
     Approval,
     ApprovalStatus,
     Budget,
     BudgetState,
+    BuiltInRule,
     Call,
     CallStatus,
     Decision,
@@ -25,9 +26,9 @@ from podium.domain.gating import (
     Refusal,
     Tier,
     ToolSpec,
-    Usage,
 )
-from podium.domain.spending import MEASURES, usage_counter
+from podium.domain.spending import usage_counted
+from podium.domain.terms import terms_of
 from podium.ports import Clock, Gate, Ids, Tx
 from podium.tools import wording
 from podium.tools.bounding import bound
@@ -38,7 +39,6 @@ from podium.tools.wish import DoorSettings, Wish
 SpecLookup = Callable[[str], ToolSpec | None]
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-GATE_ERROR = "gate-error"
 
 
 @dataclass(frozen=True)
@@ -92,17 +92,18 @@ class Judge:
         self, tx: Tx, wish: Wish, approval: Approval | None
     ) -> tuple[Decision, tuple[Quota, ...]]:
         """The gate's word. Whatever it raises is a no."""
-        context = GateContext(
-            tool=wish.spec,
-            mode=self.settings.mode,
-            attended=self.settings.attended,
-            root=self.settings.root,
-            approval=approval,
-            now=wish.now,
-        )
         try:
+            terms = terms_of(tx.run(wish.call.run_id))
+            context = GateContext(
+                tool=wish.spec,
+                mode=terms.mode_with(self.settings.mode),
+                attended=self.settings.attended,
+                root=wish.call.root or self.settings.root,
+                approval=approval,
+                now=wish.now,
+            )
             quotas = self.gate.quotas_for(wish.call, context)
-            budgets = (*self.gate.budgets, *self.settings.budgets)
+            budgets = (*self.gate.budgets, *self.settings.budgets, *terms.budgets)
         except Exception as error:
             return _crashed(wish, error), ()
         update = {
@@ -197,18 +198,13 @@ class Judge:
 
 def expired(tx: Tx, approval: Approval, now: datetime) -> bool:
     """Whether its deadline passed. If so, that is recorded."""
-    late = expire(approval, now)
-    if late is None:
-        return False
-    tx.save_approval(late)
-    tx.append(late.run_id, ApprovalExpired(approval_id=late.id))
-    return True
+    return mark_expired(tx, approval, now) is not approval
 
 
 def _crashed(wish: Wish, error: Exception) -> Decision:
     return Decision(
         effect=Effect.DENY,
-        rule=GATE_ERROR,
+        rule=BuiltInRule.GATE_ERROR,
         reason=f"the policy could not judge this call ({type(error).__name__}: {error})",
         tier=wish.spec.tier if wish.spec else Tier.T4,
     )
@@ -227,11 +223,11 @@ def _budget_state(tx: Tx, budget: Budget, wish: Wish) -> BudgetState:
     """A budget of a single call is untouched before the call."""
     if budget.scope == "call":
         return BudgetState(budget=budget)
-    run_id, step_key = wish.call.run_id, wish.call.step_key
-    figures = {
-        measure: tx.counted(
-            usage_counter(measure, budget.scope, run_id, step_key, wish.now), _BEGINNING
-        )
-        for measure in MEASURES
-    }
-    return BudgetState(budget=budget, used=Usage.model_validate(figures))
+    used = usage_counted(
+        lambda counter: tx.counted(counter, _BEGINNING),
+        budget.scope,
+        wish.call.run_id,
+        wish.call.step_key,
+        wish.now,
+    )
+    return BudgetState(budget=budget, used=used)

@@ -42,20 +42,18 @@ class Normaliser:
     def __init__(
         self,
         registry: Registry,
-        root: Path,
         *,
         split_command: SplitCommand,
         looks_secret: LooksSecret,
         argument_bytes: int,
     ) -> None:
         self._registry = registry
-        self._root = root
         self._split_command = split_command
         self._looks_secret = looks_secret
         self._argument_bytes = argument_bytes
 
-    def normal(self, tool: str, arguments: dict[str, Json]) -> Normal:
-        """Raises `UnknownTool` or `BadArguments`."""
+    def normal(self, tool: str, arguments: dict[str, Json], root: Path) -> Normal:
+        """Paths are taken from `root`, a real path. Raises `UnknownTool` or `BadArguments`."""
         spec = self._registry.tool(tool).spec
         self._refuse(spec, self._shape_problems(arguments))
         # Secrets first: the words of a schema problem quote the value.
@@ -63,7 +61,7 @@ class Normaliser:
         complete = _with_defaults(spec.input_schema, arguments)
         self._refuse(spec, self._schema_problems(spec, complete))
         commands, undecidable = self._commands(spec, complete)
-        return Normal(complete, self._paths(spec, complete), commands, undecidable)
+        return Normal(complete, self._paths(spec, complete, root), commands, undecidable)
 
     def _refuse(self, spec: ToolSpec, problems: Iterator[str]) -> None:
         found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
@@ -95,12 +93,12 @@ class Normaliser:
         for error in sorted(errors, key=lambda error: [str(part) for part in error.absolute_path]):
             yield _in_words(error, spec)
 
-    def _paths(self, spec: ToolSpec, arguments: dict[str, Json]) -> tuple[PathUse, ...]:
+    def _paths(self, spec: ToolSpec, arguments: dict[str, Json], root: Path) -> tuple[PathUse, ...]:
         uses: list[PathUse] = []
         problems: list[str] = []
         for argument in spec.paths:
             try:
-                uses.extend(path_uses(argument, arguments.get(argument.name), self._root))
+                uses.extend(path_uses(argument, arguments.get(argument.name), root))
             except PathUnusable as error:
                 problems.append(f"{argument.name!r}: {error}")
         self._refuse(spec, iter(problems))

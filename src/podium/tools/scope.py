@@ -86,7 +86,15 @@ async def in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
     A cancelled `asyncio.to_thread` leaves its thread running, so a file could change after the
     call was settled. Here the cancellation waits for the thread.
     """
-    task = asyncio.ensure_future(asyncio.to_thread(work, *args, **kwargs))
+    return await to_the_end(asyncio.to_thread(work, *args, **kwargs))
+
+
+async def to_the_end(work: Awaitable[T]) -> T:
+    """Finish this although cancelled meanwhile, however often; the cancellation goes on afterwards.
+
+    Then a failure of the work gives way to it.
+    """
+    task = asyncio.ensure_future(work)
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:

@@ -19,7 +19,7 @@ from podium.domain.model import Json
 from podium.domain.settling import draft_receipt
 from podium.domain.spending import counts_of
 from podium.ports import Checkpoint, Clock, Tx
-from podium.tools.earlier import approval_of, consume_approval
+from podium.tools.earlier import abandon, approval_of, consume_approval
 from podium.tools.judging import SpecLookup
 
 _OPEN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
@@ -36,13 +36,12 @@ class Settler:
     def settle(
         self, tx: Tx, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None
     ) -> Receipt:
-        record = tx.call(permit.call.key)
-        if record is None or record.digest != permit.digest:
-            raise NotPossibleNow(
-                f"call {permit.call.key} was not permitted as it is being settled; request it again"
-            )
+        record = _record_of(tx, permit)
         if record.status in _CLOSED:
-            return _settled_before(tx, record, checkpoint)
+            if checkpoint is not None and record.outcome is not None:
+                # The step is still recorded, with the outcome that was kept.
+                checkpoint(tx, record.outcome)
+            return _receipt_of(tx, record)
         if record.status not in _OPEN:
             raise NotPossibleNow(
                 f"call {record.key} is {record.status}, so it cannot be settled; request it again"
@@ -51,6 +50,17 @@ class Settler:
         if checkpoint is not None:
             checkpoint(tx, outcome)
         return receipt
+
+    def abandon(self, tx: Tx, permit: Permit) -> Receipt:
+        record = _record_of(tx, permit)
+        if record.status in _CLOSED:
+            return _receipt_of(tx, record)
+        if record.status is not CallStatus.REQUESTED or not record.observed:
+            raise NotPossibleNow(
+                f"call {record.key} cannot be abandoned: only an open call that a CLI performs can; "
+                "settle it"
+            )
+        return abandon(tx, self.clock.now(), record)
 
     def _close(self, tx: Tx, record: CallRecord, outcome: Outcome) -> Receipt:
         now = self.clock.now()
@@ -87,10 +97,16 @@ class Settler:
             tx.append(record.run_id, UsageRecorded(source=f"tool:{record.tool}", usage=usage))
 
 
-def _settled_before(tx: Tx, record: CallRecord, checkpoint: Checkpoint | None) -> Receipt:
-    """The receipt there is. The step is still recorded, with the outcome that was kept."""
-    if checkpoint is not None and record.outcome is not None:
-        checkpoint(tx, record.outcome)
+def _record_of(tx: Tx, permit: Permit) -> CallRecord:
+    record = tx.call(permit.call.key)
+    if record is None or record.digest != permit.digest:
+        raise NotPossibleNow(
+            f"call {permit.call.key} was not permitted as it is being settled; request it again"
+        )
+    return record
+
+
+def _receipt_of(tx: Tx, record: CallRecord) -> Receipt:
     for receipt in tx.receipts(record.run_id):
         if receipt.number == record.receipt_number:
             return receipt

@@ -21,7 +21,7 @@ class ToolboxSettings(Noun):
     """Where tools work and how much they may say."""
 
     root: str
-    """The workspace. Symlinks in it are resolved once, when the toolbox is made."""
+    """The workspace of calls that name none. Symlinks in it are resolved when the toolbox is made."""
     result_bytes: int = DEFAULT_RESULT_BYTES
     """How much of a result the agent gets to see."""
     argument_bytes: int = 1_000_000
@@ -45,7 +45,7 @@ class LocalToolbox:
         looks_secret: LooksSecret,
         resolve_secret: Callable[[str], str],
         redact: Callable[[str], str],
-        passed_over: Callable[[str], bool],
+        passed_over: Callable[[str, str], bool],
     ) -> None:
         self._registry = registry
         self._door = door
@@ -58,7 +58,6 @@ class LocalToolbox:
         self._passed_over = passed_over
         self._normaliser = Normaliser(
             registry,
-            self._root,
             split_command=split_command,
             looks_secret=looks_secret,
             argument_bytes=settings.argument_bytes,
@@ -79,9 +78,11 @@ class LocalToolbox:
         agent: str = "",
         provenance: tuple[str, ...] = (),
         observed: bool = False,
+        root: str | None = None,
     ) -> Call:
         """See the port. Raises `UnknownTool` or `BadArguments`, whose words are for the agent."""
-        normal = self._normaliser.normal(tool, arguments)
+        place = self._root if root is None else Path(root).resolve()
+        normal = self._normaliser.normal(tool, arguments, place)
         return Call(
             run_id=run_id,
             step_key=step_key,
@@ -95,6 +96,7 @@ class LocalToolbox:
             agent=agent,
             provenance=provenance,
             observed=observed,
+            root=str(place),
         )
 
     async def perform(self, call: Call, checkpoint: Checkpoint | None = None) -> Outcome | Refusal:
@@ -124,15 +126,16 @@ class LocalToolbox:
 
     async def _act(self, tool: Tool, call: Call) -> Outcome:
         begun = self._clock.monotonic()
+        root = call.root or str(self._root)
         limit_seconds = tool.spec.timeout_seconds
         scope = ToolScope(
             call=call,
-            root=self._root,
+            root=Path(root),
             launcher=self._launcher,
             clock=self._clock,
             timeout_seconds=limit_seconds,
             resolve_secret=self._resolve_secret,
-            passed_over=self._passed_over,
+            passed_over=lambda path: self._passed_over(path, root),
             kept_folder=Path(self._settings.kept_folder) if self._settings.kept_folder else None,
         )
         deadline = asyncio.timeout(limit_seconds)

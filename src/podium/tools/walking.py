@@ -15,6 +15,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 IGNORED = frozenset({".git", ".podium"})
@@ -67,15 +68,11 @@ def matches(path: str, glob: str) -> bool:
 
 
 def search(request: dict[str, Any]) -> dict[str, Any]:
-    """Lines that a regular expression finds, up to `limit`, with their places."""
+    """Lines that a regular expression finds in the listed files, up to `limit`, with their places."""
     pattern = re.compile(request["pattern"], 0 if request["case_sensitive"] else re.IGNORECASE)
     found: list[dict[str, Any]] = []
-    passed_over = frozenset(request["passed_over"])
     searched = skipped = 0
-    for handle, name, path in walk(request["root"], request["start"]):
-        if path in passed_over or not matches(path, request["glob"]):
-            continue
-        text = _text_of(handle, name)
+    for path, text in _texts(request["root"], request["files"]):
         if text is None:
             skipped += 1
             continue
@@ -86,7 +83,7 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
             if len(found) == request["limit"]:
                 return _answer(found, searched, skipped, complete=False)
             found.append({"path": path, "line": number, "text": line[:LONGEST_LINE]})
-    return _answer(found, searched, skipped, complete=True)
+    return _answer(found, searched, skipped, complete=request["whole"])
 
 
 def _answer(
@@ -98,6 +95,21 @@ def _answer(
         "files_skipped": skipped,
         "complete": complete,
     }
+
+
+def _texts(root: str, files: Sequence[str]) -> Iterator[tuple[str, str | None]]:
+    """Each file with its text. Folders are opened one by one from the root, never by a symlink."""
+    for folder, paths in groupby(files, key=os.path.dirname):
+        try:
+            handle = _open_folder(root, folder or ".")
+        except OSError:
+            yield from ((path, None) for path in paths)
+            continue
+        try:
+            for path in paths:
+                yield path, _text_of(handle, path.rpartition("/")[2])
+        finally:
+            os.close(handle)
 
 
 def _open_folder(root: str, start: str) -> int:
@@ -119,12 +131,14 @@ def _is_plain(folder: int, name: str) -> bool:
 
 
 def _text_of(folder: int, name: str) -> str | None:
-    """The file's text; None when it is too large, not text, or cannot be read."""
+    """The file's text; None when it is too large, not text, no plain file, or cannot be read."""
     try:
         handle = os.open(name, _READ, dir_fd=folder)
     except OSError:
         return None
     with open(handle, "rb") as file:  # noqa: PTH123 - a handle, not a path
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return None
         content = file.read(LARGEST_SEARCHED_BYTES + 1)
     if len(content) > LARGEST_SEARCHED_BYTES or b"\0" in content[:8192]:
         return None

@@ -14,12 +14,13 @@ class DoorSettings(Noun):
     """What holds for every call that comes to one door."""
 
     root: str
-    """Real path of the workspace."""
+    """Real path of the workspace of calls that name none."""
     mode: str = "supervised"
+    """Today's; the stricter of it and the one that the call's run recorded holds."""
     attended: bool = False
     """A person is at the door right now."""
     budgets: tuple[Budget, ...] = ()
-    """Limits of this run, beside those of the policy."""
+    """Today's limits, beside those of the policy and those that the call's run recorded."""
     owner: str = ""
     """Worker that must own a run for its calls to pass. Empty: whoever asks."""
     result_bytes: int = DEFAULT_RESULT_BYTES

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from podium.domain.approving import approval_named_in, expire, grant
+from podium.domain.approving import approval_named_in, grant, mark_expired
 from podium.domain.errors import NotPossibleNow, UnknownId
-from podium.domain.events import ApprovalExpired, ApprovalGranted, SignalSent
+from podium.domain.events import ApprovalGranted, SignalSent
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.work import Signal
 from podium.ports import Clock, Ids, Store, Tx
@@ -55,16 +55,6 @@ def open_approval(tx: Tx, text: str, now: datetime) -> Approval:
     if approval is None:
         raise UnknownId("approval", text)
     return mark_expired(tx, approval, now)
-
-
-def mark_expired(tx: Tx, approval: Approval, now: datetime) -> Approval:
-    """The approval, stored as expired when it is due."""
-    expired = expire(approval, now)
-    if expired is None:
-        return approval
-    tx.save_approval(expired)
-    tx.append(expired.run_id, ApprovalExpired(approval_id=expired.id))
-    return expired
 
 
 def tell_run(tx: Tx, approval: Approval, by: str, now: datetime, signal_id: str) -> None:

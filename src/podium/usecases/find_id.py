@@ -20,8 +20,10 @@ def find_id(view: View, kind: str, text: str) -> str:
 
 
 def find_call_key(view: View, text: str) -> str:
-    """The key of the call that `text` stands for: `RUN:step:index`, where RUN may be a short form."""
+    """The key of the call that `text` stands for, with RUN of `RUN:step:<12 hex>.<n>` made whole."""
     run, colon, rest = text.strip().partition(":")
     if not colon:
-        raise BadInput(f"{text!r} names no call; write RUN:step:index as `podium show RUN` does")
+        raise BadInput(
+            f"{text!r} names no call; copy its key (RUN:step:<12 hex>.<n>) from `podium show RUN`"
+        )
     return f"{find_id(view, 'run', run)}:{rest}"

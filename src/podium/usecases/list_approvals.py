@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.domain.approving import expire
+from podium.domain.approving import expire, mark_expired
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.ports import Clock, Store, Tx
-from podium.usecases.approve import mark_expired
 
 OPEN = (ApprovalStatus.PENDING, ApprovalStatus.GRANTED)
 """What can still expire."""

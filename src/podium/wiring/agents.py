@@ -1,13 +1,13 @@
-"""Agents by name: what `agents:` in podium.yaml says becomes a brain that can be asked."""
+"""Agents by name: what `agents:` and `roles:` in podium.yaml say becomes a player that can be asked."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.errors import BadInput
+from podium.flows import Player
 from podium.ports import Agent, HookDoors
 
 if TYPE_CHECKING:
@@ -18,21 +18,29 @@ AgentBuilder = Callable[["Podium", str, "AgentSettings", HookDoors], Agent]
 """Builds the agent of a name, whose calls pass these doors."""
 
 
-async def agents_by_role(podium: Podium, workspace: Path) -> Callable[[str], Agent]:
-    """Gives the agent that plays a role in a workspace. Each is made when it is first asked for.
+async def players_by_role(podium: Podium) -> Callable[[str], Player]:
+    """Gives the player of a role. Each is made when it is first asked for.
 
-    What it gives raises `BadInput` for a role or an agent that podium.yaml does not have.
+    What it gives raises `BadInput` for a role or an agent that podium.yaml does not have, and
+    `NotPossibleNow` for an agent whose variables nobody has trusted.
     """
-    doors = await podium.hook_doors(workspace)
+    doors = await podium.hook_doors()
 
     @cache
-    def agent_for(role: str) -> Agent:
+    def player_for(role: str) -> Player:
         known = podium.settings.roles
         if role not in known:
             raise BadInput(f"podium.yaml has no role {role!r}; roles: {_listed(known)}")
-        return build_agent(podium, known[role].agent, doors)
+        name = known[role].agent
+        agent = build_agent(podium, name, doors)
+        return Player(
+            role=role,
+            agent=agent,
+            allowed_tools=known[role].allowed_tools,
+            timeout_seconds=podium.settings.agents[name].timeout_seconds,
+        )
 
-    return agent_for
+    return player_for
 
 
 def build_agent(podium: Podium, name: str, doors: HookDoors) -> Agent:
@@ -57,7 +65,14 @@ def _scripted(podium: Podium, name: str, settings: AgentSettings, doors: HookDoo
     if not settings.script:
         raise BadInput(f"agent {name!r} is scripted: name its file with `script:` in podium.yaml")
     script = read_located(podium.folders.project / settings.script).validated(AgentScript)
-    return ScriptedAgent(name, script, podium.launcher, doors)
+    return ScriptedAgent(
+        name,
+        script,
+        podium.launcher,
+        doors,
+        env=podium.configuration.env_of(name),
+        model=settings.model or "script",
+    )
 
 
 KINDS: Mapping[str, AgentBuilder] = {"scripted": _scripted}

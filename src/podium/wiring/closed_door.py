@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from podium.domain.errors import NotPossibleNow
-from podium.domain.gating import Call, Decision, Effect, Outcome, Permit, Receipt, Refusal, Tier
+from podium.domain.gating import (
+    BuiltInRule,
+    Call,
+    Decision,
+    Effect,
+    Outcome,
+    Permit,
+    Receipt,
+    Refusal,
+    Tier,
+)
 from podium.ports import Checkpoint
 
 
@@ -15,7 +25,7 @@ class ClosedDoor:
 
     async def request(self, call: Call) -> Permit | Refusal:
         decision = Decision(
-            effect=Effect.DENY, rule="closed-door", reason=self._words, tier=Tier.T0
+            effect=Effect.DENY, rule=BuiltInRule.CLOSED_DOOR, reason=self._words, tier=Tier.T0
         )
         return Refusal(call=call, decision=decision, say=self._words)
 
@@ -25,4 +35,7 @@ class ClosedDoor:
     async def settle(
         self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None = None
     ) -> Receipt:
+        raise NotPossibleNow(f"call {permit.call.key} was never permitted at this door")
+
+    async def abandon(self, permit: Permit) -> Receipt:
         raise NotPossibleNow(f"call {permit.call.key} was never permitted at this door")

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid, NotPossibleNow
 from podium.domain.model import Json
+from podium.domain.terms import Terms
 from podium.wiring.folders import Folders, find_folders
 from podium.wiring.layers import Layer, LayerName, Origins, leaves_of, merge
 from podium.wiring.located import Located, dotted
 from podium.wiring.parsing import read_located
-from podium.wiring.settings import Settings, SettingsFile
+from podium.wiring.settings import AgentSettings, Settings, SettingsFile
 from podium.wiring.trust import TrustBook
 
 ENVIRONMENT_KEYS: Mapping[str, str] = {"PODIUM_MODE": "mode", "PODIUM_USER": "user"}
@@ -54,16 +55,21 @@ class Configuration:
 
         Raises `NotPossibleNow` when a project brought it and nobody has trusted that file yet.
         """
-        if agent not in self.settings.agents:
-            known = ", ".join(sorted(self.settings.agents)) or "none"
-            raise BadInput(f"no agent {agent!r} is configured; known agents: {known}")
-        command = self.settings.agents[agent].command
-        if command and self._from_project(agent) and not self.project_is_trusted():
-            raise NotPossibleNow(
-                f"agent {agent!r} has a command in {str(self.folders.project_file)!r} that nobody "
-                f"has trusted as it is now; read it, then say `podium trust`"
-            )
+        command = self._agent(agent).command
+        if command:
+            self._refuse_untrusted(agent, "a command")
         return command
+
+    def env_of(self, agent: str) -> dict[str, str]:
+        """The variables set for an agent's processes; secrets only as `secret://NAME`.
+
+        A variable can make a program run other code, or hand it a secret. Raises `NotPossibleNow`
+        when a project brought them and nobody has trusted that file yet.
+        """
+        env = self._agent(agent).env
+        if env:
+            self._refuse_untrusted(agent, "variables")
+        return dict(env)
 
     @property
     def project_digest(self) -> str:
@@ -83,8 +89,22 @@ class Configuration:
         agents = self.settings.agents.items()
         return {name: a.command for name, a in agents if a.command and self._from_project(name)}
 
+    def project_variables(self) -> dict[str, tuple[str, ...]]:
+        """The variables, as `NAME=value`, that the project's file sets, by agent."""
+        agents = self.settings.agents.items()
+        return {
+            name: tuple(f"{key}={value}" for key, value in a.env.items())
+            for name, a in agents
+            if a.env and self._from_project(name)
+        }
+
+    def terms(self) -> dict[str, Json]:
+        """What a run records of the settings it is started with."""
+        terms = Terms(mode=self.settings.mode, budgets=self.settings.budgets.budgets())
+        return terms.model_dump(mode="json")
+
     def record(self) -> dict[str, Json]:
-        """The settings as a run keeps them."""
+        """All settings, as plain data."""
         return self.settings.model_dump(mode="json")
 
     def policies_record(self) -> dict[str, Json]:
@@ -99,6 +119,19 @@ class Configuration:
         """Every value in force: dotted key, value, origin."""
         rows = [(dotted(path), value) for path, value in leaves_of(self.settings)]
         return [(key, value, self.origin_of(key)) for key, value in rows]
+
+    def _agent(self, name: str) -> AgentSettings:
+        if name not in self.settings.agents:
+            known = ", ".join(sorted(self.settings.agents)) or "none"
+            raise BadInput(f"no agent {name!r} is configured; known agents: {known}")
+        return self.settings.agents[name]
+
+    def _refuse_untrusted(self, agent: str, what: str) -> None:
+        if self._from_project(agent) and not self.project_is_trusted():
+            raise NotPossibleNow(
+                f"agent {agent!r} has {what} in {str(self.folders.project_file)!r} that nobody "
+                f"has trusted as it is now; read it, then say `podium trust`"
+            )
 
     def _from_project(self, agent: str) -> bool:
         owners = [layer.name for layer in self.layers if agent in layer.settings.agents]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from podium.domain.model import Json
+from podium.domain.terms import MODES
 from podium.wiring.located import KeyPath, Located, dotted
-from podium.wiring.settings import MODES, Settings
+from podium.wiring.settings import Settings
 
 NAMED = ("agents", "roles", "flows", "queues")
 """Keys that hold entries by name."""

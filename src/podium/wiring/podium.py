@@ -20,6 +20,7 @@ from podium.wiring.confining import ConfiningLauncher
 from podium.wiring.flows import FLOWS, FlowBuilder
 
 if TYPE_CHECKING:
+    from podium.flows import Purse
     from podium.journal import Redactor, SqlStore, StoreJournal
     from podium.ports import Clock, Engine, Gate, HookDoors, Ids, Launcher, ToolDoor
     from podium.tools import LocalToolbox, Registry
@@ -174,33 +175,39 @@ class Podium:
         from podium.gate import split_command
         from podium.tools import LocalToolbox, ToolboxSettings
 
-        place = str((root or self.folders.project).resolve())
         return LocalToolbox(
             self.registry,
             door,
             self.launcher,
             clock=self.clock,
             settings=ToolboxSettings(
-                root=place,
+                root=str((root or self.folders.project).resolve()),
                 kept_folder=str(self.folders.state / "kept"),
             ),
             split_command=split_command,
             looks_secret=self.looks_secret,
             resolve_secret=self.resolve_secret,
             redact=self.redactor.text,
-            passed_over=lambda path: self.gate.passed_over(path, place),
+            passed_over=self.gate.passed_over,
         )
 
     async def toolbox(self, root: Path | None = None, *, attended: bool = False) -> LocalToolbox:
         """The tools of a workspace behind their own door."""
         return self.toolbox_behind(await self.tool_door(root, attended=attended), root)
 
-    async def hook_doors(self, root: Path | None = None) -> HookDoors:
-        """Opens the door that an agent's processes in a workspace use for a turn."""
+    async def hook_doors(self) -> HookDoors:
+        """Opens the door that an agent's processes use for a turn, in the turn's workspace."""
         from podium.sandbox import HookDoor
 
-        door = await self.tool_door(root)
-        return HookDoor(door, self.toolbox_behind(door, root), await self.journal())
+        door = await self.tool_door()
+        return HookDoor(door, self.toolbox_behind(door), await self.journal())
+
+    async def purse(self) -> Purse:
+        """The budgets that the turns of runs are held to."""
+        from podium.flows import Purse
+
+        budgets = (*self.gate.budgets, *self.settings.budgets.budgets())
+        return Purse(await self.store(), self.clock, budgets)
 
     def resolve_secret(self, name: str) -> str:
         """The value behind `secret://NAME`, taken from the environment."""
@@ -215,6 +222,11 @@ class Podium:
         if marked == text:
             return None
         return marked.partition("[redacted:")[2].partition("]")[0] or "secret"
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What could not be kept up beside the record. Complete once this is closed."""
+        return self._store.faults if self._store is not None else ()
 
     async def close(self) -> None:
         """Let go of hosted runs at their checkpoints, then of the record."""

@@ -9,14 +9,10 @@ from pydantic import AfterValidator, ConfigDict, Field, PositiveFloat, PositiveI
 
 from podium.domain.gating import Budget
 from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.terms import Mode
 from podium.domain.work import QueueSpec
 
 Limit = TypeVar("Limit", int, float)
-
-Mode = Literal["sensing", "dry-run", "supervised", "autonomous"]
-
-MODES: tuple[Mode, ...] = ("sensing", "dry-run", "supervised", "autonomous")
-"""From the strictest to the most trusting."""
 
 NETWORKS: tuple[str, ...] = ("none", "model-only", "listed", "open")
 """From the strictest to the most trusting."""

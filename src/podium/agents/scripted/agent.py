@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -42,9 +43,19 @@ class ScriptedAgent:
     """
 
     def __init__(
-        self, name: str, script: AgentScript, launcher: Launcher, doors: HookDoors
+        self,
+        name: str,
+        script: AgentScript,
+        launcher: Launcher,
+        doors: HookDoors,
+        *,
+        env: Mapping[str, str] | None = None,
+        model: str = "script",
     ) -> None:
+        """`env` is set for its processes, `secret://NAME` allowed; `model` is what replies say it is."""
         self._name = name
+        self._env = dict(env or {})
+        self._model = model
         self._script = script
         self._launcher = launcher
         self._doors = doors
@@ -56,7 +67,7 @@ class ScriptedAgent:
     async def ask(self, turn: Turn) -> Reply:
         place = self._place(turn)
         async with self._doors.open(turn, agent=self._name) as door:
-            ended = await self._launcher.run(self._spawn(turn, place, dict(door.env)))
+            ended = await self._launcher.run(self._spawn(turn, place, door.env))
             waiting = door.waiting_approvals
         played = _read(ended, self._name)
         session = None
@@ -67,7 +78,7 @@ class ScriptedAgent:
             payload=list(played.log),
             usage=Usage(turns=1, seconds=ended.seconds),
             agent=self._name,
-            model="script",
+            model=self._model,
             session=session,
             seconds=ended.seconds,
             waiting_approvals=waiting,
@@ -78,7 +89,7 @@ class ScriptedAgent:
             return _Place.model_validate_json(turn.session)
         return _Place(turn=self._script.turn_for(turn), act=0)
 
-    def _spawn(self, turn: Turn, place: _Place, env: dict[str, str]) -> Spawn:
+    def _spawn(self, turn: Turn, place: _Place, env: Mapping[str, str]) -> Spawn:
         scripted = self._script.turns[place.turn]
         part = {
             "acts": [
@@ -91,7 +102,7 @@ class ScriptedAgent:
         return Spawn(
             argv=(sys.executable, "-IS", str(PLAYER)),
             cwd=turn.workspace,
-            env=env,
+            env={**self._env, **env},
             stdin=json.dumps(part).encode(),
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=OUTPUT_BYTES),
         )

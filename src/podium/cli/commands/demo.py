@@ -23,8 +23,7 @@ from podium.domain.gating import Receipt
 from podium.domain.model import Noun
 from podium.ports import EventQuery
 from podium.usecases import Verdict, verify_receipts
-from podium.wiring.configuration import load_configuration
-from podium.wiring.podium import Podium, open_podium
+from podium.wiring import Podium, load_configuration, open_podium
 
 app = command_app()
 

@@ -32,4 +32,9 @@ def rehearse(
     """
     door = Door(context.obj)
     plan = rehearsal_plan(door.configuration).model_dump(mode="json")
-    host(door, lambda store, engine: engine.start(FLOW, plan, task=FLOW), wait=wait)
+    terms = door.configuration.terms()
+    host(
+        door,
+        lambda store, engine: engine.start(FLOW, plan, task=FLOW, settings=terms),
+        wait=wait,
+    )

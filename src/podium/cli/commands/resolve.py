@@ -18,7 +18,9 @@ app = command_app()
 @app.command()
 def resolve(
     context: typer.Context,
-    call: Annotated[str, typer.Argument(metavar="CALL", help="Key of the call: RUN:step:index.")],
+    call: Annotated[
+        str, typer.Argument(metavar="CALL", help="The call's key, as `podium show` prints it.")
+    ],
     happened: Annotated[
         bool | None,
         typer.Option("--happened/--not-happened", help="What became of it.", show_default=False),
@@ -28,7 +30,7 @@ def resolve(
 
     \b
     Example:
-      podium resolve 9d1f5a6b:publish:0 --not-happened
+      podium resolve 9d1f5a6b:publish:3f2a9c41d07e.0 --not-happened
     """
     if happened is None:
         raise typer.BadParameter("say --happened or --not-happened")

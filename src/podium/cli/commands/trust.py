@@ -22,7 +22,7 @@ def trust(
     show: Annotated[bool, typer.Option("--show", help="Only say how things stand.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
 ) -> None:
-    """Trust the commands in this project's podium.yaml as they are now. Any edit ends the trust.
+    """Trust the commands and variables in this project's podium.yaml as they are now. Any edit ends the trust.
 
     \b
     Example:
@@ -40,17 +40,20 @@ def trust(
     elif not show:
         book.trust(file, configuration.project_digest)
     trusted = configuration.project_is_trusted()
-    commands = configuration.project_commands()
+    commands, variables = configuration.project_commands(), configuration.project_variables()
     record: dict[str, Json] = {
         "file": str(file),
         "digest": configuration.project_digest,
         "trusted": trusted,
         "commands": {name: list(command) for name, command in commands.items()},
+        "variables": {name: list(lines) for name, lines in variables.items()},
     }
 
     def words() -> None:
         for name, command in commands.items():
             door.screen.line(f"agent {name}: {shlex.join(command)}")
+        for name, lines in variables.items():
+            door.screen.line(f"agent {name}: {shlex.join(lines)}")
         door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
 
     door.screen.answer(record, words)

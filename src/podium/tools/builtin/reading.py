@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+from itertools import accumulate
 from pathlib import Path
 
 from podium.domain.errors import ToolBroke
@@ -21,6 +23,8 @@ _LARGEST_FILE_BYTES = 20_000_000
 _SHOWN_BYTES = 24_000
 """Less than a result may hold, so that whole lines are shown and nothing is cut behind them."""
 _SEARCH_SECONDS = 20.0
+_LONGEST_LIST_BYTES = 16_000_000
+"""How long the names of the files of one search may be together."""
 
 
 async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -73,18 +77,30 @@ def _listed(root: str, start: str, glob: str) -> list[str]:
     return [path for _, _, path in walking.walk(root, start) if walking.matches(path, glob)]
 
 
+def _that_fit(paths: list[str]) -> list[str]:
+    """As many of them as one search is handed."""
+    total_bytes = accumulate(len(os.fsencode(path)) for path in paths)
+    return [
+        path for path, size in zip(paths, total_bytes, strict=True) if size <= _LONGEST_LIST_BYTES
+    ]
+
+
 async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
     try:
         re.compile(arguments["pattern"])
     except (re.error, RecursionError, OverflowError) as error:
         raise ToolBroke(f"the pattern is not a regular expression: {error}") from error
-    start = scope.relative("path")
-    present = await in_thread(_listed, str(scope.root), start, arguments["glob"])
+    present = await in_thread(_listed, str(scope.root), scope.relative("path"), arguments["glob"])
+    wanted = [path for path in present if not scope.passed_over(str(scope.root / path))]
+    files = _that_fit(wanted)
     request = {
-        **arguments,
+        "pattern": arguments["pattern"],
+        "case_sensitive": arguments["case_sensitive"],
+        "limit": arguments["limit"],
         "root": str(scope.root),
-        "start": start,
-        "passed_over": [path for path in present if scope.passed_over(str(scope.root / path))],
+        # What appears from here on was not looked at by the gate, so it is not searched.
+        "files": files,
+        "whole": len(files) == len(wanted),
     }
     ended = await scope.launcher.run(
         Spawn(

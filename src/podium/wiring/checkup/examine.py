@@ -9,7 +9,13 @@ from podium.wiring.checkup.agents import AGENT_PROGRAMS, check_agent, check_comm
 from podium.wiring.checkup.confinement import check_bubblewrap, check_landlock
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.checkup.machine import check_git, check_python, check_tmux
-from podium.wiring.checkup.record import check_database, check_receipt_key, check_space
+from podium.wiring.checkup.record import (
+    check_database,
+    check_heads,
+    check_receipt_key,
+    check_space,
+    check_traces,
+)
 from podium.wiring.configuration import KNOWN_VARIABLES
 from podium.wiring.podium import Podium
 
@@ -26,6 +32,8 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
         "database": check_database(podium),
         "space": check_space(podium),
         "receipts": check_receipt_key(podium),
+        "heads": check_heads(podium),
+        "traces": check_traces(podium),
         "hooks": check_hooks(podium),
         **{name: check_agent(launcher, name) for name in AGENT_PROGRAMS},
     }

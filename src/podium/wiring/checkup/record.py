@@ -1,4 +1,4 @@
-"""The database and the key of the receipts."""
+"""The database, the key of the receipts, and what is kept up beside them."""
 
 from __future__ import annotations
 
@@ -8,15 +8,20 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from podium.domain.errors import PodiumError
-from podium.journal import SqlStore, quick_check
+from podium.domain.events import Event
+from podium.journal import SqlStore, TraceWriter, quick_check
+from podium.ports import EventQuery, RunQuery, View
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.podium import Podium
 
 LITTLE_SPACE_BYTES = 500_000_000
 TOO_LITTLE_SPACE_BYTES = 20_000_000
+RUNS_LOOKED_AT = 50
+"""The newest runs; older ones were looked at when they were new."""
 
 
 async def check_database(podium: Podium) -> Finding:
@@ -68,6 +73,60 @@ async def check_receipt_key(podium: Podium) -> Finding:
     except (PodiumError, OSError) as error:
         return bad("receipts", str(error), "restore the key: without it no receipt can be proved")
     return good("receipts", f"key at {key}")
+
+
+async def check_traces(podium: Podium) -> Finding:
+    """Traces that some process could not write are brought up to date, or it is said why not."""
+    if not podium.database.exists():
+        return good("traces", "none yet")
+    folder = podium.folders.state / "runs"
+    store = await podium.store()
+    try:
+        behind = await store.read(lambda view: _catch_up(TraceWriter(folder), view))
+    except OSError as error:
+        mend = f"let yourself write to {folder}, or make room there; the journal has every event"
+        return weak("traces", str(error), mend)
+    if behind:
+        verb = "was" if behind == 1 else "were"
+        whole = "is" if behind == 1 else "are"
+        return good("traces", f"{behind} {verb} behind the journal and {whole} whole again")
+    return good("traces", "whole")
+
+
+def _catch_up(writer: TraceWriter, view: View) -> int:
+    """How many traces were behind. Raises `OSError` for the first that cannot be written."""
+    behind = 0
+    for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):
+        try:
+            behind += writer.catch_up(run.id, partial(_events, view, run.id)) > 0
+        except OSError as error:
+            raise OSError(f"trace of {run.id} not written: {error}") from error
+    return behind
+
+
+def _events(view: View, run_id: str, after_seq: int) -> list[Event]:
+    return view.events(EventQuery(run_id=run_id, after_seq=after_seq))
+
+
+async def check_heads(podium: Podium) -> Finding:
+    """Where the end of a chain is not anchored, it could be cut off without a trace."""
+    if not podium.database.exists():
+        return good("heads", "none yet")
+    store = await podium.store()
+    unanchored = await store.read(lambda view: _unanchored(store, view))
+    if unanchored:
+        mend = f"let yourself write to {podium.vault}; the next receipt of a run anchors it again"
+        return weak("heads", f"not anchored to the end: {', '.join(unanchored)}", mend)
+    return good("heads", "every chain is anchored to its end")
+
+
+def _unanchored(store: SqlStore, view: View) -> list[str]:
+    found = []
+    for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):
+        last, head = view.last_receipt(run.id), store.anchors.head(run.id)
+        if last is not None and (head is None or head.number < last.number):
+            found.append(run.id)
+    return found
 
 
 def _nearest(folder: Path) -> Path:

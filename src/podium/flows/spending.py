@@ -1,0 +1,97 @@
+"""Budgets of a run's turns: looked at before each, added to after each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from podium.domain.errors import BudgetSpent
+from podium.domain.events import UsageRecorded
+from podium.domain.gating import Budget, Usage
+from podium.domain.spending import counts_of, usage_counted
+from podium.domain.terms import terms_of
+from podium.domain.work import Run
+from podium.ports import Clock, Store, Tx, View
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Purse:
+    """What the turns of runs may use, and have used. Counts where the gate counts."""
+
+    store: Store
+    clock: Clock
+    budgets: tuple[Budget, ...] = ()
+    """Today's limits. Those that a run recorded hold beside them."""
+
+    async def check(self, run: Run, step_key: str) -> None:
+        """Raises `BudgetSpent` for the first limit of step, run or day that has nothing left.
+
+        Limits that the run recorded are lifted with that: whoever resumes it accepts today's.
+        """
+        spent = await self.store.read(lambda view: self._spent(view, run.id, step_key))
+        if spent is not None:
+            await self.store.write(lambda tx: _lift_recorded(tx, run))
+            raise spent
+
+    async def spend(self, run_id: str, step_key: str, source: str, usage: Usage) -> None:
+        """Count what was used and record it, in one transaction."""
+
+        def count(tx: Tx) -> None:
+            now = self.clock.now()
+            for counter, amount in counts_of(usage, run_id, step_key, now):
+                tx.count(counter, now, amount)
+            tx.append(run_id, UsageRecorded(source=source, usage=usage))
+
+        await self.store.write(count)
+
+    def _spent(self, view: View, run_id: str, step_key: str) -> BudgetSpent | None:
+        recorded = terms_of(view.run(run_id)).budgets
+        for budget in (*self.budgets, *recorded):
+            if budget.scope == "call":
+                continue  # a turn is no call
+            used = usage_counted(
+                lambda counter: view.counted(counter, _BEGINNING),
+                budget.scope,
+                run_id,
+                step_key,
+                self.clock.now(),
+            )
+            for measure, limit, amount in _limits(budget, used):
+                if amount >= limit:
+                    return _in_words(run_id, budget.scope, measure, amount, limit)
+        return None
+
+
+def _limits(budget: Budget, used: Usage) -> Iterator[tuple[str, float, float]]:
+    """Measure, limit and what was used of it, for each limit there is."""
+    figures = (
+        ("usd", budget.usd, used.usd),
+        ("tokens", budget.tokens, used.input_tokens + used.output_tokens),
+        ("turns", budget.turns, used.turns),
+        ("seconds", budget.seconds, used.seconds),
+    )
+    for measure, limit, amount in figures:
+        if limit is not None:
+            yield measure, limit, amount
+
+
+def _in_words(run_id: str, scope: str, measure: str, used: float, limit: float) -> BudgetSpent:
+    return BudgetSpent(
+        f"the {scope}'s budget is spent: {used:g} of {limit:g} {measure} are used; raise "
+        f"`budgets: {scope}: {measure}:`, then `podium resume {run_id}`",
+        scope=scope,
+        measure=measure,
+        used=used,
+        limit=limit,
+    )
+
+
+def _lift_recorded(tx: Tx, run: Run) -> None:
+    tx.guard(run.id, run.fence)
+    stored = tx.run(run.id)
+    if stored is not None and stored.settings.get("budgets"):
+        settings = {key: value for key, value in stored.settings.items() if key != "budgets"}
+        tx.save_run(stored.model_copy(update={"settings": settings}))

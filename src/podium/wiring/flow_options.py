@@ -1,0 +1,39 @@
+"""What each flow may be told under `flows:`, checked with faults at their file and line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from podium.domain.model import Json
+from podium.flows import RehearsalOptions
+from podium.wiring.configuration import Configuration
+
+OPTIONS: Mapping[str, type[BaseModel]] = {"rehearsal": RehearsalOptions}
+"""Flow → the shape of its options."""
+
+
+class _Part(BaseModel):
+    """A part of a file whose other keys were checked when it was loaded."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+def flow_options(configuration: Configuration, flow: str) -> dict[str, Json]:
+    """What is set for a flow, completed by its defaults.
+
+    Raises `ConfigInvalid` with every fault at its place in the file that has the say.
+    """
+    owners = [layer for layer in configuration.layers if flow in layer.settings.flows]
+    if not owners:
+        return OPTIONS[flow]().model_dump()
+    file = owners[-1].located.validated(_file_with(flow, OPTIONS[flow]))
+    options: dict[str, Json] = file.model_dump()["flows"]["options"]
+    return options
+
+
+def _file_with(flow: str, shape: type[BaseModel]) -> type[BaseModel]:
+    """The shape of a file of which only the options of one flow matter."""
+    section = create_model("_Flows", __base__=_Part, options=(shape, Field(alias=flow)))
+    return create_model("_File", __base__=_Part, flows=(section, ...))

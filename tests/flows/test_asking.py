@@ -1,0 +1,248 @@
+"""Asking an agent from a flow: what a turn is given, what it may use, whom it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.domain.asking import Reply, Turn
+from podium.domain.errors import AgentLost
+from podium.domain.events import AnyEvent, UsageRecorded
+from podium.domain.gating import Approval, Budget, Tier, Usage
+from podium.domain.work import Run, RunStatus
+from podium.engine import EngineSettings, FlowDefinition, LocalEngine
+from podium.flows import Player, Purse, ask, ask_until_answered
+from podium.ports import EventQuery, FlowContext
+from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds, retry_until
+
+ONE_TURN = Budget(scope="run", turns=1)
+USED = Usage(turns=1, usd=0.25, input_tokens=30, output_tokens=10)
+
+
+class House:
+    """An engine on a store in memory. Opened again it is another process on the same store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.clock = FixedClock()
+        self.store = MemoryStore(self.clock)
+        self.agent = FakeAgent()
+        self._ids = SteadyIds()
+        self._engines: list[LocalEngine] = []
+
+    def answers(self, *replies: Any) -> FakeAgent:
+        self.agent = FakeAgent(replies)
+        return self.agent
+
+    def open(self, *budgets: Budget, tell: Callable[..., Any] | None = None) -> LocalEngine:
+        engine = LocalEngine(
+            self.store,
+            clock=self.clock,
+            ids=self._ids,
+            worker_folder=self.folder,
+            settings=EngineSettings(tick_seconds=0.02),
+        )
+        purse = Purse(self.store, self.clock, budgets)
+        player = Player("developer", self.agent, ("read_file",), timeout_seconds=77)
+
+        async def body(ctx: FlowContext, input: Any) -> Any:
+            return await (tell or two_scenes)(ctx, player, purse)
+
+        engine.register(FlowDefinition("story", body))
+        self._engines.append(engine)
+        return engine
+
+    async def stop(self, engine: LocalEngine) -> None:
+        self._engines.remove(engine)
+        await engine.close()
+
+    async def close(self) -> None:
+        for engine in self._engines:
+            await engine.close()
+        await self.store.close()
+
+    async def events(self, run: Run) -> list[AnyEvent]:
+        found = await self.store.read(lambda view: view.events(EventQuery(run_id=run.id)))
+        return [event.body for event in found]
+
+    async def asks(self, run_id: str, approval_id: str, seconds: float) -> None:
+        """Store a question that can be answered for so long."""
+        now = self.clock.now()
+        approval = Approval(
+            id=approval_id,
+            run_id=run_id,
+            call_key="k",
+            digest="d",
+            tool="t",
+            summary="s",
+            tier=Tier.T2,
+            requested_at=now,
+            deadline=now + timedelta(seconds=seconds),
+        )
+        await self.store.write(lambda tx: tx.save_approval(approval))
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    house = House(tmp_path)
+    yield house
+    await house.close()
+
+
+async def two_scenes(ctx: FlowContext, player: Player, purse: Purse) -> list[str]:
+    names = ("one", "two")
+    replies = [
+        await ask(ctx, player, name, purse=purse, name=name, workspace="/w") for name in names
+    ]
+    return [reply.text for reply in replies]
+
+
+async def until_answered(ctx: FlowContext, player: Player, purse: Purse) -> str:
+    reply = await ask_until_answered(
+        ctx, player, "go", purse=purse, name="act", workspace="/w", most_turns=2
+    )
+    return reply.text
+
+
+async def test_a_turn_has_the_tools_of_its_role_and_the_seconds_of_its_agent(house: House) -> None:
+    agent = house.answers("a", "b")
+    engine = house.open()
+    done = await engine.finish((await engine.start("story")).id)
+    assert done.result == ["a", "b"]
+    turn = agent.turns[0]
+    assert (turn.role, turn.workspace, turn.prompt) == ("developer", "/w", "one")
+    assert (turn.allowed_tools, turn.limits.seconds) == (("read_file",), 77)
+
+
+async def test_a_turn_beyond_the_budget_is_not_asked_until_the_limit_is_raised(
+    house: House,
+) -> None:
+    agent = house.answers(Reply(text="a", usage=USED), Reply(text="b", usage=USED))
+    engine = house.open(ONE_TURN)
+    run = await engine.start("story", settings={"budgets": [ONE_TURN.model_dump()]})
+    stopped = await engine.finish(run.id)
+    assert stopped.status is RunStatus.NEEDS_HUMAN
+    assert stopped.failure is not None
+    assert (stopped.failure.kind, stopped.failure.exit_code) == ("BudgetSpent", 5)
+    assert "the run's budget is spent: 1 of 1 turns are used" in stopped.failure.message
+    assert len(agent.turns) == 1
+
+    await house.stop(engine)
+    same = house.open(ONE_TURN)
+    await same.resume(run.id)
+    assert (await same.finish(run.id)).status is RunStatus.NEEDS_HUMAN
+    assert len(agent.turns) == 1, "resuming alone raised the limit"
+
+    await house.stop(same)
+    more = house.open(Budget(scope="run", turns=2))
+    await more.resume(run.id)
+    done = await more.finish(run.id)
+    assert (done.status, done.result) == (RunStatus.SUCCEEDED, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [
+        Budget(scope="run", usd=0.25),
+        Budget(scope="run", tokens=40),
+        Budget(scope="day", turns=1),
+        Budget(scope="day", usd=0.2),
+    ],
+)
+async def test_every_limit_of_run_and_day_holds_for_turns(house: House, budget: Budget) -> None:
+    agent = house.answers(Reply(text="a", usage=USED), "b")
+    engine = house.open(budget)
+    stopped = await engine.finish((await engine.start("story")).id)
+    assert stopped.failure is not None
+    assert stopped.failure.kind == "BudgetSpent"
+    assert f"the {budget.scope}'s budget is spent" in stopped.failure.message
+    assert len(agent.turns) == 1
+
+
+async def test_a_run_keeps_to_the_budget_it_was_started_with(house: House) -> None:
+    agent = house.answers(Reply(text="a", usage=USED), "b")
+    engine = house.open(Budget(scope="run", turns=9))
+    run = await engine.start("story", settings={"budgets": [ONE_TURN.model_dump()]})
+    stopped = await engine.finish(run.id)
+    assert stopped.status is RunStatus.NEEDS_HUMAN
+    assert len(agent.turns) == 1
+
+
+async def test_what_a_turn_used_is_counted_and_recorded_once(house: House) -> None:
+    house.answers(Reply(text="a", usage=USED), Reply(text="b", usage=USED))
+    engine = house.open()
+    run = await engine.finish((await engine.start("story")).id)
+    day = house.clock.now().date()
+    names = [f"usd:run:{run.id}", f"usd:day:{day}", f"usd:step:{run.id}:two"]
+    begun = run.created_at
+    counted = await house.store.read(lambda view: [view.counted(name, begun) for name in names])
+    assert counted == [0.5, 0.5, 0.25]
+    recorded = [each for each in await house.events(run) if isinstance(each, UsageRecorded)]
+    assert recorded == [UsageRecorded(source="agent:fake", usage=USED)] * 2
+
+
+async def test_a_turn_without_an_answer_is_counted_too(house: House) -> None:
+    house.answers(AgentLost("gone"))
+    engine = house.open()
+    run = await engine.start("story")
+    await retry_until(lambda: len(house.agent.turns) == 1)
+    await house.stop(engine)
+    [recorded] = [each for each in await house.events(run) if isinstance(each, UsageRecorded)]
+    assert (recorded.usage.turns, recorded.usage.complete) == (1, False)
+
+
+async def test_a_conversation_waits_for_an_approval_until_its_own_deadline_and_asks_again(
+    house: House,
+) -> None:
+    def waiting(turn: Turn) -> Reply:
+        return Reply(text="may I?", waiting_approvals=("apr_1",), session="s1")
+
+    agent = house.answers(waiting, "done")
+    engine = house.open(tell=until_answered)
+    await house.asks("run_1", "apr_1", seconds=90)
+    run = await engine.start("story", run_id="run_1")
+    waits = await engine.finish(run.id, stop_when_waiting=True)
+    assert waits.waiting_for == "approval:apr_1"
+    assert waits.wake_at == house.clock.now() + timedelta(seconds=90)
+    house.clock.advance(91)
+    done = await engine.finish(run.id)
+    assert done.result == "done"
+    assert [turn.session for turn in agent.turns] == [None, "s1"]
+
+
+async def test_one_approval_can_be_waited_for_twice(house: House) -> None:
+    again = Reply(text="may I?", waiting_approvals=("apr_1",))
+    house.answers(again, again, "done")
+    engine = house.open(tell=until_answered)
+    await house.asks("run_1", "apr_1", seconds=90)
+    run = await engine.start("story", run_id="run_1")
+    await engine.signal(run.id, "approval:apr_1", by="ann")
+    await engine.signal(run.id, "approval:apr_1", by="ann")
+    await engine.finish(run.id)
+    await house.stop(engine)
+    engine = house.open(tell=until_answered)
+    await engine.resume(run.id)
+    assert (await engine.finish(run.id)).result == "done"
+
+
+async def test_an_agent_that_asks_without_end_stops_for_a_person_and_goes_on_when_resumed(
+    house: House,
+) -> None:
+    again = Reply(text="may I?", waiting_approvals=("apr_unknown",))
+    agent = house.answers(again, again, again, "done")
+    engine = house.open(tell=until_answered)
+    run = await engine.start("story")
+    stopped = await engine.finish(run.id)
+    assert stopped.status is RunStatus.NEEDS_HUMAN
+    assert stopped.failure is not None
+    assert "'act' has asked for approval in 2 turns" in stopped.failure.message
+    assert len(agent.turns) == 2
+    await house.stop(engine)
+    other = house.open(tell=until_answered)
+    await other.resume(run.id)
+    assert (await other.finish(run.id)).result == "done"
+    assert len(agent.turns) == 4
