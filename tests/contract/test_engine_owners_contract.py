@@ -12,7 +12,7 @@ from podium.domain.work import QueueSpec, RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import FlowContext, Step
 from podium.testing import FixedClock, retry_until
-from tests.contract.engines import EngineRoom
+from tests.contract.engines import EngineRoom, freeze
 
 
 class Desk:
@@ -135,6 +135,7 @@ async def test_an_owner_that_is_not_heard_of_any_more_loses_its_run(
     frozen, heir = await room.open(desk.flow), await room.open(desk.flow)
     run = await frozen.start("desk")
     await retry_until(lambda: desk.began)
+    freeze(frozen)
     clock.advance(3600)
     await heir.resume(run.id)
     desk.may_end.set()

@@ -7,7 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from podium.domain.errors import AgentLost, StepFailed, StoreBusy
+import pytest
+
+from podium.domain.errors import AgentLost, NotPossibleNow, StepFailed, StoreBusy
 from podium.domain.events import NoteTaken
 from podium.domain.work import QueueSpec, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
@@ -146,6 +148,28 @@ async def test_a_retry_forgets_the_last_failed_step_and_all_after_it(room: Engin
     ended = await engine.finish(run.id)
     assert (ended.status, ended.result) == (RunStatus.SUCCEEDED, ["between", "last"])
     assert done == ["first", "repair", "between", "last", "last"]
+
+
+async def test_a_run_that_succeeded_is_tried_again_only_from_a_named_step(
+    room: EngineRoom,
+) -> None:
+    done: list[str] = []
+
+    async def body(ctx: FlowContext, input: Any) -> int:
+        async def work(step: Step) -> int:
+            done.append(step.key)
+            return len(done)
+
+        return await ctx.step("work", work)
+
+    engine = await room.open(FlowDefinition("story", body))
+    run = await engine.start("story")
+    await engine.finish(run.id)
+    with pytest.raises(NotPossibleNow, match="--from"):
+        await engine.retry(run.id)
+    assert (await room.run(run.id)).result == 1
+    await engine.retry(run.id, from_step="work")
+    assert (await engine.finish(run.id)).result == 2
 
 
 async def test_what_was_sent_to_an_ended_run_is_forgotten(room: EngineRoom) -> None:

@@ -169,12 +169,6 @@ async def test_a_view_stays_at_one_moment_while_others_write(database: Database)
     assert await looking == (1, 1)
 
 
-async def test_work_runs_outside_the_event_loops_thread(store: Store) -> None:
-    loop_thread = threading.get_ident()
-    assert await store.write(lambda tx: threading.get_ident()) != loop_thread
-    assert await store.read(lambda view: threading.get_ident()) != loop_thread
-
-
 async def test_events_carry_the_time_of_the_clock(store: Store, clock: FixedClock) -> None:
     clock.advance(90)
     await store.write(lambda tx: tx.append("run_a", a_note()))

@@ -141,6 +141,11 @@ class Ownership:
         """Forget steps and take the run, ended or not. What happened stays in its stream."""
         run = known_run(tx, run_id)
         self._refuse_hosted(tx, run)
+        if run.status is RunStatus.SUCCEEDED and from_step is None:
+            raise NotPossibleNow(
+                f"run {run_id} succeeded; name the step to go again from: "
+                f"`podium retry {run_id} --from STEP`"
+            )
         forgotten = _steps_to_forget(tx.steps(run_id), from_step)
         tx.drop_steps(run_id, forgotten)
         tx.append(run_id, RunRetried(by=by, discarded_steps=tuple(forgotten)))

@@ -187,7 +187,8 @@ class Store(Protocol):
 
         Transactions are serial: whatever one reads no other process changes before it is committed.
 
-        `work` runs in the writer's thread: it must be quick, not block and touch nothing but its Tx.
+        `work` may run in this thread or in another: it must be quick, not block and touch nothing
+        but its Tx.
         """
         ...
 
