@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -13,9 +14,9 @@ from podium.domain.errors import AgentLost, NotPossibleNow, StepFailed, StoreBus
 from podium.domain.events import NoteTaken
 from podium.domain.work import QueueSpec, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
-from podium.ports import FlowContext, Step, View
+from podium.ports import FlowContext, RunQuery, Step, View
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
-from tests.contract.engines import EngineRoom
+from tests.contract.engines import EngineRoom, freeze
 
 T = TypeVar("T")
 
@@ -221,3 +222,128 @@ async def test_an_engine_still_hears_after_its_store_was_busy(tmp_path: Path) ->
         await engine.signal(run.id, "go", "heard")
         assert (await engine.finish(run.id)).result == "heard"
     await engine.close()
+
+
+async def test_branches_that_start_tasks_within_tasks_are_resumed(room: EngineRoom) -> None:
+    stuck = asyncio.Event()
+    done: list[str] = []
+
+    async def body(ctx: FlowContext, input: Any) -> list[str]:
+        async def quick(step: Step) -> str:
+            done.append(step.key)
+            return step.key
+
+        async def slow(step: Step) -> str:
+            stuck.set()
+            await asyncio.sleep(0 if input == "again" or len(done) > 3 else 60)
+            done.append(step.key)
+            return step.key
+
+        async def nested(depth: int) -> str:
+            if depth == 0:
+                return await ctx.step("deep", quick) + await ctx.step("deeper", quick)
+            [found] = await asyncio.gather(nested(depth - 1))
+            return found
+
+        async def other() -> str:
+            return await ctx.step("slow", slow)
+
+        return list(await asyncio.gather(other(), nested(9)))
+
+    first = await room.open(FlowDefinition("story", body))
+    run = await first.start("story")
+    await retry_until(lambda: stuck.is_set() and len(done) == 2)
+
+    async def both_recorded() -> bool:
+        store = await room.store()
+        return len(await store.read(lambda view: view.steps(run.id))) == 2
+
+    await retry_until(both_recorded)
+    await first.abandon()
+    done.extend(["x", "y"])
+    second = await room.open(FlowDefinition("story", body))
+    await second.resume(run.id)
+    assert (await second.finish(run.id)).result == ["slow", "deepdeeper"]
+    assert done.count("deep") == done.count("deeper") == 1
+
+
+async def test_two_parents_of_one_child_are_both_told_of_its_end(room: EngineRoom) -> None:
+    async def child(ctx: FlowContext, input: Any) -> str:
+        await ctx.wait("go")
+        return "grown"
+
+    async def parent(ctx: FlowContext, input: Any) -> Any:
+        run_id = await ctx.start_child("c", "child", None, queue="work", dedup_key="same")
+        return (await ctx.child(run_id)).result
+
+    engine = await room.open(FlowDefinition("child", child), FlowDefinition("parent", parent))
+    parents = [await engine.start("parent") for _ in range(2)]
+    async with engine.serve([QueueSpec(name="work")]):
+        for run in parents:
+            await room.until(run.id, RunStatus.WAITING)
+        [only] = await engine.runs(RunQuery(flow="child"))
+        await engine.signal(only.id, "go")
+        ended = [await engine.finish(run.id) for run in parents]
+    assert [run.result for run in ended] == ["grown", "grown"]
+
+
+async def test_a_retry_gives_back_the_signals_that_forgotten_waits_had_taken(
+    room: EngineRoom,
+) -> None:
+    async def body(ctx: FlowContext, input: Any) -> Any:
+        async def work(step: Step) -> str:
+            return "worked"
+
+        await ctx.step("work", work)
+        answer = await ctx.wait("answer", seconds=3600)
+        return answer.payload if answer else None
+
+    engine = await room.open(FlowDefinition("story", body))
+    run = await engine.start("story")
+    await engine.signal(run.id, "answer", "yes")
+    assert (await engine.finish(run.id)).result == "yes"
+    await engine.retry(run.id, from_step="work")
+    assert (await engine.finish(run.id)).result == "yes"
+
+
+async def test_nothing_acts_for_a_run_that_has_failed(room: EngineRoom) -> None:
+    done: list[str] = []
+    began = asyncio.Event()
+
+    async def body(ctx: FlowContext, input: Any) -> None:
+        async def fail(step: Step) -> None:
+            await began.wait()
+            raise ValueError("broken")
+
+        async def act(step: Step) -> None:
+            began.set()
+            try:
+                await asyncio.sleep(60)
+            finally:
+                done.append("ended")
+
+        await asyncio.gather(ctx.step("fail", fail), ctx.step("act", act))
+
+    engine = await room.open(FlowDefinition("story", body))
+    run = await engine.start("story")
+    assert (await engine.finish(run.id)).status is RunStatus.FAILED
+    assert done == ["ended"]
+
+
+async def test_a_run_whose_owner_is_only_stopped_is_cancelled_when_it_goes_on(
+    room: EngineRoom, clock: FixedClock
+) -> None:
+    async def body(ctx: FlowContext, input: Any) -> None:
+        await ctx.wait("never")
+
+    flow = FlowDefinition("story", body)
+    stopped, other = await room.open(flow), await room.open(flow)
+    run = await stopped.start("story")
+    await room.until(run.id, RunStatus.WAITING)
+    freeze(stopped)
+    clock.advance(3600)
+    wished = await other.cancel(run.id, by="ann")
+    assert (wished.status, wished.cancel_requested) == (RunStatus.WAITING, True)
+    await stopped.abandon()
+    await other.resume(run.id)
+    assert (await other.finish(run.id)).status is RunStatus.CANCELLED

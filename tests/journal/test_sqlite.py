@@ -26,7 +26,8 @@ from podium.journal.sqlite import APPLICATION_ID, SCHEMA_VERSION, connect, expla
 from podium.journal.transaction import SqlView
 from podium.ports import EventQuery
 
-KILLS = 12
+MAKING_SECONDS = 0.024
+"""About how long making a file takes."""
 
 
 def database(tmp_path: Path) -> Path:
@@ -222,16 +223,18 @@ def test_a_folder_that_may_not_be_written_gives_an_error_that_names_it(tmp_path:
     assert list(folder.iterdir()) == []
 
 
-def test_a_file_killed_at_any_instant_of_its_making_opens_afterwards(tmp_path: Path) -> None:
-    for number in range(KILLS):
+@pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.soak)])
+def test_a_file_killed_at_any_instant_of_its_making_opens_afterwards(
+    tmp_path: Path, kills: int
+) -> None:
+    for number in range(kills):
         path = tmp_path / str(number) / "podium.db"
         maker = subprocess.Popen(
             [sys.executable, "-c", _MAKE, str(path)], stdout=subprocess.PIPE, text=True
         )
         assert maker.stdout is not None
         assert maker.stdout.readline() == "ready\n"
-        # The moments are spread over the few milliseconds that making a file takes.
-        time.sleep(number * 0.002)
+        time.sleep(MAKING_SECONDS * number / kills)
         maker.kill()
         maker.wait()
         maker.stdout.close()
@@ -242,13 +245,14 @@ def test_a_file_killed_at_any_instant_of_its_making_opens_afterwards(tmp_path: P
         connection.close()
 
 
-def test_ten_processes_that_make_one_file_at_once_end_with_one_file(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [4, pytest.param(10, marks=pytest.mark.soak)])
+def test_processes_that_make_one_file_at_once_end_with_one_file(tmp_path: Path, count: int) -> None:
     path = database(tmp_path)
     makers = [
         subprocess.Popen([sys.executable, "-c", _MAKE, str(path)], stdout=subprocess.DEVNULL)
-        for _ in range(10)
+        for _ in range(count)
     ]
-    assert [maker.wait() for maker in makers] == [0] * 10
+    assert [maker.wait() for maker in makers] == [0] * count
     assert sqlite.quick_check(path) == "ok"
 
 

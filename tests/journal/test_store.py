@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import StoreFull
+from podium.domain.errors import StoreFull, StoreUnusable
 from podium.domain.events import NoteTaken
 from podium.domain.gating import Receipt, Tier
 from podium.domain.work import Run, Signal, StepRecord, StepStatus
@@ -272,3 +273,58 @@ async def test_a_second_store_on_the_file_costs_the_first_none_of_its_locks(tmp_
     assert first.path.with_name("podium.db-wal").exists()
     assert await first.write(lambda tx: tx.append(RUN, NoteTaken(text="mine"))) == 22
     await first.close()
+
+
+async def test_a_file_that_was_replaced_is_noticed_before_anything_is_lost(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    await store.write(lambda tx: tx.append(RUN, NoteTaken(text="kept")))
+    away = store.path.rename(store.path.with_name("moved.db"))
+    with pytest.raises(StoreUnusable, match="removed or replaced"):
+        await store.write(lambda tx: tx.append(RUN, NoteTaken(text="lost")))
+    away.rename(store.path)
+    assert await store.write(lambda tx: tx.append(RUN, NoteTaken(text="kept too"))) == 2
+    await store.close()
+
+
+async def test_a_head_that_cannot_be_anchored_keeps_nobody_waiting(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    odd = a_receipt().model_copy(update={"run_id": "run/../../x"})
+    async with asyncio.timeout(5):
+        await store.write(lambda tx: tx.add_receipt(odd))
+        assert await store.write(lambda tx: tx.append(RUN, NoteTaken(text="goes on"))) == 1
+        await store.close()
+    assert "not anchored" in " ".join(store.faults)
+
+
+async def test_a_receipt_moved_to_another_run_or_made_unreadable_is_found(tmp_path: Path) -> None:
+    store = await opened(tmp_path)
+    for draft in (a_receipt(0), a_receipt(1)):
+        await store.write(partial(_add_receipt, draft))
+    for damage in (
+        "UPDATE receipts SET run_id = 'run_zzz' WHERE number = 2",
+        "UPDATE receipts SET body = '{}' WHERE number = 1",
+    ):
+        connection = sqlite3.connect(store.path)
+        connection.execute(damage)
+        connection.commit()
+        connection.close()
+        found = await store.read(lambda view: view.receipts())
+        chains: dict[str, list[Receipt]] = {}
+        for receipt in found:
+            chains.setdefault(receipt.run_id, []).append(receipt)
+        assert verify(chains, store.sealer, store.anchors), damage
+    await store.close()
+
+
+async def test_receipts_without_their_key_are_not_called_forged_by_a_new_one(
+    tmp_path: Path,
+) -> None:
+    store = await opened(tmp_path)
+    await store.write(partial(_add_receipt, a_receipt()))
+    await store.close()
+    shutil.rmtree(tmp_path / "vault")
+    again = await opened(tmp_path)
+    with pytest.raises(StoreUnusable, match="key of the receipts is missing"):
+        await again.write(lambda tx: tx.must_be_able_to_seal())
+    assert not (tmp_path / "vault").exists()
+    await again.close()

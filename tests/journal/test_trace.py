@@ -250,11 +250,14 @@ def test_processes_that_write_at_once_write_each_event_once(tmp_path: Path) -> N
     assert [line["seq"] for line in lines_of(tmp_path)] == list(range(1, 301))
 
 
-def test_a_writer_killed_at_any_moment_leaves_what_the_next_one_mends(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.soak)])
+def test_a_writer_killed_at_any_moment_leaves_what_the_next_one_mends(
+    tmp_path: Path, kills: int
+) -> None:
     chance = random.Random(4)
     size = 60_000
     program = "writer.catch_up('run_one', read_after)\n"
-    for _ in range(4):
+    for _ in range(kills):
         victim = started(program, tmp_path, count=100_000, size=size)
         assert victim.stdin
         victim.stdin.write("go\n")

@@ -87,6 +87,8 @@ class Run(Noun):
     """Higher goes first."""
     dedup_key: str | None = None
     parent_id: str | None = None
+    followers: tuple[str, ...] = ()
+    """Other runs that are told of its end: they asked for it under the same dedup key."""
     created_at: Moment
     not_before: Moment | None = None
     claimed_at: Moment | None = None

@@ -29,15 +29,18 @@ from podium.domain.model import Json
 from podium.domain.work import Failure, Run, Signal, StepRecord, StepStatus
 from podium.engine.codec import decode, encode
 from podium.engine.hold import RunHold
-from podium.engine.ownership import queued_event
+from podium.engine.ownership import follow, queued_event
 from podium.ports import ONCE, Checkpoint, Retry, StepFunction, Tx
 
 T = TypeVar("T")
 
 WithStep = Callable[[Tx], None]
 
-_SPINS = 3
-"""Turns of the event loop without progress after which a replay has gone as far as it can."""
+_SPINS = 200
+"""Turns of the event loop without progress after which a replay has gone as far as it can.
+
+A branch that starts tasks within tasks needs one or two for each; this is a millisecond in all.
+"""
 
 
 class StepHandle:
@@ -168,6 +171,8 @@ class RunContext:
             added = tx.add_run(child)
             if added is child:
                 tx.append(child.id, queued_event(child))
+            else:
+                follow(tx, added, self.run.id)
             tx.append(self.run.id, ChildStarted(child_id=added.id, flow=flow))
             return self.record(tx, key, added.id, began, attempts=1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -48,6 +49,8 @@ class RunHold:
         self.asked_person = asyncio.Event()
         """Set when it is kept that the run needs a person."""
         self.waits: list[Wait] = []
+        self.at_work: Counter[asyncio.Task[object]] = Counter()
+        """Tasks of the body that are in the middle of a step."""
         self._store = store
         self._new_run = new_run
         self._busy = 0
@@ -118,10 +121,16 @@ class RunHold:
     def __enter__(self) -> None:
         """While entered, the run is doing something."""
         self._busy += 1
+        if (task := asyncio.current_task()) is not None:
+            self.at_work[task] += 1
         self._weigh()
 
     def __exit__(self, *_: object) -> None:
         self._busy -= 1
+        if (task := asyncio.current_task()) is not None:
+            self.at_work[task] -= 1
+            if not self.at_work[task]:
+                del self.at_work[task]
         self._weigh()
 
     @asynccontextmanager

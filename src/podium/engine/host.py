@@ -7,7 +7,14 @@ from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
-from podium.domain.errors import BudgetSpent, FlowChanged, LeaseLost, NeedsHuman, Passing
+from podium.domain.errors import (
+    BudgetSpent,
+    FlowChanged,
+    LeaseLost,
+    NeedsHuman,
+    Passing,
+    StoreUnusable,
+)
 from podium.domain.events import (
     EventBody,
     FlowCodeChanged,
@@ -22,7 +29,7 @@ from podium.engine.codec import encode
 from podium.engine.context import RunContext, failure_of
 from podium.engine.definition import FlowDefinition
 from podium.engine.hold import RunHold
-from podium.engine.ownership import tell_parent
+from podium.engine.ownership import tell_parents
 from podium.ports import Ids, Store, Tx
 
 MOST_SETBACKS = 6
@@ -86,6 +93,7 @@ class RunHost:
                     await asyncio.wait((body,))
                 except asyncio.CancelledError:
                     body.cancel()
+            await self._end_what_is_left(body)
             await self._end(body)
         except LeaseLost:
             # Another process owns the run and writes its story from here on.
@@ -93,6 +101,13 @@ class RunHost:
         finally:
             idle.cancel()
             await asyncio.gather(idle, return_exceptions=True)
+
+    async def _end_what_is_left(self, body: asyncio.Future[Any]) -> None:
+        """End branches that are still in a step: nothing may act for a run that has ended."""
+        branches = [task for task in self.hold.at_work if task is not body]
+        for task in branches:
+            task.cancel()
+        await asyncio.gather(*branches, return_exceptions=True)
 
     async def _body(self) -> Any:
         recorded = await self._store.read(lambda view: view.steps(self.run_id))
@@ -150,7 +165,7 @@ class RunHost:
             failure = failure_of(error)
             event = RunNeededHuman(reason=failure.message)
             await self._close(RunStatus.NEEDS_HUMAN, event, failure=failure)
-        elif isinstance(error, Passing):
+        elif isinstance(error, Passing | StoreUnusable):
             await self.hold.write(lambda tx: self._set_back(tx, error))
         else:
             failure = failure_of(error)
@@ -182,7 +197,7 @@ class RunHost:
             tx.append(self.run_id, event)
             if status.ended:
                 tx.drop_signals(self.run_id)
-            tell_parent(tx, ended, self._ids.new("sig"))
+            tell_parents(tx, ended, self._ids)
 
         await self._store.write(close)
 
@@ -194,7 +209,7 @@ class RunHost:
         status = RunStatus.QUEUED if called else run.status
         tx.save_run(run.model_copy(update={"owner": None, "status": status}))
 
-    def _set_back(self, tx: Tx, error: Passing) -> None:
+    def _set_back(self, tx: Tx, error: Passing | StoreUnusable) -> None:
         """Let go of the run after an error that passes by itself; of a queue's run for a while.
 
         Without a finished step in between, the pauses grow and a person is asked in the end: an
@@ -216,7 +231,8 @@ class RunHost:
             tx.append(self.run_id, RunNeededHuman(reason=reason))
             return
         pause = timedelta(seconds=min(2.0 ** (setbacks - 1), LONGEST_PAUSE_SECONDS))
-        later = error.retry_at or self.hold.clock.now() + pause
+        known = error.retry_at if isinstance(error, Passing) else None
+        later = known or self.hold.clock.now() + pause
         tx.save_run(
             counted.model_copy(
                 update={"status": RunStatus.QUEUED, "owner": None, "not_before": later}

@@ -52,6 +52,10 @@ class Roster:
             if beat.beat_at + self._lease >= now and _locked(self._folder / f"{beat.id}.lock")
         }
 
+    def is_gone(self, worker_id: str) -> bool:
+        """Whether a worker's process has ended, and all that it started with it."""
+        return worker_id != self._myself and not _locked(self._folder / f"{worker_id}.lock")
+
     def orphans(self, view: View) -> list[Run]:
         """Runs of queues whose owner is dead."""
         dead = view.owners() - self.alive(view)

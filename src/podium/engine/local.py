@@ -155,6 +155,14 @@ class LocalEngine:
     async def runs(self, query: RunQuery) -> list[Run]:
         return await self._store.read(lambda view: view.runs(query))
 
+    async def hosted(self, run_ids: Sequence[str]) -> set[str]:
+        def look(view: View) -> set[str]:
+            alive = self._roster.alive(view)
+            found = (view.run(run_id) for run_id in run_ids)
+            return {run.id for run in found if run is not None and run.owner in alive}
+
+        return await self._store.read(look)
+
     async def schedule(self, schedule: Schedule) -> None:
         self._ownership.definition(schedule.flow)
         next_after(schedule, self._clock.now())

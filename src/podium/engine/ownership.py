@@ -146,8 +146,13 @@ class Ownership:
                 f"run {run_id} succeeded; name the step to go again from: "
                 f"`podium retry {run_id} --from STEP`"
             )
-        forgotten = _steps_to_forget(tx.steps(run_id), from_step)
+        steps = tx.steps(run_id)
+        forgotten = _steps_to_forget(steps, from_step)
         tx.drop_steps(run_id, forgotten)
+        for step in steps:
+            if step.key in forgotten and step.key.startswith("wait:") and step.output:
+                # What it was waiting for has come already and will not come again.
+                tx.add_signal(Signal.model_validate(step.output))
         tx.append(run_id, RunRetried(by=by, discarded_steps=tuple(forgotten)))
         fresh = {
             "status": RunStatus.RUNNING,
@@ -186,8 +191,9 @@ class Ownership:
             raise NotPossibleNow(f"run {run_id} is {run.status} already")
         tx.append(run_id, RunCancelRequested(by=by, why=why))
         wished = run.model_copy(update={"cancel_requested": True})
-        if run.owner is None or run.owner not in self._roster.alive(tx):
-            # Nothing of it is alive, and the fence keeps an owner out that only slept.
+        if run.owner is None or self._roster.is_gone(run.owner):
+            # Its processes died with its owner. One that is only stopped keeps its own: it ends
+            # them, and the run, when it goes on.
             wished = wished.model_copy(
                 update={
                     "status": RunStatus.CANCELLED,
@@ -197,7 +203,7 @@ class Ownership:
                 }
             )
             tx.append(run_id, RunCancelled())
-            tell_parent(tx, wished, self._ids.new("sig"))
+            tell_parents(tx, wished, self._ids)
         tx.save_run(wished)
         for child in tx.runs(RunQuery(parent_id=run_id, statuses=ACTIVE, limit=100_000)):
             if not child.cancel_requested:
@@ -279,20 +285,28 @@ def queued_event(run: Run) -> RunQueued:
     )
 
 
-def tell_parent(tx: Tx, run: Run, signal_id: str) -> None:
-    """Signal a run's end to its parent, in the transaction that ends it."""
-    if run.parent_id is None or run.finished_at is None:
+def tell_parents(tx: Tx, run: Run, ids: Ids) -> None:
+    """Signal a run's end to its parent and its followers, in the transaction that ends it."""
+    if run.finished_at is None:
         return
-    tx.add_signal(
-        Signal(
-            id=signal_id,
-            run_id=run.parent_id,
-            name=f"child:{run.id}",
-            payload=run.model_dump(mode="json"),
-            sent_by=run.id,
-            sent_at=run.finished_at,
+    told = (run.parent_id, *run.followers) if run.parent_id else run.followers
+    for run_id in told:
+        tx.add_signal(
+            Signal(
+                id=ids.new("sig"),
+                run_id=run_id,
+                name=f"child:{run.id}",
+                payload=run.model_dump(mode="json"),
+                sent_by=run.id,
+                sent_at=run.finished_at,
+            )
         )
-    )
+
+
+def follow(tx: Tx, run: Run, follower: str) -> None:
+    """Let another run be told of this one's end as well."""
+    if follower not in (run.parent_id, *run.followers):
+        tx.save_run(run.model_copy(update={"followers": (*run.followers, follower)}))
 
 
 def _steps_to_forget(steps: Sequence[StepRecord], from_step: str | None) -> list[str]:

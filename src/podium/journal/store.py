@@ -12,7 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeVar
 
-from podium.domain.errors import NotPossibleNow
+from podium.domain.errors import NotPossibleNow, StoreUnusable
 from podium.domain.events import EventBody
 from podium.domain.gating import Receipt
 from podium.journal.anchors import Anchors
@@ -155,8 +155,18 @@ class SqlStore:
 
     @cached_property
     def sealer(self) -> Sealer:
-        """Seals and checks receipts with this store's key. Made on first use."""
-        return Sealer(load_or_create_key(self._vault / "receipt.key"))
+        """Seals and checks receipts with this store's key, which is made with the first receipt.
+
+        Raises `StoreUnusable` when there are receipts and no key: another one would call them forged.
+        """
+        path = self._vault / "receipt.key"
+        if not path.exists() and self._has_receipts():
+            raise StoreUnusable(
+                str(path),
+                "the key of the receipts is missing",
+                "restore it from a backup, or set PODIUM_HOME to where it was made",
+            )
+        return Sealer(load_or_create_key(path))
 
     @cached_property
     def anchors(self) -> Anchors:
@@ -171,8 +181,21 @@ class SqlStore:
         """
         return (*self._unanchored.values(), *self._trace.faults.values())
 
+    def _has_receipts(self) -> bool:
+        connection = connect(self.path)
+        try:
+            return connection.execute("SELECT 1 FROM receipts LIMIT 1").fetchone() is not None
+        finally:
+            connection.close()
+
     def _begin(self, connection: sqlite3.Connection) -> SqlTransaction:
-        return SqlTransaction(connection, self._clock.now(), self._redactor.json_text, self._seal)
+        return SqlTransaction(
+            connection,
+            self._clock.now(),
+            self._redactor.json_text,
+            self._seal,
+            lambda: self.sealer,
+        )
 
     def _seal(self, receipt: Receipt, previous: str, number: int) -> Receipt:
         return self.sealer.seal(receipt, previous, number)
@@ -182,7 +205,8 @@ class SqlStore:
             try:
                 self.anchors.write(run_id, receipt.number, receipt.seal)
                 self._unanchored.pop(run_id, None)
-            except OSError as error:
+            except Exception as error:
+                # The commit is made: whoever waits for it is told so whatever happens here.
                 self._unanchored[run_id] = f"head of {run_id} not anchored: {error}"
 
     def _tell(self, transaction: SqlTransaction) -> None:

@@ -12,9 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple, Protocol, TypeVar
 
+from pydantic import ValidationError
+
 from podium.domain.errors import LeaseLost
 from podium.domain.events import Event, EventBody, lifted, read_body
-from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt
+from podium.domain.gating import (
+    Approval,
+    ApprovalStatus,
+    CallRecord,
+    CallStatus,
+    Receipt,
+    Tier,
+)
 from podium.domain.ids import SHORTEST_TAIL, tail_of
 from podium.domain.model import Noun
 from podium.domain.work import (
@@ -227,10 +236,14 @@ class SqlView:
         )
 
     def receipts(self, run_id: str | None = None) -> list[Receipt]:
-        if run_id is None:
-            return self._all(Receipt, "SELECT body FROM receipts ORDER BY run_id, number")
-        statement = "SELECT body FROM receipts WHERE run_id = :run ORDER BY number"
-        return self._all(Receipt, statement, run=run_id)
+        statement = "SELECT run_id, number, body FROM receipts ORDER BY run_id, number"
+        values = {}
+        if run_id is not None:
+            statement = (
+                "SELECT run_id, number, body FROM receipts WHERE run_id = :run ORDER BY number"
+            )
+            values = {"run": run_id}
+        return [_receipt(*row) for row in self._sql.execute(statement, values).fetchall()]
 
     def last_receipt(self, run_id: str) -> Receipt | None:
         return self._one(
@@ -304,11 +317,19 @@ class SqlView:
 class SqlTransaction(SqlView):
     """Writes. Whoever began the transaction commits it or rolls it back."""
 
-    def __init__(self, connection: Connection, now: datetime, clean: Clean, seal: Seal) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        now: datetime,
+        clean: Clean,
+        seal: Seal,
+        check_seal: Callable[[], object],
+    ) -> None:
         super().__init__(connection)
         self._now = microseconds(now)
         self._clean = clean
         self._seal = seal
+        self._check_seal = check_seal
         self._position: int | None = None
         self._seqs: dict[str, int] = {}
         self.touched_runs: set[str] = set()
@@ -500,6 +521,9 @@ class SqlTransaction(SqlView):
             },
         )
 
+    def must_be_able_to_seal(self) -> None:
+        self._check_seal()
+
     def add_receipt(self, draft: Receipt) -> Receipt:
         before = self.last_receipt(draft.run_id)
         # What is sealed is what is kept: secrets go first.
@@ -588,6 +612,31 @@ def _named(values: dict[str, Any], name: str, items: Sequence[str]) -> str:
     names = [f"{name}_{number}" for number in range(len(items))]
     values.update(zip(names, items, strict=True))
     return ", ".join(f":{each}" for each in names)
+
+
+def _receipt(run_id: str, number: int, body: str) -> Receipt:
+    """A receipt as it lies there: in its place, whatever it says of itself, and so found out.
+
+    One that cannot be read any more is given without a seal.
+    """
+    try:
+        receipt = Receipt.model_validate_json(body)
+    except ValidationError:
+        receipt = Receipt(
+            run_id=run_id,
+            number=number,
+            call_key="",
+            tool="unreadable",
+            digest="",
+            status="in_doubt",
+            tier=Tier.T4,
+            rule="",
+            requested_at=_EPOCH,
+            settled_at=_EPOCH,
+        )
+    if (receipt.run_id, receipt.number) == (run_id, number):
+        return receipt
+    return receipt.model_copy(update={"run_id": run_id, "number": number})
 
 
 def _event(row: Sequence[Any]) -> Event:

@@ -13,7 +13,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple
 
-from podium.domain.errors import NotPossibleNow
+from podium.domain.errors import NotPossibleNow, StoreUnusable
 from podium.domain.events import EventBody
 from podium.journal.doorbell import BURST_SECONDS
 from podium.journal.sqlite import BUSY_SECONDS, explain
@@ -70,6 +70,7 @@ class Writer:
         # Waiting for other processes is done here and not by SQLite: it sleeps for too long at a time.
         connection.execute("PRAGMA busy_timeout=0")
         self._path = path
+        self._inode = path.stat().st_ino
         self._begin = begin
         self._committed = committed
         self._delivered = delivered
@@ -111,6 +112,8 @@ class Writer:
             return outcome
         except sqlite3.Error as error:
             return Failed(explain(error, self._path))
+        except StoreUnusable as error:
+            return Failed(error)
         finally:
             self._turn.release()
 
@@ -176,6 +179,9 @@ class Writer:
             outcomes, transaction = self._commit([job.work for job in batch])
         except sqlite3.Error as error:
             outcomes = [Failed(explain(error, self._path))] * len(batch)
+        except Exception as error:
+            # Whatever it is, nobody may be left waiting for ever.
+            outcomes = [Failed(error)] * len(batch)
         _deliver(batch, outcomes)
         return transaction
 
@@ -192,6 +198,7 @@ class Writer:
 
     def _begun(self) -> bool:
         """Whether a transaction could be begun right now."""
+        self._must_be_the_same_file()
         try:
             self._connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -199,6 +206,19 @@ class Writer:
                 raise
             return False
         return True
+
+    def _must_be_the_same_file(self) -> None:
+        """What is committed to a file that was removed or replaced is lost when it is closed."""
+        try:
+            found = self._path.stat().st_ino
+        except OSError:
+            found = None
+        if found != self._inode:
+            raise StoreUnusable(
+                str(self._path),
+                "the file was removed or replaced while it was in use",
+                "put it back, or end all processes that use it and start again",
+            )
 
     def _commit(
         self, works: Sequence[Work]

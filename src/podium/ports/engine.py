@@ -203,6 +203,10 @@ class Engine(Protocol):
 
     async def runs(self, query: RunQuery) -> list[Run]: ...
 
+    async def hosted(self, run_ids: Sequence[str]) -> set[str]:
+        """Those of the runs that a process alive hosts now, this one or another."""
+        ...
+
     def serve(self, queues: Sequence[QueueSpec]) -> AbstractAsyncContextManager[None]:
         """While open, claim and host runs of these queues, fire schedules, take over the dead's runs."""
         ...

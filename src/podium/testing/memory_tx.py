@@ -129,6 +129,9 @@ class MemoryTx(MemoryView):
     def save_approval(self, approval: Approval) -> None:
         self._tables.approvals[approval.id] = self._kept(approval)
 
+    def must_be_able_to_seal(self) -> None:
+        """A memory can always."""
+
     def add_receipt(self, draft: Receipt) -> Receipt:
         last = self.last_receipt(draft.run_id)
         numbered = self._kept(draft).model_copy(

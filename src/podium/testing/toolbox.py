@@ -13,7 +13,7 @@ from podium.domain.gating import Call, Outcome, Refusal, ToolSpec
 from podium.domain.model import Json
 from podium.ports import Checkpoint, ToolDoor
 
-Handler = Callable[[dict[str, Json]], Awaitable[Json]]
+FakeHandler = Callable[[dict[str, Json]], Awaitable[Json]]
 """What a fake tool does with its arguments. What it raises becomes a failed outcome."""
 
 
@@ -21,7 +21,7 @@ class FakeTool(NamedTuple):
     """A tool and what it does."""
 
     spec: ToolSpec
-    handler: Handler
+    handler: FakeHandler
 
 
 class FakeToolbox:
