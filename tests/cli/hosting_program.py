@@ -34,16 +34,24 @@ async def mark(folder: Path, step: Step) -> None:
         file.write(step.key + "\n")
 
 
+async def hang(folder: Path) -> None:
+    """Until it is cancelled, and when it is stubborn also then."""
+    try:
+        await asyncio.Event().wait()
+    finally:
+        if (folder / "stubborn").exists():
+            await asyncio.Event().wait()
+
+
 async def slow(folder: Path, step: Step) -> None:
     """Hangs, breaks or goes on, as the files say."""
     (folder / "in-slow").touch()
     if (folder / "broke").exists():
         raise TimedOut("no time left")
     if (folder / "hang").exists():
-        await asyncio.Event().wait()
+        await hang(folder)
 
-
-FLOWS[NAME] = build
 
 if __name__ == "__main__":
+    FLOWS[NAME] = build
     sys.exit(run(sys.argv[1:]))

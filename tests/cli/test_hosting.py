@@ -11,12 +11,18 @@ import pytest
 
 from podium.domain.work import Run, RunStatus
 from podium.testing import retry_until_blocking
+from podium.wiring.flows import FLOWS
 from podium.wiring.podium import Podium
 from tests.cli.desk import Desk, Said
-from tests.cli.hosting_program import NAME
+from tests.cli.hosting_program import NAME, build
 
 PROGRAM = (sys.executable, "-m", "tests.cli.hosting_program")
 ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def one_more_flow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(FLOWS, NAME, build)
 
 
 def waiting_run(desk: Desk) -> Run:

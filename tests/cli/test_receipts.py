@@ -35,7 +35,7 @@ def test_receipts_are_listed_and_proved(desk: Desk) -> None:
         (2, "write_file"),
     ]
     said = desk.run("receipts", "verify")
-    assert (said.code, said.out) == (0, "2 receipts of 1 runs: sound\n")
+    assert (said.code, said.out) == (0, "2 receipts of 1 run: sound\n")
 
 
 def test_a_receipt_that_was_cut_off_is_found(desk: Desk) -> None:

@@ -17,7 +17,7 @@ from podium.domain.work import Run, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
 from podium.flows import Player, Purse, ask, ask_until_answered
 from podium.ports import EventQuery, FlowContext
-from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds, retry_until
+from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds
 
 ONE_TURN = Budget(scope="run", turns=1)
 USED = Usage(turns=1, usd=0.25, input_tokens=30, output_tokens=10)
@@ -166,10 +166,12 @@ async def test_every_limit_of_run_and_day_holds_for_turns(house: House, budget: 
 async def test_a_run_keeps_to_the_budget_it_was_started_with(house: House) -> None:
     agent = house.answers(Reply(text="a", usage=USED), "b")
     engine = house.open(Budget(scope="run", turns=9))
-    run = await engine.start("story", settings={"budgets": [ONE_TURN.model_dump()]})
+    money = Budget(scope="run", usd=5).model_dump()
+    run = await engine.start("story", settings={"budgets": [ONE_TURN.model_dump(), money]})
     stopped = await engine.finish(run.id)
     assert stopped.status is RunStatus.NEEDS_HUMAN
     assert len(agent.turns) == 1
+    assert stopped.settings["budgets"] == [money], "only what stopped the run is lifted"
 
 
 async def test_what_a_turn_used_is_counted_and_recorded_once(house: House) -> None:
@@ -189,8 +191,7 @@ async def test_a_turn_without_an_answer_is_counted_too(house: House) -> None:
     house.answers(AgentLost("gone"))
     engine = house.open()
     run = await engine.start("story")
-    await retry_until(lambda: len(house.agent.turns) == 1)
-    await house.stop(engine)
+    await engine.finish(run.id)
     [recorded] = [each for each in await house.events(run) if isinstance(each, UsageRecorded)]
     assert (recorded.usage.turns, recorded.usage.complete) == (1, False)
 

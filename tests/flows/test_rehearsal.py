@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from podium.domain.events import Event
+from podium.domain.events import Event, ToolRefused
 from podium.domain.work import Run, RunStatus
 from podium.ports import EventQuery
 from podium.testing import retry_until
@@ -18,9 +19,12 @@ from podium.usecases import approve, reject, verify_receipts
 from podium.wiring.configuration import load_configuration
 from podium.wiring.podium import Podium
 from podium.wiring.rehearsing import rehearsal_plan
+from podium.wiring.trust import TrustBook
 
 
-def project(folder: Path, *acts: dict[str, Any], env: dict[str, str] | None = None) -> Podium:
+def project(
+    folder: Path, *acts: dict[str, Any], env: dict[str, str] | None = None, **settings: Any
+) -> Podium:
     """A project whose one scene does these acts. Its user folders lie beside it."""
     root = folder / "project"
     (root / "careful").mkdir(parents=True)
@@ -34,6 +38,7 @@ def project(folder: Path, *acts: dict[str, Any], env: dict[str, str] | None = No
                 "flows": {
                     "rehearsal": {"scenes": [{"name": "act", "role": "tester", "prompt": "go"}]}
                 },
+                **settings,
             }
         )
     )
@@ -43,10 +48,14 @@ def project(folder: Path, *acts: dict[str, Any], env: dict[str, str] | None = No
     return Podium(load_configuration(environ, project=root), environ)
 
 
-async def begin(podium: Podium) -> Run:
+async def begin(
+    podium: Podium, *, workspace: Path | None = None, settings: dict[str, Any] | None = None
+) -> Run:
     engine = await podium.hosting_engine()
     plan = rehearsal_plan(podium.configuration).model_dump(mode="json")
-    return await engine.start("rehearsal", plan)
+    if workspace is not None:
+        plan["workspace"] = str(workspace)
+    return await engine.start("rehearsal", plan, settings=settings)
 
 
 async def events(podium: Podium, run: Run) -> list[Event]:
@@ -179,6 +188,136 @@ async def test_an_agent_that_is_lost_leaves_the_run_at_its_checkpoint(tmp_path: 
     types = [event.body.type for event in await events(podium, run)]
     assert types[-1] == "run_parked"
     await podium.close()
+
+
+WRITE = {"call": "write_file", "with": {"path": "a.txt", "content": "x"}}
+
+
+async def refused_by(podium: Podium, run: Run) -> list[str]:
+    bodies = [event.body for event in await events(podium, run)]
+    return [body.rule for body in bodies if isinstance(body, ToolRefused)]
+
+
+async def test_a_role_uses_only_the_tools_it_is_allowed(tmp_path: Path) -> None:
+    roles = {"tester": {"agent": "player", "allowed_tools": ["read_file"]}}
+    podium = project(
+        tmp_path, WRITE, {"call": "read_file", "with": {"path": "notes.txt"}}, roles=roles
+    )
+    run = await begin(podium)
+    done = await (await podium.engine()).finish(run.id)
+    assert done.status is RunStatus.SUCCEEDED, done.failure
+    assert not (tmp_path / "project" / "a.txt").exists()
+    receipts = await (await podium.store()).read(lambda view: view.receipts(run.id))
+    assert [receipt.tool for receipt in receipts] == ["read_file"]
+    await podium.close()
+
+
+async def test_an_agent_that_takes_longer_than_its_timeout_is_ended(tmp_path: Path) -> None:
+    player = {"kind": "scripted", "script": "script.yaml", "timeout_seconds": 0.3}
+    podium = project(tmp_path, {"hang": True}, agents={"player": player})
+    run = await begin(podium)
+    done = await (await podium.engine()).finish(run.id)
+    assert done.failure is not None
+    assert (done.failure.kind, done.failure.exit_code) == ("TimedOut", 6)
+    await podium.close()
+
+
+async def test_an_agent_gets_its_variables_once_its_project_is_trusted(tmp_path: Path) -> None:
+    env = {"GREETING": "hello", "LICENCE": "secret://DEPLOY_LICENCE"}
+    player = {"kind": "scripted", "script": "script.yaml", "env": env}
+    podium = project(
+        tmp_path,
+        {"dump_environment": True},
+        env={"DEPLOY_LICENCE": "valid"},
+        agents={"player": player},
+    )
+    script = {"turns": [{"role": "tester", "acts": [{"dump_environment": True}]}]}
+    (tmp_path / "project" / "script.yaml").write_text(yaml.safe_dump(script))
+    engine = await podium.hosting_engine()
+    refused = await engine.finish((await begin(podium)).id)
+    assert refused.failure is not None
+    assert refused.failure.kind == "NotPossibleNow"
+    assert "podium trust" in refused.failure.message
+
+    configuration = podium.configuration
+    book = TrustBook(configuration.folders.user_state)
+    book.trust(configuration.folders.project_file, configuration.project_digest)
+    done = await engine.finish((await begin(podium)).id)
+    assert {"GREETING=hello", "LICENCE=valid"} <= set(done.result["act"].splitlines())
+    await podium.close()
+
+
+async def test_calls_of_a_turn_are_judged_and_performed_in_the_turns_workspace(
+    tmp_path: Path,
+) -> None:
+    careful = {"call": "write_file", "with": {"path": "careful/b.txt", "content": "y"}}
+    podium = project(tmp_path, WRITE, careful)
+    other = tmp_path / "other"
+    (other / "careful").mkdir(parents=True)
+    run = await begin(podium, workspace=other)
+    engine, store = await podium.engine(), await podium.store()
+    waiting = await engine.finish(run.id, stop_when_waiting=True)
+    assert (other / "a.txt").read_text() == "x"
+    assert not (tmp_path / "project" / "a.txt").exists()
+    assert waiting.status is RunStatus.WAITING, "the zone was not looked for in the workspace"
+    [asked] = await store.read(lambda view: view.approvals(run_id=run.id))
+    await approve(store, podium.clock, podium.ids, asked.id, by="ann")
+    assert (await engine.finish(run.id)).status is RunStatus.SUCCEEDED
+    assert (other / "careful" / "b.txt").read_text() == "y"
+    await podium.close()
+
+
+async def test_a_run_started_to_look_only_never_acts_under_looser_settings(tmp_path: Path) -> None:
+    podium = project(tmp_path, WRITE)
+    run = await begin(podium, settings={"mode": "sensing"})
+    await (await podium.engine()).finish(run.id)
+    assert await refused_by(podium, run) == ["mode:sensing"]
+    assert not (tmp_path / "project" / "a.txt").exists()
+    await podium.close()
+
+
+async def test_todays_stricter_mode_holds_for_a_run_started_under_a_looser_one(
+    tmp_path: Path,
+) -> None:
+    podium = project(tmp_path, WRITE, mode="dry-run")
+    run = await begin(podium, settings={"mode": "autonomous"})
+    await (await podium.engine()).finish(run.id)
+    assert await refused_by(podium, run) == ["mode:dry-run"]
+    await podium.close()
+
+
+def test_a_spent_budget_leaves_with_five_and_a_raised_one_goes_on(tmp_path: Path) -> None:
+    scenes = [{"name": name, "role": "tester", "prompt": "go"} for name in ("one", "two")]
+    flows = {"rehearsal": {"scenes": scenes}}
+    project(tmp_path, {"say": "hi"}, flows=flows, budgets={"run": {"turns": 1}})
+
+    def podium(*arguments: str) -> tuple[int, Any]:
+        place = ["--project", str(tmp_path / "project"), "--json"]
+        done = subprocess.run(
+            [sys.executable, "-m", "podium", *arguments, *place],
+            env={**os.environ, "PODIUM_HOME": str(tmp_path / "home")},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        return done.returncode, json.loads(done.stdout)["run"]
+
+    code, run = podium("rehearse")
+    assert (code, run["status"], run["failure"]["kind"]) == (5, "needs_human", "BudgetSpent")
+    assert run["settings"] == {"mode": "supervised", "budgets": []}
+    file = tmp_path / "project" / "podium.yaml"
+    file.write_text(file.read_text().replace("turns: 1", "turns: 2"))
+    code, run = podium("resume", run["id"])
+    assert (code, run["status"]) == (0, "succeeded")
+    assert run["result"] == {"one": "done", "two": "done"}
+
+
+def test_a_run_records_the_mode_and_the_budgets_it_is_started_with(tmp_path: Path) -> None:
+    podium = project(tmp_path, budgets={"day": {"usd": 2.5}}, mode="sensing")
+    terms = podium.configuration.terms()
+    assert terms["mode"] == "sensing"
+    assert [(each["scope"], each["usd"]) for each in terms["budgets"]] == [("day", 2.5)]
 
 
 def test_the_demo_kills_resumes_approves_and_verifies(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ _tools = st.sampled_from([None, RUN_COMMAND, spec("read_file"), spec("write_file
 _modes = st.sampled_from(["sensing", "dry-run", "supervised", "autonomous", "?"])
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(_calls, _tools, _modes, st.sampled_from([ROOT, "", "/"]))
 def test_any_call_gets_a_whole_decision_and_the_checks_do_not_break(
     call: Call, tool: Any, mode: str, root: str
@@ -93,6 +93,7 @@ def test_any_call_gets_a_whole_decision_and_the_checks_do_not_break(
         assert gate.quotas_for(call, context) == ()
 
 
+@settings(max_examples=40)
 @given(_calls, _tools, _modes)
 def test_an_empty_policy_never_allows_nor_asks(call: Call, tool: Any, mode: str) -> None:
     assert EMPTY.decide(call, context_for(tool, mode=mode)).effect is Effect.DENY
@@ -137,7 +138,7 @@ _wrapping = st.sampled_from(
 )
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(st.lists(_wrapping, max_size=5), st.sampled_from(["checkout", "push", "reset", "switch"]))
 def test_no_wrapping_makes_a_refused_git_command_pass(words: list[str], forbidden: str) -> None:
     bare = tool_call("run_command", commands=((*words, "git", forbidden, "x"),))

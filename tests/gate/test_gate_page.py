@@ -40,6 +40,11 @@ def test_the_policy_on_the_page_does_what_the_page_says() -> None:
     assert gate.approval_seconds == 14400
 
 
+def test_the_page_leads_through_every_file_of_the_room() -> None:
+    files = (Path(__file__).parents[2] / "src/podium/gate").glob("[a-z]*")
+    assert [file.name for file in files if file.is_file() and f"`{file.name}`" not in PAGE] == []
+
+
 def test_the_page_names_every_kind_and_every_built_in_check() -> None:
     assert [kind for kind in Kind if f"`{kind}`" not in PAGE] == []
     assert [rule for rule in BuiltInRule if f"`{rule}`" not in PAGE] == []

@@ -133,7 +133,7 @@ def make_rig(
         looks_secret=lambda text: "DOOR_KEY" if SECRET in text else None,
         resolve_secret=resolve_secret,
         redact=_redact,
-        passed_over=lambda path, root: path.endswith("/.env"),
+        passed_over=lambda path, root: path.startswith(root) and path.endswith("/.env"),
     )
     return Rig(root, store, clock, registry, door, toolbox)
 

@@ -149,6 +149,96 @@ async def test_hooks_monitors_and_external_diffs_of_the_repository_do_not_run(
     assert not (tmp_path / "sprung").exists()
 
 
+def a_trap(folder: Path) -> Path:
+    """A program that leaves a file behind when it is run, and hands its input on."""
+    trap = folder / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {folder / 'sprung'}\ncat\n")
+    trap.chmod(0o755)
+    return trap
+
+
+@pytest.mark.parametrize("kind", ["clean", "process"])
+@pytest.mark.parametrize("name", ["x", "a=b.c", "clean"])
+async def test_content_filters_of_the_repository_do_not_run_and_their_files_are_not_committed(
+    rig: Rig, tmp_path: Path, name: str, kind: str
+) -> None:
+    git(rig.root, "config", f"filter.{name}.{kind}", str(a_trap(tmp_path)))
+    (rig.root / ".gitattributes").write_text(f"a.txt filter={name}\n")
+    (rig.root / "a.txt").write_text("two\n")
+    (rig.root / "b.txt").write_text("b\n")
+
+    status = await rig.use("git_status")
+    diff = await rig.use("git_diff", 1)
+    filtered = await rig.use("git_commit", 2, message="Second")
+    plain = await rig.use("git_commit", 3, message="Third", paths=["b.txt"])
+
+    assert {entry["path"] for entry in status.result["files"]} == {
+        ".gitattributes",
+        "a.txt",
+        "b.txt",
+    }
+    assert "+two" in diff.result["diff"]
+    assert f"'a.txt' goes through the content filter {name!r}" in filtered.error
+    assert plain.ok
+    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
+    assert not (tmp_path / "sprung").exists()
+
+
+async def test_a_file_that_went_through_a_filter_of_the_repository_may_be_removed(rig: Rig) -> None:
+    (rig.root / ".gitattributes").write_text("a.txt filter=x\n")
+    git(rig.root, "config", "filter.x.clean", "cat")
+    (rig.root / "a.txt").unlink()
+
+    assert (await rig.use("git_commit", message="Second")).ok
+
+
+async def test_a_content_filter_that_an_included_file_names_does_not_run_either(
+    rig: Rig, tmp_path: Path
+) -> None:
+    included = rig.root / "shared.gitconfig"
+    included.write_text(f'[filter "x"]\n\tclean = {a_trap(tmp_path)}\n')
+    git(rig.root, "config", "include.path", str(included))
+    (rig.root / ".gitattributes").write_text("a.txt filter=x\n")
+    (rig.root / "a.txt").write_text("two\n")
+
+    assert "content filter 'x'" in (await rig.use("git_commit", message="Second")).error
+    assert not (tmp_path / "sprung").exists()
+
+
+async def test_content_filters_that_a_person_configured_for_themselves_do_run(
+    rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text('[filter "up"]\n\tclean = tr a-z A-Z\n')
+    monkeypatch.setenv("HOME", str(home))
+    (rig.root / ".gitattributes").write_text("a.txt filter=up\n")
+    (rig.root / "a.txt").write_text("two\n")
+
+    assert (await rig.use("git_commit", message="Second")).ok
+    assert git(rig.root, "show", "HEAD:a.txt") == "TWO"
+
+
+@pytest.mark.parametrize("setting", ["command", "cmd"])
+async def test_commands_for_trailers_do_not_run(rig: Rig, tmp_path: Path, setting: str) -> None:
+    git(rig.root, "config", f"trailer.sign.{setting}", str(a_trap(tmp_path)))
+    git(rig.root, "config", f"trailer.Podium-Call.{setting}", str(a_trap(tmp_path)))
+    (rig.root / "a.txt").write_text("two\n")
+
+    assert (await rig.use("git_commit", message="Second")).ok
+    assert not (tmp_path / "sprung").exists()
+
+
+async def test_the_calls_key_joins_the_trailers_that_a_message_has(rig: Rig) -> None:
+    (rig.root / "a.txt").write_text("two\n")
+    message = "Second\n\nBecause: of it.\n\nReviewed-by: Ann\nFixes: 12\n"
+
+    await rig.use("git_commit", message=message)
+
+    trailers = git(rig.root, "log", "-1", "--format=%(trailers:keyonly)").split()
+    assert trailers == ["Reviewed-by", "Fixes", "Podium-Call"]
+
+
 async def test_a_repository_above_the_workspace_is_not_touched(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet")
     rig = make_rig(tmp_path)

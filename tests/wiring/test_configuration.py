@@ -200,6 +200,24 @@ def test_a_command_of_your_own_file_needs_no_trust(place: Place) -> None:
     assert place.load().command_of("dev") == ("my-gemini",)
 
 
+def test_a_projects_variables_for_an_agent_are_used_only_once_they_are_trusted(
+    place: Place,
+) -> None:
+    place.project_says("agents: {dev: {kind: gemini, env: {LD_PRELOAD: ./evil.so}}}\n")
+    configuration = place.load()
+    assert configuration.project_variables() == {"dev": ("LD_PRELOAD=./evil.so",)}
+    with pytest.raises(NotPossibleNow, match=r"variables.*podium trust"):
+        configuration.env_of("dev")
+    book = TrustBook(configuration.folders.user_state)
+    book.trust(configuration.folders.project_file, configuration.project_digest)
+    assert place.load().env_of("dev") == {"LD_PRELOAD": "./evil.so"}
+
+
+def test_variables_of_your_own_file_need_no_trust(place: Place) -> None:
+    place.user_says("agents: {dev: {kind: gemini, env: {LANG: C}}}\n")
+    assert place.load().env_of("dev") == {"LANG": "C"}
+
+
 def test_trust_can_be_taken_back(place: Place) -> None:
     place.project_says("agents: {dev: {kind: gemini, command: [./tool]}}\n")
     configuration = place.load()

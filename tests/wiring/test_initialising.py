@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.domain.errors import BadInput, NotPossibleNow
+from podium.wiring.agents import KINDS
 from podium.wiring.configuration import load_configuration
 from podium.wiring.initialising import init_project
 from podium.wiring.parsing import read_located
@@ -33,7 +34,8 @@ def test_the_commented_examples_in_the_new_file_are_valid_too(tmp_path: Path) ->
     file.write_text("\n".join(line.removeprefix("# ") for line in lines if "What is" not in line))
     assert set(read_located(file).data) >= {"agents", "roles", "approvers", "budgets", "redact"}
     settings = load_configuration({"PODIUM_HOME": "/nowhere"}, project=tmp_path).settings
-    assert settings.roles["developer"].agent == "gemini"
+    assert settings.roles["developer"].agent == "player"
+    assert set(agent.kind for agent in settings.agents.values()) <= set(KINDS)
 
 
 def test_an_existing_project_is_left_alone(tmp_path: Path) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import cached_property
 from typing import Any, TypeVar
 
 from podium.cli.options import Options
 from podium.cli.screen import Screen
 from podium.domain.errors import Interrupted, UnknownId
-from podium.wiring import Configuration, Podium, load_configuration
+from podium.wiring import Configuration, Podium, load_configuration, load_readable
 
 T = TypeVar("T")
 
@@ -24,13 +25,24 @@ FAULTS_TOLD = 5
 class Door:
     """What a command works with."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, *, lenient: bool = False) -> None:
+        """`lenient` is for looking and stopping: broken settings are told and do not count."""
         self.options = options
         self.screen = Screen(json=options.json)
+        self._lenient = lenient
 
     @cached_property
     def configuration(self) -> Configuration:
-        return load_configuration(os.environ, project=self.options.project)
+        if not self._lenient:
+            return load_configuration(os.environ, project=self.options.project)
+        configuration, invalid = load_readable(os.environ, project=self.options.project)
+        if invalid is not None:
+            fault, *others = invalid.faults
+            more = f" (and {len(others)} more)" if others else ""
+            self.screen.aside(
+                f"podium: {fault.sentence(invalid.file)}{more}; going on with the defaults"
+            )
+        return configuration
 
     @property
     def user(self) -> str:
@@ -40,6 +52,11 @@ class Door:
     def has_state(self) -> bool:
         """Whether anything was ever recorded here. Looking must not make a database."""
         return Podium(self.configuration, os.environ).database.exists()
+
+    @property
+    def has_folder(self) -> bool:
+        """Whether the project has a state folder, with or without a database in it."""
+        return self.configuration.folders.state.is_dir()
 
     def must_have_state(self, kind: str, identifier: str) -> None:
         """Raise `UnknownId` where nothing was ever recorded, without making a database to look in."""
@@ -53,7 +70,12 @@ class Door:
             async with self._opened() as podium:
                 return await work(podium)
 
-        return run_to_end(inside())
+        return run_to_end(inside(), self._interrupting)
+
+    def _interrupting(self) -> None:
+        """What is said at once when somebody interrupts: closing may take a while."""
+        if self.options.ending_words:
+            self.screen.aside(f"podium: {self.options.ending_words}")
 
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Podium]:
@@ -74,21 +96,29 @@ class Door:
             self.screen.aside(f"podium: {others}no event is lost; `podium doctor` looks again")
 
 
-def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run on a fresh loop. A polite request to end is taken like Ctrl-C: everything is closed first."""
-    return asyncio.run(_ending_politely(work))
+def run_to_end(work: Coroutine[Any, Any, T], interrupting: Callable[[], None] = lambda: None) -> T:
+    """Run on a fresh loop. Ctrl-C and a polite request to end are the same: everything is closed first.
+
+    `interrupting` is called at the first of them; a second one leaves at once.
+    """
+    return asyncio.run(_ending_politely(work, interrupting))
 
 
-async def _ending_politely(work: Coroutine[Any, Any, T]) -> T:
+async def _ending_politely(work: Coroutine[Any, Any, T], interrupting: Callable[[], None]) -> T:
     task = asyncio.ensure_future(work)
-    asked: list[int] = []
+    loop = asyncio.get_running_loop()
+    asked: list[signal.Signals] = []
 
-    def end() -> None:
-        asked.append(signal.SIGTERM)
+    def end(by: signal.Signals) -> None:
+        asked.append(by)
+        for each in _ENDING:
+            loop.remove_signal_handler(each)
+            signal.signal(each, leave_at_once)
+        interrupting()
         task.cancel()
 
-    loop = asyncio.get_running_loop()
-    loop.add_signal_handler(signal.SIGTERM, end)
+    for each in _ENDING:
+        loop.add_signal_handler(each, end, each)
     try:
         return await task
     except asyncio.CancelledError:
@@ -96,4 +126,18 @@ async def _ending_politely(work: Coroutine[Any, Any, T]) -> T:
             raise Interrupted("asked to end") from None
         raise
     finally:
-        loop.remove_signal_handler(signal.SIGTERM)
+        if not asked:
+            for each in _ENDING:
+                loop.remove_signal_handler(each)
+
+
+def leave_at_once(*_: object) -> None:
+    """Leave as a killed process does, which loses nothing: the record is whole and no child survives."""
+    with suppress(OSError, ValueError):
+        if sys.stderr.isatty():
+            sys.stderr.write("\x1b[?25h")  # the sign of life had hidden the cursor
+            sys.stderr.flush()
+    os._exit(130)
+
+
+_ENDING = (signal.SIGINT, signal.SIGTERM)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import typer
 
 from podium.cli.app import build
 from podium.cli.options import Options
-from podium.cli.screen import Screen
+from podium.cli.screen import AnswerLost, Screen, send_nowhere
 from podium.domain.errors import Interrupted, PodiumError
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
@@ -24,12 +27,14 @@ def run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
     options = Options()
+    code = _invoke(list(arguments), options)
     try:
-        code = _invoke(list(arguments), options)
         sys.stdout.flush()
     except BrokenPipeError:
-        _close_stdout()
-        return 1
+        send_nowhere(sys.stdout)
+    except OSError as error:
+        send_nowhere(sys.stdout)
+        return _told(error, f"the answer could not be written: {error.strerror}", 1, options)
     return code
 
 
@@ -45,11 +50,55 @@ def _invoke(arguments: list[str], options: Options) -> int:
     except PodiumError as error:
         return _told(error, str(error), error.exit_code, options)
     except BrokenPipeError:
-        raise
+        # Help and completions, whose reader went away; answers are the screen's own affair.
+        send_nowhere(sys.stdout)
+        return 0
+    except OSError as error:
+        return _refused_by_the_system(error, options)
+    except UnicodeEncodeError as error:
+        if any(map(_is_undecodable, arguments)):
+            words = "what was typed is no UTF-8 text; type ids as the lists show them"
+            return _told(error, words, 2, options)
+        return _unexpected(error, options)
     except Exception as error:
-        hint = "" if options.debug else "; say it again with --debug to see where"
-        return _told(error, f"{type(error).__name__}: {error}{hint}", 1, options)
+        return _unexpected(error, options)
     return given if isinstance(given, int) else 0
+
+
+def _unexpected(error: Exception, options: Options) -> int:
+    hint = "" if options.debug else "; say it again with --debug to see where"
+    return _told(error, f"{type(error).__name__}: {error}{hint}", 1, options)
+
+
+def _refused_by_the_system(error: OSError, options: Options) -> int:
+    """What the machine would not do, with the thing it is about and what a person can do."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        send_nowhere(sys.stdout)
+    if isinstance(error, FileNotFoundError) and _is_nowhere():
+        words = "the folder this was started in is gone; go to one that is there (cd)"
+        return _told(error, words, 2, options)
+    about = f"{str(error.filename)!r}: " if error.filename else ""
+    advice = {
+        errno.EACCES: "; let yourself read and write it (ls -ld, chmod, chown)",
+        errno.EPERM: "; let yourself read and write it (ls -ld, chmod, chown)",
+        errno.EROFS: "; it lies on a file system that may not be written",
+        errno.ENOSPC: "; make room there",
+    }.get(error.errno or 0, "" if options.debug else "; say it again with --debug to see where")
+    return _told(error, f"{about}{error.strerror or error}{advice}", 1, options)
+
+
+def _is_nowhere() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return True
+    return False
+
+
+def _is_undecodable(word: str) -> bool:
+    return any("\ud800" <= char <= "\udfff" for char in word)
 
 
 def _called(arguments: list[str], options: Options) -> object:
@@ -69,7 +118,8 @@ def _told(error: BaseException, message: str, code: int, options: Options) -> in
     screen.aside(f"podium: {message}")
     if options.json:
         told = {"kind": type(error).__name__, "message": message, "exit_code": code}
-        screen.record({"error": told})
+        with suppress(AnswerLost):
+            screen.record({"error": told})
     return code
 
 
@@ -90,8 +140,3 @@ def _misread(error: Exception, options: Options, arguments: Sequence[str]) -> in
     path = context.command_path if context is not None else "podium"
     stop = "" if message.endswith(("?", ".")) else "."
     return _told(error, f"{message}{stop} `{path} --help` shows how.", 2, options)
-
-
-def _close_stdout() -> None:
-    # The reader went away. Without this Python complains once more when it closes the stream.
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

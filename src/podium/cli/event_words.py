@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from podium.cli.untrusted import safe_line
+import re
+
+from podium.cli.approval_words import arguments_line
+from podium.cli.untrusted import safe_line, shown_line
 from podium.domain import events as e
 from podium.domain.gating import canonical_json
+from podium.domain.ids import short_id
 from podium.domain.model import Json
+
+LONGEST_ARGUMENTS = 200
+
+_ID = re.compile(r"\b((?:run|apr|wrk|sig)_[0-9a-f]{32})\b")
 
 
 def event_line(event: e.Event, longest: int = 0) -> str:
@@ -23,10 +31,11 @@ def describe(body: e.EventBody) -> str:
             return f"{body.flow} v{body.flow_version} {body.task!r}" if body.task else body.flow
         case e.RunWaiting():
             until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
-            return f"for {body.signal}{until}"
+            return f"for {_short(body.signal)}{until}"
         case e.RunFailed():
             return f"{body.failure.kind}: {body.failure.message}"
         case e.RunParked() | e.RunNeededHuman():
+            # Not shortened: such a reason names keys and commands to be typed again.
             return body.reason
         case e.StepCompleted():
             return f"{body.step} ({body.seconds:.1f} s)"
@@ -34,15 +43,17 @@ def describe(body: e.EventBody) -> str:
             again = "" if body.final else "; will be tried again"
             return f"{body.step}: {body.failure.kind}: {body.failure.message}{again}"
         case e.ToolRequested():
-            return f"{body.tool} {_arguments(body.arguments)} [{body.tier}, {body.rule}]"
+            words = arguments_line(body.arguments, LONGEST_ARGUMENTS)
+            return f"{body.tool} {words} [{body.tier}, {body.rule}]"
         case e.ToolRefused():
-            return f"{body.tool} {_arguments(body.arguments)} [{body.effect}: {body.reason}]"
+            words = arguments_line(body.arguments, LONGEST_ARGUMENTS)
+            return f"{body.tool} {words} [{body.effect}: {shown_line(body.reason)}]"
         case e.ToolCompleted():
             return f"{body.tool} ({body.seconds:.1f} s), receipt {body.receipt}"
         case e.ToolFailed():
             return f"{body.tool}: {body.error}, receipt {body.receipt}"
         case e.ApprovalRequested():
-            return f"{body.approval_id} [{body.tier}] {body.summary}"
+            return f"{_short(body.approval_id)} [{body.tier}] {shown_line(body.summary)}"
         case e.AgentAsked():
             return f"{body.role} ({body.agent}): {body.prompt}"
         case e.AgentReplied():
@@ -58,8 +69,9 @@ def _others(body: e.EventBody) -> str:
 
 
 def _value(value: Json) -> str:
-    return value if isinstance(value, str) else canonical_json(value)
+    return _short(value if isinstance(value, str) else canonical_json(value))
 
 
-def _arguments(arguments: dict[str, Json]) -> str:
-    return safe_line(canonical_json(arguments), 200)
+def _short(text: str) -> str:
+    """The text with whole ids made short, as people type them. JSON keeps them whole."""
+    return _ID.sub(lambda found: short_id(found[1]), text)

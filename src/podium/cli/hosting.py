@@ -12,9 +12,10 @@ import typer
 from podium.cli.door import Door
 from podium.cli.event_words import event_line
 from podium.cli.progress import Progress
+from podium.domain.ids import short_id
 from podium.domain.work import Run, RunStatus
 from podium.ports import Engine, Store
-from podium.usecases import follow_logs, see_through
+from podium.usecases import Standing, follow_logs, see_through
 from podium.wiring import Podium
 
 Begin = Callable[[Store, Engine], Awaitable[Run]]
@@ -33,6 +34,10 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
     async def work(podium: Podium) -> Run:
         store, engine = await podium.store(), await podium.hosting_engine()
         run = await begin(store, engine)
+        door.options.ending_words = (
+            f"ending its processes; run {short_id(run.id)} stays at its checkpoint "
+            "(Ctrl-C again leaves at once)"
+        )
         door.options.parting_words = (
             f"run {run.id} stays at its checkpoint: `podium resume {run.id}` goes on, "
             f"`podium cancel {run.id}` ends it"
@@ -46,7 +51,9 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
                 await _stop(showing)
 
     run = door.run(work)
-    door.screen.answer({"run": run.model_dump(mode="json")}, lambda: _words(door, run))
+    # It may be stored as running here, but nobody hosts it: it was let go of.
+    stands = Standing(run=run, hosted=False)
+    door.screen.answer({"run": stands.record()}, lambda: _words(door, stands))
     raise typer.Exit(exit_code_of(run))
 
 
@@ -71,13 +78,20 @@ async def _stop(showing: asyncio.Task[None]) -> None:
         await showing
 
 
-def _words(door: Door, run: Run) -> None:
-    door.screen.line(f"run {run.id} {run.status.value}")
+def _words(door: Door, stands: Standing) -> None:
+    run = stands.run
+    door.screen.line(f"run {run.id} {stands.shown_status}")
+    if stands.interrupted:
+        door.screen.aside(
+            f"it was let go of at its checkpoint: `podium resume {run.id}` goes on, "
+            f"`podium show {run.id}` says more"
+        )
     if run.failure is not None:
         door.screen.aside(f"podium: {run.failure.kind}: {run.failure.message}")
     if run.status is RunStatus.WAITING:
         door.screen.aside(
-            f"it waits for {run.waiting_for}; `podium approvals` shows what to answer"
+            f"it waits for {run.waiting_for}; `podium approvals` shows what to answer, "
+            f"then `podium resume {run.id}` goes on"
         )
     if run.status is RunStatus.NEEDS_HUMAN:
         door.screen.aside(f"it needs a person; `podium show {run.id}` says why")

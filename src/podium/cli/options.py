@@ -14,5 +14,7 @@ class Options:
     json: bool = False
     debug: bool = field(default_factory=lambda: os.environ.get("PODIUM_DEBUG", "") not in ("", "0"))
     project: Path | None = None
+    ending_words: str = ""
+    """What to tell them at once, before the work is put down."""
     parting_words: str = ""
     """What to tell a person who interrupts: where the work stands and how it goes on."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from types import TracebackType
 from typing import TextIO
 
@@ -46,6 +46,7 @@ class Progress:
         """Show a line at once."""
         if self._live:
             self._print(safe_text(text), soft_wrap=True)
-        else:
+            return
+        with suppress(OSError):  # nobody to tell
             self._stream.write(safe_text(text) + "\n")
             self._stream.flush()

@@ -7,12 +7,22 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from textwrap import fill
+from typing import Any, TextIO
 
-from podium.cli.untrusted import safe_line, safe_text
+from podium.cli.untrusted import safe_line, safe_text, shown_json
+from podium.domain.errors import PodiumError
 
 Cells = Sequence[str]
+
+NARROW_COLUMNS = 70
+"""On a terminal with fewer columns a table becomes a list."""
+
+
+class AnswerLost(PodiumError):
+    """The answer could not be written where it was sent to, such as a full disk."""
 
 
 class Screen:
@@ -20,6 +30,8 @@ class Screen:
 
     def __init__(self, *, json: bool = False) -> None:
         self.json = json
+        self.reader_gone = False
+        """Nobody reads the answer any more. What only prints can stop; what works goes on."""
 
     def answer(self, record: Mapping[str, Any], human: Callable[[], None]) -> None:
         """Give the command's answer once: as one JSON object, or in words."""
@@ -30,26 +42,27 @@ class Screen:
 
     def record(self, record: Mapping[str, Any]) -> None:
         """One JSON object on one line of stdout, at once."""
-        sys.stdout.write(json.dumps(record, ensure_ascii=False, default=str) + "\n")
-        sys.stdout.flush()
+        self._say(shown_json(json.dumps(record, ensure_ascii=False, default=str)) + "\n")
 
     def line(self, text: str = "") -> None:
         """A line of the answer."""
-        sys.stdout.write(safe_text(text) + "\n")
-        sys.stdout.flush()
+        self._say(safe_text(text) + "\n")
 
     def aside(self, text: str) -> None:
-        """A line beside the answer, on stderr."""
-        sys.stderr.write(safe_text(text) + "\n")
-        sys.stderr.flush()
+        """A line beside the answer, on stderr. When that is broken there is nobody to tell."""
+        with suppress(OSError):
+            sys.stderr.write(safe_text(text) + "\n")
+            sys.stderr.flush()
 
     def table(self, headers: Cells, rows: Sequence[Cells]) -> None:
         """Columns: drawn to the width of a terminal, or whole and plain when piped."""
         safe = [[safe_line(cell) for cell in row] for row in rows]
-        if is_terminal():
-            _drawn(headers, safe)
+        if not is_terminal():
+            self._say(_plain(headers, safe))
+        elif shutil.get_terminal_size().columns < NARROW_COLUMNS:
+            self._say(_blocks(headers, safe))
         else:
-            _plain(headers, safe)
+            self._say(_drawn(headers, safe))
 
     def facts(self, facts: Sequence[tuple[str, str]]) -> None:
         """Names and values, one to a line; values that are empty are left out."""
@@ -58,10 +71,38 @@ class Screen:
             if value:
                 self.line(f"{name.ljust(width)}  {value}")
 
+    def _say(self, text: str) -> None:
+        """Put out a part of the answer, at once."""
+        if self.reader_gone:
+            return
+        try:
+            sys.stdout.write(text)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # As with `| head`: the reader has enough, and how the command ends is its own affair.
+            self.reader_gone = True
+            send_nowhere(sys.stdout)
+        except OSError as error:
+            send_nowhere(sys.stdout)
+            raise AnswerLost(f"the answer could not be written: {error.strerror}") from None
+
+
+def send_nowhere(stream: TextIO) -> None:
+    """Let go of a broken stream, whose buffer Python would else complain about at its exit."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    with suppress(OSError):
+        os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
 
 def is_terminal() -> bool:
     """Whether stdout is a terminal that a person looks at."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def counted(number: int, what: str) -> str:
+    """`1 receipt`, `2 receipts`."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def moment(at: datetime | None) -> str:
@@ -69,15 +110,31 @@ def moment(at: datetime | None) -> str:
     return at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""
 
 
-def _plain(headers: Cells, rows: Sequence[Cells]) -> None:
+def _plain(headers: Cells, rows: Sequence[Cells]) -> str:
     widths = [max(map(len, column)) for column in zip(headers, *rows, strict=True)]
-    for row in (headers, *rows):
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        sys.stdout.write("  ".join(cells).rstrip() + "\n")
-    sys.stdout.flush()
+    lines = (
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (headers, *rows)
+    )
+    return "\n".join(lines) + "\n"
 
 
-def _drawn(headers: Cells, rows: Sequence[Cells]) -> None:
+def _blocks(headers: Cells, rows: Sequence[Cells]) -> str:
+    """Each row as lines of `name: value`, folded between words; nothing is cut."""
+    width = max(20, shutil.get_terminal_size().columns)
+    blocks = (
+        "".join(
+            fill(f"{header.lower()}: {cell}", width, subsequent_indent="  ", break_on_hyphens=False)
+            + "\n"
+            for header, cell in zip(headers, row, strict=True)
+            if cell
+        )
+        for row in rows
+    )
+    return "\n".join(blocks)
+
+
+def _drawn(headers: Cells, rows: Sequence[Cells]) -> str:
     # Rich is only worth its start-up time where somebody sees it.
     from rich.console import Console
     from rich.table import Table
@@ -89,5 +146,7 @@ def _drawn(headers: Cells, rows: Sequence[Cells]) -> None:
         table.add_column(Text(header), overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    width = shutil.get_terminal_size().columns
-    Console(width=max(20, width), highlight=False, markup=False).print(table)
+    console = Console(width=shutil.get_terminal_size().columns, highlight=False, markup=False)
+    with console.capture() as drawn:
+        console.print(table)
+    return drawn.get()

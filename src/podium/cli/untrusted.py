@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 _ESCAPES = re.compile(
     r"""
@@ -18,6 +19,13 @@ _UNSEEN = re.compile(
     "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # zero width, and what turns text around
     "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, and halves of characters
 )
+_UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
+"""Controls, formats, surrogates, private and unassigned ones, separators of lines and words."""
+_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Letters and marks by category that nobody can see."""
+_ODD = re.compile(r"[^ -~\n\t]")
+_ODD_OR_BREAK = re.compile(r"[^ -~]")
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def safe_text(text: str) -> str:
@@ -27,5 +35,46 @@ def safe_text(text: str) -> str:
 
 def safe_line(text: str, longest: int = 0) -> str:
     """The same on one line, cut to `longest` characters when that is given."""
-    line = " ".join(safe_text(text).split())
+    return _cut(" ".join(safe_text(text).split()), longest)
+
+
+def shown_text(text: str) -> str:
+    r"""The text with every character that cannot be seen written out, as in `\x1b` or `\u202e`.
+
+    For what somebody is asked to answer for: there nothing may be left out. Keeps lines and tabs.
+    """
+    return _ODD.sub(lambda found: _shown(found[0]), text)
+
+
+def shown_line(text: str, longest: int = 0) -> str:
+    r"""The same on one line: also ends of lines are written out, as `\n`."""
+    return _cut(_ODD_OR_BREAK.sub(lambda found: _shown(found[0]), text), longest)
+
+
+def shown_json(text: str) -> str:
+    """JSON with the characters that cannot be seen written in its own way. It means the same."""
+    return _ODD.sub(lambda found: _shown(found[0], json=True), text)
+
+
+def _cut(line: str, longest: int) -> str:
     return line if not longest or len(line) <= longest else line[: longest - 1] + "…"
+
+
+def _shown(char: str, *, json: bool = False) -> str:
+    if _is_seen(char):
+        return char
+    code = ord(char)
+    if json and code > 0xFFFF:
+        high, low = divmod(code - 0x10000, 0x400)
+        return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+    if not json and char in _NAMED:
+        return _NAMED[char]
+    if code > 0xFFFF:
+        return f"\\U{code:08x}"
+    return f"\\x{code:02x}" if code <= 0xFF and not json else f"\\u{code:04x}"
+
+
+def _is_seen(char: str) -> bool:
+    if unicodedata.category(char) in _UNSEEN_CATEGORIES or char in _BLANK_LETTERS:
+        return False
+    return not ("\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef")

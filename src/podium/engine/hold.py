@@ -95,6 +95,7 @@ class RunHold:
             dedup_key=dedup_key,
             task=task,
             parent_id=self.run.id,
+            settings=self.run.settings,
         )
 
     def check_cancelled(self) -> None:

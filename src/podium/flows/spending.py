@@ -29,11 +29,12 @@ class Purse:
     async def check(self, run: Run, step_key: str) -> None:
         """Raises `BudgetSpent` for the first limit of step, run or day that has nothing left.
 
-        Limits that the run recorded are lifted with that: whoever resumes it accepts today's.
+        A limit that the run recorded is lifted when it has stopped the run: whoever resumes it
+        accepts today's.
         """
-        spent = await self.store.read(lambda view: self._spent(view, run.id, step_key))
+        spent = await self.store.read(lambda view: self._first_spent(view, run.id, step_key))
         if spent is not None:
-            await self.store.write(lambda tx: _lift_recorded(tx, run))
+            await self.store.write(lambda tx: self._lift_recorded(tx, run, step_key))
             raise spent
 
     async def spend(self, run_id: str, step_key: str, source: str, usage: Usage) -> None:
@@ -47,22 +48,35 @@ class Purse:
 
         await self.store.write(count)
 
-    def _spent(self, view: View, run_id: str, step_key: str) -> BudgetSpent | None:
+    def _first_spent(self, view: View, run_id: str, step_key: str) -> BudgetSpent | None:
         recorded = terms_of(view.run(run_id)).budgets
-        for budget in (*self.budgets, *recorded):
-            if budget.scope == "call":
-                continue  # a turn is no call
-            used = usage_counted(
-                lambda counter: view.counted(counter, _BEGINNING),
-                budget.scope,
-                run_id,
-                step_key,
-                self.clock.now(),
-            )
-            for measure, limit, amount in _limits(budget, used):
-                if amount >= limit:
-                    return _in_words(run_id, budget.scope, measure, amount, limit)
+        found = (self._spent(view, each, run_id, step_key) for each in (*self.budgets, *recorded))
+        return next((spent for spent in found if spent is not None), None)
+
+    def _spent(self, view: View, budget: Budget, run_id: str, step_key: str) -> BudgetSpent | None:
+        if budget.scope == "call":
+            return None  # a turn is no call
+        used = usage_counted(
+            lambda counter: view.counted(counter, _BEGINNING),
+            budget.scope,
+            run_id,
+            step_key,
+            self.clock.now(),
+        )
+        for measure, limit, amount in _limits(budget, used):
+            if amount >= limit:
+                return _in_words(run_id, budget.scope, measure, amount, limit)
         return None
+
+    def _lift_recorded(self, tx: Tx, run: Run, step_key: str) -> None:
+        tx.guard(run.id, run.fence)
+        stored = tx.run(run.id)
+        recorded = terms_of(stored).budgets
+        kept = [each for each in recorded if self._spent(tx, each, run.id, step_key) is None]
+        if stored is not None and len(kept) < len(recorded):
+            budgets = [each.model_dump(mode="json") for each in kept]
+            settings = {**stored.settings, "budgets": budgets}
+            tx.save_run(stored.model_copy(update={"settings": settings}))
 
 
 def _limits(budget: Budget, used: Usage) -> Iterator[tuple[str, float, float]]:
@@ -87,11 +101,3 @@ def _in_words(run_id: str, scope: str, measure: str, used: float, limit: float) 
         used=used,
         limit=limit,
     )
-
-
-def _lift_recorded(tx: Tx, run: Run) -> None:
-    tx.guard(run.id, run.fence)
-    stored = tx.run(run.id)
-    if stored is not None and stored.settings.get("budgets"):
-        settings = {key: value for key, value in stored.settings.items() if key != "budgets"}
-        tx.save_run(stored.model_copy(update={"settings": settings}))

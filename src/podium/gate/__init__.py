@@ -2,11 +2,10 @@
 
 from podium.gate.commands import split_command
 from podium.gate.compiling import compile_policy, find_faults
-from podium.gate.default import default_policy
-from podium.gate.judge import RuleGate
-from podium.gate.policy import Policy, PolicyLayer, QuotaSpec, Rule, ZoneSpec
+from podium.gate.policy import Policy, PolicyLayer, QuotaSpec, Rule, ZoneSpec, default_policy
 from podium.gate.programs import Kind
 from podium.gate.refusing import PolicyFault
+from podium.gate.rule_gate import RuleGate
 
 __all__ = [
     "Kind",

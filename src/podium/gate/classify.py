@@ -8,13 +8,13 @@ from functools import cached_property
 
 from podium.domain.gating import Access, BuiltInRule, Tier, TierTerm
 from podium.gate import programs
+from podium.gate.command_paths import Standing, path_parts, touches_of
 from podium.gate.commands import ASSIGNMENT
 from podium.gate.git import RULE as GIT_RULE
 from podium.gate.git import read_git
 from podium.gate.places import Touch
 from podium.gate.programs import Kind
 from podium.gate.refusing import Refused
-from podium.gate.touching import Standing, path_parts, touches_of
 from podium.gate.variables import weigh_variable
 from podium.gate.wrappers import SHELLS, SimpleCommand, assignment
 

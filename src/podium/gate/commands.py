@@ -13,7 +13,7 @@ import string
 import unicodedata
 from typing import NamedTuple
 
-from podium.gate.wordlists import names
+from podium.gate.programs import names
 
 LONGEST_LINE = 32_768
 MOST_COMMANDS = 64

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from podium.domain.gating import Budget, BuiltInRule, Quota, Tier
 from podium.gate.examples import wrong_examples
-from podium.gate.judge import RuleGate
 from podium.gate.limits import DEFAULT_APPROVAL_SECONDS, Limits
 from podium.gate.places import CompiledZone, PlaceGlob, WritablePlaces, ZoneKind
 from podium.gate.policy import Matcher, Policy, PolicyLayer, ZoneSpec
 from podium.gate.refusing import PolicyFault
+from podium.gate.rule_gate import RuleGate
 from podium.gate.rules import CompiledMatcher, CompiledRule, RuleBook
 
 ZonesByName = dict[str, CompiledZone]

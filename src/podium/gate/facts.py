@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from podium.domain.gating import Access, BuiltInRule, Call, GateContext, PathUse
 from podium.gate.classify import CommandUse, read_command
+from podium.gate.command_paths import Standing
 from podium.gate.places import CompiledZone, Touch, WritablePlaces, relative_to, resolve
 from podium.gate.refusing import Refused
-from podium.gate.touching import Standing
 from podium.gate.wrappers import unwrap
 
 FOLDER_ARGUMENT = "cwd"

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from podium.domain.gating import BuiltInRule, Tier, TierTerm
+from podium.gate.programs import names
 from podium.gate.refusing import Refused
-from podium.gate.wordlists import names
 
 RULE = BuiltInRule.GIT_FIREWALL
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from functools import cache
+from importlib import resources
 from typing import Annotated, Any, Literal, Self
 
+import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from podium.domain.gating import Access, Budget, Effect, Tier
@@ -210,3 +213,14 @@ class PolicyLayer(Noun):
 
     origin: Origin
     policy: Policy
+
+
+@cache
+def default_policy() -> Policy:
+    """What holds when nobody wrote a policy.
+
+    Sensible for coding agents: reading, working in the workspace, committing; people for the rest.
+    """
+    text = (resources.files("podium.gate") / "default_policy.yaml").read_text("utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return Policy.model_validate(yaml.load(text, Loader=loader)["policy"])  # noqa: S506 - both loaders are safe ones

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from podium.gate.wordlists import names
+from podium.gate.programs import names
 
 Weight = Literal["harmless", "unknown", "dangerous"]
 

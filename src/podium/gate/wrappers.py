@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from podium.domain.gating import BuiltInRule
 from podium.gate.commands import ASSIGNMENT, split_command
+from podium.gate.programs import names
 from podium.gate.refusing import Refused
-from podium.gate.wordlists import names
 
 SYSTEM_FOLDERS = frozenset(
     {"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"}

@@ -77,7 +77,15 @@ RUNS = Table(
     Column("cancel_requested", Integer, nullable=False),
     Column("body", Text, nullable=False),
     Index("runs_by_tail", "tail"),
-    Index("runs_by_status", "status", "queue", "priority"),
+    Index("runs_by_status", "status", "id"),
+    Index(
+        "runs_by_queue",
+        "queue",
+        "status",
+        "priority",
+        sqlite_where=text("queue IS NOT NULL"),
+        postgresql_where=text("queue IS NOT NULL"),
+    ),
     Index("runs_by_flow", "flow", "id"),
     Index(
         "runs_by_claim",

@@ -22,7 +22,7 @@ from podium.domain.model import Noun
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
 from podium.sandbox.door_calls import TurnCalls, as_it_is
 from podium.sandbox.door_messages import Answer, denial, read_message
-from podium.sandbox.unhurried import to_the_end
+from podium.sandbox.finishing import to_the_end
 
 _LONGEST_PATH_BYTES = 100
 """Less than what the smallest system takes for the path of a socket (macOS: 104)."""

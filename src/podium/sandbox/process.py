@@ -9,12 +9,12 @@ from contextlib import suppress
 
 from podium.domain.errors import NotPossibleNow, PodiumError
 from podium.domain.launching import Ended, Spawn
+from podium.sandbox.finishing import to_the_end
 from podium.sandbox.guard.order import Order
 from podium.sandbox.guards import start_guard
 from podium.sandbox.orphans import end_lost_tree
 from podium.sandbox.pipes import InputPipe, OutputPipe
 from podium.sandbox.programs import refusal_of
-from podium.sandbox.unhurried import to_the_end
 
 
 class GuardedProcess:

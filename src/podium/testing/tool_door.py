@@ -34,8 +34,8 @@ from podium.testing.clock import FixedClock, SteadyIds
 class ScriptedToolDoor:
     """Both halves of a call, recorded in the store, judged by the gate without any context.
 
-    Budgets, quotas and granted approvals are for the real door; a call that was requested and
-    never settled is in doubt here whatever its tool declares.
+    Budgets, quotas and granted approvals are for the real door; a call of Podium's own that was
+    requested and never settled is in doubt here whatever its tool declares.
     """
 
     def __init__(

@@ -124,6 +124,7 @@ class Judge:
         approval: Approval | None,
     ) -> Permit:
         """A yes that stands for this call is used by it, even where today's policy needs none."""
+        tx.must_be_able_to_seal()
         for quota in quotas:
             tx.count(_counter(quota), wish.now)
         if approval is not None:

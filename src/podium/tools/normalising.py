@@ -17,7 +17,7 @@ from podium.tools.paths import PathUnusable, path_uses
 from podium.tools.registry import Registry
 
 Commands = tuple[tuple[str, ...], ...]
-SplitCommand = Callable[[str], tuple[Commands, str]]
+CommandSplitter = Callable[[str], tuple[Commands, str]]
 """Splits a shell line into simple commands, or says why that cannot be decided."""
 LooksSecret = Callable[[str], str | None]
 """Name of the secret that a text holds, or None."""
@@ -43,7 +43,7 @@ class Normaliser:
         self,
         registry: Registry,
         *,
-        split_command: SplitCommand,
+        split_command: CommandSplitter,
         looks_secret: LooksSecret,
         argument_bytes: int,
     ) -> None:
@@ -140,7 +140,22 @@ def _in_words(error: ValidationError, spec: ToolSpec) -> str:
     if error.validator == "additionalProperties" and not place:
         known = ", ".join(sorted(spec.input_schema.get("properties", {}))) or "none"
         return f"{error.message}; the arguments are: {known}"
-    return f"{place!r}: {error.message}" if place else error.message
+    message = _plainly(error)
+    return f"{place!r}: {message}" if place else message
+
+
+_KINDS = {"string": "text", "array": "a list", "object": "an object", "null": "nothing"}
+
+
+def _plainly(error: ValidationError) -> str:
+    """What is wrong in short words; jsonschema's own are about schemas."""
+    if error.validator in ("anyOf", "oneOf"):
+        kinds = [str(one.get("type", "")) for one in error.validator_value if isinstance(one, dict)]
+        named = " or ".join(_KINDS.get(kind, kind) for kind in kinds if kind)
+        return f"must be {named or 'something else'}{'' if error.instance else ', and not empty'}"
+    if error.validator == "pattern" and "propertyNames" in error.absolute_schema_path:
+        return f"{error.instance!r} cannot be a name here"
+    return error.message
 
 
 def _texts(value: Json, place: str) -> Iterator[tuple[str, str]]:

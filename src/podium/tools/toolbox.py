@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from podium.domain.errors import Passing, PodiumError, RunMustStop
@@ -12,9 +13,9 @@ from podium.domain.model import Json, Noun
 from podium.ports import Checkpoint, Clock, Launcher, ToolDoor
 from podium.tools.bounding import DEFAULT_RESULT_BYTES, clean_outcome
 from podium.tools.earlier import CANCELLED
-from podium.tools.normalising import LooksSecret, Normaliser, SplitCommand
+from podium.tools.normalising import CommandSplitter, LooksSecret, Normaliser
 from podium.tools.registry import Registry, Tool
-from podium.tools.scope import ToolScope
+from podium.tools.scope import ToolScope, to_the_end
 
 
 class ToolboxSettings(Noun):
@@ -41,7 +42,7 @@ class LocalToolbox:
         *,
         clock: Clock,
         settings: ToolboxSettings,
-        split_command: SplitCommand,
+        split_command: CommandSplitter,
         looks_secret: LooksSecret,
         resolve_secret: Callable[[str], str],
         redact: Callable[[str], str],
@@ -115,7 +116,9 @@ class LocalToolbox:
         except asyncio.CancelledError:
             # The call has to be settled although the task is being cancelled, perhaps again.
             closing = self._settle(permit, Outcome(ok=False, error=CANCELLED), None)
-            await _to_the_end(asyncio.ensure_future(closing))
+            # Should that fail, the call stays requested and is in doubt on resume.
+            with suppress(Exception):
+                await to_the_end(closing)
             raise
         except (RunMustStop, Passing) as error:
             await self._settle(permit, Outcome(ok=False, error=str(error)), None)
@@ -157,19 +160,6 @@ class LocalToolbox:
         if permit.settled is None or checkpoint is not None:
             await self._door.settle(permit, shown, checkpoint)
         return shown
-
-
-async def _to_the_end(task: asyncio.Future[Outcome]) -> None:
-    """Wait for the settlement, however often the waiting is cancelled.
-
-    Should it fail, the call stays requested and is in doubt on resume; the cancellation goes on.
-    """
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            continue
-    task.exception()
 
 
 def _in_words(tool: str, error: Exception) -> str:

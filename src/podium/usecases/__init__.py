@@ -5,9 +5,9 @@ from podium.usecases.cancel import cancel
 from podium.usecases.check_policy import check_policy
 from podium.usecases.find_id import find_call_key, find_id
 from podium.usecases.follow_logs import follow_logs
-from podium.usecases.list_approvals import list_approvals
+from podium.usecases.list_approvals import list_approvals, show_approval
 from podium.usecases.list_receipts import follow_receipts, list_receipts
-from podium.usecases.list_runs import list_runs
+from podium.usecases.list_runs import INTERRUPTED, Standing, how_they_stand, list_runs
 from podium.usecases.reject import reject
 from podium.usecases.resolve import resolve_call
 from podium.usecases.resume import resume, see_through
@@ -16,7 +16,9 @@ from podium.usecases.show_run import RunReport, show_run
 from podium.usecases.verify_receipts import Verdict, Verifier, verify_receipts
 
 __all__ = [
+    "INTERRUPTED",
     "RunReport",
+    "Standing",
     "Verdict",
     "Verifier",
     "approve",
@@ -26,6 +28,7 @@ __all__ = [
     "find_id",
     "follow_logs",
     "follow_receipts",
+    "how_they_stand",
     "list_approvals",
     "list_receipts",
     "list_runs",
@@ -34,6 +37,7 @@ __all__ = [
     "resume",
     "retry",
     "see_through",
+    "show_approval",
     "show_run",
     "verify_receipts",
 ]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.domain.approving import expire, mark_expired
+from podium.domain.approving import approval_named_in, expire, mark_expired
+from podium.domain.errors import UnknownId
 from podium.domain.gating import Approval, ApprovalStatus
-from podium.ports import Clock, Store, Tx
+from podium.ports import Clock, Store, Tx, View
+from podium.usecases.find_id import find_id
 
 OPEN = (ApprovalStatus.PENDING, ApprovalStatus.GRANTED)
 """What can still expire."""
@@ -20,6 +22,24 @@ async def list_approvals(
     run_id: str | None = None,
 ) -> list[Approval]:
     """Approvals in these states; all when none is named. What is overdue is stored as expired first."""
+    await _mark_due(store, clock)
+    return await store.read(lambda view: view.approvals(run_id=run_id, statuses=statuses))
+
+
+async def show_approval(store: Store, clock: Clock, approval: str) -> Approval:
+    """The one that was meant, by id, short id or `APPROVE: <id>`. Raises `UnknownId` or `AmbiguousId`."""
+    await _mark_due(store, clock)
+    return await store.read(lambda view: _known(view, approval_named_in(approval) or approval))
+
+
+def _known(view: View, text: str) -> Approval:
+    approval = view.approval(find_id(view, "approval", text))
+    if approval is None:
+        raise UnknownId("approval", text)
+    return approval
+
+
+async def _mark_due(store: Store, clock: Clock) -> None:
     now = clock.now()
     still_open = await store.read(lambda view: view.approvals(statuses=OPEN))
     due = [approval.id for approval in still_open if expire(approval, now)]
@@ -32,4 +52,3 @@ async def list_approvals(
 
     if due:
         await store.write(mark)
-    return await store.read(lambda view: view.approvals(run_id=run_id, statuses=statuses))

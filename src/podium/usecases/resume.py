@@ -7,10 +7,13 @@ from podium.ports import Engine, Store
 from podium.usecases.find_id import find_id
 
 
-async def resume(store: Store, engine: Engine, run: str) -> Run:
-    """Host the run in this process. Raises `LockHeld` while another one does."""
+async def resume(store: Store, engine: Engine, run: str, *, note: str = "", by: str = "") -> Run:
+    """Host the run in this process. Raises `LockHeld` while another one does.
+
+    `note` is guidance for a run that asked a person.
+    """
     run_id = await store.read(lambda view: find_id(view, "run", run))
-    return await engine.resume(run_id)
+    return await engine.resume(run_id, note=note, by=by)
 
 
 async def see_through(engine: Engine, run: Run, *, wait: bool = False) -> Run:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from podium.domain.errors import UnknownId
-from podium.domain.events import Event
+from podium.domain.events import Event, RunStarted, StepBroke, StepCompleted, StepStarted
 from podium.domain.gating import Approval, CallRecord, Receipt
 from podium.domain.model import Json, Noun
-from podium.domain.work import Run, StepRecord
+from podium.domain.work import Run, StepRecord, WorkerBeat
 from podium.ports import EventQuery, Store, View
 from podium.usecases.find_id import find_id
+
+FLIGHT = ("run_started", "step_started", "step_completed", "step_broke")
+"""Events that say which step is being done."""
+LOOKED_BACK = 1000
+"""So many of the last events are looked through for it."""
 
 
 class RunReport(Noun):
@@ -21,6 +26,10 @@ class RunReport(Noun):
     receipts: tuple[Receipt, ...] = ()
     events: tuple[Event, ...] = ()
     """The last ones."""
+    in_flight: tuple[str, ...] = ()
+    """Steps that were begun by whoever took the run last, and not ended."""
+    owner: WorkerBeat | None = None
+    """What the run's owner last said of itself, if it is known."""
 
     def record(self) -> dict[str, Json]:
         """The report as JSON, events flat as in traces."""
@@ -31,6 +40,8 @@ class RunReport(Noun):
             "approvals": [approval.model_dump(mode="json") for approval in self.approvals],
             "receipts": [receipt.model_dump(mode="json") for receipt in self.receipts],
             "events": [event.line() for event in self.events],
+            "in_flight": list(self.in_flight),
+            "owner": self.owner.model_dump(mode="json") if self.owner else None,
         }
 
 
@@ -44,12 +55,33 @@ def _report(view: View, text: str, last_events: int) -> RunReport:
     run = view.run(run_id)
     if run is None:
         raise UnknownId("run", text)
-    behind = max(0, view.last_seq(run_id) - last_events)
+    last = view.last_seq(run_id)
+    behind = max(0, last - last_events)
     return RunReport(
         run=run,
         steps=tuple(view.steps(run_id)),
         calls=tuple(view.calls(run_id)),
         approvals=tuple(view.approvals(run_id=run_id)),
         receipts=tuple(view.receipts(run_id)),
-        events=tuple(view.events(EventQuery(run_id=run_id, after_seq=behind))),
+        events=tuple(view.events(_last(run_id, behind, last_events))),
+        in_flight=() if run.status.ended else _in_flight(view, run_id, last),
+        owner=next((beat for beat in view.workers() if beat.id == run.owner), None),
     )
+
+
+def _last(run_id: str, behind: int, how_many: int) -> EventQuery:
+    return EventQuery(run_id=run_id, after_seq=behind, limit=max(1, how_many))
+
+
+def _in_flight(view: View, run_id: str, last: int) -> tuple[str, ...]:
+    after = max(0, last - LOOKED_BACK)
+    begun: dict[str, None] = {}
+    for event in view.events(EventQuery(run_id=run_id, types=FLIGHT, after_seq=after)):
+        match event.body:
+            case RunStarted():
+                begun.clear()
+            case StepStarted(step=step):
+                begun[step] = None
+            case StepCompleted(step=step) | StepBroke(step=step):
+                begun.pop(step, None)
+    return tuple(begun)

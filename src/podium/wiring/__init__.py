@@ -1,6 +1,7 @@
 """The one package that knows every room: settings in, working objects out."""
 
-from podium.wiring.configuration import Configuration, load_configuration
+from podium.wiring.closed_door import ClosedDoor
+from podium.wiring.configuration import Configuration, load_configuration, load_readable
 from podium.wiring.flows import FLOWS, FlowBuilder
 from podium.wiring.folders import Folders, find_folders
 from podium.wiring.initialising import init_project
@@ -10,6 +11,7 @@ from podium.wiring.trust import TrustBook
 
 __all__ = [
     "FLOWS",
+    "ClosedDoor",
     "Configuration",
     "FlowBuilder",
     "Folders",
@@ -19,5 +21,6 @@ __all__ = [
     "find_folders",
     "init_project",
     "load_configuration",
+    "load_readable",
     "open_podium",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pwd
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -164,6 +165,30 @@ def load_configuration(
     if not settings.user:
         settings = settings.model_copy(update={"user": _login_name()})
     return Configuration(folders, settings, origins, layers)
+
+
+def load_readable(
+    environ: Mapping[str, str], *, project: Path | None = None
+) -> tuple[Configuration, ConfigInvalid | None]:
+    """The configuration, or what is left of it without a file that cannot be used, and its faults.
+
+    For what must work all the same: looking, and stopping what runs. A file with faults counts for
+    nothing then, so nothing that needs a policy may be done with this.
+    """
+    try:
+        return load_configuration(environ, project=project), None
+    except ConfigInvalid as invalid:
+        folders = find_folders(environ, project=project)
+        with suppress(ConfigInvalid):
+            layer = _file_layer("user", folders.user_file)
+            settings = merge((layer,))[0] if layer else Settings()
+            return Configuration(folders, _with_user(settings, environ)), invalid
+        return Configuration(folders, _with_user(Settings(), environ)), invalid
+
+
+def _with_user(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    user = environ.get("PODIUM_USER") or settings.user or _login_name()
+    return settings.model_copy(update={"user": user})
 
 
 def _file_layer(name: LayerName, file: Path) -> Layer | None:

@@ -16,15 +16,16 @@ TEMPLATE = """\
 # How far Podium goes by itself: sensing, dry-run, supervised or autonomous.
 mode: supervised
 
-# Brains, by a name of your choice. A `command` of your own needs `podium trust` once.
+# Brains, by a name of your choice. A `scripted` one plays what its file says, without a model.
 # agents:
-#   gemini:
-#     kind: gemini
+#   player:
+#     kind: scripted
+#     script: script.yaml
 
 # Which agent plays which part.
 # roles:
 #   developer:
-#     agent: gemini
+#     agent: player
 
 # Who may answer when a rule asks for a group.
 # approvers:
@@ -38,30 +39,75 @@ mode: supervised
 # redact: ['internal-[0-9]{6}']
 """
 
+EXAMPLE = """\
+
+# What `podium rehearse` plays: this needs no model and no key.
+agents:
+  player: {kind: scripted, script: script.yaml}
+
+roles:
+  looker: {agent: player, description: looks around}
+  writer: {agent: player, description: leaves a note}
+
+flows:
+  rehearsal:
+    scenes:
+      - {name: look, role: looker, prompt: Look around.}
+      - {name: write, role: writer, prompt: Leave a note.}
+"""
+
+EXAMPLE_SCRIPT = """\
+# What the scripted agent does, turn by turn. Every `call` passes the gate.
+turns:
+  - role: looker
+    acts:
+      - call: list_files
+      - call: run_command
+        with: {command: git push origin main}
+      - say: I have looked around. Pushing was refused, as it should be.
+
+  - role: writer
+    acts:
+      - call: write_file
+        with: {path: hello.txt, content: "Hello from a rehearsal.\\n"}
+      - call: finish
+        with: {summary: Left a note in hello.txt.}
+      - say: Done.
+"""
+
+SCRIPT_FILE = "script.yaml"
+
 IGNORE_LINE = f"{STATE_FOLDER}/"
 
 
-def init_project(folder: Path) -> list[str]:
+def init_project(folder: Path, *, example: bool = False) -> list[str]:
     """Write `podium.yaml`, make `.podium/` and let git ignore it. Gives the names of what was made.
 
-    Raises `NotPossibleNow` when the project is there already; nothing is changed then.
+    With `example` also scenes and a script, so that `podium rehearse` works at once. Raises `NotPossibleNow` when the project is there already; nothing is changed then.
     """
     if not folder.is_dir():
         raise BadInput(f"there is no folder {str(folder)!r} to make a project of")
     project_file = folder / PROJECT_FILE
     if project_file.exists() or project_file.is_symlink():
         raise NotPossibleNow(f"{str(project_file)!r} is there already; nothing was changed")
+    script = folder / SCRIPT_FILE
+    if example and (script.exists() or script.is_symlink()):
+        raise NotPossibleNow(f"{str(script)!r} is there already; nothing was changed")
     ignored = folder / ".gitignore"
     before = _text_of(ignored)
     state = folder / STATE_FOLDER
     made_state = _make_state(state)
     try:
         now_ignored = _ignore(ignored, before)
-        write_new(project_file, TEMPLATE)
+        if example:
+            write_new(script, EXAMPLE_SCRIPT)
+        write_new(project_file, TEMPLATE + EXAMPLE if example else TEMPLATE)
     except BaseException:
         _undo(state if made_state else None, ignored, before)
+        if example:
+            script.unlink(missing_ok=True)
         raise
-    names = [PROJECT_FILE]
+    names = [PROJECT_FILE, SCRIPT_FILE] if example else [PROJECT_FILE]
     names += [f"{STATE_FOLDER}/"] if made_state else []
     return names + ([".gitignore"] if now_ignored else [])
 

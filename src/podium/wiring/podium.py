@@ -63,6 +63,17 @@ class Podium:
         """The key and the heads of the receipts."""
         return self.folders.vault
 
+    @property
+    def receipt_key(self) -> Path:
+        """The key that receipts are sealed with. The first receipt makes it."""
+        return self.vault / "receipt.key"
+
+    @property
+    def has_heads(self) -> bool:
+        """Whether the end of some chain of receipts was ever anchored."""
+        folder = self.vault / "heads"
+        return folder.is_dir() and any(folder.iterdir())
+
     @cached_property
     def redactor(self) -> Redactor:
         from podium.journal import Redactor

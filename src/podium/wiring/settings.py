@@ -47,9 +47,11 @@ class AgentSettings(Section):
     script: str = ""
     """For `scripted`: the file that says what it does, from the project's folder."""
     model: str = ""
+    """What it thinks with. Empty: the medium's own choice."""
     env: dict[str, str] = Field(default_factory=dict)
-    """Variables set for it. Secrets only as `secret://NAME`."""
+    """Variables set for it. Secrets only as `secret://NAME`. From a project it needs `podium trust`."""
     timeout_seconds: PositiveFloat = 600.0
+    """How long one turn may take."""
 
 
 class RoleSettings(Section):
@@ -168,7 +170,7 @@ class Settings(Section):
     agents: dict[NonEmpty, AgentSettings] = Field(default_factory=dict)
     roles: dict[NonEmpty, RoleSettings] = Field(default_factory=dict)
     flows: dict[NonEmpty, dict[str, Json]] = Field(default_factory=dict)
-    """Options of each flow; the flow itself checks them."""
+    """Options of each flow, checked when it is started; their shapes stand in `flow_options`."""
     approvers: dict[NonEmpty, tuple[NonEmpty, ...]] = Field(default_factory=dict)
     """Who belongs to which group of approvers."""
     redact: tuple[Annotated[NonEmpty, AfterValidator(_pattern)], ...] = ()

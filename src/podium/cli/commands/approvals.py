@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.approval_words import show_approval as show_in_full
+from podium.cli.approval_words import waits_for, what_line
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import moment
+from podium.domain.approving import approval_named_in
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
-from podium.usecases import list_approvals
+from podium.usecases import list_approvals, show_approval
 from podium.wiring import Podium
 
 app = command_app()
@@ -20,18 +23,27 @@ app = command_app()
 @app.command()
 def approvals(
     context: typer.Context,
+    approval: Annotated[
+        str | None,
+        typer.Argument(metavar="[ID]", help="Show this one in full.", show_default=False),
+    ] = None,
     everything: Annotated[
         bool, typer.Option("--all", help="Answered, used and expired ones too.")
     ] = False,
 ) -> None:
-    """List what waits for a person.
+    """List what waits for a person, or show one approval in full.
+
+    Characters that cannot be seen are written out, as in \\x1b or \\u202e.
 
     \b
     Example:
       podium approvals
-      podium approve 3e9d1f5a
+      podium approvals 3e9d1f5a
     """
-    door = Door(context.obj)
+    door = Door(context.obj, lenient=True)
+    if approval is not None:
+        _one(door, approval)
+        return
     statuses = () if everything else (ApprovalStatus.PENDING,)
     found: list[Approval] = []
     if door.has_state:
@@ -47,19 +59,29 @@ def approvals(
             return
         headers = ("APPROVAL", "STATUS", "TIER", "RUN", "WAITS FOR", "DEADLINE", "WHAT")
         door.screen.table(headers, [_row(approval) for approval in found])
+        door.screen.aside("`podium approvals ID` shows one in full")
 
     door.screen.answer({"approvals": [one.model_dump(mode="json") for one in found]}, words)
 
 
+def _one(door: Door, approval: str) -> None:
+    door.must_have_state("approval", approval_named_in(approval) or approval)
+
+    async def work(podium: Podium) -> Approval:
+        return await show_approval(await podium.store(), podium.clock, approval)
+
+    found = door.run(work)
+    record = {"approval": found.model_dump(mode="json")}
+    door.screen.answer(record, lambda: show_in_full(door.screen, found))
+
+
 def _row(approval: Approval) -> tuple[str, ...]:
-    answered = len(approval.grants)
-    group = approval.approvers[answered] if answered < len(approval.approvers) else "anybody"
     return (
         short_id(approval.id),
         approval.status.value,
         str(approval.tier),
         short_id(approval.run_id),
-        group if approval.status is ApprovalStatus.PENDING else "",
+        waits_for(approval),
         moment(approval.deadline),
-        approval.summary,
+        what_line(approval),
     )

@@ -6,10 +6,12 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.answering import Answered, answered
+from podium.cli.approval_words import show_approval, waits_for
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.domain.approving import approval_named_in
-from podium.domain.gating import Approval, ApprovalStatus
+from podium.domain.gating import ApprovalStatus
 from podium.usecases import approve as say_yes
 from podium.wiring import Podium
 
@@ -32,18 +34,23 @@ def approve(
     door = Door(context.obj)
     door.must_have_state("approval", approval_named_in(approval) or approval)
 
-    async def work(podium: Podium) -> Approval:
+    async def work(podium: Podium) -> Answered:
         groups = podium.settings.approvers
         store = await podium.store()
-        return await say_yes(store, podium.clock, podium.ids, approval, by=door.user, groups=groups)
+        yes = await say_yes(store, podium.clock, podium.ids, approval, by=door.user, groups=groups)
+        return await answered(podium, yes)
 
-    granted = door.run(work)
+    given = door.run(work)
+    granted = given.approval
 
     def words() -> None:
         if granted.status is ApprovalStatus.GRANTED:
-            door.screen.line(f"approved {granted.id}: {granted.summary}")
+            door.screen.line(f"approved {granted.id}\n")
         else:
-            group = granted.approvers[len(granted.grants)]
-            door.screen.line(f"noted; {granted.id} still waits for somebody of {group!r}")
+            group = waits_for(granted)
+            door.screen.line(f"noted; {granted.id} still waits for somebody of {group!r}\n")
+        show_approval(door.screen, granted)
+        if given.next:
+            door.screen.aside(given.next)
 
-    door.screen.answer({"approval": granted.model_dump(mode="json")}, words)
+    door.screen.answer(given.record(), words)

@@ -10,6 +10,8 @@ from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.domain.gating import canonical_json
 from podium.domain.model import Json
+
+# Not a name of `podium.wiring`: it brings the gate along, which quick commands do without.
 from podium.wiring.policy import build_gate
 
 app = command_app(group=True)

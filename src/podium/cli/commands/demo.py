@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -52,13 +53,16 @@ def demo(
         raise ToolMissing("the demo needs git; install it and run this again")
     screen = Screen(json=context.obj.json)
     folder = _folder(keep)
+    kept = keep is not None
     try:
-        told = run_to_end(_perform(folder, screen))
+        told = run_to_end(_perform(folder, screen, kept=kept))
     except DemoFailed as error:
+        kept = True
         raise DemoFailed(f"{error}; the sample project is kept in {folder}") from error
+    finally:
+        if not kept:
+            shutil.rmtree(folder, ignore_errors=True)
     screen.answer(told.record(), lambda: _show(screen, told, keep))
-    if keep is None:
-        shutil.rmtree(folder, ignore_errors=True)
     raise typer.Exit(0 if told.verdict.sound else 1)
 
 
@@ -84,14 +88,22 @@ def _folder(keep: Path | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="podium-demo-")).resolve()
     if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
         raise BadInput(f"{str(keep)!r} is there already; name a new folder for the sample project")
-    keep.mkdir(parents=True, exist_ok=True)
+    try:
+        keep.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(
+            f"{str(keep)!r} cannot be made: {error.strerror}; name a folder you may write to"
+        ) from None
     return keep.resolve()
 
 
-async def _perform(folder: Path, screen: Screen) -> Told:
+async def _perform(folder: Path, screen: Screen, *, kept: bool) -> Told:
     began = time.monotonic()
-    # A home of its own: the demo neither reads nor changes anything of yours.
-    environ = {**os.environ, "PODIUM_HOME": str(folder / ".podium" / "home")}
+    environ = dict(os.environ)
+    if not kept:
+        # A home of its own: what is thrown away leaves nothing in yours. What is kept must still be
+        # proved later, so its key lies where yours do.
+        environ["PODIUM_HOME"] = str(folder / ".podium" / "home")
     words = _Silent() if screen.json else screen
     await asyncio.to_thread(make_sample, folder, environ)
     words.line(f"A sample project in {folder}; a scripted agent plays three scenes.\n")
@@ -153,4 +165,10 @@ def _show(screen: Screen, told: Told, keep: Path | None) -> None:
         f"{told.seconds} s in all."
     )
     if keep is not None:
-        screen.line(f"\nLook around: cd {keep} && podium show {told.run}")
+        screen.line(f"\nLook around: cd {keep} && {_program()} show {told.run}")
+
+
+def _program() -> str:
+    """How Podium is started here: by its name when a shell would find it, else by its path."""
+    beside = Path(sys.executable).with_name("podium")
+    return "podium" if shutil.which("podium") or not beside.exists() else str(beside)

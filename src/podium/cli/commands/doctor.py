@@ -12,6 +12,8 @@ from podium.cli.screen import Screen
 from podium.domain.errors import ConfigInvalid
 from podium.wiring import Configuration, Settings, find_folders, open_podium
 from podium.wiring.checkup import Finding, examine
+
+# Not a name of `podium.wiring`: it brings the gate along, which quick commands do without.
 from podium.wiring.policy import build_gate
 
 app = command_app()

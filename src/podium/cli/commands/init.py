@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -14,7 +15,12 @@ app = command_app()
 
 
 @app.command()
-def init(context: typer.Context) -> None:
+def init(
+    context: typer.Context,
+    example: Annotated[
+        bool, typer.Option("--example", help="Also scenes that `podium rehearse` can play.")
+    ] = False,
+) -> None:
     """Make this folder a Podium project.
 
     Writes a small podium.yaml and a private .podium/ that git ignores. Never overwrites.
@@ -22,12 +28,14 @@ def init(context: typer.Context) -> None:
     \b
     Example:
       podium init
+      podium init --example && podium rehearse
       podium init --project ~/work/shop
     """
     door = Door(context.obj)
     folder = (door.options.project or Path.cwd()).resolve()
-    made = init_project(folder)
+    made = init_project(folder, example=example)
+    following = "podium rehearse" if example else "podium doctor"
     door.screen.answer(
         {"project": str(folder), "made": made},
-        lambda: door.screen.line(f"{folder}: made {', '.join(made)}; next: podium doctor"),
+        lambda: door.screen.line(f"{folder}: made {', '.join(made)}; next: {following}"),
     )

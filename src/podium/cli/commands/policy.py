@@ -14,8 +14,7 @@ from podium.domain.errors import BadInput
 from podium.domain.gating import Decision, Effect
 from podium.domain.model import Json
 from podium.usecases import check_policy
-from podium.wiring import Podium
-from podium.wiring.closed_door import ClosedDoor
+from podium.wiring import ClosedDoor, Podium
 
 app = command_app(group=True)
 
@@ -68,11 +67,13 @@ def check(
 
 
 def _wish(command: list[str], tool: str | None, args: str | None) -> tuple[str, dict[str, Json]]:
-    if bool(command) == bool(tool):
+    if bool(command) == (tool is not None):
         raise typer.BadParameter("give either `-- COMMAND…` or `--tool NAME --args JSON`")
     if tool is None:
         if args is not None:
             raise typer.BadParameter("--args belongs to --tool")
+        if not "".join(command).strip():
+            raise typer.BadParameter("the command is empty; write it behind `--`")
         return "run_command", {"command": command if len(command) > 1 else command[0]}
     try:
         arguments = json.loads(args or "{}")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import aclosing
 from typing import Annotated
 
 import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.screen import moment
+from podium.cli.screen import counted, moment
+from podium.domain.errors import NotPossibleNow
 from podium.domain.gating import Receipt
 from podium.domain.ids import short_id
 from podium.usecases import Verdict, follow_receipts, list_receipts, verify_receipts
@@ -34,7 +37,7 @@ def list_(context: typer.Context, run: RunArgument = None) -> None:
     Example:
       podium receipts list 9d1f5a6b
     """
-    door = Door(context.obj)
+    door = Door(context.obj, lenient=True)
     found: list[Receipt] = []
     if run is not None:
         door.must_have_state("run", run)
@@ -68,16 +71,24 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
         door.must_have_state("run", run)
 
     async def work(podium: Podium) -> Verdict:
-        return await verify_receipts(await podium.store(), await podium.verifier(), run)
+        store = await podium.store()
+        if not podium.receipt_key.exists():
+            await list_receipts(store, run)  # an unknown run is an error here too
+            _refuse_keyless(podium, await list_receipts(store))
+            return Verdict(runs=0, receipts=0)
+        return await verify_receipts(store, await podium.verifier(), run)
 
-    verdict = door.run(work)
+    # Without a state folder nothing was ever sealed, and looking must not make one.
+    verdict = door.run(work) if door.has_folder else Verdict(runs=0, receipts=0)
 
     def words() -> None:
         for fault in verdict.faults:
             number = "" if fault.number is None else f" receipt {fault.number}"
             door.screen.line(f"{fault.kind}: run {fault.run_id}{number}: {fault.problem}")
-        state = "sound" if verdict.sound else f"{len(verdict.faults)} faults"
-        door.screen.line(f"{verdict.receipts} receipts of {verdict.runs} runs: {state}")
+        state = "sound" if verdict.sound else counted(len(verdict.faults), "fault")
+        door.screen.line(
+            f"{counted(verdict.receipts, 'receipt')} of {counted(verdict.runs, 'run')}: {state}"
+        )
 
     door.screen.answer(verdict.record(), words)
     raise typer.Exit(0 if verdict.sound else 1)
@@ -94,15 +105,31 @@ def follow(context: typer.Context, run: RunArgument = None) -> None:
     door = Door(context.obj)
     if run is not None:
         door.must_have_state("run", run)
+    if not door.has_state:
+        raise NotPossibleNow("nothing was ever recorded here; start a run first, then follow")
 
     async def work(podium: Podium) -> None:
-        async for receipt in follow_receipts(await podium.store(), run):
-            if door.screen.json:
-                door.screen.record(receipt.model_dump(mode="json"))
-            else:
-                door.screen.line("  ".join(_row(receipt)))
+        receipts = follow_receipts(await podium.store(), run)
+        async with aclosing(receipts):  # type: ignore[type-var]  # it is an async generator
+            async for receipt in receipts:
+                if door.screen.json:
+                    door.screen.record(receipt.model_dump(mode="json"))
+                else:
+                    door.screen.line("  ".join(_row(receipt)))
+                if door.screen.reader_gone:
+                    return
 
     door.run(work)
+
+
+def _refuse_keyless(podium: Podium, receipts: Sequence[Receipt]) -> None:
+    """Without its key no receipt can be told from a forged one: say what is missing, not more."""
+    if receipts or podium.has_heads:
+        raise NotPossibleNow(
+            f"the key of the receipts is missing: {str(podium.receipt_key)!r}; restore it from a "
+            "backup, or bring it along when the project came from another machine or home. "
+            "Until then no receipt can be proved, nor called forged"
+        )
 
 
 def _row(receipt: Receipt) -> tuple[str, ...]:

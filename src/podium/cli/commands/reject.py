@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.answering import Answered, answered
+from podium.cli.approval_words import show_approval
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.domain.gating import Approval
 from podium.usecases import reject as say_no
 from podium.wiring import Podium
 
@@ -29,15 +30,20 @@ def reject(
     Example:
       podium reject 3e9d1f5a --why "not before the release"
     """
-    door = Door(context.obj)
+    door = Door(context.obj, lenient=True)
     door.must_have_state("approval", approval)
 
-    async def work(podium: Podium) -> Approval:
+    async def work(podium: Podium) -> Answered:
         store = await podium.store()
-        return await say_no(store, podium.clock, podium.ids, approval, by=door.user, why=why)
+        no = await say_no(store, podium.clock, podium.ids, approval, by=door.user, why=why)
+        return await answered(podium, no)
 
-    refused = door.run(work)
-    door.screen.answer(
-        {"approval": refused.model_dump(mode="json")},
-        lambda: door.screen.line(f"rejected {refused.id}: {refused.summary}"),
-    )
+    given = door.run(work)
+
+    def words() -> None:
+        door.screen.line(f"rejected {given.approval.id}\n")
+        show_approval(door.screen, given.approval)
+        if given.next:
+            door.screen.aside(given.next)
+
+    door.screen.answer(given.record(), words)

@@ -21,6 +21,9 @@ def resume(
     wait: Annotated[
         bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
     ] = False,
+    note: Annotated[
+        str, typer.Option("--note", help="Guidance for a run that asked a person.")
+    ] = "",
 ) -> None:
     """Let a run go on here, from its checkpoint. What was done is not done again.
 
@@ -29,7 +32,12 @@ def resume(
     \b
     Example:
       podium resume 9d1f5a6b
+      podium resume 9d1f5a6b --note "keep the old name"
     """
     door = Door(context.obj)
     door.must_have_state("run", run)
-    host(door, lambda store, engine: go_on(store, engine, run), wait=wait)
+    host(
+        door,
+        lambda store, engine: go_on(store, engine, run, note=note, by=door.user),
+        wait=wait,
+    )

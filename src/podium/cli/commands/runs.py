@@ -10,9 +10,9 @@ from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import moment
 from podium.domain.ids import short_id
-from podium.domain.work import Run, RunStatus
+from podium.domain.work import RunStatus
 from podium.ports import RunQuery
-from podium.usecases import list_runs
+from podium.usecases import Standing, how_they_stand, list_runs
 from podium.wiring import Podium
 
 app = command_app()
@@ -33,13 +33,14 @@ def runs(
     Example:
       podium runs --status waiting --status needs_human
     """
-    door = Door(context.obj)
+    door = Door(context.obj, lenient=True)
     query = RunQuery(statuses=tuple(status or ()), flow=flow, limit=limit)
-    found: list[Run] = []
+    found: list[Standing] = []
     if door.has_state:
 
-        async def work(podium: Podium) -> list[Run]:
-            return await list_runs(await podium.store(), query)
+        async def work(podium: Podium) -> list[Standing]:
+            runs = await list_runs(await podium.store(), query)
+            return await how_they_stand(runs, podium.engine)
 
         found = door.run(work)
 
@@ -48,11 +49,15 @@ def runs(
             door.screen.aside("no runs")
             return
         door.screen.table(
-            ("RUN", "STATUS", "FLOW", "CREATED", "TASK"), [_row(run) for run in found]
+            ("RUN", "STATUS", "FLOW", "CREATED", "TASK"), [_row(stands) for stands in found]
         )
+        left = [short_id(stands.run.id) for stands in found if stands.interrupted]
+        if left:
+            door.screen.aside(f"nobody hosts {', '.join(left)}: `podium resume {left[0]}` goes on")
 
-    door.screen.answer({"runs": [run.model_dump(mode="json") for run in found]}, words)
+    door.screen.answer({"runs": [stands.record() for stands in found]}, words)
 
 
-def _row(run: Run) -> tuple[str, ...]:
-    return (short_id(run.id), run.status.value, run.flow, moment(run.created_at), run.task)
+def _row(stands: Standing) -> tuple[str, ...]:
+    run = stands.run
+    return (short_id(run.id), stands.shown_status, run.flow, moment(run.created_at), run.task)

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.approval_words import what_line
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.event_words import event_line
 from podium.cli.screen import Screen, moment
 from podium.domain.ids import short_id
-from podium.domain.work import Run
-from podium.usecases import RunReport, show_run
+from podium.domain.work import WorkerBeat
+from podium.usecases import RunReport, Standing, how_they_stand, show_run
 from podium.wiring import Podium
 
 app = command_app()
@@ -30,18 +31,23 @@ def show(
     Example:
       podium show 9d1f5a6b
     """
-    door = Door(context.obj)
+    door = Door(context.obj, lenient=True)
     door.must_have_state("run", run)
 
-    async def work(podium: Podium) -> RunReport:
-        return await show_run(await podium.store(), run, last_events=events)
+    async def work(podium: Podium) -> tuple[RunReport, Standing]:
+        report = await show_run(await podium.store(), run, last_events=events)
+        (stands,) = await how_they_stand([report.run], podium.engine)
+        return report, stands
 
-    report = door.run(work)
-    door.screen.answer(report.record(), lambda: _words(door.screen, report))
+    report, stands = door.run(work)
+    record = {**report.record(), "run": stands.record()}
+    door.screen.answer(record, lambda: _words(door.screen, report, stands))
+    if stands.interrupted and not door.screen.json:
+        door.screen.aside(f"nobody hosts it: `podium resume {short_id(report.run.id)}` goes on")
 
 
-def _words(screen: Screen, report: RunReport) -> None:
-    screen.facts(_facts(report.run))
+def _words(screen: Screen, report: RunReport, stands: Standing) -> None:
+    screen.facts(_facts(report, stands))
     if report.steps:
         screen.line("\nsteps")
         screen.table(
@@ -57,7 +63,7 @@ def _words(screen: Screen, report: RunReport) -> None:
             ("CALL", "TOOL", "STATUS", "TIER", "RULE", "RECEIPT"),
             [
                 (
-                    call.key.removeprefix(f"{report.run.id}:"),
+                    call.key.replace(report.run.id, short_id(report.run.id), 1),
                     call.tool,
                     call.status.value,
                     str(call.decision.tier),
@@ -77,7 +83,7 @@ def _words(screen: Screen, report: RunReport) -> None:
                     one.status.value,
                     str(one.tier),
                     moment(one.deadline),
-                    one.summary,
+                    what_line(one),
                 )
                 for one in report.approvals
             ],
@@ -88,17 +94,24 @@ def _words(screen: Screen, report: RunReport) -> None:
             screen.line(event_line(event))
 
 
-def _facts(run: Run) -> list[tuple[str, str]]:
+def _facts(report: RunReport, stands: Standing) -> list[tuple[str, str]]:
+    run = report.run
     failure = f"{run.failure.kind}: {run.failure.message}" if run.failure else ""
     return [
         ("run", run.id),
         ("flow", f"{run.flow} v{run.flow_version}"),
         ("task", run.task),
-        ("status", run.status.value + (" (cancel requested)" if run.cancel_requested else "")),
+        ("status", stands.shown_status + (" (cancel requested)" if run.cancel_requested else "")),
+        ("in flight", ", ".join(report.in_flight)),
         ("waits for", run.waiting_for or ""),
         ("created", moment(run.created_at)),
         ("finished", moment(run.finished_at)),
-        ("owner", run.owner or ""),
+        ("owner", _owner(run.owner, report.owner, alive=stands.hosted) if run.owner else ""),
         ("queue", run.queue or ""),
         ("failure", failure),
     ]
+
+
+def _owner(owner: str, beat: WorkerBeat | None, *, alive: bool) -> str:
+    where = f", process {beat.pid} on {beat.host}" if beat else ""
+    return f"{owner} ({'alive' if alive else 'gone'}{where})"

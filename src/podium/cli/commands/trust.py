@@ -9,6 +9,7 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.untrusted import shown_line
 from podium.domain.errors import NotPossibleNow
 from podium.domain.model import Json
 from podium.wiring import TrustBook
@@ -51,9 +52,9 @@ def trust(
 
     def words() -> None:
         for name, command in commands.items():
-            door.screen.line(f"agent {name}: {shlex.join(command)}")
+            door.screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
         for name, lines in variables.items():
-            door.screen.line(f"agent {name}: {shlex.join(lines)}")
+            door.screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(lines))}")
         door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
 
     door.screen.answer(record, words)

@@ -14,7 +14,8 @@ from podium.cli.door import Door
 from podium.cli.event_words import event_line
 from podium.cli.progress import Progress
 from podium.domain.errors import BadInput
-from podium.domain.events import Event
+from podium.domain.events import Event, RunStarted
+from podium.domain.model import Json
 from podium.domain.work import QueueSpec, RunStatus
 from podium.ports import EventQuery, RunQuery, View
 from podium.wiring import Podium
@@ -48,7 +49,11 @@ def worker(
     queues = _wanted(door.configuration.settings.queue_specs(), queue or [])
     names = ", ".join(each.name for each in queues)
     door.screen.aside(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
-    door.run(lambda podium: _serve(podium, queues, once=once))
+    door.options.ending_words = "ending processes; every run stays at its checkpoint"
+    door.options.parting_words = "every run stays at its checkpoint, for the next worker"
+    served = door.run(lambda podium: _serve(podium, queues, once=once))
+    record = {"queues": [each.name for each in queues], "runs": served}
+    door.screen.answer(record, lambda: None)
 
 
 def _wanted(known: Sequence[QueueSpec], names: Sequence[str]) -> list[QueueSpec]:
@@ -61,9 +66,13 @@ def _wanted(known: Sequence[QueueSpec], names: Sequence[str]) -> list[QueueSpec]
     return [specs[name] for name in names] or list(specs.values())
 
 
-async def _serve(podium: Podium, queues: Sequence[QueueSpec], *, once: bool) -> None:
+async def _serve(
+    podium: Podium, queues: Sequence[QueueSpec], *, once: bool
+) -> list[dict[str, Json]]:
+    """The runs that ended or stopped meanwhile, when nothing is left to do."""
     engine, store = await podium.hosting_engine(), await podium.store()
     seen = await store.read(lambda view: view.last_position())
+    hosted: set[str] = set()
     with Progress(sys.stderr) as progress:
         async with engine.serve(queues):
             async for _ in store.changes():
@@ -72,8 +81,16 @@ async def _serve(podium: Podium, queues: Sequence[QueueSpec], *, once: bool) -> 
                 for event in events:
                     progress.line(event_line(event, progress.width))
                     seen = event.position
+                    if isinstance(event.body, RunStarted) and event.body.owner == engine.worker_id:
+                        hosted.add(event.run_id)
                 if once and not events and await store.read(lambda view: _idle(view, queues)):
-                    return
+                    return await store.read(lambda view: _served(view, hosted))
+    raise AssertionError("changes end only when the store is closed")
+
+
+def _served(view: View, hosted: set[str]) -> list[dict[str, Json]]:
+    found = (view.run(run_id) for run_id in sorted(hosted))
+    return [{"id": run.id, "status": run.status.value} for run in found if run is not None]
 
 
 def _read(query: EventQuery, view: View) -> list[Event]:

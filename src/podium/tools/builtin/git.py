@@ -1,67 +1,29 @@
 """`git_status`, `git_diff`, `git_commit`: git in the workspace, with nothing of it let loose.
 
-Hooks, pagers, file-system monitors, external diffs and repositories above the workspace are out.
+Hooks, pagers, file-system monitors, external diffs, the repository's content filters, commands for
+trailers and repositories above the workspace are out.
 """
 
 from __future__ import annotations
 
 import os
+import re
 
-from podium.domain.errors import ToolBroke
 from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
-from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
+from podium.tools.builtin.repository import SECONDS, Repository
 from podium.tools.kept import sha256_of
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, inside
 
-_HARDENED = (
-    "git",
-    "--no-pager",
-    "--literal-pathspecs",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.hooksPath=/dev/null",
-    # An agent's commit does not carry a person's signature.
-    "-c",
-    "commit.gpgSign=false",
-)
-_SECONDS = 60.0
 _TRAILER = "Podium-Call"
+_TRAILER_LINE = re.compile(r"[A-Za-z0-9-]+: .+")
 _SEARCHED_COMMITS = "200"
 
 
-async def _git(scope: ToolScope, *words: str, stdin: bytes = b"") -> Ended:
-    """Run git at the root. Raises `ToolBroke` with git's own words when it fails."""
-    ended = await _run(scope, *words, stdin=stdin)
-    if ended.exit_code != 0:
-        said = (ended.stderr or ended.stdout).decode(errors="replace").strip()
-        raise ToolBroke(f"git {words[0]} failed: {said[-1_000:] or 'it said nothing'}")
-    return ended
-
-
-async def _run(scope: ToolScope, *words: str, stdin: bytes = b"") -> Ended:
-    return await scope.launcher.run(
-        Spawn(
-            argv=(*_HARDENED, *words),
-            cwd=str(scope.root),
-            stdin=stdin,
-            env={
-                "GIT_CEILING_DIRECTORIES": str(scope.root.parent),
-                "GIT_TERMINAL_PROMPT": "0",
-                # Looking at the workspace must not write to the index.
-                "GIT_OPTIONAL_LOCKS": "0",
-                "LC_ALL": "C",
-            },
-            limits=ProcessLimits(seconds=_SECONDS, output_bytes=4_000_000),
-        )
-    )
-
-
 async def _git_status(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    ended = await _git(
-        scope,
+    repository = await Repository.open(scope)
+    ended = await repository.git(
         "status",
         "--porcelain=v1",
         "--branch",
@@ -97,7 +59,8 @@ async def _git_diff(arguments: dict[str, Json], scope: ToolScope) -> dict[str, J
         words.append("--cached")
     if arguments["against"]:
         words.append(arguments["against"])
-    ended = await _git(scope, *words, "--", *_pathspecs(scope))
+    repository = await Repository.open(scope)
+    ended = await repository.git(*words, "--", *_pathspecs(scope))
     return {
         "diff": ended.stdout.decode(errors="replace"),
         "bytes": len(ended.stdout) + ended.stdout_dropped_bytes,
@@ -107,11 +70,12 @@ async def _git_diff(arguments: dict[str, Json], scope: ToolScope) -> dict[str, J
 
 async def _git_commit(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
     """The call's key stands in the commit as a trailer, so a second try finds the first."""
-    commit = await _commit_of_this_call(scope)
+    repository = await Repository.open(scope)
+    commit = await _commit_of_this_call(repository)
     if commit is None:
-        commit = await _commit(arguments["message"], scope)
-    shown = await _git(scope, "show", "--no-patch", "--format=%T", commit)
-    branch = await _git(scope, "rev-parse", "--abbrev-ref", "HEAD")
+        commit = await _commit(arguments["message"], repository)
+    shown = await repository.git("show", "--no-patch", "--format=%T", commit)
+    branch = await repository.git("rev-parse", "--abbrev-ref", "HEAD")
     return {
         "commit": commit,
         "tree": shown.stdout.decode().strip(),
@@ -119,31 +83,38 @@ async def _git_commit(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
     }
 
 
-async def _commit(message: str, scope: ToolScope) -> str:
-    pathspecs = _pathspecs(scope)
-    await _git(scope, "add", "--all", "--", *(pathspecs or ["."]))
-    await _git(
-        scope,
+async def _commit(message: str, repository: Repository) -> str:
+    pathspecs = _pathspecs(repository.scope)
+    await repository.refuse_filtered(pathspecs)
+    await repository.git("add", "--all", "--", *(pathspecs or ["."]))
+    await repository.git(
         "commit",
         "--quiet",
         "--no-verify",
         "--cleanup=whitespace",
         "--file=-",
-        f"--trailer={_TRAILER}: {scope.key}",
         *(["--only", "--", *pathspecs] if pathspecs else []),
-        stdin=message.encode(),
+        stdin=_with_trailer(message, repository.scope.key).encode(),
     )
-    return (await _git(scope, "rev-parse", "HEAD")).stdout.decode().strip()
+    return (await repository.git("rev-parse", "HEAD")).stdout.decode().strip()
 
 
-async def _commit_of_this_call(scope: ToolScope) -> str | None:
-    born = await _run(scope, "rev-parse", "--verify", "--quiet", "HEAD")
+def _with_trailer(message: str, key: str) -> str:
+    """The message with the call's key. Git's own `--trailer` would run commands from the configuration."""
+    body, _, last = message.rstrip().rpartition("\n\n")
+    joins = bool(body) and all(_TRAILER_LINE.fullmatch(line) for line in last.split("\n"))
+    between = "\n" if joins else "\n\n"
+    return f"{message.rstrip()}{between}{_TRAILER}: {key}\n"
+
+
+async def _commit_of_this_call(repository: Repository) -> str | None:
+    born = await repository.run("rev-parse", "--verify", "--quiet", "HEAD")
     if born.exit_code != 0:
         return None
     line = f"%H %(trailers:key={_TRAILER},valueonly,separator=%x20)"
-    log = await _git(scope, "log", f"--max-count={_SEARCHED_COMMITS}", f"--format={line}")
+    log = await repository.git("log", f"--max-count={_SEARCHED_COMMITS}", f"--format={line}")
     for commit, _, keys in (row.partition(" ") for row in log.stdout.decode().splitlines()):
-        if scope.key in keys.split(" "):
+        if repository.scope.key in keys.split(" "):
             return commit
     return None
 
@@ -167,7 +138,7 @@ GIT_STATUS = Tool(
         description="What is changed, staged or untracked in the workspace.",
         tier=Tier.T0,
         idempotent=True,
-        timeout_seconds=_SECONDS + 10,
+        timeout_seconds=SECONDS + 10,
         receipt_fields=("branch", "clean", "count"),
         input_schema={"type": "object", "properties": {}, "additionalProperties": False},
     ),
@@ -180,7 +151,7 @@ GIT_DIFF = Tool(
         description="Changes in the workspace, or against a commit.",
         tier=Tier.T0,
         idempotent=True,
-        timeout_seconds=_SECONDS + 10,
+        timeout_seconds=SECONDS + 10,
         receipt_fields=("bytes", "sha256"),
         paths=(PathArgument(name="paths", access=Access.READ),),
         input_schema={
@@ -207,7 +178,7 @@ GIT_COMMIT = Tool(
         description="Commit the listed paths, or all changes, on the current branch.",
         tier=Tier.T1,
         idempotent=True,
-        timeout_seconds=5 * _SECONDS,
+        timeout_seconds=5 * SECONDS,
         receipt_fields=("commit", "tree", "branch"),
         paths=(PathArgument(name="paths", access=Access.READ),),
         input_schema={

@@ -11,6 +11,7 @@ from podium.domain.errors import PodiumError
 from podium.journal import StoreJournal
 from podium.ports import Launcher
 from podium.sandbox import HookDoor, hook_command
+from podium.wiring.agents import KINDS
 from podium.wiring.checkup.finding import Finding, Trial, attempt, bad, good, weak
 from podium.wiring.checkup.record import scratch_store
 from podium.wiring.closed_door import ClosedDoor
@@ -32,6 +33,22 @@ async def check_agent(launcher: Launcher, program: str) -> Finding:
     if not trial.worked:
         return weak(program, trial.complaint, f"to use it: {AGENT_PROGRAMS[program]}")
     return good(program, trial.first_line)
+
+
+def check_kinds(podium: Podium) -> Finding:
+    """An agent of a kind that is not there yet is found when its role is played, which is late."""
+    strange = {
+        name: agent.kind
+        for name, agent in sorted(podium.settings.agents.items())
+        if agent.kind not in KINDS
+    }
+    if strange:
+        named = ", ".join(f"{name} ({kind!r})" for name, kind in strange.items())
+        says = f"this Podium does not have the kind of agent {named}"
+        return weak(
+            "kinds", says, f"change `kind:` in podium.yaml; kinds: {', '.join(sorted(KINDS))}"
+        )
+    return good("kinds", "every agent's kind is there")
 
 
 async def check_commands(podium: Podium) -> list[Finding]:

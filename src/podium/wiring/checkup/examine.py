@@ -5,12 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Mapping
 
-from podium.wiring.checkup.agents import AGENT_PROGRAMS, check_agent, check_commands, check_hooks
+from podium.wiring.checkup.agents import (
+    AGENT_PROGRAMS,
+    check_agent,
+    check_commands,
+    check_hooks,
+    check_kinds,
+)
+from podium.wiring.checkup.approvers import check_approvers
 from podium.wiring.checkup.confinement import check_bubblewrap, check_landlock
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.checkup.machine import check_git, check_python, check_tmux
 from podium.wiring.checkup.record import (
+    check_chains,
     check_database,
+    check_folder,
     check_heads,
     check_receipt_key,
     check_space,
@@ -29,16 +38,19 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
         "tmux": check_tmux(launcher),
         "bubblewrap": check_bubblewrap(launcher),
         "landlock": check_landlock(),
+        "folder": check_folder(podium),
         "database": check_database(podium),
         "space": check_space(podium),
         "receipts": check_receipt_key(podium),
         "heads": check_heads(podium),
+        "chains": check_chains(podium),
         "traces": check_traces(podium),
         "hooks": check_hooks(podium),
         **{name: check_agent(launcher, name) for name in AGENT_PROGRAMS},
     }
     found = await asyncio.gather(*(_whatever(name, check) for name, check in checks.items()))
-    return [check_variables(environ), *found, *await check_commands(podium)]
+    named = (check_kinds(podium), check_approvers(podium))
+    return [check_variables(environ), *found, *named, *await check_commands(podium)]
 
 
 def check_variables(environ: Mapping[str, str]) -> Finding:

@@ -15,6 +15,7 @@ from podium.domain.errors import PodiumError
 from podium.domain.events import Event
 from podium.journal import SqlStore, TraceWriter, quick_check
 from podium.ports import EventQuery, RunQuery, View
+from podium.usecases import verify_receipts
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.podium import Podium
 
@@ -59,9 +60,38 @@ async def check_space(podium: Podium) -> Finding:
     return good("space", says)
 
 
+async def check_folder(podium: Podium) -> Finding:
+    """What is recorded lies in the project's folder: it must be writable, by trying."""
+    state = podium.folders.state
+    place = state if state.is_dir() else podium.folders.project
+    try:
+        with tempfile.TemporaryFile(dir=place):
+            return good("folder", f"{place} may be written")
+    except OSError as error:
+        says = f"{place} may not be written: {error.strerror}"
+        return bad("folder", says, "let yourself write there (ls -ld, chmod, chown)")
+
+
+async def check_chains(podium: Podium) -> Finding:
+    """Every receipt that is there is proved again."""
+    if not podium.database.exists() or not podium.receipt_key.exists():
+        return good("chains", "nothing to prove yet")
+    verdict = await verify_receipts(await podium.store(), await podium.verifier())
+    if verdict.sound:
+        return good("chains", f"every receipt is in place ({verdict.receipts})")
+    runs = ", ".join(sorted({fault.run_id for fault in verdict.faults})[:3])
+    return weak("chains", f"not sound: {runs}", "`podium receipts verify` says which and why")
+
+
 async def check_receipt_key(podium: Podium) -> Finding:
     """The key must be readable and whole, or its folder such that one can be made."""
-    key = podium.vault / "receipt.key"
+    key = podium.receipt_key
+    if not key.exists() and await _has_receipts(podium):
+        return bad(
+            "receipts",
+            f"there are receipts, but their key {key} is missing",
+            "restore it from a backup or from where the project was; without it nothing is proved",
+        )
     if not key.exists():
         place = _nearest(podium.vault)
         if not os.access(place, os.W_OK | os.X_OK):
@@ -127,6 +157,15 @@ def _unanchored(store: SqlStore, view: View) -> list[str]:
         if last is not None and (head is None or head.number < last.number):
             found.append(run.id)
     return found
+
+
+async def _has_receipts(podium: Podium) -> bool:
+    if podium.has_heads:
+        return True
+    if not podium.database.exists():
+        return False
+    store = await podium.store()
+    return bool(await store.read(lambda view: view.receipts()))
 
 
 def _nearest(folder: Path) -> Path:

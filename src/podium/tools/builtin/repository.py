@@ -1,0 +1,136 @@
+"""Git in the workspace, with nothing of the repository let loose.
+
+Whoever can write to `.git/config` can name programs there. Hooks, pagers, monitors and signatures
+are switched off by name; content filters carry names of their own, so they are looked up first.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podium.domain.errors import ToolBroke
+from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.tools.scope import ToolScope
+
+SECONDS = 60.0
+"""How long one git command may take."""
+
+_HARDENED = (
+    "git",
+    "--no-pager",
+    "--literal-pathspecs",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    # An agent's commit does not carry a person's signature.
+    "-c",
+    "commit.gpgSign=false",
+)
+_OF_THE_REPOSITORY = ("local", "worktree")
+
+
+@dataclass(frozen=True)
+class Repository:
+    """The repository at the workspace's root. Content filters that it configures itself never run.
+
+    Those of a person's own configuration do: they are the person's choice.
+    """
+
+    scope: ToolScope
+    filters: tuple[str, ...]
+    """Names of the filters that are switched off."""
+
+    @classmethod
+    async def open(cls, scope: ToolScope) -> Repository:
+        """Look up the filters. Raises `ToolBroke` when git cannot read its configuration."""
+        words = ("config", "--null", "--name-only", "--show-scope", "--includes")
+        repository = cls(scope, ())
+        found = await repository.run(*words, "--get-regexp", r"^filter\.")
+        if found.exit_code not in (0, 1) or found.stdout_dropped_bytes:
+            raise ToolBroke(f"git config failed: {_said(found) or 'it has too many filters'}")
+        return cls(scope, _names(os.fsdecode(found.stdout)))
+
+    async def git(self, *words: str, stdin: bytes = b"") -> Ended:
+        """Run git at the root. Raises `ToolBroke` with git's own words when it fails."""
+        ended = await self.run(*words, stdin=stdin)
+        if ended.exit_code != 0:
+            raise ToolBroke(f"git {words[0]} failed: {_said(ended) or 'it said nothing'}")
+        return ended
+
+    async def refuse_filtered(self, pathspecs: Sequence[str]) -> None:
+        """Raises `ToolBroke` when one of the changed files would have to go through such a filter.
+
+        Git would keep it as it lies there, which is not what whoever set up the filter wants.
+        """
+        if not self.filters:
+            return
+        listing = ("ls-files", "-z", "--modified", "--others", "--exclude-standard", "--")
+        changed = await self.git(*listing, *pathspecs)
+        asked = await self.git("check-attr", "-z", "--stdin", "filter", stdin=changed.stdout)
+        if changed.stdout_dropped_bytes or asked.stdout_dropped_bytes:
+            raise ToolBroke("too many files are changed to look at the filters of; commit fewer")
+        self._check_attributes(os.fsdecode(asked.stdout).split("\0"))
+
+    def _check_attributes(self, words: list[str]) -> None:
+        for path, name in zip(words[:-1:3], words[2::3], strict=True):
+            if name in self.filters and os.path.lexists(self.scope.root / path):
+                raise ToolBroke(
+                    f"{path!r} goes through the content filter {name!r}, which the repository's own "
+                    "configuration names; Podium does not run it, so leave this file to a person"
+                )
+
+    async def run(self, *words: str, stdin: bytes = b"") -> Ended:
+        """The same, however it ends."""
+        return await self.scope.launcher.run(
+            Spawn(
+                argv=(*_HARDENED, *words),
+                cwd=str(self.scope.root),
+                stdin=stdin,
+                env={
+                    "GIT_CEILING_DIRECTORIES": str(self.scope.root.parent),
+                    "GIT_TERMINAL_PROMPT": "0",
+                    # Looking at the workspace must not write to the index.
+                    "GIT_OPTIONAL_LOCKS": "0",
+                    "LC_ALL": "C",
+                    **self._switched_off(),
+                },
+                limits=ProcessLimits(seconds=SECONDS, output_bytes=4_000_000),
+            )
+        )
+
+    def _switched_off(self) -> dict[str, str]:
+        """Settings as variables: the name of a filter may hold `=`, which `-c` would split at."""
+        settings = [
+            (f"filter.{name}.{key}", value)
+            for name in self.filters
+            for key, value in (
+                ("clean", ""),
+                ("smudge", ""),
+                ("process", ""),
+                ("required", "false"),
+            )
+        ]
+        variables = {"GIT_CONFIG_COUNT": str(len(settings))}
+        for number, (key, value) in enumerate(settings):
+            variables[f"GIT_CONFIG_KEY_{number}"] = key
+            variables[f"GIT_CONFIG_VALUE_{number}"] = value
+        return variables
+
+
+def _names(listed: str) -> tuple[str, ...]:
+    """Of scope and key in turn: filters that stand in the repository's own files."""
+    words = listed.split("\0")[:-1]
+    keys = (
+        key
+        for scope, key in zip(words[::2], words[1::2], strict=True)
+        if scope in _OF_THE_REPOSITORY
+    )
+    names = (key.removeprefix("filter.").rpartition(".")[0] for key in keys)
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def _said(ended: Ended) -> str:
+    return (ended.stderr or ended.stdout).decode(errors="replace").strip()[-1_000:]
