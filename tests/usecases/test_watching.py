@@ -130,3 +130,8 @@ async def test_a_call_is_named_by_a_short_run_and_its_step(scene: Scene) -> None
     assert key == f"{run.id}:act:0"
     with pytest.raises(BadInput, match="names no call"):
         await scene.store.read(lambda view: find_call_key(view, "act"))
+
+
+async def test_an_id_that_is_too_short_is_said_to_be(scene: Scene) -> None:
+    with pytest.raises(BadInput, match="at least 4 characters"):
+        await show_run(scene.store, "b0c")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podium.domain.errors import AmbiguousId, BadInput, UnknownId
+from podium.domain.ids import SHORTEST_TAIL
 from podium.ports import View
 
 
@@ -12,6 +13,10 @@ def find_id(view: View, kind: str, text: str) -> str:
     Raises `UnknownId`, or `AmbiguousId` with the candidates.
     """
     found = view.find_ids(kind, text.strip())
+    if not found and len(text.strip()) < SHORTEST_TAIL:
+        raise BadInput(
+            f"{text!r} is too short for a {kind}; type at least {SHORTEST_TAIL} characters of its id"
+        )
     if not found:
         raise UnknownId(kind, text)
     if len(found) > 1:
