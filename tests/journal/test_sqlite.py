@@ -23,7 +23,7 @@ from podium.domain.errors import (
 )
 from podium.journal import sqlite
 from podium.journal.sqlite import APPLICATION_ID, SCHEMA_VERSION, connect, explained, prepare
-from podium.journal.transaction import SqlView
+from podium.journal.view import SqlView
 from podium.ports import EventQuery
 
 MAKING_SECONDS = 0.024

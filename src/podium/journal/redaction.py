@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from urllib.parse import quote, quote_plus
 
 from podium.domain.errors import BadInput
@@ -21,6 +21,8 @@ from podium.journal.token_shapes import TOKEN_SHAPES, hide_tokens, may_hold_toke
 SHORTEST_LINE = 12
 """Lines of a secret at least this long are hidden on their own too."""
 
+_LONGEST_TOKEN_BEGINNING = 256
+"""More of a well-known token than is needed to recognise it."""
 _PATTERN_MARKER = "[redacted:pattern]"
 _GIVEN_UP = "[redacted:text]"
 _PASSES = 4
@@ -56,10 +58,27 @@ class Redactor:
         self._needles = tuple(dict.fromkeys([*(form for form, _ in self._forms), *escaped]))
 
     @classmethod
-    def from_environment(cls, environ: Mapping[str, str], patterns: Sequence[str] = ()) -> Redactor:
-        """For the secrets that these variables hold. Values that are ordinary words are left alone."""
-        found = secrets_in(environ)
+    def from_environment(
+        cls,
+        environ: Mapping[str, str],
+        patterns: Sequence[str] = (),
+        *,
+        declared: Collection[str] = (),
+    ) -> Redactor:
+        """For the secrets that these variables hold. Values that are ordinary words are left alone.
+
+        `declared` names variables that are secrets although their names do not tell.
+        """
+        found = secrets_in(environ) | {n: environ[n] for n in declared if environ.get(n)}
         return cls({n: v for n, v in found.items() if not _why_unusable(v, found)}, patterns)
+
+    @property
+    def longest(self) -> int:
+        """How many characters a secret may take. Where a text was cut, fewer can be left of one.
+
+        Known values are as long as they are; a token shape needs far less to be recognised.
+        """
+        return max(_LONGEST_TOKEN_BEGINNING, *(len(form) for form, _ in self._forms[:1]), 0)
 
     def text(self, text: str) -> str:
         """The text without its secrets."""

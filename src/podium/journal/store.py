@@ -23,7 +23,8 @@ from podium.journal.redaction import Redactor
 from podium.journal.sqlite import connect, explained, prepare
 from podium.journal.trace import TraceWriter
 from podium.journal.tracing import TraceListener
-from podium.journal.transaction import SqlTransaction, SqlView
+from podium.journal.transaction import SqlTransaction
+from podium.journal.view import SqlView
 from podium.journal.writer import Failed, Writer
 from podium.ports import Clock, Ids, Tx, View
 

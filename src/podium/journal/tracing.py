@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from podium.journal.trace import TraceWriter
-from podium.journal.transaction import SqlView, StoredEvent
+from podium.journal.view import SqlView, StoredEvent
 
 PAUSE_SECONDS = 0.1
 """How long events are gathered before a trace is brought up to date."""
