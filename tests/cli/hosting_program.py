@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from podium.cli.edge import run
-from podium.domain.errors import TimedOut
+from podium.domain.errors import AgentLost, TimedOut
 from podium.engine import FlowDefinition
 from podium.ports import Flow, FlowContext, Step
 from podium.wiring.flows import FLOWS
@@ -46,6 +46,8 @@ async def hang(folder: Path) -> None:
 async def slow(folder: Path, step: Step) -> None:
     """Hangs, breaks or goes on, as the files say."""
     (folder / "in-slow").touch()
+    if (folder / "lost").exists():
+        raise AgentLost("the agent went away")
     if (folder / "broke").exists():
         raise TimedOut("no time left")
     if (folder / "hang").exists():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,43 @@ def test_a_damaged_receipt_key_is_found(desk: Desk) -> None:
     key.parent.mkdir(parents=True)
     key.write_bytes(b"short")
     assert checks(desk, 1)["receipts"]["state"] == "fail"
+
+
+def test_a_lost_receipt_key_is_a_failure_and_an_unsound_chain_a_warning(desk: Desk) -> None:
+    perform(desk, "a", "b")
+    assert checks(desk, 0)["chains"]["says"] == "every receipt is in place (2)"
+    with sqlite3.connect(desk.project / ".podium" / "podium.db") as database:
+        database.execute("DELETE FROM receipts WHERE number = 2")
+    database.close()
+    assert checks(desk, 0)["chains"]["state"] == "warn"
+    next(desk.home.rglob("receipt.key")).unlink()
+    found = checks(desk, 1)["receipts"]
+    assert found["state"] == "fail"
+    assert "is missing" in found["says"]
+    assert not list(desk.home.rglob("receipt.key"))
+
+
+def test_a_folder_that_may_not_be_written_is_a_failure(desk: Desk) -> None:
+    # Nobody may make a file there, not even who may do everything else.
+    said = desk.run("doctor", "--json", "--project", "/proc")
+    found = {check["name"]: check for check in said.json["checks"]}["folder"]
+    assert (said.code, found["state"]) == (1, "fail")
+    assert found["says"].startswith("/proc may not be written")
+
+
+def test_groups_without_members_and_kinds_that_are_not_there_are_warnings(desk: Desk) -> None:
+    desk.says(
+        "agents: {dev: {kind: telepathy}}\n"
+        "approvers: {owner: [ann]}\n"
+        "policy:\n"
+        "  rules:\n"
+        "    - {name: ship, tool: git_commit, decision: ask, approvals: [owner, legal]}\n"
+    )
+    found = checks(desk, 0)
+    assert found["approvers"]["state"] == "warn"
+    assert found["approvers"]["says"] == "nobody belongs to 'legal' (rule 'ship')"
+    assert found["kinds"]["state"] == "warn"
+    assert "dev ('telepathy')" in found["kinds"]["says"]
 
 
 def test_an_untrusted_command_is_not_even_tried(desk: Desk) -> None:

@@ -65,6 +65,17 @@ def test_a_projects_rule_counts_and_can_only_tighten(desk: Desk) -> None:
         (("--tool", "write_file", "--args", "{"), "--args is not JSON"),
         (("--tool", "write_file", "--args", "[]"), "must be a JSON object"),
         (("--tool", "write_file", "--args", "{}"), "do not fit"),
+        (("",), "the command is empty"),
+        (("--", " "), "the command is empty"),
+        (
+            ("--tool", "run_command", "--args", '{"command": 3}'),
+            "'command': must be text or a list",
+        ),
+        (("--tool", "run_command", "--args", '{"command": ""}'), "a list, and not empty"),
+        (
+            ("--tool", "run_command", "--args", '{"command": "ls", "env": {"a b": "x"}}'),
+            "'env': 'a b' cannot be a name here",
+        ),
     ],
 )
 def test_a_question_that_makes_no_sense_is_a_usage_error(

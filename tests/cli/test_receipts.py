@@ -8,6 +8,8 @@ import signal
 import sqlite3
 import subprocess
 
+import pytest
+
 from podium.domain.gating import Outcome
 from podium.wiring.podium import Podium
 from tests.cli.desk import Desk
@@ -36,6 +38,14 @@ def test_receipts_are_listed_and_proved(desk: Desk) -> None:
     ]
     said = desk.run("receipts", "verify")
     assert (said.code, said.out) == (0, "2 receipts of 1 run: sound\n")
+
+
+def test_a_run_is_shown_with_keys_that_resolve_takes(desk: Desk) -> None:
+    perform(desk, "a")
+    desk.add_run(run_id=RUN)
+    key = next(word for word in desk.run("show", RUN).out.split() if word.startswith("feedface:a:"))
+    said = desk.run("resolve", key, "--happened")
+    assert "is completed; only calls in doubt" in said.err
 
 
 def test_a_receipt_that_was_cut_off_is_found(desk: Desk) -> None:
@@ -77,6 +87,32 @@ def test_followed_receipts_come_as_json_lines_until_interrupted(desk: Desk) -> N
     assert json.loads(line)["run_id"] == RUN
     assert following.returncode == 130
     assert err == "podium: interrupted\n"
+
+
+@pytest.mark.parametrize("command", ["verify", "list", "follow"])
+def test_looking_for_receipts_where_nothing_was_recorded_makes_nothing(
+    desk: Desk, command: str
+) -> None:
+    said = desk.run("receipts", command)
+    assert said.code == (1 if command == "follow" else 0)
+    assert list(desk.project.iterdir()) == []
+    assert not desk.home.exists()
+
+
+def test_a_missing_key_is_said_to_be_missing_and_no_receipt_called_forged(desk: Desk) -> None:
+    perform(desk, "a")
+    key = next(desk.home.rglob("receipt.key"))
+    key.unlink()
+    said = desk.run("receipts", "verify")
+    assert (said.code, said.out) == (1, "")
+    assert f"the key of the receipts is missing: '{key}'; restore it" in said.err
+    assert not key.exists()
+
+
+def test_verifying_a_record_without_receipts_makes_no_key(desk: Desk) -> None:
+    desk.add_run()
+    assert desk.run("receipts", "verify").out == "0 receipts of 0 runs: sound\n"
+    assert not list(desk.home.rglob("receipt.key"))
 
 
 def test_a_lost_database_is_not_taken_for_a_sound_one(desk: Desk) -> None:

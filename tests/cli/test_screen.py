@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import pty
 import subprocess
+from datetime import UTC, datetime
 
+from podium.cli.event_words import event_line
+from podium.domain.events import Event, EventBody, NoteTaken, RunNeededHuman
+from podium.domain.ids import short_id
 from tests.cli.desk import Desk
 
 
@@ -37,6 +41,33 @@ def test_a_narrow_terminal_gets_narrow_lines_without_colour_when_unwanted(desk: 
     assert max(len(line) for line in drawn.splitlines()) <= 60
     assert "\x1b" not in drawn
     assert "[bold]" in drawn.replace("\r\n", "")
+
+
+def test_below_seventy_columns_a_table_is_a_list_that_cuts_nothing(desk: Desk) -> None:
+    run = desk.add_run(task="a task that is rather long " * 4)
+    drawn = on_a_terminal(desk, "runs", COLUMNS="40", NO_COLOR="1").replace("\r\n", "\n")
+    assert drawn.startswith(f"run: {short_id(run.id)}\nstatus: waiting\n")
+    assert max(len(line) for line in drawn.splitlines()) <= 40
+    assert drawn.split("task: ")[1].split() == run.task.split()
+    assert "RUN " in on_a_terminal(desk, "runs", COLUMNS="90", NO_COLOR="1")
+
+
+def test_a_narrow_line_of_progress_is_cut_unless_it_says_what_to_do() -> None:
+    def line(body: EventBody) -> str:
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        return event_line(
+            Event.model_validate({"run_id": "r", "seq": 7, "position": 7, "at": at, "body": body}),
+            60,
+        )
+
+    long = "word " * 30
+    assert len(line(NoteTaken(text=long))) == 60
+    asked = line(RunNeededHuman(reason=f"{long}`podium resolve {'k' * 20}`"))
+    assert asked.endswith(f"`podium resolve {'k' * 20}`")
+    first, second, *_ = asked.splitlines()
+    assert first.split()[1:3] == ["7", "run_needed_human"]
+    assert second.startswith(" " * 14 + "word")
+    assert max(map(len, asked.splitlines())) <= 60
 
 
 def test_piped_output_is_whole_and_plain(desk: Desk) -> None:

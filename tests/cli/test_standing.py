@@ -87,6 +87,17 @@ def test_a_run_whose_process_lives_is_running_and_names_it(desk: Desk) -> None:
     assert desk.run("runs", "--json").json["runs"][0]["shown_status"] == "interrupted"
 
 
+def test_a_run_that_was_let_go_of_is_interrupted_with_how_to_go_on(desk: Desk) -> None:
+    run = waiting_run(desk)
+    go(desk, run)
+    (desk.project / "lost").touch()
+    said = desk.run("resume", run.id)
+    assert (said.code, said.out) == (1, f"run {run.id} interrupted\n")
+    assert f"`podium resume {run.id}` goes on" in said.err
+    (desk.project / "lost").unlink()
+    assert desk.run("resume", run.id).code == 0
+
+
 def test_ctrl_c_is_answered_at_once_and_a_second_one_leaves_quietly(desk: Desk) -> None:
     run = waiting_run(desk)
     go(desk, run)

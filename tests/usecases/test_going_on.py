@@ -123,3 +123,18 @@ async def test_runs_that_are_not_there_are_unknown_to_all_three(
         await resume(scene.store, engine, "deadbeef")
     with pytest.raises(UnknownId):
         await retry(scene.store, engine, "deadbeef", by="ann")
+
+
+async def test_a_run_that_asked_a_person_hears_what_they_say(
+    scene: Scene, engine: LocalEngine
+) -> None:
+    async def asking(ctx: FlowContext, _input: object) -> list[str]:
+        answer = await ctx.ask_person("how", "which name?")
+        return [str(answer.payload), answer.sent_by]
+
+    engine.register(FlowDefinition("asking", asking))
+    begun = await engine.start("asking")
+    await see_through(engine, begun)
+    await engine.close()
+    resumed = await resume(scene.store, engine, begun.id, note="the old one", by="ann")
+    assert (await see_through(engine, resumed)).result == ["the old one", "ann"]

@@ -16,6 +16,7 @@ from textwrap import wrap
 
 from podium.cli.event_words import describe
 from podium.cli.screen import Screen
+from podium.cli.untrusted import shown_line
 from podium.domain.errors import PodiumError
 from podium.domain.events import (
     AgentReplied,
@@ -155,7 +156,7 @@ class Story:
 def _about(arguments: Mapping[str, Json]) -> str:
     """What a call is about, in a word or two: the path, the command, the message."""
     known = (arguments.get(name) for name in ("path", "command", "message"))
-    return next((str(value) for value in known if value not in (None, ".")), "")
+    return shown_line(next((str(value) for value in known if value not in (None, ".")), ""))
 
 
 def make_sample(folder: Path, environ: Mapping[str, str]) -> None:

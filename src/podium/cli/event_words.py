@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from textwrap import fill
 
 from podium.cli.approval_words import arguments_line
 from podium.cli.untrusted import safe_line, shown_line
@@ -13,15 +14,25 @@ from podium.domain.model import Json
 
 LONGEST_ARGUMENTS = 200
 
+TO_ACT_ON = (e.RunNeededHuman, e.RunWaiting, e.RunFailed, e.ApprovalRequested)
+"""Events that name what a person has to type next."""
+
 _ID = re.compile(r"\b((?:run|apr|wrk|sig)_[0-9a-f]{32})\b")
 
 
 def event_line(event: e.Event, longest: int = 0) -> str:
-    """One event on one line: time, number, type and what matters of it."""
+    """One event on one line: time, number, type and what matters of it.
+
+    Cut to `longest` characters when that is given; but what names something to act on is folded.
+    """
     at = event.at.astimezone().strftime("%H:%M:%S")
     words = safe_line(describe(event.body))
     line = f"{at} {event.seq:>4} {event.body.type:<22} {words}".rstrip()
-    return safe_line(line, longest) if longest else line
+    if not longest or len(line) <= longest:
+        return line
+    if isinstance(event.body, TO_ACT_ON):
+        return fill(line, longest, subsequent_indent=" " * 14, break_on_hyphens=False)
+    return line[: longest - 1] + "…"
 
 
 def describe(body: e.EventBody) -> str:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from types import TracebackType
 from typing import TextIO
 
+from podium.cli.screen import send_nowhere
 from podium.cli.untrusted import safe_text
 
 
@@ -47,6 +48,8 @@ class Progress:
         if self._live:
             self._print(safe_text(text), soft_wrap=True)
             return
-        with suppress(OSError):  # nobody to tell
+        try:
             self._stream.write(safe_text(text) + "\n")
             self._stream.flush()
+        except OSError:
+            send_nowhere(self._stream)

@@ -50,9 +50,11 @@ class Screen:
 
     def aside(self, text: str) -> None:
         """A line beside the answer, on stderr. When that is broken there is nobody to tell."""
-        with suppress(OSError):
+        try:
             sys.stderr.write(safe_text(text) + "\n")
             sys.stderr.flush()
+        except OSError:
+            send_nowhere(sys.stderr)
 
     def table(self, headers: Cells, rows: Sequence[Cells]) -> None:
         """Columns: drawn to the width of a terminal, or whole and plain when piped."""

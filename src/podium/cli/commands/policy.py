@@ -10,6 +10,7 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import Screen
+from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput
 from podium.domain.gating import Decision, Effect
 from podium.domain.model import Json
@@ -103,9 +104,9 @@ def _words(screen: Screen, decision: Decision) -> None:
             ("decision", decision.effect.value),
             ("rule", decision.rule),
             ("tier", str(decision.tier)),
-            ("why", decision.reason),
+            ("why", shown_line(decision.reason)),
             ("approvers", ", then ".join(decision.approvers)),
         ]
     )
     for term in decision.arithmetic:
-        screen.line(f"  {term.tier}: {term.because}")
+        screen.line(f"  {term.tier}: {shown_line(term.because)}")
