@@ -14,9 +14,8 @@ from pathlib import Path
 from shutil import copytree
 from textwrap import wrap
 
-from podium.cli.event_words import describe
+from podium.cli.event_words import about, describe
 from podium.cli.screen import Screen
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import PodiumError
 from podium.domain.events import (
     AgentReplied,
@@ -32,7 +31,6 @@ from podium.domain.events import (
     ToolRequested,
 )
 from podium.domain.ids import short_id
-from podium.domain.model import Json
 from podium.ports import EventQuery, Journal
 
 KILLED_AFTER = "write_file"
@@ -130,15 +128,15 @@ class Story:
             case RunStarted(fence=fence):
                 self._say("run", f"process {fence} takes {short_id(event.run_id)}")
             case ToolRequested(call=call, tool=tool, arguments=arguments):
-                self._calls[call] = f"{tool} {_about(arguments)}".rstrip()
+                self._calls[call] = f"{tool} {about(arguments)}".rstrip()
             case ToolCompleted(call=call, receipt=receipt):
                 self._say("performed", f"{self._calls.get(call, call)} (receipt {receipt})")
             case ToolFailed(call=call, error=error, receipt=receipt):
                 self._say("failed", f"{self._calls.get(call, call)}: {error} (receipt {receipt})")
             case ToolRefused(effect="deny", tool=tool, arguments=arguments, reason=reason):
-                self._say("denied", f"{tool} {_about(arguments)}: {reason}")
+                self._say("denied", f"{tool} {about(arguments)}: {reason}")
             case ToolRefused(effect="ask", tool=tool, arguments=arguments, reason=reason):
-                self._say("asks", f"{tool} {_about(arguments)}: {reason}")
+                self._say("asks", f"{tool} {about(arguments)}: {reason}")
             case AgentReplied(role=role, text=text) if text:
                 self._say("says", f"{role}: {text}")
             case StepCompleted(step=step, seconds=seconds):
@@ -151,12 +149,6 @@ class Story:
             self.screen.line(line)
         if words.endswith("\n"):
             self.screen.line()
-
-
-def _about(arguments: Mapping[str, Json]) -> str:
-    """What a call is about, in a word or two: the path, the command, the message."""
-    known = (arguments.get(name) for name in ("path", "command", "message"))
-    return shown_line(next((str(value) for value in known if value not in (None, ".")), ""))
 
 
 def make_sample(folder: Path, environ: Mapping[str, str]) -> None:

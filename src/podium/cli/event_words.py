@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from textwrap import fill
 
 from podium.cli.approval_words import arguments_line
@@ -42,7 +43,7 @@ def describe(body: e.EventBody) -> str:
             return f"{body.flow} v{body.flow_version} {body.task!r}" if body.task else body.flow
         case e.RunWaiting():
             until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
-            return f"for {_short(body.signal)}{until}"
+            return f"for {shorten(body.signal)}{until}"
         case e.RunFailed():
             return f"{body.failure.kind}: {body.failure.message}"
         case e.RunParked() | e.RunNeededHuman():
@@ -64,7 +65,7 @@ def describe(body: e.EventBody) -> str:
         case e.ToolFailed():
             return f"{body.tool}: {body.error}, receipt {body.receipt}"
         case e.ApprovalRequested():
-            return f"{_short(body.approval_id)} [{body.tier}] {shown_line(body.summary)}"
+            return f"{shorten(body.approval_id)} [{body.tier}] {shown_line(body.summary)}"
         case e.AgentAsked():
             return f"{body.role} ({body.agent}): {body.prompt}"
         case e.AgentReplied():
@@ -74,15 +75,21 @@ def describe(body: e.EventBody) -> str:
     return _others(body)
 
 
+def about(arguments: Mapping[str, Json]) -> str:
+    """What a call is about, in a word or two: the path, the command, the message."""
+    known = (arguments.get(name) for name in ("path", "command", "message"))
+    return shown_line(next((str(value) for value in known if value not in (None, ".")), ""))
+
+
+def shorten(text: str) -> str:
+    """The text with whole ids made short, as people type them. JSON keeps them whole."""
+    return _ID.sub(lambda found: short_id(found[1]), text)
+
+
 def _others(body: e.EventBody) -> str:
     data = body.model_dump(mode="json", exclude={"type", "version"}, exclude_defaults=True)
     return " ".join(f"{name}={_value(value)}" for name, value in data.items())
 
 
 def _value(value: Json) -> str:
-    return _short(value if isinstance(value, str) else canonical_json(value))
-
-
-def _short(text: str) -> str:
-    """The text with whole ids made short, as people type them. JSON keeps them whole."""
-    return _ID.sub(lambda found: short_id(found[1]), text)
+    return shorten(value if isinstance(value, str) else canonical_json(value))

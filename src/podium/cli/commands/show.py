@@ -9,7 +9,7 @@ import typer
 from podium.cli.approval_words import what_line
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.event_words import event_line
+from podium.cli.event_words import about, event_line, shorten
 from podium.cli.screen import Screen, moment
 from podium.domain.ids import short_id
 from podium.domain.work import WorkerBeat
@@ -53,21 +53,21 @@ def _words(screen: Screen, report: RunReport, stands: Standing) -> None:
         screen.table(
             ("STEP", "STATUS", "TRIES", "FINISHED"),
             [
-                (step.key, step.status.value, str(step.attempts), moment(step.finished_at))
+                (shorten(step.key), step.status.value, str(step.attempts), moment(step.finished_at))
                 for step in report.steps
             ],
         )
     if report.calls:
         screen.line("\ncalls")
         screen.table(
-            ("CALL", "TOOL", "STATUS", "TIER", "RULE", "RECEIPT"),
+            ("CALL", "WHAT", "STATUS", "TIER", "RULE", "RECEIPT"),
             [
                 (
                     call.key.replace(report.run.id, short_id(report.run.id), 1),
-                    call.tool,
+                    f"{call.tool} {about(call.arguments)}".rstrip(),
                     call.status.value,
                     str(call.decision.tier),
-                    call.decision.rule,
+                    shorten(call.decision.rule),
                     str(call.receipt_number or ""),
                 )
                 for call in report.calls
