@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -92,6 +93,8 @@ def test_plain_lines_are_split_into_their_commands(
         ("ls ’a’", "unquoted"),
         ("x " * 20_000, "longer"),
         ("a;" * 100, "more than"),
+        ("a= " * 10_900 + "ls", "more than"),
+        ("ls " + "a " * 2_000, "more than"),
     ],
 )
 def test_what_a_shell_might_read_otherwise_is_undecidable(line: str, reason: str) -> None:
@@ -99,6 +102,32 @@ def test_what_a_shell_might_read_otherwise_is_undecidable(line: str, reason: str
 
     assert commands == ()
     assert reason in undecidable
+
+
+def steps_of(line: str) -> int:
+    """How many calls of functions and methods it takes to split a line."""
+    steps = 0
+
+    def count(_frame: object, event: str, _function: object) -> None:
+        nonlocal steps
+        steps += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        split_command(line)
+    finally:
+        sys.setprofile(before)
+    return steps
+
+
+@pytest.mark.parametrize("word", ["a= ", "a ", "'a' ", "aaaa", "'b'"])
+def test_twice_the_line_takes_twice_the_steps(word: str) -> None:
+    assert steps_of(word * 800 + "ls") < 2.2 * steps_of(word * 400 + "ls")
+
+
+def test_a_line_that_is_far_too_long_is_not_even_begun() -> None:
+    assert steps_of("a= " * 33_000 + "ls") < 100
 
 
 @given(st.text(max_size=60))

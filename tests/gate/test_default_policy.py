@@ -14,7 +14,6 @@ git status
 git status --short && git diff --stat
 git log --oneline -n 5 | head -3
 git add -A && git commit -m "Add the parser"
-git -C src diff HEAD~1
 /usr/bin/git log
 GIT_PAGER=cat git log
 env git status
@@ -89,6 +88,7 @@ gh pr create
 docker run alpine
 psql -c 'select 1'
 git restore src/app.py
+git -C src diff HEAD~1
 git commit --no-verify -m x
 cat /etc/passwd
 ls ..

@@ -55,7 +55,15 @@ def test_reading_is_known_as_reading(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["git add -A", "git commit -m x", "git commit --amend --no-edit", "git rm a", "git mv a b"],
+    [
+        "git add -A",
+        "git commit -m x",
+        "git commit -am x --quiet",
+        "git commit -amSenseless",
+        "git rm a",
+        "git mv a b",
+        "git restore --staged a",
+    ],
 )
 def test_additive_writes_pass_without_raising_the_tier(line: str) -> None:
     use = read(line)
@@ -76,6 +84,14 @@ def test_additive_writes_pass_without_raising_the_tier(line: str) -> None:
         "git commit --no-verify -m x",
         "git commit --no-ver -m x",
         "git commit -nm x",
+        "git commit --amend --no-edit",
+        "git commit --author=x -m x",
+        "git commit -Sm x",
+        "git commit --date=x -m x",
+        "git rm .",
+        "git rm '*.py'",
+        "git add -f a",
+        "git mv -f a b",
     ],
 )
 def test_writes_that_lose_something_are_raised_to_t2(line: str) -> None:
@@ -169,6 +185,11 @@ def test_everything_else_is_refused(line: str) -> None:
         read(line)
     assert refused.value.rule == "git-firewall"
     assert refused.value.reason
+
+
+def test_what_is_moved_and_where_to_is_told() -> None:
+    assert read("git mv -v a/x b/y -- .").moved == ("a/x", "b/y", ".")
+    assert read("git add a").moved == ()
 
 
 def test_a_commit_message_names_no_paths() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +18,10 @@ from podium.gate.programs import Kind
 from podium.gate.refusing import Refused
 from podium.gate.variables import weigh_variable
 from podium.gate.wrappers import SHELLS, SimpleCommand, assignment
+from podium.gate.writers import moved, understood, writer_touches
+
+_JQ_LOADING = re.compile(r"\b(import|include|env|ENV)\b")
+"""Words of jq's language that read other files, or the environment."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class CommandUse:
     kind: Kind
     touches: tuple[Touch, ...]
     terms: tuple[TierTerm, ...]
+    perhaps: Kind | None = None
+    """What it may do in a form that is not understood: allow rules do not go by it, others do."""
     given: tuple[str, ...] = ()
     """The words it was wrapped in, as they were given."""
 
@@ -56,8 +63,10 @@ def read_command(command: SimpleCommand, standing: Standing) -> CommandUse:
         )
     kind = _kind(command)
     terms += _kind_terms(command, kind)
-    touches = tuple(touches_of(command, kind, standing))
-    return CommandUse(command, kind, touches, tuple(terms))
+    if command.program in programs.WRITERS:
+        touches = tuple(writer_touches(command, standing))
+        return CommandUse(command, kind, touches, tuple(terms), perhaps=Kind.WRITE)
+    return CommandUse(command, kind, tuple(touches_of(command, kind, standing)), tuple(terms))
 
 
 def _variable_terms(variables: Iterable[tuple[str, str]]) -> Iterator[TierTerm]:
@@ -111,8 +120,13 @@ def _read_git(command: SimpleCommand, standing: Standing, terms: Sequence[TierTe
     use = read_git(command.argv[1:], standing.holds)
     if use.folder is not None:
         standing = Standing(standing.root, standing.touch(use.folder, None).paths)
+    if standing.folders != (standing.root,):
+        because = "a folder may be a repository of its own, whose settings start programs"
+        terms = (*terms, TierTerm(tier=Tier.T2, because=because))
     access = Access.WRITE if use.writes else Access.READ
     touches = tuple(standing.touch(part, access) for word in use.words for part in path_parts(word))
+    if len(use.moved) > 1:
+        touches = (*touches, *moved(use.moved, standing))
     kind = Kind.GIT_WRITE if use.writes else Kind.GIT_READ
     return CommandUse(command, kind, touches, (*terms, *use.terms))
 
@@ -127,7 +141,7 @@ def _kind(command: SimpleCommand) -> Kind:
     if name in programs.DELETERS:
         return Kind.DELETE
     if program in programs.WRITERS:
-        return Kind.WRITE
+        return Kind.WRITE if understood(command) else Kind.OTHER
     if program in programs.READERS and not _does_more(program, command.argv[1:]):
         return Kind.READ
     return Kind.OTHER
@@ -153,6 +167,8 @@ def _does_more(program: str, arguments: Sequence[str]) -> bool:
         )
     if program == "uniq":  # Its second plain word is written to.
         return any(not word.startswith("-") for word in arguments)
+    if program == "jq" and any(_JQ_LOADING.search(word) for word in arguments):
+        return True
     letters, beginnings = programs.READERS[program]
     return any(
         bool(set(letters) & set(word)) if not word.startswith("--") else word.startswith(beginnings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,13 @@ from podium.gate.refusing import Refused
 from podium.gate.wrappers import SimpleCommand
 
 _MOST_FOLDERS = 16
+_MOST_LETTERS = 32
+"""Options bundled in one word; of more, each of which may begin a value, none is read."""
+_BUNDLE = re.compile(r"-([A-Za-z0-9]*)")
+_JOINTS = re.compile(r"://(?!/)|[=:@]")
+"""What parts a name from a path in one word. Behind `://` stands a host."""
+_ALL_JOINTS = re.compile(r"""://(?!/)|[=:@,;|\s"'(){}\[\]]""")
+"""The same for programs that may have a grammar of their own for their words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +30,10 @@ class Standing:
     root: str
     folders: tuple[str, ...]
 
-    def touch(self, word: str, access: Access | None) -> Touch:
+    def touch(self, word: str, access: Access | None, *, whole: bool = False) -> Touch:
         """A word taken as a path. `~` at its start is somebody's home, never the workspace."""
         places = ("/",) if word.startswith("~") else self.folders
-        return Touch(word, tuple(resolve(word, folder) for folder in places), access)
+        return Touch(word, tuple(resolve(word, folder) for folder in places), access, whole)
 
     def holds(self, word: str) -> bool:
         return all(
@@ -52,42 +60,27 @@ class Standing:
 
 def touches_of(command: SimpleCommand, kind: Kind, standing: Standing) -> Iterator[Touch]:
     program, arguments = command.basename, command.argv[1:]
-    if kind in (Kind.WRITE, Kind.DELETE):
-        yield from _written(program, arguments, kind, standing)
+    if kind is Kind.DELETE:
+        yield from _removed(program, arguments, standing)
     if command.program in programs.SILENT:
         return
     if kind is Kind.READ and program in programs.PATTERN_FIRST:
         arguments = _without_pattern(arguments)
-    access = Access.READ if kind in (Kind.READ, Kind.WRITE, Kind.DELETE) else None
+    access = Access.READ if kind in (Kind.READ, Kind.DELETE) else None
     for word in arguments:
-        for part in path_parts(word):
+        for part in path_parts(word, own_grammar=access is None):
             if part not in HARMLESS_PATHS:
                 yield standing.touch(part, access)
 
 
-def _written(
-    program: str, arguments: Sequence[str], kind: Kind, standing: Standing
-) -> Iterator[Touch]:
-    """The paths a file program writes to. A target named by an option counts as well."""
+def _removed(program: str, arguments: Sequence[str], standing: Standing) -> Iterator[Touch]:
     if program == "dd":
         for word in arguments:
             if word.startswith("of="):
                 yield standing.touch(word[3:], Access.WRITE)
         return
-    valued = (programs.WRITERS | programs.DELETERS)[program].split()
-    plain = _plain_words(arguments, valued)
-    if program in programs.MODE_FIRST:
-        plain = plain[1:]
-    if program in programs.TARGET_LAST and not any(
-        word.startswith(("-t", "--t")) for word in arguments
-    ):
-        plain = plain[-1:]
-    for at, word in enumerate(plain):
-        moved = kind is Kind.DELETE or (program == "mv" and at < len(plain) - 1)
-        yield standing.touch(word, Access.DELETE if moved else Access.WRITE)
-    for word in arguments:
-        if word.startswith(("--target-directory=", "-t")) and len(word) > 2:
-            yield standing.touch(word.partition("=")[2] or word[2:], Access.WRITE)
+    for word in _plain_words(arguments, programs.DELETERS[program].split()):
+        yield standing.touch(word, Access.DELETE)
 
 
 def _plain_words(arguments: Sequence[str], valued: Sequence[str]) -> list[str]:
@@ -104,25 +97,58 @@ def _plain_words(arguments: Sequence[str], valued: Sequence[str]) -> list[str]:
 
 
 def _without_pattern(arguments: Sequence[str]) -> tuple[str, ...]:
-    if any(word.startswith(("-e", "-f", "--regexp", "--file", "--from")) for word in arguments):
+    """The words without a pattern that stands first; all of them where an option may hold it."""
+    if any(_may_hold_pattern(word) for word in arguments):
         return tuple(arguments)
     for at, word in enumerate(arguments):
         if not word.startswith("-"):
-            return (*arguments[:at], *arguments[at + 1 :])
+            # Behind a long option it may be that option's value.
+            is_value = at > 0 and arguments[at - 1].startswith("--") and arguments[at - 1] != "--"
+            return tuple(arguments) if is_value else (*arguments[:at], *arguments[at + 1 :])
     return tuple(arguments)
 
 
-def path_parts(word: str) -> Iterator[str]:
-    """The parts of a word that may be paths: itself, an option's value, what follows `=` or `:`."""
+def _may_hold_pattern(word: str) -> bool:
+    """`-e`, `-f`, bundles with them, `--regexp` and `--file`, also cut short."""
+    if not word.startswith("-") or word == "--":
+        return False
+    bare = word.partition("=")[0]
+    if not word.startswith("--"):
+        return "e" in word or "f" in word
+    return bare.startswith("--from") or "--regexp".startswith(bare) or "--file".startswith(bare)
+
+
+def path_parts(word: str, *, own_grammar: bool = False) -> Iterator[str]:
+    """The parts of a word that may be paths: itself, an option's value, what follows `=` or `:`.
+
+    Raises `Refused` for a bundle of so many options that it cannot be read.
+    """
+    values = tuple(_values(word))
+    found = dict.fromkeys(values)
+    for value in values[:1]:
+        for sign in "=:@":
+            _, parted, after = value.partition(sign)
+            is_host = sign == ":" and after.startswith("//") and not after.startswith("///")
+            if parted and after and not is_host:
+                found[after] = None
+        for piece in (_ALL_JOINTS if own_grammar else _JOINTS).split(value):
+            found.update(dict.fromkeys(_values(piece)))
+    yield from found
+
+
+def _values(word: str) -> Iterator[str]:
+    """A plain word, or what may be an option's value in it: any end of a bundle may be."""
     if word.startswith("--"):
         word = word.partition("=")[2]
-    elif word.startswith("-"):
-        word = word[2:].removeprefix("=")
-    if not word:
-        return
-    yield word
-    for sign in "=:@":
-        _, found, after = word.partition(sign)
-        is_host = sign == ":" and after.startswith("//") and not after.startswith("///")
-        if found and after and not is_host:
-            yield after
+    elif bundle := _BUNDLE.match(word):
+        letters = bundle.end(1)
+        if letters > _MOST_LETTERS:
+            raise Refused(
+                BuiltInRule.UNDECIDABLE_COMMAND,
+                f"the option {word[:_MOST_LETTERS]!r}… has too many letters to be read; shorten it",
+            )
+        for at in range(2, letters):
+            yield word[at:]
+        word = word[max(letters, 2) :].removeprefix("=")
+    if word:
+        yield word

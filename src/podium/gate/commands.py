@@ -17,6 +17,8 @@ from podium.gate.programs import names
 
 LONGEST_LINE = 32_768
 MOST_COMMANDS = 64
+MOST_WORDS = 2_000
+"""In all commands of a line together."""
 
 ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 """The beginning of a word such as `NAME=value`."""
@@ -70,10 +72,14 @@ class _Splitter:
         _check_characters(text)
         self.text = text.strip(" \t\n")
         self.at = 0
-        self.word: str | None = None
+        self.pieces: list[str] | None = None
+        """What the word at hand is made of; None between words."""
         self.first_quote: int | None = None
-        """Length of the word when its first quoted piece began."""
+        """How many pieces the word had, one for each character, when its first quote began."""
         self.words: list[str] = []
+        self.only_assignments = True
+        """Whether all words of the command so far set variables: the next may be its program."""
+        self.words_taken = 0
         self.commands: list[tuple[str, ...]] = []
 
     def split(self) -> tuple[tuple[str, ...], ...]:
@@ -110,14 +116,14 @@ class _Splitter:
         elif char == "\\":
             self._take_escape()
         elif char in _PLAIN or char.isalnum() or self._is_revision_tilde(char):
-            self.word = (self.word or "") + char
+            self._add(char)
             self.at += 1
         else:
             raise _Unclear(f"it has {_MEANINGS.get(char, f'the character {char!r} unquoted')}")
 
     def _is_revision_tilde(self, char: str) -> bool:
         """`HEAD~1`: a tilde behind a letter or digit never stands for a home folder."""
-        return char == "~" and self.word is not None and self.word[-1:].isalnum()
+        return char == "~" and self.pieces is not None and self.pieces[-1][-1:].isalnum()
 
     def _take_single_quoted(self) -> None:
         end = self.text.find("'", self.at + 1)
@@ -159,16 +165,26 @@ class _Splitter:
 
     def _add_quoted(self, piece: str) -> None:
         if self.first_quote is None:
-            self.first_quote = len(self.word or "")
-        self.word = (self.word or "") + piece
+            self.first_quote = len(self.pieces or ())
+        self._add(piece)
+
+    def _add(self, piece: str) -> None:
+        if self.pieces is None:
+            self.pieces = []
+        self.pieces.append(piece)
 
     def _end_word(self) -> None:
-        if self.word is None:
+        if self.pieces is None:
             return
-        if all(ASSIGNMENT.match(word) for word in self.words):
-            self._check_leading_word(self.word)
-        self.words.append(self.word)
-        self.word = None
+        word = "".join(self.pieces)
+        if self.only_assignments:
+            self._check_leading_word(word)
+            self.only_assignments = ASSIGNMENT.match(word) is not None
+        self.words.append(word)
+        self.words_taken += 1
+        if self.words_taken > MOST_WORDS:
+            raise _Unclear(f"it has more than {MOST_WORDS} words")
+        self.pieces = None
         self.first_quote = None
 
     def _check_leading_word(self, word: str) -> None:
@@ -183,6 +199,7 @@ class _Splitter:
             raise _Unclear(problem)
         self.commands.append(tuple(self.words))
         self.words = []
+        self.only_assignments = True
         if len(self.commands) > MOST_COMMANDS:
             raise _Unclear(f"it has more than {MOST_COMMANDS} commands")
 

@@ -119,8 +119,10 @@ def _zones(policy: Policy) -> ZonesByName:
 
 def _zone(name: str, spec: ZoneSpec) -> CompiledZone:
     kind = _kind(name, spec)
-    # Denying is done as if letter case did not matter: on some file systems it does not.
-    places = PlaceGlob(spec.paths, ignore_case=kind in ("forbidden", "read-only"))
+    # Denying and raising is done as if letter case did not matter: on some file systems it does not.
+    tiered = spec.read_tier is not None or spec.write_tier is not None
+    guards = kind in ("forbidden", "read-only") or (kind == "plain" and tiered)
+    places = PlaceGlob(spec.paths, ignore_case=guards)
     return CompiledZone(name, kind, places, spec.read_tier, spec.write_tier)
 
 

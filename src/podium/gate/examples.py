@@ -42,13 +42,17 @@ def _facts(rule: Rule, example: Example) -> Facts:
         step_key="example",
         index=0,
         tool=example.tool,
-        arguments=example.arguments,
+        arguments={"command": example.command, **example.arguments}
+        if example.command
+        else example.arguments,
         paths=tuple(_paths(example)),
         commands=split.commands if split else (),
         undecidable=split.undecidable if split else "",
         role=example.role,
     )
-    tool = ToolSpec(name=example.tool, tier=Tier.T0)
+    tool = ToolSpec(
+        name=example.tool, tier=Tier.T0, command_argument="command" if example.command else None
+    )
     mode = example.mode or (rule.modes[0] if rule.modes else "supervised")
     return gather(call, GateContext(tool=tool, mode=mode, root=_ROOT, now=_MOMENT))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from podium.domain.gating import Access, BuiltInRule, Call, GateContext, PathUse
+from podium.domain.gating import Access, BuiltInRule, Call, GateContext, PathUse, ToolSpec
 from podium.gate.classify import CommandUse, read_command
 from podium.gate.command_paths import Standing
+from podium.gate.commands import LONGEST_LINE, MOST_WORDS
 from podium.gate.places import CompiledZone, Touch, WritablePlaces, relative_to, resolve
 from podium.gate.refusing import Refused
 from podium.gate.wrappers import unwrap
@@ -16,6 +17,9 @@ FOLDER_ARGUMENT = "cwd"
 """A path argument of this name is the folder that the call's commands run in."""
 ENVIRONMENT_ARGUMENT = "env"
 """An argument of this name that is an object sets variables for the call's commands."""
+
+_MOST_PATHS = 6_000
+"""Paths that the commands of one call may name: each is held against every zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +73,45 @@ def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> 
         )
     folder = next((use.real for use in call.paths if use.argument == FOLDER_ARGUMENT), context.root)
     standing = Standing(context.root, (folder,))
+    _refuse_too_much(call)
     variables = _environment(call)
+    paths = 0
     for argv in call.commands:
         if not argv or not argv[0]:
             raise Refused(
                 BuiltInRule.UNDECIDABLE_COMMAND, "a command without a program cannot be judged"
             )
-        for command in unwrap(argv, variables):
+        for command in unwrap(argv, variables, assigns=_assigns(call, tool, argv)):
             use = replace(read_command(command, standing), given=argv)
+            paths += sum(len(touch.paths) for touch in use.touches)
+            if paths > _MOST_PATHS:
+                raise Refused(
+                    BuiltInRule.UNDECIDABLE_COMMAND,
+                    f"its words may name more than {_MOST_PATHS} paths; do it in several calls",
+                )
             uses.append(use)
             standing = standing.after(command)
+
+
+def _refuse_too_much(call: Call) -> None:
+    words = sum(map(len, call.commands))
+    if (
+        words > MOST_WORDS
+        or sum(len(word) for argv in call.commands for word in argv) > LONGEST_LINE
+    ):
+        raise Refused(
+            BuiltInRule.UNDECIDABLE_COMMAND,
+            f"more than {MOST_WORDS} words or {LONGEST_LINE} characters are not read; use less",
+        )
+
+
+def _assigns(call: Call, tool: ToolSpec | None, argv: Sequence[str]) -> bool:
+    """Whether a leading `NAME=value` sets a variable: on a line it does, in a list it is the program."""
+    name = tool.command_argument if tool is not None else None
+    given = call.arguments.get(name) if name is not None else None
+    if isinstance(given, str):
+        return True
+    return given is None and "/" not in argv[0]
 
 
 def _environment(call: Call) -> tuple[tuple[str, str], ...]:

@@ -7,6 +7,7 @@ and so is every word that is not known.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -84,6 +85,23 @@ _LISTING: dict[str, frozenset[str]] = {
 _LISTS_NAMES = names("--list -l --contains --no-contains --merged --no-merged --points-at -n")
 
 
+_MODEST_OPTIONS: dict[str, tuple[frozenset[str], str]] = {
+    "add": (names("--all --update --verbose --dry-run --intent-to-add --no-all"), "AuvnN"),
+    "commit": (
+        names(
+            "--message --all --quiet --verbose --signoff --allow-empty --no-edit --file --dry-run "
+            "--short --porcelain --no-gpg-sign --status --no-status"
+        ),
+        "aqvs",
+    ),
+    "rm": (names("--cached --dry-run --quiet --ignore-unmatch"), "nq"),
+    "mv": (names("--dry-run --verbose"), "nvk"),
+    "restore": (names("--staged --worktree --quiet --source"), "SWqs"),
+}
+"""Options with which a write still only adds to the branch: whole ones, and letters of bundles."""
+_VALUED_LETTER = re.compile("[mF]")
+_FOLDERS = frozenset({".", "..", "/"})
+
 _SHORT_MESSAGE = re.compile(r"-[a-z]*m")
 """`-m` and bundles such as `-am`, whose message is the next word."""
 
@@ -97,6 +115,8 @@ class GitUse(NamedTuple):
     terms: tuple[TierTerm, ...]
     words: tuple[str, ...]
     """Words that may name paths."""
+    moved: tuple[str, ...] = ()
+    """What `git mv` moves, and last where to."""
 
 
 def read_git(arguments: Sequence[str], inside: Callable[[str], bool]) -> GitUse:
@@ -118,9 +138,9 @@ def read_git(arguments: Sequence[str], inside: Callable[[str], bool]) -> GitUse:
             f"git {name} is not on the list of what an agent may do; {_advice(name)}",
             Tier.T3 if name in _REMOTE else Tier.T2,
         )
-    terms = _terms(name, options) if name in _WRITING else ()
+    terms = tuple(_terms(name, options, plain)) if name in _WRITING else ()
     named = _without_messages(words) if name == "commit" else words
-    return GitUse(name in _WRITING, folder, terms, named)
+    return GitUse(name in _WRITING, folder, terms, named, plain if name == "mv" else ())
 
 
 def _refused(reason: str, tier: Tier = Tier.T2) -> Refused:
@@ -217,31 +237,32 @@ def _lists_only(name: str, options: set[str], plain: Sequence[str]) -> bool:
     return first in allowed[name]
 
 
-def _terms(name: str, options: Sequence[str]) -> tuple[TierTerm, ...]:
-    longs = {option.partition("=")[0] for option in options if option.startswith("--")}
-    shorts = "".join(option[1:] for option in options if not option.startswith("--"))
-    because = ""
-    if name == "restore" and not ({"--staged", "-S"} & {*options} and len(options) == 1):
-        because = "git restore throws away changes that are not committed"
-    elif name == "rm" and (set("rf") & set(shorts) or longs & {"--force"}):
-        because = "git rm -r or -f removes more than one committed file"
-    elif name == "commit" and any("--no-verify".startswith(long) for long in longs):
-        because = "git commit --no-verify skips the repository's hooks"
-    elif name == "commit" and "n" in _flags_before_message(options):
-        because = "git commit -n skips the repository's hooks"
-    return (TierTerm(tier=Tier.T2, because=because),) if because else ()
-
-
-def _flags_before_message(options: Sequence[str]) -> str:
-    """Letters of bundled short options, up to one that takes the rest as its value."""
-    letters = ""
+def _terms(name: str, options: Sequence[str], plain: Sequence[str]) -> Iterator[TierTerm]:
+    """What makes a write more than adding to the branch."""
     for option in options:
-        if not option.startswith("--"):
-            for letter in option[1:]:
-                if letter in "mFCctS":
-                    break
-                letters += letter
-    return letters
+        if not _is_modest(name, option):
+            because = f"git {name} {option.partition('=')[0]} may do more than add to the branch"
+            yield TierTerm(tier=Tier.T2, because=because)
+    if name == "restore" and options not in (("--staged",), ("-S",)):
+        because = "git restore throws away changes that are not committed"
+        yield TierTerm(tier=Tier.T2, because=because)
+    if name == "rm" and any(_may_be_several(word) for word in plain):
+        yield TierTerm(tier=Tier.T2, because="git rm with a pattern removes more than one file")
+
+
+def _is_modest(name: str, option: str) -> bool:
+    longs, letters = _MODEST_OPTIONS[name]
+    if option.startswith("--"):
+        return option.partition("=")[0] in longs
+    # `-am text`: what follows the m or F of a bundle is its value.
+    flags = _VALUED_LETTER.split(option[1:], maxsplit=1)[0] if name == "commit" else option[1:]
+    return set(flags) <= set(letters)
+
+
+def _may_be_several(word: str) -> bool:
+    return (
+        bool(set("*?[") & set(word)) or word[:1] == ":" or posixpath.normpath(word)[:2] in _FOLDERS
+    )
 
 
 def _without_messages(words: Sequence[str]) -> tuple[str, ...]:

@@ -25,6 +25,8 @@ class Touch:
     paths: tuple[str, ...]
     access: Access | None
     """None: a command names it, and what it does with it is not known."""
+    whole: bool = False
+    """Whatever lies beneath may come along."""
 
     @property
     def may_write(self) -> bool:
@@ -39,7 +41,8 @@ class PlaceGlob:
         flags = re.IGNORECASE | re.DOTALL if ignore_case else re.DOTALL
         self._relative = _joined((g for g in listed if not g.startswith("/")), flags)
         self._absolute = _joined((g for g in listed if g.startswith("/")), flags)
-        self._fixed = tuple(_fixed_part(glob) for glob in listed)
+        self._ignore_case = ignore_case
+        self._fixed = tuple(self._cased(_fixed_part(glob)) for glob in listed)
 
     def covers(self, path: str, root: str) -> bool:
         path = _composed(path)
@@ -52,11 +55,15 @@ class PlaceGlob:
 
     def lies_below(self, path: str, root: str) -> bool:
         """Whether moving or removing `path` would take the place along with it."""
-        above = _composed(path).rstrip("/") + "/"
+        above = self._cased(_composed(path)).rstrip("/") + "/"
+        root = self._cased(root)
         return any(
             (fixed if fixed.startswith("/") else f"{root}/{fixed}").startswith(above)
             for fixed in self._fixed
         )
+
+    def _cased(self, path: str) -> str:
+        return path.lower() if self._ignore_case else path
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +78,10 @@ class CompiledZone:
 
     def holds(self, touch: Touch, root: str) -> bool:
         return any(self.places.covers(path, root) for path in touch.paths)
+
+    def lies_below(self, touch: Touch, root: str) -> bool:
+        """A folder above the zone is copied or filled with all that lies in it."""
+        return touch.whole and any(self.places.lies_below(path, root) for path in touch.paths)
 
     def would_move(self, touch: Touch, root: str) -> bool:
         """A folder above the zone is to be moved or removed."""

@@ -56,7 +56,7 @@ LOADER_BEGINNINGS = ("ld-linux", "ld-musl", "ld64.so")
 EXPORTING = frozenset({"export", "declare", "typeset", "readonly", "local"})
 """Builtins whose `NAME=value` words are assignments."""
 
-SILENT = names("echo printf true false : sleep seq date basename dirname which type command")
+SILENT = names("echo printf true false : sleep seq basename dirname which type command")
 """Readers whose words do not name files."""
 
 PATTERN_FIRST = names("grep egrep fgrep rg jq tr")
@@ -66,7 +66,7 @@ READERS: dict[str, tuple[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         names(
             "cat head tail wc stat du df pwd ls cut tr nl diff cmp comm fold paste column realpath "
-            "readlink uname whoami id md5sum sha1sum sha256sum sha512sum cksum b2sum jq tac rev od "
+            "readlink uname whoami id md5sum sha1sum sha256sum sha512sum cksum b2sum tac rev od "
             "strings grep egrep fgrep echo true false : sleep seq basename dirname which type cd "
             "command uniq find"
         ),
@@ -75,7 +75,7 @@ READERS: dict[str, tuple[str, tuple[str, ...]]] = {
     "rg": ("z", ("--pre", "--hostname-bin", "--search-zip")),
     "sort": ("oT", ("--o", "--co", "--t")),
     "file": ("C", ("--c",)),
-    "date": ("s", ("--s",)),
+    "jq": ("fL", ("--f", "--l")),
     "tree": ("oR", ()),
     "printf": ("v", ()),
 }
@@ -87,19 +87,27 @@ FIND_ACTIONS = (
 )
 """Beginnings of what makes `find` do more than list."""
 
-WRITERS: dict[str, str] = {
-    "mkdir": "-m --mode",
-    "touch": "-d --date -t -r --reference",
-    "cp": "-S --suffix",
-    "mv": "-S --suffix",
-    "ln": "-S --suffix",
-    "tee": "",
-    "install": "-m --mode -o --owner -g --group -S --suffix",
-    "chmod": "--reference",
-    "chown": "--reference --from",
-    "chgrp": "--reference",
+WRITERS: dict[str, frozenset[str] | None] = {
+    "cp": names("-r -R -a -p -n -f -v"),
+    "mv": names("-n -f -v"),
+    "mkdir": names("-p -v"),
+    "tee": names("-a"),
+    "touch": names(""),
+    "chmod": names(""),
+    **dict.fromkeys(names("ln install chown chgrp"), None),
 }
-"""Programs that make or change files they name, and their options that take a value."""
+"""Programs that make or change files they name, and the options they may have to be understood.
+
+None: they are never understood for certain.
+"""
+
+WRITER_VALUES: dict[str, frozenset[str]] = {
+    "mkdir": names("-m --mode"),
+    "touch": names("-d --date -r --reference"),
+    **dict.fromkeys(names("cp mv ln"), names("-S --suffix")),
+    "install": names("-m --mode -o --owner -g --group -S --suffix"),
+}
+"""Options of writers whose next word is not written to."""
 
 DELETERS: dict[str, str] = {
     "rm": "",
@@ -109,11 +117,8 @@ DELETERS: dict[str, str] = {
     "dd": "",
 }
 
-MODE_FIRST = frozenset({"chmod", "chown", "chgrp"})
-"""Their first plain word is a mode or an owner."""
-
-TARGET_LAST = frozenset({"cp", "ln", "install"})
-"""They only write to their last plain word."""
+TARGET_LAST = frozenset({"cp", "mv"})
+"""Their last plain word is where the others go."""
 
 RECURSIVE = frozenset({"rm", "chmod", "chown", "chgrp"})
 """Refused when they go through whole folders."""

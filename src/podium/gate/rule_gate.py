@@ -44,7 +44,11 @@ class RuleGate:
         self._rules = rules
         self._zones = tuple(zones)
         self._guarded = tuple(zone for zone in zones if zone.kind in ("forbidden", "read-only"))
-        self._tiered = tuple(zone for zone in zones if zone.read_tier or zone.write_tier)
+        self._weighed = tuple(
+            zone
+            for zone in zones
+            if zone.read_tier or zone.write_tier or zone.kind in ("forbidden", "read-only")
+        )
         self._writable = writable
         self._quotas = tuple(quotas)
         self._limits = limits
@@ -96,7 +100,7 @@ class RuleGate:
 
     def _decided(self, call: Call, context: GateContext) -> Decision:
         facts = gather(call, context)
-        risk = add_up(facts, self._tiered)
+        risk = add_up(facts, self._weighed)
         refusal = self._refusal(facts)
         if refusal is not None:
             return _answer(Effect.DENY, refusal.rule, refusal.reason, risk)

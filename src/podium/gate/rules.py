@@ -52,11 +52,14 @@ class CompiledMatcher:
         return all(test.fits(facts) for test in self._arguments)
 
     def _fits_command(self, use: CommandUse) -> bool:
-        if self._kinds and use.kind not in self._kinds:
+        if self._kinds and not self._fits_kind(use):
             return False
         if self._commands is not None and not self._fits_words(self._commands, use):
             return False
         return self._but_not is None or not self._but_not.fit(use.words)
+
+    def _fits_kind(self, use: CommandUse) -> bool:
+        return use.kind in self._kinds or (self._lenient and use.perhaps in self._kinds)
 
     def _fits_words(self, patterns: CommandPatterns, use: CommandUse) -> bool:
         return any(map(patterns.fit, use.readings)) if self._lenient else patterns.fit(use.words)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 
 from podium.domain.gating import Access, Tier, TierTerm
+from podium.domain.model import Json
 from podium.gate.facts import Facts
 from podium.gate.places import HARMLESS_PATHS, CompiledZone, Touch, relative_to
+
+_SECRET = re.compile(r"secret://(\w*)")
 
 
 class Arithmetic:
@@ -53,6 +57,8 @@ def _terms(facts: Facts, zones: Sequence[CompiledZone]) -> Iterator[TierTerm]:
         yield from _place_terms(touch, zones, facts.context.root)
     for use in facts.uses:
         yield from use.terms
+    for name in dict.fromkeys(_secrets(facts.call.arguments)):
+        yield TierTerm(tier=Tier.T2, because=f"is given the secret {name!r}")
 
 
 def _place_terms(touch: Touch, zones: Sequence[CompiledZone], root: str) -> Iterator[TierTerm]:
@@ -62,3 +68,20 @@ def _place_terms(touch: Touch, zones: Sequence[CompiledZone], root: str) -> Iter
         tier = zone.write_tier if touch.may_write else zone.read_tier
         if tier is not None and zone.holds(touch, root):
             yield TierTerm(tier=tier, because=f"{touch.given!r} lies in zone {zone.name!r}")
+        elif zone.lies_below(touch, root):
+            because = f"{touch.given!r} with all beneath it may reach into zone {zone.name!r}"
+            yield TierTerm(tier=max(Tier.T2, tier or Tier.T2), because=because)
+
+
+def _secrets(value: Json) -> Iterator[str]:
+    """Names of the secrets that texts in a value stand for."""
+    if isinstance(value, str):
+        if "secret://" in value:
+            yield from _SECRET.findall(value)
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _secrets(name)
+            yield from _secrets(inner)
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from _secrets(inner)

@@ -44,7 +44,9 @@ _DANGEROUS_BEGINNINGS = ("GIT_", "LD_", "DYLD_", "BASH_", "SSH_", "NPM_CONFIG_",
 
 def weigh_variable(name: str, value: str) -> Weight:
     """Judge `NAME=value`. What is not known to be harmless is at least `unknown`."""
-    if name in _HARMLESS or name.startswith("LC_") or f"{name}={value}" in _HARMLESS_VALUES:
+    if "secret://" not in value and (
+        name in _HARMLESS or name.startswith("LC_") or f"{name}={value}" in _HARMLESS_VALUES
+    ):
         return "harmless"
     upper = name.upper()
     if upper in _DANGEROUS or upper.startswith(_DANGEROUS_BEGINNINGS):

@@ -83,30 +83,37 @@ def program_name(word: str) -> str:
 
 
 def unwrap(
-    argv: Sequence[str], variables: tuple[tuple[str, str], ...] = ()
+    argv: Sequence[str], variables: tuple[tuple[str, str], ...] = (), *, assigns: bool = True
 ) -> tuple[SimpleCommand, ...]:
     """The commands that really run. Raises `Refused` for a wrapper that cannot be read.
 
-    `variables` are set for all of them from outside.
+    `variables` are set for all of them from outside. `assigns` says whether a leading `NAME=value`
+    sets a variable, as on a shell's line, or is the program, as in a list of words.
     """
-    return tuple(_unwrapped(tuple(argv), variables, 0))
+    return tuple(_unwrapped(tuple(argv), variables, 0, assigns))
 
 
 def _unwrapped(
-    words: tuple[str, ...], variables: tuple[tuple[str, str], ...], depth: int
+    words: tuple[str, ...], variables: tuple[tuple[str, str], ...], depth: int, assigns: bool
 ) -> Iterator[SimpleCommand]:
     if depth > _DEEPEST:
         raise Refused(
             BuiltInRule.UNDECIDABLE_COMMAND, "too many programs start one another; run it plainly"
         )
+    if not assigns and words and ASSIGNMENT.match(words[0]):
+        raise Refused(
+            BuiltInRule.UNDECIDABLE_COMMAND,
+            f"{words[0]!r} would be run as a program here and not set a variable; "
+            "put `env` before it",
+        )
     words, variables = _without_assignments(words, variables)
     name = program_name(words[0]) if words else ""
     if name in SHELLS and _has_script(words):
         for inner in _script_commands(name, words):
-            yield from _unwrapped(inner, variables, depth + 1)
+            yield from _unwrapped(inner, variables, depth + 1, True)
     elif name in _WRAPPERS and len(words) > 1 and (name, words[1]) not in _LOOKUPS:
         inner, unset = _inside(name, words)
-        yield from _unwrapped(inner, variables + unset, depth + 1)
+        yield from _unwrapped(inner, variables + unset, depth + 1, name == "env")
     else:
         yield SimpleCommand(words, variables)
 
@@ -117,6 +124,10 @@ def _without_assignments(
     count = 0
     while count < len(words) and ASSIGNMENT.match(words[count]):
         count += 1
+    if any(word.partition("=")[0].endswith("+") for word in words[:count]):
+        raise Refused(
+            BuiltInRule.UNDECIDABLE_COMMAND, "shells do not agree on what += is; use plain ="
+        )
     found = tuple(assignment(word) for word in words[:count])
     return words[count:], variables + found
 
