@@ -304,3 +304,14 @@ async def test_a_run_that_goes_on_under_changed_code_says_so_in_its_journal(
     await changed.signal(run.id, "go")
     assert (await changed.finish(run.id)).result == "new ending"
     assert "flow_code_changed" in [event.body.type for event in await room.events(run.id)]
+
+
+async def test_a_run_is_hosted_for_as_long_as_its_owner_is_alive(room: EngineRoom) -> None:
+    desk = Desk()
+    owner, other = await room.open(desk.flow), await room.open(desk.flow)
+    run = await owner.start("desk")
+    await retry_until(lambda: desk.began)
+    for engine in (owner, other):
+        assert await engine.hosted([run.id, "run_unknown"]) == {run.id}
+    await owner.abandon()
+    assert await other.hosted([run.id]) == set()

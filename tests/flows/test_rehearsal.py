@@ -225,6 +225,8 @@ async def test_an_agent_that_takes_longer_than_its_timeout_is_ended(tmp_path: Pa
 async def test_an_agent_gets_its_variables_once_its_project_is_trusted(tmp_path: Path) -> None:
     env = {"GREETING": "hello", "LICENCE": "secret://DEPLOY_LICENCE"}
     player = {"kind": "scripted", "script": "script.yaml", "env": env}
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.yaml").write_text("secrets: [DEPLOY_LICENCE]\n")
     podium = project(
         tmp_path,
         {"dump_environment": True},

@@ -165,6 +165,58 @@ def test_a_secret_is_found_however_it_is_written(written: str) -> None:
     assert "[redacted:ODD]" in redactor.json_text(to_json([written]).decode())
 
 
+@pytest.mark.parametrize(
+    "written",
+    [
+        r"wö/rd&<x>+y'z",
+        r"w\u00f6/rd&<x>+y'z",
+        r"w\u00F6/rd&<x>+y'z",
+        r"wö\/rd&<x>+y'z",
+        r"w\u00F6\/rd&<x>+y'z",
+        r"wö/rd\u0026\u003cx\u003e+y'z",
+        r"wö/rd\u0026\u003Cx\u003E+y'z",
+        r"w\u00F6\/rd\u0026\u003Cx\u003E\u002By\u0027z",
+        repr("wö/rd&<x>+y'z".encode()),
+    ],
+)
+def test_a_secret_is_found_as_other_encoders_write_it(written: str) -> None:
+    redactor = Redactor({"ODD": "wö/rd&<x>+y'z"})
+    assert "[redacted:ODD]" in redactor.text(written)
+    assert "[redacted:ODD]" in redactor.json_text(to_json([written]).decode())
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "#it's a,b^c",
+        "~x{y}[z]*?|&;()<>!",
+        'q"u$o`t\\e',
+        "two\nlines 'of' it",
+        "pö x'y",
+        "a=~b:~c d",
+    ],
+)
+def test_a_secret_is_found_as_bash_quotes_it(secret: str, locale: str) -> None:
+    line = ["bash", "-c", 'printf %q "$1"', "bash", secret]
+    quoted = subprocess.run(
+        line, env={"LC_ALL": locale}, check=True, capture_output=True, encoding="utf-8"
+    ).stdout
+    assert quoted != secret
+    assert "[redacted:ODD]" in Redactor({"ODD": secret}).text(f"export X={quoted}")
+
+
+def test_a_declared_secret_is_hidden_although_its_name_does_not_tell() -> None:
+    environ = {"LICENCE": "ordinary-name-77", "OTHER": "left-alone-88"}
+    redactor = Redactor.from_environment(environ, declared=["LICENCE", "NOWHERE"])
+    assert redactor.text("ordinary-name-77 left-alone-88") == "[redacted:LICENCE] left-alone-88"
+
+
+def test_the_longest_secret_is_known_in_its_longest_spelling() -> None:
+    assert Redactor({}).longest == 256
+    assert Redactor({"LONG": "ö" * 300}).longest == 8 * 300
+
+
 def test_a_secret_quoted_by_a_shell_is_found() -> None:
     redactor = Redactor({"ODD": "it's-a-secret"})
     assert redactor.text(r"export X='it'\''s-a-secret'") == "export X='[redacted:ODD]'"

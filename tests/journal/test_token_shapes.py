@@ -23,6 +23,7 @@ TOKENS = {
     "openai-project": "sk-proj-" + _RUN + "_" + _RUN,
     "anthropic": "sk-ant-api03-" + _RUN + "-AA",
     "openrouter": "sk-or-v1-" + "0123456789abcdef" * 4,
+    "podium-door": "pdt_" + _RUN + "_-Q1",
     "google": "AIza" + _RUN + "5",
     "aws": "AKIA" + "ABCDEFGH12345678",
     "aws-temporary": "ASIA" + "ABCDEFGH12345678",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import stat
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,7 @@ from podium.domain.gating import (
 )
 from podium.domain.launching import Spawn
 from podium.domain.model import Json
+from podium.journal import Redactor
 from podium.ports import Checkpoint
 from podium.sandbox import HookDoorSettings, ProcessLauncher, TurnDoor
 from podium.testing import retry_until
@@ -568,3 +571,33 @@ async def test_another_user_is_sent_away_though_the_door_stands_open(rig_of: Rig
         argv = (sys.executable, "-IS", "-c", ASK_AS_NOBODY, door.socket_path)
         ended = await ProcessLauncher().run(Spawn(argv=argv, cwd="/"))
     assert b"user 65534 has no business" in ended.stdout
+
+
+async def test_the_token_is_recognised_where_a_program_prints_its_environment() -> None:
+    async with DoorRig().hook_door.open(TURN) as door:
+        printed = f"PODIUM_DOOR_TOKEN={door.token}"
+    assert Redactor({}).text(printed) == "PODIUM_DOOR_TOKEN=[redacted:podium-token]"
+
+
+async def test_doors_of_killed_podiums_are_cleared_away_and_no_others() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as place:  # short enough for a socket's path
+        folders = {
+            name: Path(place) / f"podium-{name}" for name in ("dead", "alive", "new", "bare")
+        }
+        sockets = {}
+        for name, folder in folders.items():
+            folder.mkdir()
+            if name != "bare":
+                sockets[name] = socket.socket(socket.AF_UNIX)
+                sockets[name].bind(str(folder / "door"))
+            if name != "new":
+                os.utime(folder, (0, 0))
+        sockets["alive"].listen()
+        for name in ("dead", "new"):
+            sockets[name].close()
+
+        async with DoorRig(settings=HookDoorSettings(folder=place)).hook_door.open(TURN):
+            left = {name for name, folder in folders.items() if folder.exists()}
+
+        sockets["alive"].close()
+    assert left == {"alive", "new", "bare"}

@@ -133,6 +133,7 @@ def make_rig(
         looks_secret=lambda text: "DOOR_KEY" if SECRET in text else None,
         resolve_secret=resolve_secret,
         redact=_redact,
+        longest_secret=len(SECRET),
         passed_over=lambda path, root: path.startswith(root) and path.endswith("/.env"),
     )
     return Rig(root, store, clock, registry, door, toolbox)
@@ -140,3 +141,9 @@ def make_rig(
 
 def _redact(text: str) -> str:
     return text.replace(SECRET, "[redacted:DOOR_KEY]")
+
+
+def parts_of_the_secret_in(*told: object) -> list[str]:
+    """Six characters of it are too many."""
+    parts = [SECRET[at : at + 6] for at in range(len(SECRET) - 5)]
+    return [part for part in parts if part in repr(told)]

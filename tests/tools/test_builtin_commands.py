@@ -10,7 +10,7 @@ import pytest
 
 from podium.domain.gating import Outcome
 from podium.testing import retry_until
-from tests.tools.rig import SECRET, Rig, make_rig
+from tests.tools.rig import SECRET, Rig, make_rig, parts_of_the_secret_in
 
 
 @pytest.fixture
@@ -120,3 +120,38 @@ async def test_a_cancelled_command_is_dead_and_settled_before_the_cancellation_g
     again = await rig.toolbox.perform(call)
     assert isinstance(again, Outcome)
     assert again.error == receipt.error
+
+
+@pytest.mark.parametrize("ahead", [6, len(SECRET) - 1])
+async def test_no_part_of_a_secret_is_left_where_the_output_is_cut(rig: Rig, ahead: int) -> None:
+    (rig.root / "out").write_text("." * (200_000 - ahead) + SECRET + "." * 1_000)
+
+    outcome = await rig.use("run_command", command=["cat", "out"])
+
+    assert outcome.result["dropped_bytes"] > 0
+    assert not parts_of_the_secret_in(outcome, await rig.events())
+
+
+async def test_a_script_that_was_changed_after_the_judgement_is_not_run(rig: Rig) -> None:
+    (rig.root / "a.sh").write_text("echo one")
+    call = rig.call("run_command", command="sh a.sh")
+    (rig.root / "a.sh").write_text("echo two > ran")
+
+    outcome = await rig.toolbox.perform(call)
+
+    assert isinstance(outcome, Outcome)
+    assert "'a.sh' was changed since the command was judged" in outcome.error
+    assert not (rig.root / "ran").exists()
+
+
+async def test_a_command_that_changed_the_file_it_names_is_not_done_again_after_a_crash(
+    rig: Rig,
+) -> None:
+    (rig.root / "a.sh").write_text("echo run >> log; echo >> a.sh")
+    first = await rig.use("run_command", command="sh a.sh")
+
+    again = await rig.use("run_command", command="sh a.sh")
+
+    assert first.ok, first.error
+    assert again.result == first.result
+    assert (rig.root / "log").read_text() == "run\n"

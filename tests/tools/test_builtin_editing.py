@@ -31,22 +31,31 @@ async def test_a_new_file_is_written_and_receipted(rig: Rig) -> None:
         "bytes": 6,
         "created": True,
         "previous_sha256": None,
+        "can_undo": True,
     }
 
 
-async def test_a_secret_is_put_in_only_where_it_is_written(rig: Rig) -> None:
-    outcome = await rig.use("write_file", path=".env", content="KEY=secret://DOOR_KEY\n")
+async def test_a_reference_to_a_secret_is_not_written_and_the_agent_is_told(rig: Rig) -> None:
+    outcome = await rig.use("write_file", path="a.env", content="KEY=secret://DOOR_KEY\n")
 
-    assert (rig.root / ".env").read_text() == f"KEY={SECRET}\n"
-    told = [outcome, *await rig.events(), *await rig.receipts()]
-    assert not [noun for noun in told if SECRET in noun.model_dump_json()]
+    assert not outcome.ok
+    assert "'secret://DOOR_KEY'" in outcome.error
+    assert "run_command's env" in outcome.error
+    assert not (rig.root / "a.env").exists()
 
 
-async def test_a_secret_that_is_not_there_fails_the_call_and_writes_nothing(rig: Rig) -> None:
-    outcome = await rig.use("write_file", path="a", content="secret://OTHER")
+async def test_an_earlier_content_with_a_secret_is_not_kept_and_the_receipt_says_so(
+    rig: Rig, tmp_path: Path
+) -> None:
+    (rig.root / "a").write_text(f"key={SECRET}\n")
 
-    assert "no secret 'OTHER'" in outcome.error
-    assert not (rig.root / "a").exists()
+    outcome = await rig.use("write_file", path="a", content="clean")
+
+    assert outcome.ok
+    assert outcome.result["undo"] is None
+    assert not list(tmp_path.glob("kept/*"))
+    (receipt,) = await rig.receipts()
+    assert receipt.fields["can_undo"] is False
 
 
 @pytest.mark.parametrize("path", [".git/hooks/pre-commit", "sub/.GIT/config", "../out", "link/x"])

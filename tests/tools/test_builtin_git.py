@@ -253,3 +253,102 @@ async def test_a_path_outside_is_refused(rig: Rig) -> None:
     outcome = await rig.use("git_commit", message="x", paths=["../elsewhere"])
 
     assert "lies outside the workspace" in outcome.error
+
+
+async def test_files_that_are_passed_over_are_left_out_of_a_diff(rig: Rig) -> None:
+    (rig.root / ".env").write_text("KEY=old")
+    git(rig.root, "add", "-f", ".env")
+    git(rig.root, "commit", "--quiet", "-m", "with a key")
+    (rig.root / ".env").write_text("KEY=new")
+    (rig.root / "a.txt").write_text("two\n")
+
+    changed = await rig.use("git_diff")
+    named = await rig.use("git_diff", paths=["."])
+    historical = await rig.use("git_diff", against="HEAD~1")
+    git(rig.root, "mv", "-f", ".env", "moved")
+    renamed = await rig.use("git_diff", against="HEAD")
+
+    for outcome in (changed, named, historical, renamed):
+        assert outcome.ok, outcome.error
+        assert "+two" in outcome.result["diff"]
+        assert ".env" not in outcome.result["diff"]
+        assert "KEY=old" not in outcome.result["diff"]
+        assert outcome.result["files_left_out"] == 1
+
+
+@pytest.mark.parametrize("paths", [[], ["."], ["sub", "b.txt"]])
+async def test_what_is_passed_over_and_podiums_own_is_not_committed(
+    rig: Rig, paths: list[str]
+) -> None:
+    for name in (".podium/podium.db", "sub/.podium/x", ".env", "sub/.env", "b.txt", "sub/c"):
+        (rig.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (rig.root / name).write_text("x")
+
+    outcome = await rig.use("git_commit", message="All", paths=paths)
+
+    assert outcome.ok, outcome.error
+    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "b.txt\nsub/c"
+
+
+async def test_what_a_person_staged_and_is_passed_over_stays_staged(rig: Rig) -> None:
+    (rig.root / ".env").write_text("x")
+    git(rig.root, "add", "-f", ".env")
+    (rig.root / "b.txt").write_text("x")
+
+    outcome = await rig.use("git_commit", message="All")
+
+    assert outcome.ok, outcome.error
+    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
+    assert git(rig.root, "status", "--porcelain") == "A  .env"
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_repository_inside_the_workspace_runs_nothing_and_is_not_committed(
+    rig: Rig, tmp_path: Path, known: bool
+) -> None:
+    inner = rig.root / "inner"
+    inner.mkdir()
+    git(inner, "init", "--quiet")
+    git(inner, "config", "user.name", "Ann")
+    git(inner, "config", "user.email", "ann@example.test")
+    git(inner, "commit", "--quiet", "--allow-empty", "-m", "x")
+    if known:
+        git(rig.root, "-c", "advice.addEmbeddedRepo=false", "add", "inner")
+        git(rig.root, "commit", "--quiet", "-m", "inner")
+        git(inner, "commit", "--quiet", "--allow-empty", "-m", "y")
+    git(inner, "config", "core.fsmonitor", f"touch {tmp_path}/ran; false")
+    (inner / "new").touch()
+    (rig.root / "b.txt").write_text("x")
+
+    for outcome in (
+        await rig.use("git_status"),
+        await rig.use("git_diff"),
+        await rig.use("git_commit", message="All"),
+    ):
+        assert outcome.ok, outcome.error
+
+    assert not (tmp_path / "ran").exists()
+    assert git(rig.root, "show", "--name-only", "--format=", "HEAD") == "b.txt"
+
+
+async def test_a_folder_that_is_laid_out_as_a_bare_repository_is_none(tmp_path: Path) -> None:
+    rig = make_rig(tmp_path)
+    git(rig.root, "init", "--quiet", "--bare")
+
+    outcome = await rig.use("git_status")
+
+    assert "not a git repository" in outcome.error
+
+
+async def test_a_work_tree_that_the_configuration_names_is_not_followed(
+    rig: Rig, tmp_path: Path
+) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "private").write_text("x")
+    git(rig.root, "config", "core.worktree", str(elsewhere))
+
+    outcome = await rig.use("git_status")
+
+    assert outcome.ok, outcome.error
+    assert outcome.result["files"] == []

@@ -10,7 +10,7 @@ import pytest
 from podium.domain.launching import Ended, Spawn
 from podium.sandbox import ProcessLauncher
 from podium.tools import walking
-from tests.tools.rig import Rig, make_rig
+from tests.tools.rig import SECRET, Rig, make_rig, parts_of_the_secret_in
 
 
 @pytest.fixture
@@ -281,3 +281,28 @@ async def test_a_walk_leaves_out_what_has_to_be_asked_for_by_name(rig: Rig) -> N
 
     assert listed.result["files"] == ["app/main.py"]
     assert [match["path"] for match in found.result["matches"]] == ["app/main.py"]
+
+
+@pytest.mark.parametrize("ahead", range(1, len(SECRET)))
+async def test_no_part_of_a_secret_is_left_where_a_long_line_is_cut(rig: Rig, ahead: int) -> None:
+    (rig.root / "a").write_text("." * (6_000 - ahead) + SECRET + "." * 30_000)
+
+    outcome = await rig.use("read_file", path="a")
+
+    assert "[cut: " in outcome.result["content"]
+    assert not parts_of_the_secret_in(outcome, await rig.events())
+
+
+@pytest.mark.parametrize("cut", [400, 400 + 2 * len(SECRET)])
+@pytest.mark.parametrize("ahead", [6, len(SECRET) - 1])
+async def test_no_part_of_a_secret_is_left_where_a_found_line_is_cut(
+    rig: Rig, cut: int, ahead: int
+) -> None:
+    # Secrets become shorter when they are hidden, so what lies behind them comes nearer.
+    before = f"x{SECRET * 2}" + "." * (cut - 1 - 2 * len(SECRET) - ahead)
+    (rig.root / "a").write_text(before + SECRET + "." * 1_000)
+
+    outcome = await rig.use("search_text", pattern="x")
+
+    assert outcome.result["count"] == 1
+    assert not parts_of_the_secret_in(outcome, await rig.events())

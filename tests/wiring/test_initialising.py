@@ -12,6 +12,7 @@ from podium.wiring.agents import KINDS
 from podium.wiring.configuration import load_configuration
 from podium.wiring.initialising import init_project
 from podium.wiring.parsing import read_located
+from podium.wiring.rehearsing import rehearsal_plan
 
 
 def files_in(folder: Path) -> dict[str, str]:
@@ -35,7 +36,23 @@ def test_the_commented_examples_in_the_new_file_are_valid_too(tmp_path: Path) ->
     assert set(read_located(file).data) >= {"agents", "roles", "approvers", "budgets", "redact"}
     settings = load_configuration({"PODIUM_HOME": "/nowhere"}, project=tmp_path).settings
     assert settings.roles["developer"].agent == "player"
-    assert set(agent.kind for agent in settings.agents.values()) <= set(KINDS)
+    assert {agent.kind for agent in settings.agents.values()} <= set(KINDS)
+
+
+def test_an_example_can_be_rehearsed_at_once_and_undone_when_it_cannot_be_made(
+    tmp_path: Path,
+) -> None:
+    made = init_project(tmp_path, example=True)
+    assert made == ["podium.yaml", "script.yaml", ".podium/", ".gitignore"]
+    configuration = load_configuration({"PODIUM_HOME": "/nowhere"}, project=tmp_path)
+    plan = rehearsal_plan(configuration)
+    assert {scene.role for scene in plan.scenes} <= set(configuration.settings.roles)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "script.yaml").write_text("mine\n")
+    with pytest.raises(NotPossibleNow, match=r"script\.yaml"):
+        init_project(other, example=True)
+    assert files_in(other) == {"script.yaml": "mine\n"}
 
 
 def test_an_existing_project_is_left_alone(tmp_path: Path) -> None:

@@ -109,10 +109,32 @@ async def test_a_confinement_that_is_set_and_cannot_be_had_starts_nothing(tmp_pa
     assert not (tmp_path / "ran").exists()
 
 
-async def test_a_secret_is_taken_from_the_environment_or_asked_for(podium: Podium) -> None:
+async def test_a_declared_secret_is_taken_from_the_environment_or_asked_for(tmp_path: Path) -> None:
+    podium = configured(tmp_path, user="secrets: [LICENCE, NOWHERE]\n")
     assert podium.resolve_secret("LICENCE") == "abc"
     with pytest.raises(UserMustAct, match="secret 'NOWHERE' is not set"):
         podium.resolve_secret("NOWHERE")
+
+
+async def test_a_variable_that_nobody_declared_a_secret_is_not_handed_out(podium: Podium) -> None:
+    with pytest.raises(
+        UserMustAct, match=r"'LICENCE' is not declared.*`secrets: \[LICENCE\]` in"
+    ) as at:
+        podium.resolve_secret("LICENCE")
+    assert str(podium.folders.user_file) in str(at.value)
+
+
+async def test_a_project_takes_secrets_away_and_never_adds_any(tmp_path: Path) -> None:
+    podium = configured(tmp_path, "secrets: [JAVA_HOME]\n", "secrets: [LICENCE]\n")
+    for name in ("LICENCE", "JAVA_HOME"):
+        with pytest.raises(UserMustAct, match="is not declared"):
+            podium.resolve_secret(name)
+
+
+async def test_a_declared_secret_is_hidden_whatever_its_name(tmp_path: Path) -> None:
+    podium = configured(tmp_path, user="secrets: [JAVA_HOME]\n")
+    podium._environ = {"JAVA_HOME": "ordinary-name-77"}
+    assert podium.redactor.text("it is ordinary-name-77") == "it is [redacted:JAVA_HOME]"
 
 
 async def test_a_text_with_a_secret_in_it_is_recognised(tmp_path: Path) -> None:

@@ -86,6 +86,15 @@ class PathArgument(Noun):
     access: Access
 
 
+class FileSeen(Noun):
+    """A file of the workspace that a command names, as it was when the call was made."""
+
+    path: str
+    """Relative to the workspace."""
+    sha256: str
+    """Of its content; of its first megabyte, size and time of change when it is larger."""
+
+
 class ToolSpec(Noun):
     """What the registry knows of a tool. The handler is not part of it."""
 
@@ -124,6 +133,8 @@ class Call(Noun):
     """The simple commands the call would start, each as argv. Empty when it starts none."""
     undecidable: str = ""
     """Why the command line could not be split into simple commands; empty when it could."""
+    files: tuple[FileSeen, ...] = ()
+    """Files of the workspace that the commands name."""
     role: str = ""
     agent: str = ""
     provenance: tuple[str, ...] = ()
@@ -148,18 +159,29 @@ class Call(Noun):
         return call_fingerprint(self.tool, self.arguments)
 
     def digest(self, spec: ToolSpec | None = None) -> str:
-        """What an approval is bound to: the tool as registered, the arguments, what they touch."""
-        return digest_of(
-            {
-                "tool": self.tool,
-                "spec": spec.digest() if spec else "",
-                "arguments": self.arguments,
-                "paths": [path.model_dump(mode="json") for path in self.paths],
-                "commands": self.commands,
-                "run": self.run_id,
-                "root": self.root,
-            }
-        )
+        """What an approval is bound to: the tool as registered, the arguments, what they touch.
+
+        The content of files that a command names is part of it.
+        """
+        if not self.files:
+            return self.meaning(spec)
+        files = [file.model_dump(mode="json") for file in self.files]
+        return digest_of({**self._meant(spec), "files": files})
+
+    def meaning(self, spec: ToolSpec | None = None) -> str:
+        """The digest without the content of files: a command that was done may have changed those."""
+        return digest_of(self._meant(spec))
+
+    def _meant(self, spec: ToolSpec | None) -> dict[str, Json]:
+        return {
+            "tool": self.tool,
+            "spec": spec.digest() if spec else "",
+            "arguments": self.arguments,
+            "paths": [path.model_dump(mode="json") for path in self.paths],
+            "commands": self.commands,
+            "run": self.run_id,
+            "root": self.root,
+        }
 
 
 class TierTerm(Noun):
@@ -325,6 +347,8 @@ class CallRecord(Noun):
     step_key: str
     tool: str
     digest: str
+    meaning: str = ""
+    """The digest without the content of files that the command names. Empty: it names none."""
     status: CallStatus
     decision: Decision
     arguments: dict[str, Json] = Field(default_factory=dict)

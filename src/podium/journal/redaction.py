@@ -31,6 +31,10 @@ _HEADERS = frozenset(
 )
 _HEADER_START = "Authorization: "
 
+_UNICODE_ESCAPE = re.compile(r"\\u([0-9a-f]{4})")
+_BASH_SPECIAL = re.compile(r"""[\s'"\\|&;()<>!{}*\[\]?^$`,]|^[#~]|(?<=[:=])~""")
+_BASH_NAMED = {"\n": "\\n", "\t": "\\t", "\r": "\\r", "\x1b": "\\E"}
+
 Hide = Callable[[str], str]
 
 
@@ -206,15 +210,42 @@ def _parts(value: str) -> Iterator[str]:
 def _spellings(value: str) -> Iterator[str]:
     """The value as it is, and as JSON, Python, shells and URLs write it."""
     yield value
-    yield _json_escaped(value, ascii_only=False)
-    yield _json_escaped(value, ascii_only=True)
+    yield from _json_spellings(value)
     yield repr(value)[1:-1]
+    yield repr(value.encode(errors="replace"))[2:-1]
     yield value.replace("'", "'\\''")
+    yield from _bash_spellings(value)
     yield re.sub(r'(["$`\\])', r"\\\1", value)
     encoded = value.encode(errors="replace")
     for quoted in (quote(encoded), quote(encoded, safe=""), quote_plus(encoded)):
         yield quoted
         yield re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)
+
+
+def _json_spellings(value: str) -> Iterator[str]:
+    """As encoders write it that escape slashes, or what means something in HTML, or in capitals."""
+    for ascii_only in (False, True):
+        plain = _json_escaped(value, ascii_only=ascii_only)
+        for html in (plain, _escaped_for_html(plain, "<>&"), _escaped_for_html(plain, "<>&'+")):
+            for text in (html, html.replace("/", "\\/")):
+                yield text
+                yield _UNICODE_ESCAPE.sub(lambda match: "\\u" + match[1].upper(), text)
+
+
+def _escaped_for_html(text: str, characters: str) -> str:
+    return "".join(f"\\u{ord(one):04x}" if one in characters else one for one in text)
+
+
+def _bash_spellings(value: str) -> Iterator[str]:
+    """As `printf %q` writes it: with backslashes, or between `$'` and `'`."""
+    yield _BASH_SPECIAL.sub(r"\\\g<0>", value)
+    quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+    quoted = quoted.translate({ord(one): name for one, name in _BASH_NAMED.items()})
+    yield quoted
+    yield "".join(
+        one if one.isascii() else "".join(f"\\{byte:03o}" for byte in one.encode(errors="replace"))
+        for one in quoted
+    )
 
 
 def _json_escaped(text: str, *, ascii_only: bool) -> str:

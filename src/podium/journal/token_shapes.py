@@ -72,6 +72,7 @@ _PREFIXED: tuple[TokenShape, ...] = (
         r"-(?<=sk-)[A-Za-z0-9]",
         _EDGE + r"sk-(?:(?:proj|svcacct|admin|ant|or|None)-[A-Za-z0-9_-]{12,}+|[A-Za-z0-9]{20,}+)",
     ),
+    _shape("podium-token", r"_(?<=pdt_)", r"pdt_[A-Za-z0-9_-]{20,}+"),
     _shape("google-key", r"AIza", r"AIza[A-Za-z0-9_-]{35,}+"),
     _shape("aws-key-id", r"A[KS]IA[0-9A-Z]{16}", _EDGE + r"A[KS]IA[0-9A-Z]{16}"),
     _shape("slack-token", r"-(?<=xox[a-z]-)", r"xox[a-z]-[A-Za-z0-9-]{10,}+"),

@@ -8,9 +8,11 @@ import os
 import secrets
 import shutil
 import socket
+import stat
 import struct
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,6 +28,9 @@ from podium.sandbox.finishing import to_the_end
 
 _LONGEST_PATH_BYTES = 100
 """Less than what the smallest system takes for the path of a socket (macOS: 104)."""
+
+_PREFIX = "podium-"
+_YOUNG_SECONDS = 60.0
 
 
 class HookDoorSettings(Noun):
@@ -59,6 +64,7 @@ class HookDoor:
         self._toolbox = toolbox
         self._journal = journal
         self._settings = settings or HookDoorSettings()
+        self._swept = False
 
     @asynccontextmanager
     async def open(
@@ -87,6 +93,9 @@ class HookDoor:
             answer_seconds=self._settings.answer_seconds,
             perform_seconds=self._settings.perform_seconds,
         )
+        if not self._swept:
+            self._swept = True
+            await asyncio.to_thread(remove_stale_doors, self._settings.folder)
         folder = _private_folder(self._settings.folder)
         try:
             door = TurnDoor(str(folder / "door"), calls, self._settings)
@@ -103,7 +112,8 @@ class TurnDoor:
 
     def __init__(self, socket_path: str, calls: TurnCalls, settings: HookDoorSettings) -> None:
         self.socket_path = socket_path
-        self.token = secrets.token_urlsafe(32)
+        # The beginning lets the redactor know it where a program prints its environment.
+        self.token = f"pdt_{secrets.token_urlsafe(32)}"
         self._calls = calls
         self._settings = settings
         self._handlers: set[asyncio.Task[None]] = set()
@@ -208,12 +218,43 @@ def hook_command() -> tuple[str, ...]:
     return (sys.executable, "-IS", str(Path(__file__).with_name("hook_client.py")))
 
 
+def remove_stale_doors(parent: str | None = None) -> None:
+    """Remove the folders that killed Podiums of this user left behind."""
+    for place in dict.fromkeys(_places(parent)):
+        for folder in Path(place).glob(f"{_PREFIX}*"):
+            if _is_stale(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_stale(folder: Path) -> bool:
+    """Whether nobody listens at the door in it. A young one may be about to be opened."""
+    try:
+        found = folder.lstat()
+        door = (folder / "door").lstat()
+        if not stat.S_ISDIR(found.st_mode) or not stat.S_ISSOCK(door.st_mode):
+            return False
+        if found.st_uid != os.geteuid() or time.time() - found.st_mtime < _YOUNG_SECONDS:
+            return False
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+            asking.settimeout(1.0)
+            asking.connect(str(folder / "door"))
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _places(parent: str | None) -> list[str]:
+    return [parent] if parent is not None else [tempfile.gettempdir(), "/tmp"]  # noqa: S108 — mkdtemp makes a private one in it
+
+
 def _private_folder(parent: str | None) -> Path:
     """A new folder that only this user can enter, with a path short enough for a socket."""
-    places = [parent] if parent is not None else [tempfile.gettempdir(), "/tmp"]  # noqa: S108 — mkdtemp makes a private one in it
+    places = _places(parent)
     for place in places:
         if len(os.fsencode(place)) + len("/podium-12345678/door") < _LONGEST_PATH_BYTES:
-            return Path(tempfile.mkdtemp(prefix="podium-", dir=place))
+            return Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
     raise NotPossibleNow(
         f"the path {places[0]!r} is too long for sockets; choose a shorter folder for the hook door"
     )

@@ -13,7 +13,8 @@
     in_doubt      still in doubt
 
 The same words mean something else when a path leads elsewhere or the tool was changed: the digest
-tells.
+tells. That a file which a command names has another content does not count here: what was done
+stays done, and often it was the command itself that changed it.
 
 What a CLI performed in its workspace (an observed call) went with the workspace when the turn is
 asked again: it is abandoned if it was open, and the new call is judged on its own.
@@ -125,7 +126,7 @@ def _unfinished(tx: Tx, wish: Wish, record: CallRecord) -> Permit | CallInDoubt 
 def _settled(tx: Tx, wish: Wish, record: CallRecord) -> Permit | Refusal | None:
     if _retried_since(tx, record) or _may_be_done_again(wish, record):
         return None
-    if record.digest == wish.digest:
+    if (record.meaning or record.digest) == wish.meaning:
         return _permit(wish, record, record.outcome)
     return _changed(tx, wish, record)
 

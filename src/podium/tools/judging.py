@@ -141,6 +141,9 @@ class Judge:
         return Refusal(call=wish.call, decision=decision, say=wording.denied(decision))
 
     def _ask(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
+        if problem := wording.unreadable(wish.call, wish.spec):
+            no = {"effect": Effect.DENY, "reason": f"{decision.reason}; {problem}"}
+            return self._deny(tx, wish, decision.model_copy(update=no))
         newest = newest_approval(tx, wish.digest)
         if newest is not None and newest.status is ApprovalStatus.REJECTED:
             no = {

@@ -7,14 +7,17 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import cast
 
 from jsonschema.exceptions import ValidationError
 
 from podium.domain.errors import BadArguments
-from podium.domain.gating import PathUse, ToolSpec, canonical_json
+from podium.domain.gating import FileSeen, PathUse, ToolSpec, canonical_json
 from podium.domain.model import Json
+from podium.tools.command_files import files_of
 from podium.tools.paths import PathUnusable, path_uses
 from podium.tools.registry import Registry
+from podium.tools.wording import LONGEST_COMMAND, length_of
 
 Commands = tuple[tuple[str, ...], ...]
 CommandSplitter = Callable[[str], tuple[Commands, str]]
@@ -22,6 +25,8 @@ CommandSplitter = Callable[[str], tuple[Commands, str]]
 LooksSecret = Callable[[str], str | None]
 """Name of the secret that a text holds, or None."""
 
+_FOLDER_ARGUMENT = "cwd"
+"""Where a tool's command is started, if it has such an argument."""
 _MOST_PROBLEMS = 20
 _LONGEST_PROBLEM = 300
 
@@ -34,6 +39,7 @@ class Normal:
     paths: tuple[PathUse, ...]
     commands: Commands
     undecidable: str
+    files: tuple[FileSeen, ...]
 
 
 class Normaliser:
@@ -61,7 +67,8 @@ class Normaliser:
         complete = _with_defaults(spec.input_schema, arguments)
         self._refuse(spec, self._schema_problems(spec, complete))
         commands, undecidable = self._commands(spec, complete)
-        return Normal(complete, self._paths(spec, complete, root), commands, undecidable)
+        paths = self._paths(spec, complete, root)
+        return Normal(complete, paths, commands, undecidable, _files(commands, paths, root))
 
     def _refuse(self, spec: ToolSpec, problems: Iterator[str]) -> None:
         found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
@@ -122,6 +129,13 @@ class Normaliser:
         return commands, undecidable
 
 
+def _files(commands: Commands, paths: tuple[PathUse, ...], root: Path) -> tuple[FileSeen, ...]:
+    if length_of(commands) > LONGEST_COMMAND:
+        return ()  # nobody is asked about such a command, so no yes has to be bound to its files
+    folders = [Path(use.real) for use in paths if use.argument == _FOLDER_ARGUMENT]
+    return files_of(commands, folders[0] if folders else root, root)
+
+
 def _with_defaults(schema: dict[str, Json], arguments: dict[str, Json]) -> dict[str, Json]:
     """A copy of the arguments with the schema's defaults, inside objects that are given too."""
     complete = dict(arguments)
@@ -150,7 +164,8 @@ _KINDS = {"string": "text", "array": "a list", "object": "an object", "null": "n
 def _plainly(error: ValidationError) -> str:
     """What is wrong in short words; jsonschema's own are about schemas."""
     if error.validator in ("anyOf", "oneOf"):
-        kinds = [str(one.get("type", "")) for one in error.validator_value if isinstance(one, dict)]
+        choices = cast("list[Json]", error.validator_value)
+        kinds = [str(one.get("type", "")) for one in choices if isinstance(one, dict)]
         named = " or ".join(_KINDS.get(kind, kind) for kind in kinds if kind)
         return f"must be {named or 'something else'}{'' if error.instance else ', and not empty'}"
     if error.validator == "pattern" and "propertyNames" in error.absolute_schema_path:

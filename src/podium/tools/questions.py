@@ -26,7 +26,7 @@ def ask_person(
         call_key=wish.call.key,
         digest=wish.digest,
         tool=wish.call.tool,
-        summary=wording.summary_of(wish.call),
+        summary=wording.summary_of(wish.call, wish.spec),
         arguments=wish.call.arguments,
         tier=decision.tier,
         arithmetic=decision.arithmetic,

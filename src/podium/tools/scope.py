@@ -13,15 +13,20 @@ from podium.domain.errors import ToolBroke
 from podium.domain.gating import Call, Outcome
 from podium.domain.model import Json
 from podium.ports import Clock, Launcher
+from podium.tools.bounding import plain_text
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_REFERENCE = re.compile(r"secret://([A-Za-z_][A-Za-z0-9_]*)")
+REFERENCE = re.compile(r"secret://([A-Za-z_][A-Za-z0-9_]*)")
 
 
 def _nothing(path: str) -> bool:
     return False
+
+
+def _as_it_is(text: str) -> str:
+    return text
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,10 @@ class ToolScope:
     """Value of a secret by its name; raises `UserMustAct` when there is none."""
     passed_over: Callable[[str], bool] = _nothing
     """Whether a walk through folders must leave out the file at this real path."""
+    redact: Callable[[str], str] = _as_it_is
+    """The text without its secrets. What a tool cuts itself must be cut behind this."""
+    longest_secret: int = 0
+    """How many characters a secret may take."""
     kept_folder: Path | None = None
     """Where earlier contents of overwritten files are kept for undo. None: they are not."""
 
@@ -60,9 +69,23 @@ class ToolScope:
                 return inside(self.root, use.real, use.given)
         raise ToolBroke(f"argument {argument!r} was given no path; name one inside the workspace")
 
+    def clean(self, text: str) -> str:
+        """The text as it may be shown, whole. To be cut after this, not before."""
+        return self.redact(plain_text(text))
+
+    def clean_beginning(self, text: str) -> str:
+        """A text that was cut off, as it may be shown: without what may be the beginning of a secret."""
+        shown = self.clean(text)
+        return shown[: max(0, len(shown) - self.longest_secret)]
+
+    def clean_output(self, output: bytes, dropped_bytes: int) -> str:
+        """What a child wrote, as it may be shown. The launcher may have cut it through a secret."""
+        text = output.decode(errors="replace")
+        return self.clean_beginning(text) if dropped_bytes else self.clean(text)
+
     def reveal(self, text: str) -> str:
         """The text with every `secret://NAME` replaced by the secret."""
-        return _REFERENCE.sub(lambda match: self.resolve_secret(match[1]), text)
+        return REFERENCE.sub(lambda match: self.resolve_secret(match[1]), text)
 
 
 Handler = Callable[[dict[str, Json], ToolScope], Awaitable[dict[str, Json] | Outcome]]

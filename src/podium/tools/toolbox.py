@@ -47,6 +47,7 @@ class LocalToolbox:
         resolve_secret: Callable[[str], str],
         redact: Callable[[str], str],
         passed_over: Callable[[str, str], bool],
+        longest_secret: int = 0,
     ) -> None:
         self._registry = registry
         self._door = door
@@ -56,6 +57,7 @@ class LocalToolbox:
         self._root = Path(settings.root).resolve()
         self._resolve_secret = resolve_secret
         self._redact = redact
+        self._longest_secret = longest_secret
         self._passed_over = passed_over
         self._normaliser = Normaliser(
             registry,
@@ -93,6 +95,7 @@ class LocalToolbox:
             paths=normal.paths,
             commands=normal.commands,
             undecidable=normal.undecidable,
+            files=normal.files,
             role=role,
             agent=agent,
             provenance=provenance,
@@ -139,6 +142,8 @@ class LocalToolbox:
             timeout_seconds=limit_seconds,
             resolve_secret=self._resolve_secret,
             passed_over=lambda path: self._passed_over(path, root),
+            redact=self._redact,
+            longest_secret=self._longest_secret,
             kept_folder=Path(self._settings.kept_folder) if self._settings.kept_folder else None,
         )
         deadline = asyncio.timeout(limit_seconds)

@@ -25,6 +25,7 @@ MOST_FILES = 100_000
 """A walk ends after so many files."""
 LARGEST_SEARCHED_BYTES = 4_000_000
 LONGEST_LINE = 400
+"""How much of a line is shown."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -82,7 +83,9 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
                 continue
             if len(found) == request["limit"]:
                 return _answer(found, searched, skipped, complete=False)
-            found.append({"path": path, "line": number, "text": line[:LONGEST_LINE]})
+            shown = line[: request["longest_line"]]
+            whole = len(shown) == len(line)
+            found.append({"path": path, "line": number, "text": shown, "whole": whole})
     return _answer(found, searched, skipped, complete=request["whole"])
 
 

@@ -37,6 +37,10 @@ class Wish:
     digest: str
     now: datetime
 
+    @property
+    def meaning(self) -> str:
+        return self.call.meaning(self.spec)
+
     def record(
         self, status: CallStatus, decision: Decision, approval_id: str | None = None
     ) -> CallRecord:
@@ -46,6 +50,7 @@ class Wish:
             step_key=self.call.step_key,
             tool=self.call.tool,
             digest=self.digest,
+            meaning=self.meaning if self.call.files else "",
             status=status,
             decision=decision,
             arguments=self.call.arguments,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import shlex
+from collections.abc import Sequence
 from datetime import datetime
 
-from podium.domain.gating import Approval, Call, Decision
+from podium.domain.gating import Approval, Call, Decision, ToolSpec
 from podium.domain.model import Json
 from podium.tools.bounding import plain_text
 
+LONGEST_COMMAND = 4_000
+"""A person cannot be asked about a longer one."""
 _LONGEST_VALUE = 400
 
 
@@ -33,18 +38,54 @@ def rejected(approval: Approval) -> str:
     return f"{approval.rejected_by or 'a person'} rejected this very call{why}"
 
 
-def summary_of(call: Call) -> str:
-    """What a person reads before saying yes. Secrets stand as references in the arguments."""
+def unreadable(call: Call, spec: ToolSpec | None) -> str:
+    """Why a person cannot be asked about this call; empty when one can."""
+    given = call.arguments.get(spec.command_argument or "", "") if spec else ""
+    length = max(len(_text_of(given)), length_of(call.commands))
+    if length <= LONGEST_COMMAND:
+        return ""
+    return (
+        f"a person would have to be asked, and the command is {length} characters long where "
+        f"{LONGEST_COMMAND} can be asked about; make it a script file, or split it"
+    )
+
+
+def length_of(commands: Sequence[Sequence[str]]) -> int:
+    """How many characters the commands take."""
+    return sum(len(word) + 1 for words in commands for word in words)
+
+
+def summary_of(call: Call, spec: ToolSpec | None = None) -> str:
+    """What a person reads before saying yes. Secrets stand as references in the arguments.
+
+    Commands are shown whole, one per line; other long values by beginning, end and digest.
+    """
+    command = spec.command_argument if spec else None
     lines = [call.tool]
-    lines += [f"  {name}: {_shown(value)}" for name, value in call.arguments.items()]
+    for name, value in call.arguments.items():
+        longest = LONGEST_COMMAND if name == command else _LONGEST_VALUE
+        lines.append(f"  {name}: {_shown(_text_of(value), longest)}")
+    lines += [f"  runs {_indented(plain_text(shlex.join(words)))}" for words in call.commands]
+    lines += [f"  with {plain_text(file.path)} ({file.sha256[:12]})" for file in call.files]
     lines += [f"  {use.access}s {plain_text(use.real)}" for use in call.paths]
     if call.provenance:
         lines.append(f"  led to by: {plain_text(', '.join(call.provenance))}")
     return "\n".join(lines)
 
 
-def _shown(value: Json) -> str:
-    text = plain_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
-    if len(text) <= _LONGEST_VALUE:
-        return text.replace("\n", "\n    ")
-    return f"{text[:_LONGEST_VALUE]}… [{len(text)} characters in all]".replace("\n", "\n    ")
+def _text_of(value: Json) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _shown(value: str, longest: int) -> str:
+    text = plain_text(value)
+    if len(text) <= longest:
+        return _indented(text)
+    half = longest // 2
+    digest = hashlib.sha256(value.encode(errors="replace")).hexdigest()[:12]
+    left_out = f"[{len(text) - 2 * half} characters left out; sha256 of the whole {digest}]"
+    return _indented(f"{text[:half]}…\n{left_out}\n…{text[-half:]}")
+
+
+def _indented(text: str) -> str:
+    return text.replace("\n", "\n    ")

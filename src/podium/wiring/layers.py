@@ -15,14 +15,14 @@ from typing import Literal
 from podium.domain.model import Json
 from podium.domain.terms import MODES
 from podium.wiring.located import KeyPath, Located, dotted
-from podium.wiring.settings import Settings
+from podium.wiring.settings import Settings, common
 
 NAMED = ("agents", "roles", "flows", "queues")
 """Keys that hold entries by name."""
 
 LayerName = Literal["user", "project", "environment", "flag"]
 
-TIGHTENING = ("approvers", "redact", "budgets", "sandbox", "environment")
+TIGHTENING = ("approvers", "redact", "secrets", "budgets", "sandbox", "environment")
 """Keys of which the stricter holds; `policy` too, whose layers the gate keeps apart."""
 
 
@@ -114,6 +114,8 @@ def _tightened(files: tuple[Layer, ...]) -> dict[str, Json]:
     values: dict[str, Json] = {
         "approvers": dict(user.approvers),
         "redact": user.redact,
+        # None by default, and a project cannot add to them.
+        "secrets": user.secrets or (),
         "budgets": user.budgets,
         "sandbox": user.sandbox,
         "environment": environment,
@@ -133,6 +135,7 @@ def _with_project(values: dict[str, Json], project: Settings) -> dict[str, Json]
     return {
         "approvers": approvers,
         "redact": tuple(dict.fromkeys((*values["redact"], *project.redact))),
+        "secrets": common(values["secrets"], project.secrets),
         "budgets": values["budgets"].tightened_by(project.budgets),
         "sandbox": values["sandbox"].tightened_by(project.sandbox),
         "environment": values["environment"].tightened_by(project.environment),

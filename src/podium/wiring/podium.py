@@ -78,7 +78,9 @@ class Podium:
     def redactor(self) -> Redactor:
         from podium.journal import Redactor
 
-        return Redactor.from_environment(self._environ, self.settings.redact)
+        return Redactor.from_environment(
+            self._environ, self.settings.redact, declared=self.settings.secrets or ()
+        )
 
     async def store(self) -> SqlStore:
         """The record, opened or made. Raises a `StoreUnusable` that says what to do."""
@@ -199,6 +201,7 @@ class Podium:
             looks_secret=self.looks_secret,
             resolve_secret=self.resolve_secret,
             redact=self.redactor.text,
+            longest_secret=self.redactor.longest,
             passed_over=self.gate.passed_over,
         )
 
@@ -221,7 +224,15 @@ class Podium:
         return Purse(await self.store(), self.clock, budgets)
 
     def resolve_secret(self, name: str) -> str:
-        """The value behind `secret://NAME`, taken from the environment."""
+        """The value behind `secret://NAME`, taken from the environment if a person declared it.
+
+        Raises `UserMustAct` that says where to declare or set it.
+        """
+        if name not in (self.settings.secrets or ()):
+            raise UserMustAct(
+                f"secret {name!r} is not declared, so nobody may use it; to allow it, add it to "
+                f"`secrets: [{name}]` in {self.folders.user_file}"
+            )
         value = self._environ.get(name)
         if not value:
             raise UserMustAct(f"secret {name!r} is not set; put it in Podium's environment")

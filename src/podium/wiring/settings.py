@@ -130,7 +130,7 @@ class SandboxSettings(Section):
         return SandboxSettings(
             kind="kernel" if "kernel" in (self.kind, other.kind) else "none",
             network=min(self.network, other.network, key=NETWORKS.index),
-            hosts=_common(self._listed(), other._listed()) or (),
+            hosts=common(self._listed(), other._listed()) or (),
         )
 
     def _listed(self) -> tuple[str, ...] | None:
@@ -150,7 +150,7 @@ class EnvironmentSettings(Section):
 
     def tightened_by(self, other: EnvironmentSettings) -> EnvironmentSettings:
         return EnvironmentSettings(
-            inherit=_common(self.inherit, other.inherit),
+            inherit=common(self.inherit, other.inherit),
             deny=tuple(dict.fromkeys((*self.deny, *other.deny))),
         )
 
@@ -175,6 +175,11 @@ class Settings(Section):
     """Who belongs to which group of approvers."""
     redact: tuple[Annotated[NonEmpty, AfterValidator(_pattern)], ...] = ()
     """Regular expressions of what must never be written down."""
+    secrets: tuple[NonEmpty, ...] | None = None
+    """Variables of your environment that `secret://NAME` may stand for. None: this file has no wish.
+
+    The user's file says which; a project can take names away, never add them.
+    """
     queues: dict[NonEmpty, QueueSettings] = Field(default_factory=dict)
     budgets: BudgetsSettings = BudgetsSettings()
     sandbox: SandboxSettings = SandboxSettings()
@@ -184,7 +189,7 @@ class Settings(Section):
         return tuple(queue.spec(name) for name, queue in self.queues.items())
 
 
-def _common(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def common(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
     if one is None or other is None:
         return one if other is None else other
     return tuple(value for value in one if value in other)

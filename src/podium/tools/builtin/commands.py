@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 
+from podium.domain.errors import ToolBroke
 from podium.domain.gating import Access, Outcome, PathArgument, Tier, ToolSpec
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
+from podium.tools.command_files import changed_since
 from podium.tools.registry import Tool
-from podium.tools.scope import ToolScope
+from podium.tools.scope import ToolScope, in_thread
 
 _LONGEST_SECONDS = 1_800
 _GRACE_SECONDS = 15
@@ -29,6 +31,8 @@ async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> Outcome:
     command: str | list[str] = arguments["command"]
     argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     seconds: float = arguments["timeout_seconds"]
+    if changed := await in_thread(changed_since, scope.call.files, scope.root):
+        raise ToolBroke(f"{changed!r} was changed since the command was judged; ask for it again")
     ended = await scope.launcher.run(
         Spawn(
             argv=tuple(argv),
@@ -38,7 +42,7 @@ async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> Outcome:
         )
     )
     error = _failure(ended, seconds)
-    return Outcome(ok=not error, result=_told(ended), error=error)
+    return Outcome(ok=not error, result=_told(ended, scope), error=error)
 
 
 def _failure(ended: Ended, seconds: float) -> str:
@@ -50,11 +54,11 @@ def _failure(ended: Ended, seconds: float) -> str:
     return f"exit code {ended.exit_code}" if ended.exit_code else ""
 
 
-def _told(ended: Ended) -> dict[str, Json]:
+def _told(ended: Ended, scope: ToolScope) -> dict[str, Json]:
     return {
         "exit_code": ended.exit_code,
-        "stdout": ended.stdout.decode(errors="replace"),
-        "stderr": ended.stderr.decode(errors="replace"),
+        "stdout": scope.clean_output(ended.stdout, ended.stdout_dropped_bytes),
+        "stderr": scope.clean_output(ended.stderr, ended.stderr_dropped_bytes),
         "dropped_bytes": ended.stdout_dropped_bytes + ended.stderr_dropped_bytes,
         "output_sha256": hashlib.sha256(ended.stdout + b"\0" + ended.stderr).hexdigest(),
     }

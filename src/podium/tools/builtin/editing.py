@@ -10,26 +10,29 @@ from podium.domain.model import Json
 from podium.tools.beneath import find_beneath, remove_beneath, write_beneath
 from podium.tools.kept import keep, kept, sha256_of
 from podium.tools.registry import Tool
-from podium.tools.scope import ToolScope, in_thread
+from podium.tools.scope import REFERENCE, ToolScope, in_thread
 
 _LARGEST_KEPT_BYTES = 20_000_000
 
 
 async def _write_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
     path = _writable(scope)
-    content = scope.reveal(arguments["content"]).encode()
-    return await in_thread(_write, scope, path, content)
+    content: str = arguments["content"]
+    if (reference := REFERENCE.search(content)) is not None:
+        raise ToolBroke(
+            f"secrets are not written to files, and the content holds {reference[0]!r}; let the "
+            "program read a variable instead, and set it in run_command's env"
+        )
+    return await in_thread(_write, scope, path, content.encode())
 
 
 def _write(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
     before = find_beneath(scope.root, path, _LARGEST_KEPT_BYTES)
-    if before is not None and scope.kept_folder is not None:
-        keep(scope.kept_folder, before)
+    can_undo = before is None or _keep(scope, before)
     if before != content:
         write_beneath(scope.root, path, content, scope.key)
     written = sha256_of(content)
     previous = None if before is None else sha256_of(before)
-    can_undo = before is None or scope.kept_folder is not None
     undo = {"path": path, "written_sha256": written, "previous_sha256": previous}
     return {
         "path": path,
@@ -37,8 +40,18 @@ def _write(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
         "sha256": written,
         "created": before is None,
         "previous_sha256": previous,
+        "can_undo": can_undo,
         "undo": undo if can_undo else None,
     }
+
+
+def _keep(scope: ToolScope, content: bytes) -> bool:
+    """Keep an earlier content for undo. False when it is not kept: one that holds a secret never is."""
+    text = content.decode(errors="replace")
+    if scope.kept_folder is None or scope.redact(text) != text:
+        return False
+    keep(scope.kept_folder, content)
+    return True
 
 
 async def _restore_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -78,13 +91,13 @@ WRITE_FILE = Tool(
         name="write_file",
         description=(
             "Create or replace a text file in one step; folders above it are made. "
-            "`secret://NAME` in the content is replaced when it is written."
+            "Secrets cannot be written, nor can `secret://NAME`."
         ),
         tier=Tier.T1,
         idempotent=True,
         timeout_seconds=30,
         undo="restore_file",
-        receipt_fields=("path", "sha256", "bytes", "created", "previous_sha256"),
+        receipt_fields=("path", "sha256", "bytes", "created", "previous_sha256", "can_undo"),
         paths=(PathArgument(name="path", access=Access.WRITE),),
         input_schema={
             "type": "object",

@@ -11,13 +11,21 @@ import re
 
 from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
-from podium.tools.builtin.repository import SECONDS, Repository
+from podium.tools.builtin.repository import (
+    CHANGED,
+    EVERYTHING,
+    SECONDS,
+    Repository,
+    literally,
+    without,
+)
 from podium.tools.kept import sha256_of
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, inside
 
 _TRAILER = "Podium-Call"
 _TRAILER_LINE = re.compile(r"[A-Za-z0-9-]+: .+")
+_STAGED = ("diff", "--cached", "--name-only", "-z", "--no-renames", "--ignore-submodules=all")
 _SEARCHED_COMMITS = "200"
 
 
@@ -54,15 +62,22 @@ def _changes(entries: list[str]) -> list[dict[str, Json]]:
 
 
 async def _git_diff(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
-    words = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"]
+    words = ["--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=all"]
     if arguments["staged"]:
         words.append("--cached")
     if arguments["against"]:
         words.append(arguments["against"])
     repository = await Repository.open(scope)
-    ended = await repository.git(*words, "--", *_pathspecs(scope))
+    named = _pathspecs(scope)
+    # With renames a file would be listed by one of its two names only.
+    listing = ("diff", "--name-only", "-z", "--no-renames", *words, "--", *named)
+    hidden = await repository.hidden(*listing)
+    ended = await repository.git(
+        "diff", *words, "--", *(named or [EVERYTHING]), *map(without, hidden)
+    )
     return {
-        "diff": ended.stdout.decode(errors="replace"),
+        "diff": scope.clean_output(ended.stdout, ended.stdout_dropped_bytes),
+        "files_left_out": len(hidden),
         "bytes": len(ended.stdout) + ended.stdout_dropped_bytes,
         "sha256": sha256_of(ended.stdout),
     }
@@ -85,15 +100,20 @@ async def _git_commit(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
 
 async def _commit(message: str, repository: Repository) -> str:
     pathspecs = _pathspecs(repository.scope)
-    await repository.refuse_filtered(pathspecs)
-    await repository.git("add", "--all", "--", *(pathspecs or ["."]))
+    wanted = pathspecs or [EVERYTHING]
+    hidden = await repository.hidden(*CHANGED, "--", *wanted)
+    left_out = [without(path) for path in (*hidden, *await repository.embedded())]
+    await repository.refuse_filtered([*wanted, *left_out])
+    await repository.git("add", "--all", "--", *wanted, *left_out)
+    staged = await repository.hidden(*_STAGED)
+    only = [*wanted, *map(without, staged)] if pathspecs or staged else []
     await repository.git(
         "commit",
         "--quiet",
         "--no-verify",
         "--cleanup=whitespace",
         "--file=-",
-        *(["--only", "--", *pathspecs] if pathspecs else []),
+        *(["--only", "--", *only] if only else []),
         stdin=_with_trailer(message, repository.scope.key).encode(),
     )
     return (await repository.git("rev-parse", "HEAD")).stdout.decode().strip()
@@ -122,7 +142,8 @@ async def _commit_of_this_call(repository: Repository) -> str | None:
 def _pathspecs(scope: ToolScope) -> list[str]:
     """The paths as they were named: git keeps a symlink as itself and refuses to look behind it."""
     named = [use.given for use in scope.call.paths if use.argument == "paths"]
-    return [inside(scope.root, os.path.normpath(scope.root / given), given) for given in named]
+    paths = [inside(scope.root, os.path.normpath(scope.root / given), given) for given in named]
+    return [literally(path) for path in paths]
 
 
 _PATHS = {

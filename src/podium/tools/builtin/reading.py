@@ -23,6 +23,10 @@ _LARGEST_FILE_BYTES = 20_000_000
 _SHOWN_BYTES = 24_000
 """Less than a result may hold, so that whole lines are shown and nothing is cut behind them."""
 _SEARCH_SECONDS = 20.0
+_LONGEST_PLACE = 5_000
+"""More than the path and the number of a line can take."""
+_ESCAPED_BYTES = 6
+"""What one character takes at most in JSON."""
 _LONGEST_LIST_BYTES = 16_000_000
 """How long the names of the files of one search may be together."""
 
@@ -38,7 +42,7 @@ async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
     first: int = arguments["offset"]
     if first > max(1, len(lines)):
         raise ToolBroke(f"{path!r} has {len(lines)} lines; offset {first} is behind its end")
-    shown = _lines_that_fit(lines[first - 1 : first - 1 + arguments["limit"]])
+    shown = _lines_that_fit(lines[first - 1 : first - 1 + arguments["limit"]], scope)
     last = first - 1 + len(shown)
     return {
         "path": path,
@@ -51,7 +55,7 @@ async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
     }
 
 
-def _lines_that_fit(lines: list[str]) -> list[str]:
+def _lines_that_fit(lines: list[str], scope: ToolScope) -> list[str]:
     shown: list[str] = []
     left = _SHOWN_BYTES
     for line in lines:
@@ -61,7 +65,9 @@ def _lines_that_fit(lines: list[str]) -> list[str]:
         shown.append(line)
     if lines and not shown:
         whole = len(lines[0])
-        return [f"{lines[0][: _SHOWN_BYTES // 4]} [cut: {whole} characters in this line]"]
+        return [
+            f"{scope.clean(lines[0])[: _SHOWN_BYTES // 4]} [cut: {whole} characters in this line]"
+        ]
     return shown
 
 
@@ -102,12 +108,17 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
         "files": files,
         "whole": len(files) == len(wanted),
     }
+    longest_line = walking.LONGEST_LINE + 2 * scope.longest_secret
+    request["longest_line"] = longest_line
     ended = await scope.launcher.run(
         Spawn(
             argv=(sys.executable, "-IS", str(Path(walking.__file__))),
             cwd=str(scope.root),
             stdin=json.dumps(request).encode(),
-            limits=ProcessLimits(seconds=_SEARCH_SECONDS, output_bytes=4_000_000),
+            limits=ProcessLimits(
+                seconds=_SEARCH_SECONDS,
+                output_bytes=arguments["limit"] * (longest_line + _LONGEST_PLACE) * _ESCAPED_BYTES,
+            ),
         )
     )
     if ended.timed_out:
@@ -116,9 +127,21 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
             "use a simpler pattern or a smaller folder"
         )
     if ended.exit_code != 0:
-        raise ToolBroke(f"the search broke: {ended.stderr.decode(errors='replace').strip()[-500:]}")
+        raise ToolBroke(f"the search broke: {scope.clean(_text(ended.stderr)).strip()[-500:]}")
     found: dict[str, Json] = json.loads(ended.stdout)
+    for match in found["matches"]:
+        match["text"] = _short_line(match["text"], match.pop("whole"), scope)
     return {**found, "count": len(found["matches"])}
+
+
+def _short_line(text: str, whole: bool, scope: ToolScope) -> str:
+    """The child cannot redact, so it gives more of a line than is shown."""
+    clean = scope.clean(text) if whole else scope.clean_beginning(text)
+    return clean[: walking.LONGEST_LINE]
+
+
+def _text(content: bytes) -> str:
+    return content.decode(errors="replace")
 
 
 _FOLDER = {

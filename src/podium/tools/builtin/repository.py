@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from podium.domain.errors import ToolBroke
 from podium.domain.launching import Ended, ProcessLimits, Spawn
@@ -17,10 +18,13 @@ from podium.tools.scope import ToolScope
 SECONDS = 60.0
 """How long one git command may take."""
 
+_OUTPUT_BYTES = 4_000_000
+_INDEX_BYTES = 64_000_000
+"""For a list of all files that git keeps."""
+
 _HARDENED = (
     "git",
     "--no-pager",
-    "--literal-pathspecs",
     "-c",
     "core.fsmonitor=false",
     "-c",
@@ -28,7 +32,13 @@ _HARDENED = (
     # An agent's commit does not carry a person's signature.
     "-c",
     "commit.gpgSign=false",
+    # A folder that merely looks like a repository is none.
+    "-c",
+    "safe.bareRepository=explicit",
 )
+CHANGED = ("ls-files", "-z", "--modified", "--others", "--exclude-standard")
+"""Lists what differs from the index and what is not in it."""
+EVERYTHING = ":/"
 _OF_THE_REPOSITORY = ("local", "worktree")
 
 
@@ -45,19 +55,21 @@ class Repository:
 
     @classmethod
     async def open(cls, scope: ToolScope) -> Repository:
-        """Look up the filters. Raises `ToolBroke` when git cannot read its configuration."""
+        """Look up the filters. Raises `ToolBroke` when there is no repository or git cannot read it."""
+        _must_be_repository(scope.root)
         words = ("config", "--null", "--name-only", "--show-scope", "--includes")
         repository = cls(scope, ())
         found = await repository.run(*words, "--get-regexp", r"^filter\.")
         if found.exit_code not in (0, 1) or found.stdout_dropped_bytes:
-            raise ToolBroke(f"git config failed: {_said(found) or 'it has too many filters'}")
+            said = repository._said(found)
+            raise ToolBroke(f"git config failed: {said or 'it has too many filters'}")
         return cls(scope, _names(os.fsdecode(found.stdout)))
 
     async def git(self, *words: str, stdin: bytes = b"") -> Ended:
         """Run git at the root. Raises `ToolBroke` with git's own words when it fails."""
         ended = await self.run(*words, stdin=stdin)
         if ended.exit_code != 0:
-            raise ToolBroke(f"git {words[0]} failed: {_said(ended) or 'it said nothing'}")
+            raise ToolBroke(f"git {words[0]} failed: {self._said(ended) or 'it said nothing'}")
         return ended
 
     async def refuse_filtered(self, pathspecs: Sequence[str]) -> None:
@@ -67,8 +79,7 @@ class Repository:
         """
         if not self.filters:
             return
-        listing = ("ls-files", "-z", "--modified", "--others", "--exclude-standard", "--")
-        changed = await self.git(*listing, *pathspecs)
+        changed = await self.git(*CHANGED, "--", *pathspecs)
         asked = await self.git("check-attr", "-z", "--stdin", "filter", stdin=changed.stdout)
         if changed.stdout_dropped_bytes or asked.stdout_dropped_bytes:
             raise ToolBroke("too many files are changed to look at the filters of; commit fewer")
@@ -82,11 +93,13 @@ class Repository:
                     "configuration names; Podium does not run it, so leave this file to a person"
                 )
 
-    async def run(self, *words: str, stdin: bytes = b"") -> Ended:
+    async def run(
+        self, *words: str, stdin: bytes = b"", output_bytes: int = _OUTPUT_BYTES
+    ) -> Ended:
         """The same, however it ends."""
         return await self.scope.launcher.run(
             Spawn(
-                argv=(*_HARDENED, *words),
+                argv=(*_HARDENED, *self._place(), *words),
                 cwd=str(self.scope.root),
                 stdin=stdin,
                 env={
@@ -97,9 +110,42 @@ class Repository:
                     "LC_ALL": "C",
                     **self._switched_off(),
                 },
-                limits=ProcessLimits(seconds=SECONDS, output_bytes=4_000_000),
+                limits=ProcessLimits(seconds=SECONDS, output_bytes=output_bytes),
             )
         )
+
+    def _said(self, ended: Ended) -> str:
+        said = (ended.stderr or ended.stdout).decode(errors="replace")
+        return self.scope.clean(said).strip()[-1_000:]
+
+    def _place(self) -> tuple[str, str]:
+        """Named, never looked for: neither above, nor where the repository's configuration points."""
+        return f"--git-dir={self.scope.root / '.git'}", f"--work-tree={self.scope.root}"
+
+    async def hidden(self, *listing: str) -> list[str]:
+        """Of the files that a git command lists with `-z`, those that stay out of sight.
+
+        They lie in zones that walks pass over, they are Podium's own, or repositories themselves.
+        """
+        listed = await self.git(*listing)
+        if listed.stdout_dropped_bytes:
+            raise ToolBroke("too many files are changed to look at; name fewer paths")
+        paths = os.fsdecode(listed.stdout).split("\0")[:-1]
+        return [path.rstrip("/") for path in dict.fromkeys(paths) if self._is_hidden(path)]
+
+    async def embedded(self) -> list[str]:
+        """Repositories inside this one that its index knows of. Git would run what those configure."""
+        listed = await self.run("ls-files", "-z", "--stage", output_bytes=_INDEX_BYTES)
+        if listed.exit_code != 0 or listed.stdout_dropped_bytes:
+            raise ToolBroke(f"git ls-files failed: {self._said(listed) or 'too many files'}")
+        entries = os.fsdecode(listed.stdout).split("\0")[:-1]
+        return [path for mode, _, path in map(_entry, entries) if mode == "160000"]
+
+    def _is_hidden(self, path: str) -> bool:
+        if path.endswith("/"):
+            return True  # a repository inside this one, which git lists as a folder
+        parts = path.lower().split("/")
+        return ".podium" in parts or self.scope.passed_over(str(self.scope.root / path))
 
     def _switched_off(self) -> dict[str, str]:
         """Settings as variables: the name of a filter may hold `=`, which `-c` would split at."""
@@ -120,6 +166,28 @@ class Repository:
         return variables
 
 
+def _must_be_repository(root: Path) -> None:
+    if not os.path.lexists(root / ".git"):
+        raise ToolBroke("the workspace is not a git repository: it has no '.git' of its own")
+
+
+def _entry(line: str) -> tuple[str, str, str]:
+    """Mode, object and stage, path of a line of `ls-files --stage`."""
+    facts, _, path = line.partition("\t")
+    mode, _, rest = facts.partition(" ")
+    return mode, rest, path
+
+
+def literally(path: str) -> str:
+    """The path as git is to take it: no pattern."""
+    return EVERYTHING if path == "." else f":(top,literal){path}"
+
+
+def without(path: str) -> str:
+    """Leaves the path out of what others name."""
+    return f":(top,exclude,literal){path}"
+
+
 def _names(listed: str) -> tuple[str, ...]:
     """Of scope and key in turn: filters that stand in the repository's own files."""
     words = listed.split("\0")[:-1]
@@ -130,7 +198,3 @@ def _names(listed: str) -> tuple[str, ...]:
     )
     names = (key.removeprefix("filter.").rpartition(".")[0] for key in keys)
     return tuple(dict.fromkeys(name for name in names if name))
-
-
-def _said(ended: Ended) -> str:
-    return (ended.stderr or ended.stdout).decode(errors="replace").strip()[-1_000:]
