@@ -113,7 +113,8 @@ async def test_a_queue_starts_no_more_within_its_window_than_it_may(
         assert (await room.run(runs[2].id)).status is RunStatus.QUEUED
         clock.advance(10)
         await worker.finish(runs[2].id)
-    assert shop.order == [0, 1, 2]
+    # Two that are claimed together may begin in any order.
+    assert (set(shop.order[:2]), shop.order[2:]) == ({0, 1}, [2])
 
 
 async def test_higher_priority_goes_first_and_then_age(room: EngineRoom) -> None:
