@@ -648,19 +648,19 @@ async def test_an_idempotent_call_gets_its_permit_back_after_a_crash(house: Hous
 async def test_after_a_crash_a_write_that_leads_elsewhere_by_now_is_a_doubt(
     house: House,
 ) -> None:
-    await permitted(house.door(), a_call("put", paths=leading_to("/work/a")))
+    await permitted(house.door(), a_call("put", paths=leading_to("/shop/a")))
 
     with pytest.raises(CallInDoubt):
-        await house.door().request(a_call("put", paths=leading_to("/work/b")))
+        await house.door().request(a_call("put", paths=leading_to("/shop/b")))
 
 
 async def test_after_a_crash_a_read_that_leads_elsewhere_by_now_is_abandoned_and_judged_again(
     house: House,
 ) -> None:
     read = ScriptedGate([decision(Effect.ALLOW, tier=Tier.T0)])
-    await permitted(house.door(read), a_call("look", paths=leading_to("/work/a")))
+    await permitted(house.door(read), a_call("look", paths=leading_to("/shop/a")))
 
-    await permitted(house.door(), a_call("look", paths=leading_to("/work/b")))
+    await permitted(house.door(), a_call("look", paths=leading_to("/shop/b")))
 
     assert await house.kinds() == [ToolRequested, ToolAbandoned, ToolRequested]
     assert [receipt.status for receipt in await house.receipts()] == ["abandoned"]
@@ -692,15 +692,15 @@ async def test_a_settled_call_that_leads_elsewhere_by_now_is_refused_and_changes
     house: House,
 ) -> None:
     door = house.door()
-    first = await permitted(door, a_call(paths=leading_to("/work/a")))
+    first = await permitted(door, a_call(paths=leading_to("/shop/a")))
     await door.settle(first, DONE)
 
-    refusal = await refused(door, a_call(paths=leading_to("/work/b")))
+    refusal = await refused(door, a_call(paths=leading_to("/shop/b")))
 
     assert refusal.decision.rule == "call-changed"
     assert (await house.record()).digest == first.digest
     assert await house.kinds() == [ToolRequested, ToolCompleted, ToolRefused]
-    await permitted(door, a_call(index=1, paths=leading_to("/work/b")))
+    await permitted(door, a_call(index=1, paths=leading_to("/shop/b")))
 
 
 async def test_a_call_of_a_step_that_was_retried_is_judged_again(house: House) -> None:
@@ -786,8 +786,8 @@ async def test_a_permit_cannot_be_settled_for_another_call_than_it_was_given_for
     house: House,
 ) -> None:
     door = house.door()
-    permit = await permitted(door, a_call(paths=leading_to("/work/a")))
-    edited = permit.model_copy(update={"digest": a_call(paths=leading_to("/work/b")).digest()})
+    permit = await permitted(door, a_call(paths=leading_to("/shop/a")))
+    edited = permit.model_copy(update={"digest": a_call(paths=leading_to("/shop/b")).digest()})
 
     with pytest.raises(NotPossibleNow, match="was not permitted as it is being settled"):
         await door.settle(edited, DONE)

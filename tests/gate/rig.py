@@ -29,7 +29,7 @@ from podium.gate import (
 )
 from podium.gate.places import resolve
 
-ROOT = "/home/ann/project"
+ROOT = "/srv/project"
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
 RUN_COMMAND = ToolSpec(name="run_command", tier=Tier.T1, command_argument="command")
 

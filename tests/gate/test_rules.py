@@ -220,7 +220,7 @@ def test_a_path_argument_is_matched_by_its_real_path() -> None:
           - {name: settings, tool: write_file, arguments: {path: config/**}, decision: deny}
         """
     )
-    real = "/home/ann/project/config/a.yaml"
+    real = "/srv/project/config/a.yaml"
     for given in ("config/a.yaml", "./src/../config/a.yaml", "link.yaml", real):
         used = path(given, Access.WRITE, real=real)
         call = tool_call("write_file", paths=(used,), arguments={"path": given})

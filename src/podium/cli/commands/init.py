@@ -29,7 +29,7 @@ def init(
     Example:
       podium init
       podium init --example && podium rehearse
-      podium init --project ~/work/shop
+      podium init --project ~/shop
     """
     door = Door(context.obj)
     folder = (door.options.project or Path.cwd()).resolve()
