@@ -19,8 +19,9 @@ demo: $(RUN_STAMP) ## a run that is refused, asks, fails, is killed and resumed,
 test: $(DEV_STAMP) ## the whole test suite
 	$(BIN)/pytest -q -n 2 -m "not soak"
 
-soak: $(DEV_STAMP) ## the long counts: hundreds of kills, ten thousand races
+soak: $(DEV_STAMP) ## the long counts: hundreds of kills, ten thousand races, examples never tried before
 	$(BIN)/pytest -q -m soak --timeout 3600
+	HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 2 -m "not soak"
 
 lint: $(DEV_STAMP) ## formatting, types, import directions
 	$(BIN)/ruff format --check $(CODE)

@@ -203,6 +203,7 @@ export GIT_DIR=x && git status
 declare -x LD_PRELOAD=x
 PATH=/evil; git status
 bash -c 'git checkout evil'
+bash -c git checkout evil
 bash -lc "git checkout evil"
 bash -c 'cd .. && git status'
 sh -c 'sh -c "git checkout evil"'

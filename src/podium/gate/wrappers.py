@@ -73,7 +73,7 @@ _SCRIPT_FORM = re.compile(
     r"((--login|--noprofile|--norc|-[elux]+|-[elux]*o\0(pipefail|errexit|nounset))\0)*"
     r"-[elux]*c[elux]*\0(?P<text>[^\0]*)"
 )
-"""A shell's words, joined by NUL, up to the text it is to run."""
+"""A shell's words, joined by NUL; the text it is to run is the last of them."""
 _LOOKUPS = frozenset({("command", "-v"), ("command", "-V")})
 
 
@@ -189,7 +189,7 @@ def _script_commands(name: str, words: tuple[str, ...]) -> tuple[tuple[str, ...]
         raise Refused(
             BuiltInRule.SHELL_INDIRECTION, f"{name} has a grammar of its own; use sh or bash"
         )
-    form = _SCRIPT_FORM.match("\0".join(words[1:]))
+    form = _SCRIPT_FORM.fullmatch("\0".join(words[1:]))
     if form is None:
         raise Refused(
             BuiltInRule.UNDECIDABLE_COMMAND,

@@ -1,0 +1,12 @@
+"""What holds for the whole suite."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+# A change is judged by the same examples every time; `make soak` goes looking for new ones.
+settings.register_profile("steady", derandomize=True)
+settings.register_profile("searching", derandomize=False)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
