@@ -6,6 +6,7 @@ import asyncio
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
@@ -31,6 +32,9 @@ from podium.ports import Clock, Ids, Tx, View
 T = TypeVar("T")
 
 DATABASE_NAME = "podium.db"
+TURN_SECONDS = 0.001
+"""How long commits may follow each other before the event loop's other tasks have a turn."""
+
 NOTE_SECONDS = 0.1
 """How long a noted event may wait for a commit to travel with."""
 
@@ -89,6 +93,7 @@ class SqlStore:
         self._listening: Listening | None = None
         self._note_timer: asyncio.TimerHandle | None = None
         self._bell_timer: asyncio.TimerHandle | None = None
+        self._last_turn = 0.0
         self._closed = False
         self._unanchored: dict[str, str] = {}
 
@@ -100,8 +105,7 @@ class SqlStore:
             return result
         self._wake()
         self._ring_when_the_burst_is_over()
-        # Others get their turn also between commits that did not have to wait.
-        await asyncio.sleep(0)
+        await self._let_others_have_a_turn()
         if isinstance(outcome, Failed):
             raise outcome.error
         done: T = outcome.value
@@ -241,6 +245,13 @@ class SqlStore:
         # A flush that failed left its notes in place; the next write meets the same trouble and says so.
         if not future.cancelled() and future.exception() is None:
             self._wake()
+
+    async def _let_others_have_a_turn(self) -> None:
+        """Commits made at once do not wait for anything, and must not keep the loop to themselves."""
+        now = time.monotonic()
+        if now - self._last_turn > TURN_SECONDS:
+            await asyncio.sleep(0)
+            self._last_turn = now
 
     def _ring_when_the_burst_is_over(self) -> None:
         if self._doorbell.owes and self._bell_timer is None:

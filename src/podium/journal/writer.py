@@ -24,6 +24,9 @@ LARGEST_BATCH = 128
 SLOW_SECONDS = 0.001
 """Commits that take longer than this of late would hold up the event loop: the thread makes them."""
 
+LOOK_SECONDS = 0.05
+"""How long it is taken for granted that the file is still where it was."""
+
 _WEIGHT = 0.1
 """How much one commit counts in what commits take of late."""
 
@@ -70,6 +73,7 @@ class Writer:
         # Waiting for other processes is done here and not by SQLite: it sleeps for too long at a time.
         connection.execute("PRAGMA busy_timeout=0")
         self._path = path
+        self._looked = 0.0
         self._inode = path.stat().st_ino
         self._begin = begin
         self._committed = committed
@@ -208,11 +212,18 @@ class Writer:
         return True
 
     def _must_be_the_same_file(self) -> None:
-        """What is committed to a file that was removed or replaced is lost when it is closed."""
+        """What is committed to a file that was removed or replaced is lost when it is closed.
+
+        Looking costs a tenth of a commit, so that within a burst it is not done each time.
+        """
+        now = time.monotonic()
+        if now - self._looked < LOOK_SECONDS:
+            return
         try:
             found = self._path.stat().st_ino
         except OSError:
             found = None
+        self._looked = now if found == self._inode else 0.0
         if found != self._inode:
             raise StoreUnusable(
                 str(self._path),
