@@ -79,6 +79,27 @@ class PathUse(Noun):
     access: Access
 
 
+ZoneKind = Literal["safe", "forbidden", "read-only", "plain"]
+
+
+class Zone(Noun):
+    """A place with a name: calls that touch it are judged by it."""
+
+    name: NonEmpty
+    paths: tuple[str, ...]
+    """Globs from the workspace on, or absolute. Each covers all beneath it."""
+    kind: ZoneKind = "plain"
+    read_tier: Tier | None = None
+    """Reading in it is at least of this tier."""
+    write_tier: Tier | None = None
+
+    @property
+    def guards(self) -> bool:
+        """Whether it forbids or raises something, rather than only giving a place a name."""
+        tiered = self.read_tier is not None or self.write_tier is not None
+        return self.kind in ("forbidden", "read-only") or (self.kind == "plain" and tiered)
+
+
 class PathArgument(Noun):
     """Which argument of a tool is a path, and what is done with it."""
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from podium.domain.gating import Budget, BuiltInRule, Quota, Tier
 from podium.gate.examples import wrong_examples
 from podium.gate.limits import DEFAULT_APPROVAL_SECONDS, Limits
-from podium.gate.places import CompiledZone, PlaceGlob, WritablePlaces, ZoneKind
-from podium.gate.policy import Matcher, Policy, PolicyLayer, ZoneSpec
+from podium.gate.places import CompiledZone, PlaceGlob, WritablePlaces
+from podium.gate.policy import Matcher, Policy, PolicyLayer
 from podium.gate.refusing import PolicyFault
 from podium.gate.rule_gate import RuleGate
 from podium.gate.rules import CompiledMatcher, CompiledRule, RuleBook
@@ -114,24 +114,7 @@ def _visible_zones(layers: Sequence[PolicyLayer]) -> Iterator[ZonesByName]:
 
 
 def _zones(policy: Policy) -> ZonesByName:
-    return {name: _zone(name, spec) for name, spec in policy.zones.items()}
-
-
-def _zone(name: str, spec: ZoneSpec) -> CompiledZone:
-    kind = _kind(name, spec)
-    # Denying and raising is done as if letter case did not matter: on some file systems it does not.
-    tiered = spec.read_tier is not None or spec.write_tier is not None
-    guards = kind in ("forbidden", "read-only") or (kind == "plain" and tiered)
-    places = PlaceGlob(spec.paths, ignore_case=guards)
-    return CompiledZone(name, kind, places, spec.read_tier, spec.write_tier)
-
-
-def _kind(name: str, spec: ZoneSpec) -> ZoneKind:
-    if spec.kind is not None:
-        return spec.kind
-    if name == "safe":
-        return "safe"
-    return "forbidden" if name == "forbidden" else "plain"
+    return {name: CompiledZone(spec.zone(name)) for name, spec in policy.zones.items()}
 
 
 def _safe_places(layers: Sequence[PolicyLayer]) -> Iterator[tuple[PlaceGlob, bool]]:
@@ -139,7 +122,7 @@ def _safe_places(layers: Sequence[PolicyLayer]) -> Iterator[tuple[PlaceGlob, boo
         paths = [
             path
             for name, spec in layer.policy.zones.items()
-            if _kind(name, spec) == "safe"
+            if spec.zone(name).kind == "safe"
             for path in spec.paths
         ]
         if paths:

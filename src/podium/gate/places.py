@@ -8,11 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
-from podium.domain.gating import Access, Tier
-
-ZoneKind = Literal["safe", "forbidden", "read-only", "plain"]
+from podium.domain.gating import Access, Zone
 
 HARMLESS_PATHS = frozenset({"/dev/null"})
 
@@ -66,15 +63,19 @@ class PlaceGlob:
         return path.lower() if self._ignore_case else path
 
 
-@dataclass(frozen=True, slots=True)
 class CompiledZone:
     """A zone of one layer, ready to be asked."""
 
-    name: str
-    kind: ZoneKind
-    places: PlaceGlob
-    read_tier: Tier | None = None
-    write_tier: Tier | None = None
+    __slots__ = ("kind", "name", "places", "read_tier", "write_tier")
+
+    def __init__(self, zone: Zone) -> None:
+        self.name = zone.name
+        self.kind = zone.kind
+        self.read_tier = zone.read_tier
+        self.write_tier = zone.write_tier
+        # Denying and raising is done as if letter case did not matter: on some file systems it
+        # does not.
+        self.places = PlaceGlob(zone.paths, ignore_case=zone.guards)
 
     def holds(self, touch: Touch, root: str) -> bool:
         return any(self.places.covers(path, root) for path in touch.paths)

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
-from podium.domain.gating import Access, Budget, Effect, Tier
+from podium.domain.gating import Access, Budget, Effect, Tier, Zone, ZoneKind
 from podium.domain.model import Json, NonEmpty, Noun
 from podium.domain.terms import Mode
 from podium.gate.patterns import CommandPattern
-from podium.gate.places import ZoneKind, check_glob
+from podium.gate.places import check_glob
 from podium.gate.programs import Kind
 
 Origin = Literal["built-in", "user", "project"]
@@ -187,6 +187,19 @@ class ZoneSpec(Noun):
     @classmethod
     def _short_form(cls, value: Any) -> Any:
         return {"paths": value} if isinstance(value, (list, tuple, str)) else value
+
+    def zone(self, name: str) -> Zone:
+        """The zone that this says, under its name."""
+        return Zone(
+            name=name,
+            paths=self.paths,
+            kind=self.kind or _KIND_BY_NAME.get(name, "plain"),
+            read_tier=self.read_tier,
+            write_tier=self.write_tier,
+        )
+
+
+_KIND_BY_NAME: dict[str, ZoneKind] = {"safe": "safe", "forbidden": "forbidden"}
 
 
 class TierLimits(Noun):
