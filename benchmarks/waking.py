@@ -8,14 +8,17 @@ import os
 import sys
 import tempfile
 import time
+from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchmarks.figures import Figure, percentile
-from podium.domain.work import Signal
+from podium.domain.gating import Approval, Tier
 from podium.engine import FlowDefinition, LocalEngine
 from podium.journal import SqlStore
-from podium.ports import FlowContext, Step
+from podium.ports import FlowContext, Step, Tx
+from podium.usecases import approve
 from podium.wiring.clock import SystemClock, SystemIds
 
 ROUNDS = 60
@@ -58,22 +61,45 @@ async def _approve_each(
     idle = 0.0
     for number in range(ROUNDS):
         waiting = json.loads(await host.stdout.readline())
+        asked = _approval(waiting["run"], number)
+        await store.write(partial(_save, asked))
         if number == 0:
             idle = await _idle_share(host.pid)
         # Approvals come at any time, not in step with the run.
         await asyncio.sleep(0.005 + (number % 7) * 0.011)
-        committed = await _send(store, waiting["run"], f"approval:{number}")
+        committed = await _approve(store, _approval_id(number))
         went_on = json.loads(await host.stdout.readline())
         latencies.append(max(0.0, went_on["at"] - committed))
     return latencies, idle
 
 
-async def _send(store: SqlStore, run_id: str, name: str) -> float:
-    signal = Signal(
-        id=SystemIds().new("sig"), run_id=run_id, name=name, sent_at=SystemClock().now()
-    )
-    await store.write(lambda tx: tx.add_signal(signal))
+def _save(approval: Approval, tx: Tx) -> None:
+    tx.save_approval(approval)
+
+
+async def _approve(store: SqlStore, approval_id: str) -> float:
+    """Say yes as `podium approve` does; gives the moment at which that was committed."""
+    await approve(store, SystemClock(), SystemIds(), approval_id, by="ann")
     return time.time()
+
+
+def _approval(run_id: str, number: int) -> Approval:
+    now = SystemClock().now()
+    return Approval(
+        id=_approval_id(number),
+        run_id=run_id,
+        call_key=f"{run_id}:step:{number}",
+        digest=f"sha256:{number}",
+        tool="write_file",
+        summary="write a file",
+        tier=Tier.T2,
+        requested_at=now,
+        deadline=now + timedelta(days=1),
+    )
+
+
+def _approval_id(number: int) -> str:
+    return f"apr_{number:032x}"
 
 
 async def _idle_share(pid: int) -> float:
@@ -102,7 +128,7 @@ async def _host(folder: Path) -> None:
         for number in range(ROUNDS):
             await ctx.step("between", nothing, index=number)
             _say({"run": ctx.run.id})
-            await ctx.wait(f"approval:{number}", seconds=60)
+            await ctx.wait(f"approval:{_approval_id(number)}", seconds=60)
             _say({"at": time.time()})
 
     engine.register(FlowDefinition("waiting", flow))
