@@ -31,6 +31,7 @@ class TraceListener:
         self._grew = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
+        self._connection: sqlite3.Connection | None = None
         self.faults: dict[str, str] = {}
         """Run → why its trace could not be written; gone once it could."""
 
@@ -53,23 +54,25 @@ class TraceListener:
             self._thread.join()
 
     def _serve(self) -> None:
-        connection = self._connect()
         try:
             while True:
                 self._grew.wait()
                 self._closing.wait(PAUSE_SECONDS)
                 self._grew.clear()
-                self._catch_up(connection)
+                self._catch_up()
                 if self._closing.is_set():
                     return
         finally:
-            connection.close()
+            if self._connection is not None:
+                self._connection.close()
 
-    def _catch_up(self, connection: sqlite3.Connection) -> None:
+    def _catch_up(self) -> None:
         with self._lock:
             behind, self._behind = self._behind, set()
         for run_id in behind:
             try:
+                # Made here and not before: a file that cannot be opened is a fault like any other.
+                connection = self._connection = self._connection or self._connect()
                 self._writer.catch_up(run_id, partial(_after, connection, run_id))
                 self.faults.pop(run_id, None)
             except Exception as error:
