@@ -10,11 +10,16 @@ import pytest
 
 from podium.domain.errors import ToolMissing
 from podium.domain.launching import Ended, ProcessLimits, Spawn
-from podium.ports import Launcher
+from podium.ports import Launcher, Process
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import FakeLauncher
 
 QUICK = Spawn(argv=("sh", "-c", "cat; echo oops >&2; exit 3"), cwd="/", stdin=b"hello")
+TALKING = Spawn(
+    argv=("sh", "-c", 'read a; echo one; echo "$a"; echo; printf last'),
+    cwd="/",
+    interactive=True,
+)
 ENDLESS = Spawn(argv=("sh", "-c", "while :; do sleep 1000; done"), cwd="/")
 
 
@@ -24,7 +29,8 @@ def real() -> Launcher:
 
 def fake() -> Launcher:
     ended = Ended(exit_code=3, stdout=b"hello", stderr=b"oops\n", seconds=0.01)
-    return FakeLauncher({QUICK.argv: ended, ENDLESS.argv: None})
+    talk = Ended(exit_code=0, stdout=b"one\ntwo\n\nlast", seconds=0.01)
+    return FakeLauncher({QUICK.argv: ended, TALKING.argv: talk, ENDLESS.argv: None})
 
 
 LAUNCHERS: list[Callable[[], Launcher]] = [real, fake]
@@ -88,3 +94,24 @@ async def test_a_program_that_is_not_there_is_named(launcher: Launcher) -> None:
         await launcher.start(Spawn(argv=("no-such-program",), cwd="/"))
     with pytest.raises(ToolMissing, match="no-such-program"):
         await launcher.run(Spawn(argv=("no-such-program",), cwd="/"))
+
+
+async def test_an_interactive_process_is_spoken_with_line_by_line(launcher: Launcher) -> None:
+    process = await launcher.start(TALKING)
+    await process.send(b"two\n")
+    heard = [line async for line in process.lines()]
+    assert heard == [b"one", b"two", b"", b"last"]
+    assert (await process.wait()).exit_code == 0
+
+
+async def test_the_lines_of_a_process_that_is_ended_come_to_their_end(launcher: Launcher) -> None:
+    process = await launcher.start(ENDLESS.model_copy(update={"interactive": True}))
+    reading = asyncio.create_task(_all_lines(process))
+    await process.end()
+    assert await reading == []
+    await process.send(b"to nobody\n")
+    process.close_input()
+
+
+async def _all_lines(process: Process) -> list[bytes]:
+    return [line async for line in process.lines()]

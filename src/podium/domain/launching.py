@@ -22,7 +22,12 @@ class ProcessLimits(Noun):
 
     seconds: float | None = None
     output_bytes: int = 1_000_000
-    """How much of each of stdout and stderr is kept; the rest is counted and dropped."""
+    """How much of each of stdout and stderr is kept; the rest is counted and dropped.
+
+    The head is kept, but of an interactive process's stderr the last lines.
+    """
+    line_bytes: int = 128_000_000
+    """An interactive process's line is cut to so much."""
     memory_bytes: int | None = None
     processes: int | None = None
     file_bytes: int | None = None
@@ -48,6 +53,8 @@ class Spawn(Noun):
     inherit_env: tuple[str, ...] = ()
     """Names taken from the parent beside the launcher's own allow-list."""
     stdin: bytes = b""
+    interactive: bool = False
+    """Its input stays open after `stdin`, and its output comes line by line instead of at the end."""
     limits: ProcessLimits = ProcessLimits()
     confinement: Confinement = Confinement()
 

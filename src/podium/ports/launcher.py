@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Protocol
 
 from podium.domain.launching import Ended, Spawn
@@ -12,6 +13,25 @@ class Process(Protocol):
 
     @property
     def pid(self) -> int: ...
+
+    def lines(self) -> AsyncIterator[bytes]:
+        """What an interactive process writes to stdout, line by line and without the newline, as it comes.
+
+        Ends when the tree is dead. One reader only; a slow one makes the process wait. A last line
+        without a newline counts; one longer than the spawn's `line_bytes` is cut.
+        """
+        ...
+
+    async def send(self, data: bytes) -> None:
+        """Write to an interactive process's stdin. Returns once the pipe has taken all of it.
+
+        A process that went away or closed its input is no error: its end tells more.
+        """
+        ...
+
+    def close_input(self) -> None:
+        """Let an interactive process see the end of its input. What was sent arrives first."""
+        ...
 
     async def wait(self) -> Ended:
         """Wait for the end, or for the limits. On return no process of the tree is alive."""

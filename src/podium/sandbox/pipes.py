@@ -8,37 +8,55 @@ from __future__ import annotations
 
 import asyncio
 import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import AsyncIterator
 from typing import IO
 
 _CHUNK_BYTES = 1 << 18
 _LAST_CHUNKS = 64
 """More than any pipe holds. Bounds the last look when something outside the tree still writes."""
 
+_MOST_WAITING_BYTES = 1 << 22
+"""So much may lie unread before a child that writes lines has to wait for its reader."""
 
-class OutputPipe:
-    """Keeps the head of what comes out of a pipe and counts the rest, so that writers never block."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, pipe: IO[bytes], keep_bytes: int) -> None:
+class OutputPipe(ABC):
+    """Takes what comes out of a pipe as it comes, so that writers do not block."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, pipe: IO[bytes]) -> None:
         self._loop = loop
         self._pipe = pipe
         self._fd = pipe.fileno()
-        self._room_bytes = keep_bytes
-        self._kept: list[bytes] = []
         self._open = True
-        self.dropped_bytes = 0
         os.set_blocking(self._fd, False)
         loop.add_reader(self._fd, self._read_some)
 
     @property
     def kept(self) -> bytes:
-        return b"".join(self._kept)
+        """What is handed over at the end."""
+        return b""
+
+    @property
+    def dropped_bytes(self) -> int:
+        return 0
+
+    @abstractmethod
+    def take(self, chunk: bytes) -> None:
+        """Do with a chunk what this pipe is for."""
 
     def finish(self) -> None:
         """Take what is still in the pipe and close it. For when every writer is dead."""
         for _ in range(_LAST_CHUNKS):
             if not self._read_some():
                 break
-        self._close()
+        self.close()
+
+    def close(self) -> None:
+        if self._open:
+            self._open = False
+            self._loop.remove_reader(self._fd)
+            self._pipe.close()
 
     def _read_some(self) -> bool:
         """Read once. False when there is nothing to read now, or nothing any more."""
@@ -49,20 +67,137 @@ class OutputPipe:
         except BlockingIOError:
             return False
         if not chunk:
-            self._close()
+            self.close()
             return False
-        head = chunk[: self._room_bytes]
-        if head:
-            self._kept.append(head)
-        self._room_bytes -= len(head)
-        self.dropped_bytes += len(chunk) - len(head)
+        self.take(chunk)
         return True
 
-    def _close(self) -> None:
-        if self._open:
-            self._open = False
+
+class KeptPipe(OutputPipe):
+    """Keeps the head of what came and counts the rest."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, pipe: IO[bytes], keep_bytes: int) -> None:
+        self._room_bytes = keep_bytes
+        self._head: list[bytes] = []
+        self._dropped = 0
+        super().__init__(loop, pipe)
+
+    @property
+    def kept(self) -> bytes:
+        return b"".join(self._head)
+
+    @property
+    def dropped_bytes(self) -> int:
+        return self._dropped
+
+    def take(self, chunk: bytes) -> None:
+        head = chunk[: self._room_bytes]
+        if head:
+            self._head.append(head)
+        self._room_bytes -= len(head)
+        self._dropped += len(chunk) - len(head)
+
+
+class TailPipe(OutputPipe):
+    """Keeps the last lines of what came: how a long-lived program ended stands there."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, pipe: IO[bytes], keep_bytes: int) -> None:
+        self._keep_bytes = keep_bytes
+        self._chunks: deque[bytes] = deque()
+        self._held = 0
+        self._dropped = 0
+        super().__init__(loop, pipe)
+
+    @property
+    def kept(self) -> bytes:
+        tail = b"".join(self._chunks)[-self._keep_bytes :]
+        # From a whole line on: half a secret at the cut would not be known for one.
+        return tail if self._held == len(tail) and not self._dropped else tail.partition(b"\n")[2]
+
+    @property
+    def dropped_bytes(self) -> int:
+        return self._dropped + self._held - len(self.kept)
+
+    def take(self, chunk: bytes) -> None:
+        self._chunks.append(chunk)
+        self._held += len(chunk)
+        while self._held - len(self._chunks[0]) >= self._keep_bytes:
+            first = len(self._chunks.popleft())
+            self._held -= first
+            self._dropped += first
+
+
+class LinePipe(OutputPipe):
+    """Hands lines to one reader as they come. Who reads slowly makes the child wait."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, pipe: IO[bytes], line_bytes: int) -> None:
+        self._line_bytes = line_bytes
+        self._lines: deque[bytes] = deque()
+        self._waiting_bytes = 0
+        self._part: list[bytes] = []
+        self._part_bytes = 0
+        self._cut = 0
+        self._paused = False
+        self._ended = False
+        self._arrived = asyncio.Event()
+        super().__init__(loop, pipe)
+
+    @property
+    def dropped_bytes(self) -> int:
+        """What was cut from lines that were too long."""
+        return self._cut
+
+    def take(self, chunk: bytes) -> None:
+        *ends, part = chunk.split(b"\n")
+        for end in ends:
+            self._add(end)
+            self._push()
+        self._add(part)
+        if self._waiting_bytes > _MOST_WAITING_BYTES and not self._ended:
+            self._paused = True
             self._loop.remove_reader(self._fd)
-            self._pipe.close()
+
+    def finish(self) -> None:
+        """The tree is dead: take the rest, and let the reader see the end."""
+        self._ended = True
+        super().finish()
+        if self._part:
+            self._push()
+        self._arrived.set()
+
+    async def read(self) -> AsyncIterator[bytes]:
+        """The lines, until the tree is dead and all of them are read."""
+        while True:
+            while self._lines:
+                line = self._lines.popleft()
+                self._waiting_bytes -= len(line)
+                self._go_on()
+                yield line
+            if self._ended:
+                return
+            self._arrived.clear()
+            await self._arrived.wait()
+
+    def _go_on(self) -> None:
+        if self._paused and self._open and self._waiting_bytes < _MOST_WAITING_BYTES // 2:
+            self._paused = False
+            self._loop.add_reader(self._fd, self._read_some)
+
+    def _add(self, piece: bytes) -> None:
+        room = self._line_bytes - self._part_bytes
+        kept = piece[:room]
+        self._cut += len(piece) - len(kept)
+        if kept:
+            self._part.append(kept)
+            self._part_bytes += len(kept)
+
+    def _push(self) -> None:
+        line = b"".join(self._part)
+        self._part.clear()
+        self._part_bytes = 0
+        self._lines.append(line)
+        self._waiting_bytes += len(line)
+        self._arrived.set()
 
 
 class InputPipe:
@@ -75,30 +210,48 @@ class InputPipe:
         self._loop = loop
         self._pipe = pipe
         self._fd = pipe.fileno()
-        self._left = memoryview(data)
+        self._left: deque[memoryview] = deque([memoryview(data)] if data else [])
         self._last = last
         self._open = True
+        self._idle = asyncio.Event()
         os.set_blocking(self._fd, False)
         self._write_some()
 
     def write(self, data: bytes) -> None:
         """Write this too, after what is still to be written."""
-        self._left = memoryview(bytes(self._left) + data)
-        self._write_some()
+        if self._open and data:
+            self._idle.clear()
+            self._left.append(memoryview(data))
+            self._write_some()
+
+    async def drained(self) -> None:
+        """Wait until all is written, or nobody is left to read it."""
+        await self._idle.wait()
+
+    def end(self) -> None:
+        """Close once all is written."""
+        self._last = True
+        if not self._left:
+            self.close()
 
     def close(self) -> None:
         """Drop what is not written and close."""
         if self._open:
             self._open = False
+            self._left.clear()
             self._loop.remove_writer(self._fd)
             self._pipe.close()
+            self._idle.set()
 
     def _write_some(self) -> None:
         if not self._open:
             return
         try:
             while self._left:
-                self._left = self._left[os.write(self._fd, self._left) :]
+                written = os.write(self._fd, self._left[0])
+                rest = self._left.popleft()[written:]
+                if rest:
+                    self._left.appendleft(rest)
         except BlockingIOError:
             self._loop.add_writer(self._fd, self._write_some)
             return
@@ -106,5 +259,6 @@ class InputPipe:
             self.close()
             return
         self._loop.remove_writer(self._fd)
+        self._idle.set()
         if self._last:
             self.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from podium.domain.errors import NotPossibleNow, PodiumError
@@ -13,7 +14,7 @@ from podium.sandbox.finishing import to_the_end
 from podium.sandbox.guard.order import Order
 from podium.sandbox.guards import start_guard
 from podium.sandbox.orphans import end_lost_tree
-from podium.sandbox.pipes import InputPipe, OutputPipe
+from podium.sandbox.pipes import InputPipe, KeptPipe, LinePipe, OutputPipe, TailPipe
 from podium.sandbox.programs import refusal_of
 
 
@@ -55,6 +56,23 @@ class GuardedProcess:
         if self._refusal is not None:
             raise self._refusal
 
+    def lines(self) -> AsyncIterator[bytes]:
+        """What an interactive process writes to stdout, line by line, until the tree is dead."""
+        if not isinstance(self._stdout, LinePipe):
+            raise NotPossibleNow(
+                f"{self._spawn.argv[0]!r} was not started as interactive; its output comes at the end"
+            )
+        return self._stdout.read()
+
+    async def send(self, data: bytes) -> None:
+        """Write to stdin. Returns once the pipe has taken all of it, or nobody reads it any more."""
+        self._stdin.write(data)
+        await self._stdin.drained()
+
+    def close_input(self) -> None:
+        """Let the process see the end of its input, after all that was sent."""
+        self._stdin.end()
+
     async def wait(self) -> Ended:
         """Wait for the end, or for the limits. On return no process of the tree is alive.
 
@@ -89,9 +107,16 @@ class GuardedProcess:
 
     def _connect(self) -> None:
         guard, keep = self._guard, self._spawn.limits.output_bytes
-        self._stdout = OutputPipe(self._loop, guard.stdout, keep)
-        self._stderr = OutputPipe(self._loop, guard.stderr, keep)
-        self._stdin = InputPipe(self._loop, guard.stdin, self._spawn.stdin, last=True)
+        talks = self._spawn.interactive
+        self._stdout: OutputPipe
+        self._stderr: OutputPipe
+        if talks:
+            self._stdout = LinePipe(self._loop, guard.stdout, self._spawn.limits.line_bytes)
+            self._stderr = TailPipe(self._loop, guard.stderr, keep)
+        else:
+            self._stdout = KeptPipe(self._loop, guard.stdout, keep)
+            self._stderr = KeptPipe(self._loop, guard.stderr, keep)
+        self._stdin = InputPipe(self._loop, guard.stdin, self._spawn.stdin, last=not talks)
         self._loop.add_reader(guard.control, self._hear)
         writing_end = os.fdopen(os.dup(guard.control.fileno()), "wb", buffering=0)
         self._orders = InputPipe(self._loop, writing_end, self._order.encode(), last=False)

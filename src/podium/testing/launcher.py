@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 
 from podium.domain.errors import ToolMissing
 from podium.domain.launching import Ended, Spawn
@@ -19,6 +19,8 @@ class FakeProcess:
 
     def __init__(self, pid: int, spawn: Spawn, prepared: PreparedEnd) -> None:
         self._pid = pid
+        self.heard = spawn.stdin
+        self.input_open = spawn.interactive
         self._ended: asyncio.Future[Ended] = asyncio.get_running_loop().create_future()
         if prepared is not None:
             self._ended.set_result(prepared(spawn) if callable(prepared) else prepared)
@@ -33,6 +35,19 @@ class FakeProcess:
     @property
     def alive(self) -> bool:
         return not self._ended.done()
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """The prepared stdout, line by line; then nothing until the process has ended."""
+        if self._ended.done():
+            for line in self._ended.result().stdout.splitlines():
+                yield line
+        await self.wait()
+
+    async def send(self, data: bytes) -> None:
+        self.heard += data
+
+    def close_input(self) -> None:
+        self.input_open = False
 
     async def wait(self) -> Ended:
         return await asyncio.shield(self._ended)
