@@ -14,6 +14,7 @@ import pytest
 
 from podium.domain.errors import BadInput, CallInDoubt, NotPossibleNow, TimedOut
 from podium.domain.events import (
+    AgentProgressed,
     ApprovalRequested,
     NoteTaken,
     ToolAbandoned,
@@ -30,14 +31,16 @@ from podium.domain.gating import (
     Permit,
     Receipt,
     Refusal,
+    Tier,
+    ToolSpec,
     call_fingerprint,
 )
 from podium.domain.launching import Spawn
 from podium.domain.model import Json
 from podium.journal import Redactor
 from podium.ports import Checkpoint
-from podium.sandbox import HookDoorSettings, ProcessLauncher, TurnDoor
-from podium.testing import retry_until
+from podium.sandbox import HookDoor, HookDoorSettings, ProcessLauncher, TurnDoor
+from podium.testing import FakeTool, FakeToolbox, retry_until
 from tests.sandbox.door_rig import TURN, DoorRig, RealDoorRig, say, say_raw
 
 RigOf = type[DoorRig]
@@ -169,11 +172,11 @@ async def test_a_call_is_settled_once(rig_of: RigOf) -> None:
 async def test_an_outcome_learnt_elsewhere_settles_a_call(rig_of: RigOf) -> None:
     rig = rig_of(Effect.ALLOW)
     async with rig.hook_door.open(TURN) as door:
-        permit = await say(door, op="request", **LIST)
-        receipt = await door.settle(permit["call"], Outcome(ok=True))
-        assert receipt.call_key == permit["call"]
-        with pytest.raises(BadInput, match="no open call"):
-            await door.settle(permit["call"], Outcome(ok=True))
+        await say(door, op="request", ref="use-1", **LIST)
+        await door.settle("use-1", ok=False, error="exit code 3")
+        await door.settle("use-1", ok=True)  # settled is settled
+        assert door.unsettled == ()
+    assert await rig.statuses() == [CallStatus.FAILED]
 
 
 async def test_what_is_not_settled_when_the_turn_ends_is_abandoned(rig_of: RigOf) -> None:
@@ -601,3 +604,83 @@ async def test_doors_of_killed_podiums_are_cleared_away_and_no_others() -> None:
 
         sockets["alive"].close()
     assert left == {"alive", "new", "bare"}
+
+
+async def test_the_agent_itself_is_answered_like_a_program_at_the_socket(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW, Effect.DENY, Effect.ASK)
+    async with rig.hook_door.open(TURN) as door:
+        allowed = await door.request("run_command", {"command": "ls"}, ref="use-1")
+        denied = await door.request("run_command", {"command": "rm x"})
+        asked = await door.request("run_command", {"command": "make"})
+        await door.settle("use-1", ok=True, result={"exit": 0})
+    assert (allowed.decision, allowed.call) == (Effect.ALLOW, LIST_KEY)
+    assert denied.decision is Effect.DENY
+    assert denied.say
+    assert asked.decision is Effect.ASK
+    assert door.waiting_approvals == (asked.approval_id,)
+    assert CallStatus.COMPLETED in await rig.statuses()
+
+
+async def test_podium_performs_for_an_agent_that_has_no_process(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW, Effect.DENY)
+    async with rig.hook_door.open(TURN) as door:
+        done = await door.perform("echo", {"a": 1})
+        denied = await door.perform("echo", {"a": 2})
+        unknown = await door.perform("no_such_tool", {})
+    assert done.outcome is not None
+    assert done.outcome.result == {"echo": {"a": 1}}
+    assert not denied.allowed
+    assert not unknown.allowed
+    assert "no_such_tool" in unknown.say
+
+
+async def test_a_value_no_digest_can_be_made_of_is_denied_in_process_too(rig_of: RigOf) -> None:
+    rig = rig_of(Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        answer = await door.request("run_command", {"command": "half \ud83d"})
+    assert not answer.allowed
+
+
+async def test_what_an_agent_is_at_is_put_together_and_noted(rig_of: RigOf) -> None:
+    rig = rig_of()
+    async with rig.hook_door.open(TURN, agent="gemini") as door:
+        for piece in ("Let ", "me ", "see."):
+            door.tell("text", piece)
+        door.tell("tool", "run_command ls")
+        door.tell("text", "y" * 5_000)
+    told = await retry_until(lambda: _progress(rig, 3))
+    assert [(event.kind, event.text) for event in told[:2]] == [
+        ("text", "Let me see."),
+        ("tool", "run_command ls"),
+    ]
+    assert told[2].text == "y" * 2_000 + " [… 3000 more characters]"
+
+
+@pytest.mark.parametrize(
+    ("granted", "decision"),
+    [(None, Effect.DENY), (("web_search",), Effect.ALLOW), (("GoogleSearch",), Effect.ALLOW)],
+)
+async def test_a_tool_of_the_agents_own_must_be_granted_by_its_role(
+    granted: tuple[str, ...] | None, decision: Effect
+) -> None:
+    rig = DoorRig(Effect.ALLOW)
+    turn = TURN.model_copy(update={"own_tools": granted})
+    search = ToolSpec(name="web_search", tier=Tier.T1, receipt_fields=("done",), observed_only=True)
+    rig.toolbox = FakeToolbox(rig.tool_door, [FakeTool(search, _never)])
+    doors = HookDoor(rig.tool_door, rig.toolbox, rig.journal)
+    async with doors.open(turn, translate=lambda tool, given: ("web_search", given)) as door:
+        answer = await door.request("GoogleSearch", {"query": "podium"})
+        performed = await door.perform("web_search", {"query": "podium"})
+        assert door.specs() == []
+    assert answer.decision is decision
+    assert not performed.allowed  # Podium cannot do it for the agent
+
+
+async def _progress(rig: DoorRig, least: int) -> list[AgentProgressed]:
+    """What was told, once there is so much of it: notes are written a moment later."""
+    told = [event for event in await rig.events() if isinstance(event, AgentProgressed)]
+    return told if len(told) >= least else []
+
+
+async def _never(arguments: dict[str, Json]) -> Json:
+    raise AssertionError("Podium does not perform an agent's own tools")

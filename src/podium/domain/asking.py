@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Literal
+
+from pydantic import BaseModel, Field
 
 from podium.domain.gating import Usage
 from podium.domain.model import Json, Moment, NonEmpty, Noun
@@ -15,6 +17,10 @@ class TurnLimits(Noun):
     tokens: int | None = None
     usd: float | None = None
     turns: int | None = None
+
+
+PayloadFound = Literal["none", "native", "strict", "repaired"]
+"""How a payload was found: not at all, by the medium's own schema, as plain JSON, or mended."""
 
 
 class Turn(Noun):
@@ -31,6 +37,12 @@ class Turn(Noun):
     limits: TurnLimits = TurnLimits()
     allowed_tools: tuple[str, ...] | None = None
     """Names of tools its calls may ask for. None: all that the gate allows."""
+    own_tools: tuple[str, ...] | None = None
+    """What the agent may use of its own beside files and shell, such as `web_search`. None: nothing more."""
+    contract: type[BaseModel] | None = None
+    """What the payload of the reply must validate as. None: words are enough."""
+    provenance: tuple[str, ...] = ()
+    """Untrusted sources that led to the turn."""
 
 
 class Reply(Noun):
@@ -38,11 +50,20 @@ class Reply(Noun):
 
     text: str
     payload: Json = None
+    found: PayloadFound = "none"
     usage: Usage = Usage()
     agent: str = ""
     model: str = ""
+    version: str = ""
+    """Of the program that answered, where it is one."""
     session: str | None = None
     seconds: float = 0.0
+    transcript: str | None = None
+    """Path of what was really said, line by line."""
+    untold: tuple[str, ...] = ()
+    """Refusals whose reason its protocol could not carry. They go into the next prompt."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know of the answer, such as a version nobody has tried."""
     waiting_approvals: tuple[str, ...] = Field(default=())
     """Approvals this turn's calls were told to wait for."""
     approval_deadlines: dict[str, Moment] = Field(default_factory=dict)

@@ -14,16 +14,21 @@ PodiumError
 │   │   ├── StoreNewer           made by a newer Podium
 │   │   └── StoreForeign         not ours at all
 │   ├── ToolMissing              a program this needs is not installed
+│   ├── AgentNotLoggedIn         its key or login is missing, wrong or too old
 │   ├── LockHeld                 exit 7: another process has it
 │   └── NotPossibleNow           the thing is in a state that does not allow this
 ├── AgentMustAct             shown to the agent in words it can use; the turn goes on
 │   ├── CallRefused              exit 4
 │   ├── UnknownTool
 │   ├── BadArguments
-│   └── ToolBroke                the tool ran and failed
+│   ├── ToolBroke                the tool ran and failed
+│   └── ReplyInvalid             no payload that fits its contract
 ├── RunMustStop              this run ends or pauses here
 │   ├── BudgetSpent              exit 5
 │   ├── TimedOut                 exit 6
+│   ├── ContextOverflow          the conversation is too long for the model
+│   ├── AgentRefused             the model will not do this
+│   ├── AgentRejected            its provider finds the request itself wrong
 │   ├── NeedsHuman               exit 3
 │   │   └── CallInDoubt          a crash between act and record
 │   ├── FlowChanged              the record does not fit today's flow code
@@ -32,6 +37,8 @@ PodiumError
     ├── StoreBusy
     ├── LeaseLost                another process owns the run now
     ├── AgentLost                the agent's process or line went away
+    │   └── AgentUnavailable     its provider is down or out of reach
+    ├── RateLimited              too much was asked of it; `retry_at` says until when
     └── Interrupted              exit 130
 """
 
@@ -39,12 +46,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from podium.domain.gating import Usage
 
 
 class PodiumError(Exception):
     """The root. `exit_code` is what a door ends with when nobody answers it."""
 
     exit_code: int = 1
+
+    usage: Usage | None = None
+    """What was used although no answer came, where that is known."""
 
 
 class UserMustAct(PodiumError):
@@ -146,6 +160,10 @@ class ToolMissing(UserMustAct):
     """A program or package is needed and not there."""
 
 
+class AgentNotLoggedIn(UserMustAct):
+    """The agent's key or login is missing, wrong or too old. The message says how to log in."""
+
+
 class LockHeld(UserMustAct):
     """Another process holds what this one asked for."""
 
@@ -191,6 +209,10 @@ class ToolBroke(AgentMustAct):
     """The tool was performed and failed. The receipt says so too."""
 
 
+class ReplyInvalid(AgentMustAct):
+    """The reply holds no payload that fits its contract. The message can be quoted to the agent."""
+
+
 class RunMustStop(PodiumError):
     """This run ends or pauses here."""
 
@@ -220,6 +242,20 @@ class TimedOut(RunMustStop):
     """A deadline passed."""
 
     exit_code = 6
+
+
+class ContextOverflow(RunMustStop):
+    """The conversation is longer than the model can read."""
+
+
+class AgentRefused(RunMustStop):
+    """The model itself will not do what it was asked. The gate has no part in it."""
+
+    exit_code = 4
+
+
+class AgentRejected(RunMustStop):
+    """The agent's program or provider finds the request itself wrong: an unknown model, a bad flag."""
 
 
 class NeedsHuman(RunMustStop):
@@ -278,6 +314,18 @@ class LeaseLost(Passing):
 
 class AgentLost(Passing):
     """The agent's process or connection ended without an answer."""
+
+
+class AgentUnavailable(AgentLost):
+    """The agent's provider is down, overloaded or out of reach."""
+
+
+class RateLimited(Passing):
+    """The agent was asked too much in too short a time, or its quota is used up."""
+
+    def __init__(self, message: str, retry_at: datetime | None = None) -> None:
+        super().__init__(message)
+        self.retry_at = retry_at
 
 
 class Interrupted(Passing):

@@ -11,9 +11,13 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
+from podium.domain.asking import PayloadFound
 from podium.domain.gating import TierTerm, Usage
 from podium.domain.model import Json, Moment, Noun
 from podium.domain.work import Failure
+
+ProgressKind = Literal["text", "thinking", "tool", "retry", "note"]
+"""What a piece of progress is: words, thoughts, the use of a tool, another try, or anything else."""
 
 
 class EventBody(Noun):
@@ -152,6 +156,31 @@ class AgentReplied(EventBody):
     text: str
     usage: Usage = Usage()
     seconds: float = 0.0
+    model: str = ""
+    agent_version: str = ""
+    found: PayloadFound = "none"
+    transcript: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class AgentProgressed(EventBody):
+    """What an agent is at, said while the turn lasts. Small pieces come together as one."""
+
+    type: Literal["agent_progressed"] = "agent_progressed"
+    role: str
+    agent: str
+    kind: ProgressKind
+    text: str
+
+
+class AgentSwitched(EventBody):
+    """An agent could not answer, and the next of the role's list is asked."""
+
+    type: Literal["agent_switched"] = "agent_switched"
+    role: str
+    agent: str
+    next_agent: str
+    reason: str
 
 
 class ToolRequested(EventBody):
@@ -299,6 +328,8 @@ AnyEvent = Annotated[
     | ChildStarted
     | AgentAsked
     | AgentReplied
+    | AgentProgressed
+    | AgentSwitched
     | ToolRequested
     | ToolRefused
     | ToolCompleted

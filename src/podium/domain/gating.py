@@ -133,6 +133,8 @@ class ToolSpec(Noun):
     paths: tuple[PathArgument, ...] = ()
     command_argument: str | None = None
     """The argument that holds an argv list or a shell line, if any."""
+    observed_only: bool = False
+    """True: agents have it themselves, Podium judges and records it and cannot perform it."""
     approvals: tuple[str, ...] = ()
     """Groups that must approve, in order. Empty: one approval by anybody allowed to."""
 
@@ -401,6 +403,23 @@ class Refusal(Noun):
     approval_id: str | None = None
     """Set when a person was asked: end the turn and wait for this approval."""
     deadline: Moment | None = None
+
+
+class DoorAnswer(Noun):
+    """What a turn's door says to a wish. With deny and ask nothing ran and nothing may."""
+
+    decision: Effect
+    say: str = ""
+    """With deny and ask: the words for the agent."""
+    call: str = ""
+    """With allow: the key of the call."""
+    outcome: Outcome | None = None
+    """How the call ended, when Podium performed it."""
+    approval_id: str | None = None
+
+    @property
+    def allowed(self) -> bool:
+        return self.decision is Effect.ALLOW
 
 
 class Receipt(Noun):

@@ -16,6 +16,7 @@ from podium.ports.engine import (
 from podium.ports.gate import Checkpoint, Gate, Toolbox, ToolDoor
 from podium.ports.launcher import Launcher, Process
 from podium.ports.store import EventQuery, Journal, RunQuery, Store, Tx, View
+from podium.ports.transcripts import Transcript, Transcripts
 
 __all__ = [
     "ONCE",
@@ -40,6 +41,8 @@ __all__ = [
     "Store",
     "ToolDoor",
     "Toolbox",
+    "Transcript",
+    "Transcripts",
     "Translate",
     "TurnDoor",
     "Tx",

@@ -1,12 +1,14 @@
-"""The hook door: how an agent's own processes reach the tool door during one turn."""
+"""The hook door: how an agent and its processes reach the tool door during one turn."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from podium.domain.asking import Turn
+from podium.domain.events import ProgressKind
+from podium.domain.gating import DoorAnswer, ToolSpec
 from podium.domain.model import Json
 
 Translate = Callable[[str, dict[str, Json]], tuple[str, dict[str, Json]]]
@@ -14,7 +16,11 @@ Translate = Callable[[str, dict[str, Json]], tuple[str, dict[str, Json]]]
 
 
 class TurnDoor(Protocol):
-    """A turn's socket, open for as long as the turn lasts."""
+    """A turn's door, open for as long as the turn lasts.
+
+    Processes come in by the socket that `env` names, the agent itself by the methods; both are
+    judged, performed and receipted alike. Whatever goes wrong, the answer is a denial.
+    """
 
     @property
     def env(self) -> Mapping[str, str]:
@@ -26,21 +32,38 @@ class TurnDoor(Protocol):
         """Approvals that calls of this turn were told to wait for."""
         ...
 
+    def specs(self) -> Sequence[ToolSpec]:
+        """The tools this turn may ask for."""
+        ...
+
+    async def request(
+        self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
+    ) -> DoorAnswer:
+        """May the agent's own program do this itself? `ref` is its name for this use of the tool."""
+        ...
+
+    async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
+        """How a permitted call ended. One that is not open, or was settled before, is let be."""
+        ...
+
+    async def perform(self, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
+        """Let Podium do it. With allow, `outcome` says how it ended."""
+        ...
+
+    def tell(self, kind: ProgressKind, text: str) -> None:
+        """Say what the agent is at, for whoever follows the run. Small pieces are put together."""
+        ...
+
 
 class HookDoors(Protocol):
     """Opens a door for each turn."""
 
     def open(
-        self,
-        turn: Turn,
-        *,
-        agent: str = "",
-        provenance: tuple[str, ...] = (),
-        translate: Translate | None = None,
+        self, turn: Turn, *, agent: str = "", translate: Translate | None = None
     ) -> AbstractAsyncContextManager[TurnDoor]:
-        """While open, calls of the turn's processes are judged, performed and receipted.
+        """While open, calls of the turn are judged, performed and receipted.
 
-        `provenance` names the untrusted sources that led to the turn. Raises `CallInDoubt`, on
-        entering or on leaving, when only a person can say what became of a call.
+        Raises `CallInDoubt`, on entering or on leaving, when only a person can say what became of
+        a call.
         """
         ...

@@ -13,23 +13,25 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from podium.domain.asking import Turn
 from podium.domain.errors import BadInput, NotPossibleNow, PodiumError
-from podium.domain.gating import Outcome, Permit, Receipt
-from podium.domain.model import Noun
+from podium.domain.events import ProgressKind
+from podium.domain.gating import DoorAnswer, Permit, ToolSpec
+from podium.domain.model import Json, Noun
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
 from podium.sandbox.door_calls import TurnCalls, as_it_is
-from podium.sandbox.door_messages import Answer, denial, read_message
+from podium.sandbox.door_messages import Answer, checked_message, denial, read_message
 from podium.sandbox.finishing import to_the_end
 
 _LONGEST_PATH_BYTES = 100
 """Less than what the smallest system takes for the path of a socket (macOS: 104)."""
 
 _PREFIX = "podium-"
+_TOLD = tuple(DoorAnswer.model_fields)
 _YOUNG_SECONDS = 60.0
 
 
@@ -72,7 +74,6 @@ class HookDoor:
         turn: Turn,
         *,
         agent: str = "",
-        provenance: tuple[str, ...] = (),
         translate: Translate | None = None,
     ) -> AsyncIterator[TurnDoor]:
         """A door for this turn. On leaving, the socket is gone and no call of the turn is open.
@@ -88,7 +89,6 @@ class HookDoor:
             self._toolbox,
             self._journal,
             agent=agent,
-            provenance=provenance,
             translate=translate or as_it_is,
             answer_seconds=self._settings.answer_seconds,
             perform_seconds=self._settings.perform_seconds,
@@ -141,9 +141,49 @@ class TurnDoor:
         """
         return tuple(self._calls.faults)
 
-    async def settle(self, call_key: str, outcome: Outcome) -> Receipt:
-        """Settle an open call whose outcome was learnt elsewhere, such as from a CLI's event stream."""
-        return await self._calls.settle(call_key, outcome)
+    def specs(self) -> list[ToolSpec]:
+        return self._calls.specs()
+
+    async def request(
+        self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
+    ) -> DoorAnswer:
+        """May the agent's own program do this itself?"""
+        return await self._asked(
+            {"op": "request", "tool": tool, "arguments": arguments, "ref": ref}
+        )
+
+    async def perform(self, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
+        """Let Podium do it."""
+        return await self._asked({"op": "perform", "tool": tool, "arguments": arguments})
+
+    async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
+        """How a permitted call ended. One that is not open is let be: a hook may have settled it."""
+        try:
+            told = {"op": "settle", "ref": ref, "ok": ok, "result": result, "error": error}
+            await self._calls.answer(checked_message(told))
+        except BadInput:
+            return
+        except Exception as fault:
+            # It stays open, and is abandoned with the turn.
+            self._calls.faults.add(fault)
+
+    def tell(self, kind: ProgressKind, text: str) -> None:
+        self._calls.progress.tell(kind, text)
+
+    async def _asked(self, message: dict[str, Json]) -> DoorAnswer:
+        """Answer the agent as a program at the socket would be answered, without the socket."""
+        try:
+            answer = await self._calls.answer(checked_message(message))
+        except Exception as error:
+            answer = self._denied(error)
+        return DoorAnswer.model_validate(
+            {name: answer.get(name) for name in _TOLD if answer.get(name)}
+        )
+
+    def _denied(self, error: Exception) -> Answer:
+        self._calls.faults.add(error)
+        words = str(error) if isinstance(error, PodiumError) else type(error).__name__
+        return denial(f"denied: {words}")
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -193,9 +233,7 @@ class TurnDoor:
                 return None
             return await self._calls.answer(read_message(line, self.token))
         except Exception as error:
-            self._calls.faults.add(error)
-            words = str(error) if isinstance(error, PodiumError) else type(error).__name__
-            return denial(f"denied: {words}")
+            return self._denied(error)
 
     async def _read_line(self, reader: asyncio.StreamReader) -> bytes:
         try:

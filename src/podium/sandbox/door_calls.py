@@ -18,6 +18,7 @@ from podium.domain.gating import (
     Receipt,
     Refusal,
     Tier,
+    ToolSpec,
     call_fingerprint,
 )
 from podium.domain.model import Json
@@ -36,8 +37,17 @@ from podium.sandbox.door_messages import (
     refusal_answer,
     tools_answer,
 )
+from podium.sandbox.progress import Progress
 
 T = TypeVar("T")
+
+GRANTED_AS = {
+    "web_search": "web_search",
+    "web_fetch": "web_fetch",
+    "ask_subagent": "subagents",
+    "own_tool": "own_tool",
+}
+"""Tools that reach beyond files and shell → the word by which a role's `own_tools` grants them."""
 
 
 def as_it_is(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -72,7 +82,6 @@ class TurnCalls:
         journal: Journal,
         *,
         agent: str,
-        provenance: tuple[str, ...],
         translate: Translate,
         answer_seconds: float,
         perform_seconds: float,
@@ -82,7 +91,6 @@ class TurnCalls:
         self._toolbox = toolbox
         self._journal = journal
         self._agent = agent
-        self._provenance = provenance
         self._translate = translate
         self._answer_seconds = answer_seconds
         self._perform_seconds = perform_seconds
@@ -92,6 +100,8 @@ class TurnCalls:
         self._asked: Counter[str] = Counter()
         self.waiting_approvals: list[str] = []
         self.faults = Faults()
+        self.progress = Progress(journal, turn, agent)
+        self._observed_only = {spec.name for spec in toolbox.specs() if spec.observed_only}
         self.doubt: CallInDoubt | None = None
         """A call of this turn whose outcome only a person can tell."""
 
@@ -106,8 +116,15 @@ class TurnCalls:
             return await self._perform(message)
         if isinstance(message, SettleMessage):
             return await self._settle(message)
-        specs = [spec for spec in self._toolbox.specs() if self._is_allowed(spec.name)]
-        return tools_answer(specs)
+        return tools_answer(self.specs())
+
+    def specs(self) -> list[ToolSpec]:
+        """The tools this turn may ask for."""
+        return [
+            spec
+            for spec in self._toolbox.specs()
+            if not spec.observed_only and self._is_allowed(spec.name)
+        ]
 
     async def settle(self, call_key: str, outcome: Outcome) -> Receipt:
         """Settle an open call by its key. Raises `BadInput` when there is none."""
@@ -134,6 +151,7 @@ class TurnCalls:
                 del self._open[permit.call.key]
             except Exception as error:
                 self.faults.add(error)
+        self.progress.flush()
         await self._note_faults()
 
     async def _note_faults(self) -> None:
@@ -206,8 +224,8 @@ class TurnCalls:
 
     def _normalise(self, tool: str, arguments: dict[str, Json], *, observed: bool) -> Call:
         name, translated = self._translate(tool, arguments)
-        if not self._is_allowed(name):
-            raise UnknownTool(tool, self._turn.allowed_tools or ())
+        if not self._may_use(tool, name, translated, observed):
+            raise UnknownTool(tool, [spec.name for spec in self.specs()])
         call = self._toolbox.normalise(
             name,
             translated,
@@ -216,7 +234,7 @@ class TurnCalls:
             index=0,
             role=self._turn.role,
             agent=self._agent,
-            provenance=self._provenance,
+            provenance=self._turn.provenance,
             observed=observed,
             root=self._turn.workspace,
         )
@@ -225,6 +243,16 @@ class TurnCalls:
     def _is_allowed(self, tool: str) -> bool:
         allowed = self._turn.allowed_tools
         return allowed is None or tool in allowed
+
+    def _may_use(self, asked: str, tool: str, arguments: dict[str, Json], observed: bool) -> bool:
+        """Whether the turn's role has the tool. Agents' own ones must be named by the role."""
+        if not observed and tool in self._observed_only:
+            return False
+        word = GRANTED_AS.get(tool)
+        if word is None:
+            return self._is_allowed(tool)
+        granted = self._turn.own_tools or ()
+        return any(name in granted for name in (word, tool, asked, arguments.get("name")))
 
     def _refusal(self, refusal: Refusal) -> Answer:
         waiting = refusal.approval_id

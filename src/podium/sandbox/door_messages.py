@@ -69,6 +69,11 @@ def read_message(line: bytes, token: str) -> AnyMessage:
         raise BadInput(f"the message is a {type(data).__name__}; send one JSON object on one line")
     if not hmac.compare_digest(str(data.pop("token", "")).encode(errors="replace"), token.encode()):
         raise BadInput("the token is not this turn's; use PODIUM_DOOR_TOKEN as it was given")
+    return checked_message(data)
+
+
+def checked_message(data: dict[str, Json]) -> AnyMessage:
+    """The message that the data makes. Raises `BadInput` for anything else."""
     _check_digestible(data)
     try:
         return _ANY_MESSAGE.validate_python(data)

@@ -3,12 +3,13 @@
 from podium.testing.agent import FakeAgent
 from podium.testing.clock import FixedClock, SteadyIds
 from podium.testing.gate import ScriptedGate, decision
-from podium.testing.hook_doors import FakeHookDoors
+from podium.testing.hook_doors import FakeHookDoors, FakeTurnDoor
 from podium.testing.launcher import FakeLauncher, FakeProcess
 from podium.testing.memory_journal import MemoryJournal
 from podium.testing.memory_store import MemoryStore
 from podium.testing.tool_door import ScriptedToolDoor
 from podium.testing.toolbox import FakeTool, FakeToolbox
+from podium.testing.transcripts import MemoryTranscripts
 from podium.testing.waiting import retry_until, retry_until_blocking
 
 __all__ = [
@@ -18,9 +19,11 @@ __all__ = [
     "FakeProcess",
     "FakeTool",
     "FakeToolbox",
+    "FakeTurnDoor",
     "FixedClock",
     "MemoryJournal",
     "MemoryStore",
+    "MemoryTranscripts",
     "ScriptedGate",
     "ScriptedToolDoor",
     "SteadyIds",

@@ -2,44 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from podium.domain.asking import Turn
+from podium.domain.events import ProgressKind
+from podium.domain.gating import DoorAnswer, Effect, ToolSpec
+from podium.domain.model import Json
 from podium.ports import Translate
 
+DENIED = DoorAnswer(decision=Effect.DENY, say="no answer is prepared for this call; denied")
 
-@dataclass(frozen=True)
+
+@dataclass
 class FakeTurnDoor:
     """A door that says what it was told to say. No process can come in by it."""
 
     env: Mapping[str, str] = field(default_factory=dict)
     waiting_approvals: tuple[str, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    answers: deque[DoorAnswer] = field(default_factory=deque)
+    asked: list[tuple[str, str, dict[str, Json]]] = field(default_factory=list)
+    """(request or perform, tool, arguments), in order."""
+    settled: dict[str, bool] = field(default_factory=dict)
+    told: list[tuple[ProgressKind, str]] = field(default_factory=list)
+
+    def specs(self) -> Sequence[ToolSpec]:
+        return self.tools
+
+    async def request(
+        self, tool: str, arguments: Mapping[str, Json], *, ref: str = ""
+    ) -> DoorAnswer:
+        return self._answer("request", tool, arguments)
+
+    async def perform(self, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
+        return self._answer("perform", tool, arguments)
+
+    async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
+        self.settled[ref] = ok
+
+    def tell(self, kind: ProgressKind, text: str) -> None:
+        self.told.append((kind, text))
+
+    def _answer(self, how: str, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
+        self.asked.append((how, tool, dict(arguments)))
+        answer = self.answers.popleft() if self.answers else DENIED
+        if answer.approval_id:
+            self.waiting_approvals = (*self.waiting_approvals, answer.approval_id)
+        return answer
 
 
 class FakeHookDoors:
     """Opens the same door for every turn, remembers the turns and counts the doors still open."""
 
     def __init__(
-        self, env: Mapping[str, str] | None = None, waiting_approvals: tuple[str, ...] = ()
+        self,
+        env: Mapping[str, str] | None = None,
+        waiting_approvals: tuple[str, ...] = (),
+        *,
+        answers: Iterable[DoorAnswer] = (),
+        tools: Iterable[ToolSpec] = (),
     ) -> None:
-        self._door = FakeTurnDoor(dict(env or {}), waiting_approvals)
+        """`answers` are given one after the other; without one left the door denies."""
+        self.door = FakeTurnDoor(dict(env or {}), waiting_approvals, tuple(tools), deque(answers))
         self.turns: list[Turn] = []
         self.opened = 0
 
     @asynccontextmanager
     async def open(
-        self,
-        turn: Turn,
-        *,
-        agent: str = "",
-        provenance: tuple[str, ...] = (),
-        translate: Translate | None = None,
+        self, turn: Turn, *, agent: str = "", translate: Translate | None = None
     ) -> AsyncIterator[FakeTurnDoor]:
         self.turns.append(turn)
         self.opened += 1
         try:
-            yield self._door
+            yield self.door
         finally:
             self.opened -= 1

@@ -1,6 +1,6 @@
 """Tools: the registry, the door every call passes, the toolbox that performs, the built-ins."""
 
-from podium.tools.builtin import builtin_tools
+from podium.tools.builtin import builtin_tools, own_tools
 from podium.tools.door import GatedDoor
 from podium.tools.registry import Registry, Tool
 from podium.tools.scope import Handler, ToolScope, in_thread
@@ -18,4 +18,5 @@ __all__ = [
     "ToolboxSettings",
     "builtin_tools",
     "in_thread",
+    "own_tools",
 ]

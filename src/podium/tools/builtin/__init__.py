@@ -4,10 +4,11 @@ from podium.tools.builtin.commands import RUN_COMMAND
 from podium.tools.builtin.editing import RESTORE_FILE, WRITE_FILE
 from podium.tools.builtin.finishing import FINISH
 from podium.tools.builtin.git import GIT_COMMIT, GIT_DIFF, GIT_STATUS
+from podium.tools.builtin.of_agents import OWN_TOOLS
 from podium.tools.builtin.reading import LIST_FILES, READ_FILE, SEARCH_TEXT
 from podium.tools.registry import Tool
 
-__all__ = ["builtin_tools"]
+__all__ = ["builtin_tools", "own_tools"]
 
 
 def builtin_tools() -> tuple[Tool, ...]:
@@ -24,3 +25,8 @@ def builtin_tools() -> tuple[Tool, ...]:
         GIT_COMMIT,
         FINISH,
     )
+
+
+def own_tools() -> tuple[Tool, ...]:
+    """What agents have themselves: judged and recorded by Podium, performed by them."""
+    return OWN_TOOLS

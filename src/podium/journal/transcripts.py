@@ -1,0 +1,91 @@
+"""Transcripts and prompts of turns, as files beside a run's trace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from podium.domain.asking import Turn
+from podium.journal.plain_names import plain_name
+
+LONGEST_LINE = 1_000_000
+LARGEST_CHARACTERS = 64_000_000
+_MARGIN = 10_000
+"""Looked at beyond the cut, so that a secret across it is known for one."""
+
+
+class FileTranscripts:
+    """Keeps what was said below `runs/<run>/`: `prompts/` and `replies/`, without secrets."""
+
+    def __init__(self, runs_folder: Path, redact: Callable[[str], str]) -> None:
+        self._folder = runs_folder
+        self._redact = redact
+
+    @contextmanager
+    def open(self, turn: Turn, agent: str) -> Iterator[FileTranscript]:
+        folder = self._folder / plain_name(turn.run_id)
+        stem = _stem(turn, agent)
+        reply, name = _new_file(folder / "replies", stem, ".jsonl")
+        prompt, _ = _new_file(folder / "prompts", name.removesuffix(".jsonl"), ".txt")
+        with prompt:
+            prompt.write(self._redact(turn.prompt))
+        transcript = FileTranscript(reply, folder / "replies" / name, self._redact)
+        try:
+            yield transcript
+        finally:
+            transcript.close()
+
+
+class FileTranscript:
+    """One turn's transcript. Each line reaches the file at once."""
+
+    def __init__(self, file: IO[str], path: Path, redact: Callable[[str], str]) -> None:
+        self._file = file
+        self._path = path
+        self._redact = redact
+        self._written = 0
+        self._dropped = 0
+
+    @property
+    def path(self) -> str:
+        return str(self._path)
+
+    def write(self, line: str) -> None:
+        if self._written >= LARGEST_CHARACTERS:
+            self._dropped += 1
+            return
+        kept = self._redact(line[: LONGEST_LINE + _MARGIN])[:LONGEST_LINE]
+        if len(line) > LONGEST_LINE:
+            kept += f" [… {len(line) - LONGEST_LINE} more characters]"
+        self._written += len(kept)
+        self._file.write(kept.replace("\r", "").replace("\n", " ") + "\n")
+
+    def close(self) -> None:
+        if self._dropped:
+            self._file.write(f"[… {self._dropped} more lines: the transcript is full]\n")
+        self._file.close()
+
+
+def _stem(turn: Turn, agent: str) -> str:
+    step = "".join(
+        letter if letter.isalnum() or letter in "-_." else "-" for letter in turn.step_key
+    )
+    who = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in agent)
+    return f"{step[:80]}-{who[:40]}"
+
+
+def _new_file(folder: Path, stem: str, ending: str) -> tuple[IO[str], str]:
+    """A file that was not there before: a step may be asked again, and nothing is overwritten."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    number = 1
+    while True:
+        name = f"{stem}{ending}" if number == 1 else f"{stem}.{number}{ending}"
+        try:
+            handle = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            number += 1
+            continue
+        return os.fdopen(handle, "w", encoding="utf-8", errors="replace", buffering=1), name

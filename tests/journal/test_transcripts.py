@@ -1,0 +1,77 @@
+"""Transcripts: complete, private, without secrets, never overwritten."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from podium.domain.asking import Turn
+from podium.domain.errors import BadInput
+from podium.journal import FileTranscripts, transcripts
+
+TURN = Turn(run_id="run_1", step_key="ask#0", role="tester", prompt="use hunter2", workspace="/w")
+
+
+def _redact(text: str) -> str:
+    return text.replace("hunter2", "[redacted:password]")
+
+
+def test_lines_and_prompt_are_kept_without_secrets(tmp_path: Path) -> None:
+    with FileTranscripts(tmp_path, _redact).open(TURN, "gemini") as transcript:
+        transcript.write('{"key": "hunter2"}')
+        transcript.write("plain")
+    kept = Path(transcript.path)
+    assert kept == tmp_path / "run_1/replies/ask-0-gemini.jsonl"
+    assert kept.read_text() == '{"key": "[redacted:password]"}\nplain\n'
+    assert (tmp_path / "run_1/prompts/ask-0-gemini.txt").read_text() == "use [redacted:password]"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+
+
+def test_a_line_is_in_the_file_before_the_turn_is_over(tmp_path: Path) -> None:
+    with FileTranscripts(tmp_path, _redact).open(TURN, "gemini") as transcript:
+        transcript.write("first")
+        assert Path(transcript.path).read_text() == "first\n"
+
+
+def test_a_step_that_is_asked_again_gets_a_transcript_of_its_own(tmp_path: Path) -> None:
+    made = FileTranscripts(tmp_path, _redact)
+    with made.open(TURN, "gemini") as one:
+        one.write("one")
+    with made.open(TURN, "gemini") as two:
+        two.write("two")
+    assert Path(one.path).read_text() == "one\n"
+    assert Path(two.path).name == "ask-0-gemini.2.jsonl"
+
+
+def test_a_long_line_is_cut_behind_the_redaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "LONGEST_LINE", 10)
+    with FileTranscripts(tmp_path, _redact).open(TURN, "gemini") as transcript:
+        transcript.write("12345hunter2 and more")
+    assert Path(transcript.path).read_text() == "12345[reda [… 11 more characters]\n"
+
+
+def test_a_full_transcript_says_how_many_lines_are_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transcripts, "LARGEST_CHARACTERS", 5)
+    with FileTranscripts(tmp_path, _redact).open(TURN, "gemini") as transcript:
+        for line in ("123456", "b", "c"):
+            transcript.write(line)
+    assert Path(transcript.path).read_text() == "123456\n[… 2 more lines: the transcript is full]\n"
+
+
+def test_half_a_surrogate_pair_and_newlines_do_not_break_the_file(tmp_path: Path) -> None:
+    with FileTranscripts(tmp_path, _redact).open(TURN, "../../evil") as transcript:
+        transcript.write("a\ud83d\nb\rc")
+    assert Path(transcript.path).parent == tmp_path / "run_1/replies"
+    assert Path(transcript.path).read_text() == "a? bc\n"
+
+
+def test_a_run_id_that_is_no_plain_name_is_refused(tmp_path: Path) -> None:
+    evil = TURN.model_copy(update={"run_id": "../out"})
+    with pytest.raises(BadInput), FileTranscripts(tmp_path, _redact).open(evil, "gemini"):
+        pass
