@@ -8,7 +8,7 @@ BENCH_STAMP := $(VENV)/.ready-to-measure
 CODE := src tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench soak serve clean
+.PHONY: help demo test lint format bench soak serve clean clis
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -16,12 +16,15 @@ help: ## this list
 demo: $(RUN_STAMP) ## a run that is refused, asks, fails, is killed and resumed, in under a minute
 	@$(BIN)/podium demo
 
-test: $(DEV_STAMP) ## the whole test suite
+test: $(DEV_STAMP) clis ## the whole test suite, with the real agent CLIs where Node is
 	$(BIN)/pytest -q -n 2 -m "not soak"
 
-soak: $(DEV_STAMP) ## the long counts: hundreds of kills, ten thousand races, examples never tried before
+soak: $(DEV_STAMP) clis ## the long counts: hundreds of kills, ten thousand races, examples never tried before
 	$(BIN)/pytest -q -m soak --timeout 3600
 	HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 2 -m "not soak"
+
+clis:
+	@sh scripts/agent-clis
 
 lint: $(DEV_STAMP) ## formatting, types, import directions
 	$(BIN)/ruff format --check $(CODE)
@@ -52,7 +55,7 @@ $(RUN_STAMP): pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml $(RUN_STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[api]' --group dev
 	@touch $@
 
 $(BENCH_STAMP): pyproject.toml $(DEV_STAMP)

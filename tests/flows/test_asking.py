@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
-from podium.domain.asking import Reply, Turn
-from podium.domain.errors import AgentLost
-from podium.domain.events import AnyEvent, UsageRecorded
+from podium.domain.asking import Reply, Turn, TurnLimits
+from podium.domain.errors import AgentLost, AgentRefused
+from podium.domain.events import AgentReplied, AnyEvent, UsageRecorded
 from podium.domain.gating import Approval, Budget, Tier, Usage
 from podium.domain.work import Run, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
@@ -47,7 +48,7 @@ class House:
             settings=EngineSettings(tick_seconds=0.02),
         )
         purse = Purse(self.store, self.clock, budgets)
-        player = Player("developer", self.agent, ("read_file",), timeout_seconds=77)
+        player = Player("developer", self.agent, ("read_file",), limits=TurnLimits(seconds=77))
 
         async def body(ctx: FlowContext, input: Any) -> Any:
             return await (tell or two_scenes)(ctx, player, purse)
@@ -247,3 +248,58 @@ async def test_an_agent_that_asks_without_end_stops_for_a_person_and_goes_on_whe
     await other.resume(run.id)
     assert (await other.finish(run.id)).result == "done"
     assert len(agent.turns) == 4
+
+
+class Verdict(BaseModel):
+    verdict: str
+
+
+async def test_a_turn_carries_its_contract_and_where_its_words_came_from(house: House) -> None:
+    agent = house.answers(Reply(text="x", payload={"verdict": "PASS"}, found="strict", agent="b"))
+
+    async def judged(ctx: FlowContext, player: Player, purse: Purse) -> Any:
+        reply = await ask(
+            ctx,
+            player,
+            "judge",
+            purse=purse,
+            name="judge",
+            workspace="/w",
+            contract=Verdict,
+            provenance=("github:issue/12",),
+        )
+        return reply.payload
+
+    engine = house.open(tell=judged)
+    run = await engine.finish((await engine.start("story")).id)
+    assert run.result == {"verdict": "PASS"}
+    (turn,) = agent.turns
+    assert (turn.contract, turn.provenance) == (Verdict, ("github:issue/12",))
+    (replied,) = [each for each in await house.events(run) if isinstance(each, AgentReplied)]
+    assert (replied.agent, replied.found) == ("b", "strict")
+
+
+async def test_refusals_an_agent_was_not_told_the_reason_of_stand_in_its_next_prompt(
+    house: House,
+) -> None:
+    async def waits(turn: Turn) -> Reply:
+        await house.asks(turn.run_id, "apr_1", 5)
+        return Reply(text="", waiting_approvals=("apr_1",), session="s", untold=("no pushing",))
+
+    agent = house.answers(waits, "done")
+    engine = house.open(tell=until_answered)
+    run = await engine.start("story")
+    await engine.finish(run.id, stop_when_waiting=True)
+    house.clock.advance(6)
+    assert (await engine.finish(run.id)).result == "done"
+    assert agent.turns[1].prompt == ("Permission Denied, in your last turn:\n- no pushing\n\ngo")
+
+
+async def test_what_a_turn_used_before_its_trouble_is_spent(house: House) -> None:
+    trouble = AgentRefused("no")
+    trouble.usage = USED
+    house.answers(trouble)
+    engine = house.open()
+    run = await engine.finish((await engine.start("story")).id)
+    spent = [each for each in await house.events(run) if isinstance(each, UsageRecorded)]
+    assert [each.usage for each in spent] == [USED]

@@ -133,7 +133,7 @@ async def test_a_project_takes_secrets_away_and_never_adds_any(tmp_path: Path) -
 
 async def test_a_declared_secret_is_hidden_whatever_its_name(tmp_path: Path) -> None:
     podium = configured(tmp_path, user="secrets: [JAVA_HOME]\n")
-    podium._environ = {"JAVA_HOME": "ordinary-name-77"}
+    podium.environ = {"JAVA_HOME": "ordinary-name-77"}
     assert podium.redactor.text("it is ordinary-name-77") == "it is [redacted:JAVA_HOME]"
 
 

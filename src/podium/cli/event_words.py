@@ -70,6 +70,10 @@ def describe(body: e.EventBody) -> str:
             return f"{body.role} ({body.agent}): {body.prompt}"
         case e.AgentReplied():
             return f"{body.role} ({body.agent}): {body.text}"
+        case e.AgentProgressed():
+            return f"{body.role} ({body.agent}) {body.kind}: {body.text}"
+        case e.AgentSwitched():
+            return f"{body.role}: {body.next_agent} instead of {body.agent}: {body.reason}"
         case e.NoteTaken():
             return body.text
     return _others(body)

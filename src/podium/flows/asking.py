@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import count
 
+from pydantic import BaseModel
+
 from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import AgentLost, TimedOut
+from podium.domain.errors import AgentLost, PodiumError, TimedOut
 from podium.domain.events import AgentAsked, AgentReplied
 from podium.domain.gating import Usage
 from podium.flows.spending import Purse
@@ -24,8 +26,10 @@ class Player:
     agent: Agent
     allowed_tools: tuple[str, ...] | None = None
     """Names of tools the role may ask for. None: all that the gate allows."""
-    timeout_seconds: float = 600.0
-    """How long one turn may take."""
+    own_tools: tuple[str, ...] | None = None
+    """What the agent may use of its own beside files and shell."""
+    limits: TurnLimits = field(default_factory=TurnLimits)
+    """What one turn may take."""
 
 
 async def ask(
@@ -38,8 +42,13 @@ async def ask(
     workspace: str,
     index: int = 0,
     session: str | None = None,
+    contract: type[BaseModel] | None = None,
+    provenance: tuple[str, ...] = (),
 ) -> Reply:
     """Put one turn to a player, remembered as step `name` and `index`.
+
+    With a `contract` the reply's payload validates as it, or `ReplyInvalid` is raised. `provenance`
+    names the untrusted sources that the prompt holds words of.
 
     The turn is asked only while every budget has something left, else `BudgetSpent` is raised and
     the step stays undone. What it used is counted, also when no answer came.
@@ -55,21 +64,30 @@ async def ask(
             prompt=prompt,
             workspace=workspace,
             session=session,
-            limits=TurnLimits(seconds=player.timeout_seconds),
+            limits=player.limits,
             allowed_tools=player.allowed_tools,
+            own_tools=player.own_tools,
+            contract=contract,
+            provenance=provenance,
         )
         reply = await _reply(player, turn, purse)
         # Before the spending, whose transaction carries it along.
         ctx.note(
             AgentReplied(
                 role=player.role,
-                agent=player.agent.name,
+                agent=reply.agent or player.agent.name,
                 text=reply.text,
                 usage=reply.usage,
                 seconds=reply.seconds,
+                model=reply.model,
+                agent_version=reply.version,
+                found=reply.found,
+                transcript=reply.transcript,
+                warnings=reply.warnings,
             )
         )
-        await purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", reply.usage)
+        source = f"agent:{reply.agent or player.agent.name}"
+        await purse.spend(turn.run_id, turn.step_key, source, reply.usage)
         deadlines = await _deadlines(purse.store, reply.waiting_approvals)
         return reply.model_copy(update={"approval_deadlines": deadlines})
 
@@ -85,14 +103,18 @@ async def ask_until_answered(
     name: str,
     workspace: str,
     most_turns: int = MOST_TURNS,
+    contract: type[BaseModel] | None = None,
+    provenance: tuple[str, ...] = (),
 ) -> Reply:
     """Ask until nothing waits for a person any more.
 
     Between two turns of the conversation every approval it waits for is answered or too late; what
-    came too late is asked anew by the next turn. After each `most_turns` turns a person is asked
+    came too late is asked anew by the next turn, which is also told of refusals that the agent's
+    protocol could not carry. After each `most_turns` turns a person is asked
     whether to go on.
     """
     session: str | None = None
+    untold: tuple[str, ...] = ()
     for number in count():
         if number and number % most_turns == 0:
             reason = (
@@ -103,19 +125,29 @@ async def ask_until_answered(
         reply = await ask(
             ctx,
             player,
-            prompt,
+            _with_refusals(prompt, untold),
             purse=purse,
             name=name,
             workspace=workspace,
             index=number,
             session=session,
+            contract=contract,
+            provenance=provenance,
         )
         if not reply.waiting_approvals:
             return reply
         for approval, deadline in reply.approval_deadlines.items():
             await ctx.wait(f"approval:{approval}", index=number, until=deadline)
-        session = reply.session
+        session, untold = reply.session, reply.untold
     raise AssertionError("turns are counted without end")
+
+
+def _with_refusals(prompt: str, untold: tuple[str, ...]) -> str:
+    """The prompt, behind what the agent was refused and not told why."""
+    if not untold:
+        return prompt
+    reasons = "\n".join(f"- {reason}" for reason in untold)
+    return f"Permission Denied, in your last turn:\n{reasons}\n\n{prompt}"
 
 
 async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
@@ -123,10 +155,13 @@ async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
     began = purse.clock.monotonic()
     try:
         return await player.agent.ask(turn)
-    except (AgentLost, TimedOut):
-        seconds = purse.clock.monotonic() - began
-        unknown = Usage(turns=1, seconds=seconds, complete=False)
-        await purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", unknown)
+    except PodiumError as error:
+        used = error.usage
+        if used is None and isinstance(error, AgentLost | TimedOut):
+            seconds = purse.clock.monotonic() - began
+            used = Usage(turns=1, seconds=seconds, complete=False)
+        if used is not None:
+            await purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", used)
         raise
 
 

@@ -4,47 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.errors import BadInput
 from podium.flows import Player
-from podium.ports import Agent, HookDoors
+from podium.ports import Agent, HookDoors, Journal
 
 if TYPE_CHECKING:
+    from podium.agents import AgentKit, AgentOptions
     from podium.wiring.podium import Podium
     from podium.wiring.settings import AgentSettings
 
-AgentBuilder = Callable[["Podium", str, "AgentSettings", HookDoors], Agent]
-"""Builds the agent of a name, whose calls pass these doors."""
+AgentBuilder = Callable[["Podium", "AgentSettings", "AgentOptions", "AgentKit"], Agent]
+"""Builds an agent of one kind of what podium.yaml says of it."""
 
 
 async def players_by_role(podium: Podium) -> Callable[[str], Player]:
     """Gives the player of a role. Each is made when it is first asked for.
 
     What it gives raises `BadInput` for a role or an agent that podium.yaml does not have, and
-    `NotPossibleNow` for an agent whose variables nobody has trusted.
+    `NotPossibleNow` for an agent whose command, variables, address or options nobody has trusted.
     """
     doors = await podium.hook_doors()
+    journal = await podium.journal()
 
     @cache
     def player_for(role: str) -> Player:
         known = podium.settings.roles
         if role not in known:
             raise BadInput(f"podium.yaml has no role {role!r}; roles: {_listed(known)}")
-        name = known[role].agent
-        agent = build_agent(podium, name, doors)
+        names = known[role].agents
         return Player(
             role=role,
-            agent=agent,
+            agent=_first_that_answers(
+                [build_agent(podium, name, doors) for name in names], journal
+            ),
             allowed_tools=known[role].allowed_tools,
-            timeout_seconds=podium.settings.agents[name].timeout_seconds,
+            own_tools=known[role].own_tools,
+            limits=podium.settings.agents[names[0]].limits,
         )
 
     return player_for
 
 
 def build_agent(podium: Podium, name: str, doors: HookDoors) -> Agent:
-    """The agent that podium.yaml calls `name`."""
+    """The agent that podium.yaml calls `name`, held to the contracts of its turns."""
+    from podium.agents import ContractedAgent
+
+    return ContractedAgent(build_medium(podium, name, doors))
+
+
+def build_medium(podium: Podium, name: str, doors: HookDoors) -> Agent:
+    """The same as it is, for looking at its medium alone."""
     settings = podium.settings.agents.get(name)
     if settings is None:
         known = _listed(podium.settings.agents)
@@ -55,27 +67,72 @@ def build_agent(podium: Podium, name: str, doors: HookDoors) -> Agent:
             f"agent {name!r}: this Podium has no agents of kind {settings.kind!r}; "
             f"kinds: {_listed(KINDS)}"
         )
-    return build(podium, name, settings, doors)
+    return build(podium, settings, options_of(podium, name), kit_of(podium, doors))
 
 
-def _scripted(podium: Podium, name: str, settings: AgentSettings, doors: HookDoors) -> Agent:
+def options_of(podium: Podium, name: str) -> AgentOptions:
+    """What podium.yaml says of an agent, as far as a person trusts it."""
+    from podium.agents import AgentOptions
+
+    settings, configuration = podium.settings.agents[name], podium.configuration
+    return AgentOptions(
+        name=name,
+        model=settings.model,
+        base_url=configuration.base_url_of(name),
+        command=configuration.command_of(name),
+        env=configuration.env_of(name),
+        options=configuration.options_of(name),
+    )
+
+
+def kit_of(podium: Podium, doors: HookDoors) -> AgentKit:
+    """What agents are run with."""
+    from podium.agents import AgentKit
+    from podium.sandbox import hook_command
+
+    return AgentKit(
+        launcher=podium.launcher,
+        doors=doors,
+        transcripts=podium.transcripts,
+        clock=podium.clock,
+        hook_command=hook_command(),
+        homes=podium.folders.user_state / "homes",
+        user_home=Path(podium.environ.get("HOME") or Path.home()),
+        environ=podium.environ,
+    )
+
+
+def _first_that_answers(agents: list[Agent], journal: Journal) -> Agent:
+    from podium.agents import FailoverAgent
+
+    return agents[0] if len(agents) == 1 else FailoverAgent(agents, journal)
+
+
+def _scripted(
+    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit
+) -> Agent:
     from podium.agents import AgentScript, ScriptedAgent
     from podium.wiring.parsing import read_located
 
     if not settings.script:
-        raise BadInput(f"agent {name!r} is scripted: name its file with `script:` in podium.yaml")
+        raise BadInput(
+            f"agent {options.name!r} is scripted: name its file with `script:` in podium.yaml"
+        )
     script = read_located(podium.folders.project / settings.script).validated(AgentScript)
     return ScriptedAgent(
-        name,
+        options.name,
         script,
-        podium.launcher,
-        doors,
-        env=podium.configuration.env_of(name),
-        model=settings.model or "script",
+        kit.launcher,
+        kit.doors,
+        env=options.env,
+        model=options.model or "script",
+        transcripts=kit.transcripts,
     )
 
 
-KINDS: Mapping[str, AgentBuilder] = {"scripted": _scripted}
+KINDS: Mapping[str, AgentBuilder] = {
+    "scripted": _scripted,
+}
 """Kind → builder. A new medium is a builder and a line here."""
 
 

@@ -72,6 +72,23 @@ class Configuration:
             self._refuse_untrusted(agent, "variables")
         return dict(env)
 
+    def base_url_of(self, agent: str) -> str:
+        """Where an agent's model is served; empty when at its provider.
+
+        Whoever serves it gets the key and every word. Raises as `env_of` does.
+        """
+        address = self._agent(agent).base_url
+        if address:
+            self._refuse_untrusted(agent, "an address")
+        return address
+
+    def options_of(self, agent: str) -> dict[str, Json]:
+        """What only the agent's medium knows. Raises as `env_of` does."""
+        options = self._agent(agent).options
+        if options:
+            self._refuse_untrusted(agent, "options")
+        return dict(options)
+
     @property
     def project_digest(self) -> str:
         """Digest of the project's file as it was read; empty when there is none."""
@@ -89,6 +106,16 @@ class Configuration:
         """The command lines that the project's file brings, by agent."""
         agents = self.settings.agents.items()
         return {name: a.command for name, a in agents if a.command and self._from_project(name)}
+
+    def project_addresses(self) -> dict[str, str]:
+        """Where agents' models are served by the project's file, by agent."""
+        agents = self.settings.agents.items()
+        return {name: a.base_url for name, a in agents if a.base_url and self._from_project(name)}
+
+    def project_options(self) -> dict[str, dict[str, Json]]:
+        """The options of agents that the project's file brings, by agent."""
+        agents = self.settings.agents.items()
+        return {name: a.options for name, a in agents if a.options and self._from_project(name)}
 
     def project_variables(self) -> dict[str, tuple[str, ...]]:
         """The variables, as `NAME=value`, that the project's file sets, by agent."""
@@ -208,11 +235,11 @@ def _check_roles(settings: Settings, layers: tuple[Layer, ...]) -> None:
     for layer in reversed(layers):
         faults: list[ConfigFault] = []
         for role in layer.settings.roles:
-            agent = settings.roles[role].agent
-            if agent not in settings.agents:
-                known = ", ".join(sorted(settings.agents)) or "none"
-                problem = f"there is no agent {agent!r}; known agents: {known}"
-                faults.append(layer.located.fault(("roles", role, "agent"), problem))
+            for agent in settings.roles[role].agents:
+                if agent not in settings.agents:
+                    known = ", ".join(sorted(settings.agents)) or "none"
+                    problem = f"there is no agent {agent!r}; known agents: {known}"
+                    faults.append(layer.located.fault(("roles", role, "agent"), problem))
         if faults:
             raise ConfigInvalid(layer.located.file, faults)
 

@@ -22,7 +22,7 @@ from podium.wiring.flows import FLOWS, FlowBuilder
 if TYPE_CHECKING:
     from podium.flows import Purse
     from podium.journal import Redactor, SqlStore, StoreJournal
-    from podium.ports import Clock, Engine, Gate, HookDoors, Ids, Launcher, ToolDoor
+    from podium.ports import Clock, Engine, Gate, HookDoors, Ids, Launcher, ToolDoor, Transcripts
     from podium.tools import LocalToolbox, Registry
     from podium.usecases import Verifier
 
@@ -44,7 +44,7 @@ class Podium:
         self.folders = configuration.folders
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
-        self._environ = environ
+        self.environ = environ
         self._flows = flows
         self._opening = asyncio.Lock()
         self._store: SqlStore | None = None
@@ -79,7 +79,7 @@ class Podium:
         from podium.journal import Redactor
 
         return Redactor.from_environment(
-            self._environ, self.settings.redact, declared=self.settings.secrets or ()
+            self.environ, self.settings.redact, declared=self.settings.secrets or ()
         )
 
     async def store(self) -> SqlStore:
@@ -101,6 +101,13 @@ class Podium:
         from podium.journal import StoreJournal
 
         return StoreJournal(await self.store())
+
+    @cached_property
+    def transcripts(self) -> Transcripts:
+        """What was really said in turns, kept beside each run's trace."""
+        from podium.journal import FileTranscripts
+
+        return FileTranscripts(self.folders.make_state() / "runs", self.redactor.text)
 
     async def verifier(self) -> Verifier:
         """Checks chains of receipts against the key and the heads."""
@@ -145,7 +152,7 @@ class Podium:
         plain = ProcessLauncher(
             LauncherSettings(allowed_names=names),
             resolve_secret=self.resolve_secret,
-            parent_env=self._environ,
+            parent_env=self.environ,
         )
         return ConfiningLauncher(plain, self.settings.sandbox)
 
@@ -158,9 +165,9 @@ class Podium:
 
     @cached_property
     def registry(self) -> Registry:
-        from podium.tools import Registry, builtin_tools
+        from podium.tools import Registry, builtin_tools, own_tools
 
-        return Registry(builtin_tools())
+        return Registry([*builtin_tools(), *own_tools()])
 
     async def tool_door(self, root: Path | None = None, *, attended: bool = False) -> ToolDoor:
         """The door that calls in a workspace pass. Without `root` that is the project itself."""
@@ -233,7 +240,7 @@ class Podium:
                 f"secret {name!r} is not declared, so nobody may use it; to allow it, add it to "
                 f"`secrets: [{name}]` in {self.folders.user_file}"
             )
-        value = self._environ.get(name)
+        value = self.environ.get(name)
         if not value:
             raise UserMustAct(f"secret {name!r} is not set; put it in Podium's environment")
         return value

@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field, PositiveFloat, PositiveInt
 
+from podium.domain.asking import TurnLimits
 from podium.domain.gating import Budget
 from podium.domain.model import Json, NonEmpty, Noun
 from podium.domain.terms import Mode
@@ -41,7 +42,7 @@ class AgentSettings(Section):
     """A brain under a name that roles refer to."""
 
     kind: NonEmpty
-    """The medium: `gemini`, `codex`, `claude`, `api`, `scripted`, …"""
+    """The medium: `gemini`, `codex`, `claude`, `opencode`, `acp`, `api`, `command` or `scripted`."""
     command: tuple[NonEmpty, ...] = ()
     """How it is started when not as usual. From a project it needs `podium trust` first."""
     script: str = ""
@@ -50,17 +51,44 @@ class AgentSettings(Section):
     """What it thinks with. Empty: the medium's own choice."""
     env: dict[str, str] = Field(default_factory=dict)
     """Variables set for it. Secrets only as `secret://NAME`. From a project it needs `podium trust`."""
+    base_url: str = ""
+    """Where its model is served, when not at the provider. From a project it needs `podium trust`."""
+    options: dict[str, Json] = Field(default_factory=dict)
+    """What only this medium knows; see its page. From a project it needs `podium trust`."""
     timeout_seconds: PositiveFloat = 600.0
     """How long one turn may take."""
+    max_turns: PositiveInt | None = None
+    """How often its model may be asked in one turn."""
+    max_tokens: PositiveInt | None = None
+    """How many tokens one turn may use."""
+    max_usd: PositiveFloat | None = None
+    """What one turn may cost."""
+
+    @property
+    def limits(self) -> TurnLimits:
+        return TurnLimits(
+            seconds=self.timeout_seconds,
+            tokens=self.max_tokens,
+            usd=self.max_usd,
+            turns=self.max_turns,
+        )
 
 
 class RoleSettings(Section):
     """Which agent plays a part, and with which tools."""
 
-    agent: NonEmpty
+    agent: NonEmpty | tuple[NonEmpty, ...]
+    """Who plays it. Of several, the next is asked when one is down, out of quota or not logged in."""
     description: str = ""
     allowed_tools: tuple[NonEmpty, ...] | None = None
     """None: all that the gate allows."""
+    own_tools: tuple[NonEmpty, ...] | None = None
+    """What its agent may use of its own beside files and shell: `web_search`, `web_fetch`, `subagents`, …"""
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The names, in the order of asking."""
+        return (self.agent,) if isinstance(self.agent, str) else self.agent
 
 
 class QueueSettings(Section):

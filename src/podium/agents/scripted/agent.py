@@ -4,42 +4,41 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from podium import __version__
+from podium.agents.hearing import hear_out
+from podium.agents.scripted.played import Played
 from podium.agents.scripted.script import AgentScript
 from podium.domain.asking import Reply, Turn
-from podium.domain.errors import AgentLost, TimedOut
-from podium.domain.gating import Usage
-from podium.domain.launching import Ended, ProcessLimits, Spawn
-from podium.domain.model import Json, Noun
-from podium.ports import HookDoors, Launcher
+from podium.domain.errors import BadInput, PodiumError
+from podium.domain.launching import ProcessLimits, Spawn
+from podium.domain.model import Noun
+from podium.ports import Clock, HookDoors, Launcher, Transcript, Transcripts
 
 PLAYER = Path(__file__).with_name("player.py")
-OUTPUT_BYTES = 4_000_000
-
-
-class _Played(Noun):
-    """The player's last line."""
-
-    reply: str
-    log: tuple[dict[str, Json], ...]
-    next_act: int | None
+LINE_BYTES = 16_000_000
+STDERR_BYTES = 100_000
 
 
 class _Place(Noun):
     """Where in the script a conversation stands."""
 
     turn: int
-    act: int
+    act: int | None
+    """The act it goes on with. None: the turn is done."""
 
 
 class ScriptedAgent:
     """Plays a script turn by turn, each in a process of its own.
 
-    A turn that was told to wait for an approval goes on at that call when its session is continued.
+    A turn that was told to wait for an approval goes on at that call when its session is continued;
+    one that was done is followed by the next one in the script that fits.
     """
 
     def __init__(
@@ -51,14 +50,21 @@ class ScriptedAgent:
         *,
         env: Mapping[str, str] | None = None,
         model: str = "script",
+        transcripts: Transcripts | None = None,
+        clock: Clock | None = None,
     ) -> None:
-        """`env` is set for its processes, `secret://NAME` allowed; `model` is what replies say it is."""
+        """`env` is set for its processes, `secret://NAME` allowed; `model` is what replies say it is.
+
+        Without `transcripts` nothing of what it said is kept but the reply.
+        """
         self._name = name
         self._env = dict(env or {})
         self._model = model
         self._script = script
         self._launcher = launcher
         self._doors = doors
+        self._transcripts = transcripts
+        self._now: Callable[[], datetime] = clock.now if clock else lambda: datetime.now(UTC)
 
     @property
     def name(self) -> str:
@@ -66,28 +72,56 @@ class ScriptedAgent:
 
     async def ask(self, turn: Turn) -> Reply:
         place = self._place(turn)
-        async with self._doors.open(turn, agent=self._name) as door:
-            ended = await self._launcher.run(self._spawn(turn, place, door.env))
-            waiting = door.waiting_approvals
-        played = _read(ended, self._name)
-        session = None
-        if played.next_act is not None:
-            session = _Place(turn=place.turn, act=played.next_act).model_dump_json()
+        with self._transcript(turn) as transcript:
+            async with self._doors.open(turn, agent=self._name) as door:
+                played = Played(self._name, door.tell, transcript.write if transcript else None)
+                process = await self._launcher.start(self._spawn(turn, place, door.env))
+                process.close_input()
+                ended = await hear_out(process, played.hear)
+                waiting = door.waiting_approvals
+        usage = played.usage(ended)
+        try:
+            end = played.end(ended, self._now())
+        except PodiumError as error:
+            error.usage = usage
+            raise
         return Reply(
-            text=played.reply,
-            payload=list(played.log),
-            usage=Usage(turns=1, seconds=ended.seconds),
+            text=end.reply,
+            usage=usage,
             agent=self._name,
             model=self._model,
-            session=session,
+            version=__version__,
+            session=_Place(turn=place.turn, act=end.next_act).model_dump_json(),
             seconds=ended.seconds,
+            transcript=transcript.path if transcript else None,
             waiting_approvals=waiting,
         )
 
+    def _transcript(self, turn: Turn) -> AbstractContextManager[Transcript | None]:
+        if self._transcripts is None:
+            return nullcontext()
+        return self._transcripts.open(turn, self._name)
+
     def _place(self, turn: Turn) -> _Place:
-        if turn.session is not None:
-            return _Place.model_validate_json(turn.session)
-        return _Place(turn=self._script.turn_for(turn), act=0)
+        if turn.session is None:
+            return _Place(turn=self._script.turn_for(turn), act=0)
+        place = self._continued(turn.session)
+        if place.act is not None:
+            return place
+        return _Place(turn=self._script.turn_for(turn, after=place.turn), act=0)
+
+    def _continued(self, session: str) -> _Place:
+        turns = self._script.turns
+        try:
+            place = _Place.model_validate_json(session)
+        except ValidationError:
+            place = _Place(turn=-1, act=None)
+        if 0 <= place.turn < len(turns) and 0 <= (place.act or 0) <= len(turns[place.turn].acts):
+            return place
+        raise BadInput(
+            f"agent {self._name!r} has no conversation {session[:80]!r}; "
+            "its script may have changed: ask without a session"
+        )
 
     def _spawn(self, turn: Turn, place: _Place, env: Mapping[str, str]) -> Spawn:
         scripted = self._script.turns[place.turn]
@@ -104,24 +138,8 @@ class ScriptedAgent:
             cwd=turn.workspace,
             env={**self._env, **env},
             stdin=json.dumps(part).encode(),
-            limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=OUTPUT_BYTES),
+            interactive=True,
+            limits=ProcessLimits(
+                seconds=turn.limits.seconds, output_bytes=STDERR_BYTES, line_bytes=LINE_BYTES
+            ),
         )
-
-
-def _read(ended: Ended, name: str) -> _Played:
-    """The reply, if the process both ended well and said one: neither alone is enough."""
-    if ended.timed_out:
-        raise TimedOut(f"agent {name!r} gave no answer within {ended.seconds:.1f} s")
-    if ended.exit_code != 0:
-        how = f"signal {ended.signal}" if ended.exit_code is None else f"exit {ended.exit_code}"
-        raise AgentLost(f"agent {name!r} ended without an answer ({how}){_last_words(ended)}")
-    last = ended.stdout.rstrip().rpartition(b"\n")[2]
-    try:
-        return _Played.model_validate_json(last)
-    except ValidationError:
-        raise AgentLost(f"agent {name!r} gave no answer that can be read") from None
-
-
-def _last_words(ended: Ended) -> str:
-    words = ended.stderr.decode(errors="replace").strip().rpartition("\n")[2][:200]
-    return f": {words}" if words else ""

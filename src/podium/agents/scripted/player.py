@@ -1,47 +1,91 @@
 """Plays one turn of a script. Runs alone, as `python -IS player.py`, with the part on stdin.
 
-What it says goes to stdout, a JSON object a line; the last one is the reply. Calls go to
-Podium over the socket named in PODIUM_DOOR.
+What it says goes to stdout, a JSON object a line: `say`, `did` and `usage` on the way, `reply` or
+`fail` at the end. Calls go to Podium over the socket named in PODIUM_DOOR; what it does with its
+own hands it asks for there first.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
+
+BAD_BYTE = "\udcff"
+"""Stands for the byte 0xff in what it says: no UTF-8 has it."""
+LONGEST_OUTPUT = 2_000
+
+Answer = dict[str, object]
 
 
-def main() -> None:
-    part = json.load(sys.stdin)
-    said: list[str] = []
-    log: list[dict[str, object]] = []
-    acts = part["acts"]
-    for number in range(part["first_act"], len(acts)):
-        entry = play(acts[number], said)
-        if entry is not None:
-            log.append({"act": number, **entry})
-        if entry is not None and entry.get("decision") == "ask":
-            finish(said, log, next_act=number)
-            return
-    if part["reply"]:
-        said = [part["reply"]]
-    finish(said, log, next_act=None)
+class Part:
+    """A turn being played."""
+
+    def __init__(self, part: dict[str, object]) -> None:
+        self.acts: list[dict[str, object]] = part["acts"]  # type: ignore[assignment]
+        self.last_words = str(part["reply"])
+        self.said: list[str] = []
+        self.payload: object = None
+        self.cut_after: int | None = None
+
+    def play_from(self, first: int) -> None:
+        for number in range(first, len(self.acts)):
+            did = self.play(self.acts[number], f"act-{number}")
+            if did is not None:
+                emit({"did": {"act": number, **did}})
+            if did is not None and did.get("decision") == "ask":
+                # Told to wait for a person: the turn ends here, and goes on with this act.
+                self.finish(next_act=number)
+                return
+        if self.last_words:
+            self.said = [self.last_words]
+        self.finish(next_act=None)
+
+    def play(self, act: dict[str, object], ref: str) -> Answer | None:
+        """Do one act. Gives what became of the use of a tool."""
+        match act:
+            case {"say": str(words)}:
+                self.say(words)
+            case {"call": str(tool)}:
+                asked = {"tool": tool, "arguments": act.get("with") or {}}
+                return {"tool": tool, **ask({"op": "perform", **asked})}
+            case {"write": _} | {"run": _} | {"commit": _}:
+                return use_own_hands(act, ref)
+            case {"payload": payload}:
+                self.payload = payload
+            case {"usage": usage}:
+                emit({"usage": usage})
+            case {"dump_environment": True}:
+                self.say("\n".join(f"{name}={value}" for name, value in sorted(os.environ.items())))
+            case {"bad_bytes": True}:
+                self.say(f"caf{BAD_BYTE} {BAD_BYTE}{BAD_BYTE}")
+            case {"truncate": int(size)}:
+                self.cut_after = size
+            case _:
+                misbehave(act)
+        return None
+
+    def say(self, words: str) -> None:
+        self.said.append(words)
+        emit({"say": words})
+
+    def finish(self, next_act: int | None) -> None:
+        words = "\n".join(self.said)
+        if self.payload is not None:
+            fenced = f"```json\n{json.dumps(self.payload, indent=2, ensure_ascii=False)}\n```"
+            words = f"{words}\n\n{fenced}" if words else fenced
+        emit({"reply": words, "next_act": next_act}, cut_after=self.cut_after)
 
 
-def play(act: dict[str, object], said: list[str]) -> dict[str, object] | None:
-    """Do one act. Gives what became of a call."""
+def misbehave(act: dict[str, object]) -> None:
     match act:
-        case {"say": str(words)}:
-            said.append(words)
-        case {"call": str(tool)}:
-            answer = ask({"op": "perform", "tool": tool, "arguments": act.get("with") or {}})
-            return {"tool": tool, **answer}
-        case {"dump_environment": True}:
-            said.extend(f"{name}={value}" for name, value in sorted(os.environ.items()))
         case {"sleep_seconds": float(seconds) | int(seconds)}:
             time.sleep(seconds)
         case {"hang": True}:
@@ -49,6 +93,9 @@ def play(act: dict[str, object], said: list[str]) -> dict[str, object] | None:
                 signal.pause()
         case {"crash": int(code)}:
             os._exit(code)
+        case {"fail": failure}:
+            emit({"fail": failure})
+            os._exit(1)
         case {"flood_bytes": int(size)}:
             flood(size)
         case {"ignore_sigterm": True}:
@@ -59,7 +106,8 @@ def play(act: dict[str, object], said: list[str]) -> dict[str, object] | None:
             os._exit(0)
         case {"leave_child": True}:
             subprocess.Popen(["sleep", "3600"], start_new_session=True)
-    return None
+        case _:
+            sys.exit(f"the player does not know the act {sorted(act)}")
 
 
 def flood(size: int) -> None:
@@ -69,21 +117,87 @@ def flood(size: int) -> None:
     sys.stdout.buffer.flush()
 
 
-def ask(message: dict[str, object]) -> dict[str, object]:
-    """Put one message to the door and give its answer."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
-        line.connect(os.environ["PODIUM_DOOR"])
-        line.sendall(json.dumps({"token": os.environ["PODIUM_DOOR_TOKEN"], **message}).encode())
-        line.sendall(b"\n")
-        answer = json.loads(line.makefile("rb").readline() or b'{"decision": "deny"}')
-    return dict(answer)
+def use_own_hands(act: dict[str, object], ref: str) -> Answer:
+    """Ask, act, settle. Denied or told to wait, nothing is done."""
+    tool, arguments = own_tool(act)
+    if act.get("ignore_the_gate"):
+        ok, result = act_itself(tool, arguments)
+        return {"tool": tool, "decision": "not asked", "ok": ok, "result": result}
+    answer = ask({"op": "request", "tool": tool, "arguments": arguments, "ref": ref})
+    if answer.get("decision") != "allow":
+        return {"tool": tool, **answer}
+    ok, result = act_itself(tool, arguments)
+    error = "" if ok else str(result.get("error") or f"exit code {result.get('exit_code')}")
+    ask({"op": "settle", "ref": ref, "ok": ok, "result": result, "error": error})
+    return {"tool": tool, "decision": "allow", "ok": ok, "result": result}
 
 
-def finish(said: list[str], log: list[dict[str, object]], next_act: int | None) -> None:
-    reply = {"reply": "\n".join(said), "log": log, "next_act": next_act}
-    sys.stdout.write(json.dumps(reply) + "\n")
-    sys.stdout.flush()
+def own_tool(act: dict[str, object]) -> tuple[str, dict[str, object]]:
+    """The registered tool that an act of its own is, as it is asked for."""
+    match act:
+        case {"write": dict(file)}:
+            return "write_file", {"path": file["path"], "content": file.get("content", "")}
+        case {"commit": str(message)}:
+            line = f"git add -A && git commit -q -m {shlex.quote(message)}"
+            return "run_command", {"command": line}
+        case {"run": line}:
+            return "run_command", {"command": line}
+    raise ValueError(f"no tool of its own does {sorted(act)}")
+
+
+def act_itself(tool: str, arguments: dict[str, object]) -> tuple[bool, dict[str, object]]:
+    """Whether it went well, and what is to be said of it."""
+    try:
+        if tool == "write_file":
+            return True, write(str(arguments["path"]), str(arguments["content"]))
+        return run(str(arguments["command"]))
+    except (OSError, ValueError) as error:
+        return False, {"error": str(error)}
+
+
+def write(path: str, content: str) -> dict[str, object]:
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    data = content.encode()
+    target.write_bytes(data)
+    return {"path": path, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def run(line: str) -> tuple[bool, dict[str, object]]:
+    ended = subprocess.run(
+        ["/bin/sh", "-c", line],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    output = ended.stdout.decode(errors="replace")
+    proof = hashlib.sha256(ended.stdout).hexdigest()
+    told = {
+        "exit_code": ended.returncode,
+        "output_sha256": proof,
+        "output": output[:LONGEST_OUTPUT],
+    }
+    return ended.returncode == 0, told
+
+
+def ask(message: dict[str, object]) -> Answer:
+    """Put one message to the door and give its answer. Without a door the answer is no."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as line:
+            line.connect(os.environ["PODIUM_DOOR"])
+            token = os.environ["PODIUM_DOOR_TOKEN"]
+            line.sendall(json.dumps({"token": token, **message}).encode() + b"\n")
+            return dict(json.loads(line.makefile("rb").readline()))
+    except (OSError, KeyError, ValueError) as error:
+        return {"decision": "deny", "say": f"Podium is not there ({error!r}); denied"}
+
+
+def emit(record: dict[str, object], cut_after: int | None = None) -> None:
+    line = json.dumps(record).encode().replace(b"\\udcff", b"\xff") + b"\n"
+    sys.stdout.buffer.write(line if cut_after is None else line[:cut_after])
+    sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
-    main()
+    part = json.load(sys.stdin)
+    Part(part).play_from(part["first_act"])

@@ -11,6 +11,7 @@ from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.untrusted import shown_line
 from podium.domain.errors import NotPossibleNow
+from podium.domain.gating import canonical_json
 from podium.domain.model import Json
 from podium.wiring import TrustBook
 
@@ -23,7 +24,7 @@ def trust(
     show: Annotated[bool, typer.Option("--show", help="Only say how things stand.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
 ) -> None:
-    """Trust the commands and variables in this project's podium.yaml as they are now. Any edit ends the trust.
+    """Trust the commands, variables, addresses and options in this project's podium.yaml as they are now. Any edit ends the trust.
 
     \b
     Example:
@@ -42,12 +43,15 @@ def trust(
         book.trust(file, configuration.project_digest)
     trusted = configuration.project_is_trusted()
     commands, variables = configuration.project_commands(), configuration.project_variables()
+    addresses, options = configuration.project_addresses(), configuration.project_options()
     record: dict[str, Json] = {
         "file": str(file),
         "digest": configuration.project_digest,
         "trusted": trusted,
         "commands": {name: list(command) for name, command in commands.items()},
         "variables": {name: list(lines) for name, lines in variables.items()},
+        "addresses": addresses,
+        "options": options,
     }
 
     def words() -> None:
@@ -55,6 +59,11 @@ def trust(
             door.screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
         for name, lines in variables.items():
             door.screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(lines))}")
+        for name, address in addresses.items():
+            door.screen.line(f"agent {shown_line(name)}: model at {shown_line(address)}")
+        for name, given in options.items():
+            words = shown_line(canonical_json(given))
+            door.screen.line(f"agent {shown_line(name)}: options {words}")
         door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
 
     door.screen.answer(record, words)

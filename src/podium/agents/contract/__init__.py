@@ -1,0 +1,17 @@
+"""The reply contract: a validated payload or block out of whatever an agent said, or a clear no."""
+
+from podium.agents.contract.agent import ContractedAgent
+from podium.agents.contract.block import Block, read_block
+from podium.agents.contract.not_an_answer import NotAnAnswer
+from podium.agents.contract.payload import Found, read_payload
+from podium.agents.contract.wanted import NONCE_KEY
+
+__all__ = [
+    "NONCE_KEY",
+    "Block",
+    "ContractedAgent",
+    "Found",
+    "NotAnAnswer",
+    "read_block",
+    "read_payload",
+]

@@ -1,0 +1,152 @@
+"""`ContractedAgent`: makes any agent keep to the contract of its turn."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+
+from pydantic import BaseModel
+
+from podium.agents.contract.bounding import bounded
+from podium.agents.contract.instructions import once_more, with_form
+from podium.agents.contract.not_an_answer import NotAnAnswer
+from podium.agents.contract.payload import read_payload
+from podium.agents.contract.strict import check_value
+from podium.agents.contract.wanted import Wanted
+from podium.domain.asking import Reply, Turn, TurnLimits
+from podium.domain.errors import PodiumError, ReplyInvalid
+from podium.domain.gating import Usage
+from podium.ports import Agent
+
+LEAST_SECONDS = 1.0
+"""With less than this left of a turn's time, nothing is asked again."""
+
+
+def random_nonce() -> str:
+    return secrets.token_hex(4)
+
+
+class ContractedAgent:
+    """Asks the inner agent for the form of answer that the turn wants, reads it, and asks once more.
+
+    A turn without a contract passes through. Replies are always cut to a length that can be kept.
+    """
+
+    def __init__(self, inner: Agent, *, new_nonce: Callable[[], str] | None = random_nonce) -> None:
+        """`new_nonce` gives each asking its nonce. None asks for none, as agents need that play a script."""
+        self._inner = inner
+        self._new_nonce = new_nonce
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    async def ask(self, turn: Turn) -> Reply:
+        """As the port has it; `ReplyInvalid` when the second answer is none either, with both turns' usage."""
+        if turn.contract is None:
+            return _short(await self._inner.ask(turn))
+        began = asyncio.get_running_loop().time()
+        nonce = self._nonce()
+        prompt = with_form(turn.prompt, turn.contract, nonce)
+        first = await self._inner.ask(turn.model_copy(update={"prompt": prompt}))
+        try:
+            return _answer(first, turn.contract, nonce)
+        except ReplyInvalid as problem:
+            took = max(first.seconds, asyncio.get_running_loop().time() - began)
+            limits = _left(turn.limits, first.usage, took)
+            if limits is None:
+                raise _spent(problem, first) from None
+            again = turn.model_copy(update={"limits": limits})
+            return await self._ask_again(again, turn.contract, first, problem)
+
+    async def _ask_again(
+        self, turn: Turn, contract: type[BaseModel], first: Reply, problem: ReplyInvalid
+    ) -> Reply:
+        """The same turn with other words, in the same conversation where there is one."""
+        nonce = self._nonce()
+        words = once_more(str(problem), first.text, first.untold)
+        if first.session is None:
+            words = f"{turn.prompt.rstrip()}\n\n{words}"
+        prompt = with_form(words, contract, nonce)
+        asked = turn.model_copy(update={"prompt": prompt, "session": first.session})
+        try:
+            second = await self._inner.ask(asked)
+        except PodiumError as error:
+            error.usage = first.usage.plus(error.usage or Usage(complete=False))
+            raise
+        both = _together(first, second)
+        try:
+            return _answer(both, contract, nonce)
+        except ReplyInvalid as error:
+            error.usage = both.usage
+            raise
+
+    def _nonce(self) -> str | None:
+        return self._new_nonce() if self._new_nonce else None
+
+
+def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None) -> Reply:
+    """The reply with its payload. One that waits for an approval is not over, and is given as it is."""
+    if reply.waiting_approvals:
+        return _short(reply)
+    if reply.found == "native":
+        payload, found = _native(reply, contract), "native"
+    else:
+        read = read_payload(reply.text, contract, nonce=nonce)
+        payload, found = read.payload, read.how
+    plain = payload.model_dump(mode="json", by_alias=True)
+    return _short(reply.model_copy(update={"payload": plain, "found": found}))
+
+
+def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
+    """What the medium's own schema gave, checked: some only promise to follow it."""
+    try:
+        check_value(reply.payload)
+    except ValueError as error:
+        raise NotAnAnswer("malformed", f"The JSON object cannot be used: {error}") from None
+    if not isinstance(reply.payload, dict):
+        raise NotAnAnswer("misfit", "The answer is not a JSON object")
+    return Wanted(contract).fit(reply.payload)
+
+
+def _left(limits: TurnLimits, used: Usage, seconds: float) -> TurnLimits | None:
+    """What is left of the turn's limits for asking again; None when one is used up."""
+    tokens = used.input_tokens + used.output_tokens
+    left = TurnLimits(
+        seconds=None if limits.seconds is None else limits.seconds - seconds,
+        tokens=None if limits.tokens is None else limits.tokens - tokens,
+        usd=None if limits.usd is None else limits.usd - used.usd,
+        turns=None if limits.turns is None else limits.turns - used.turns,
+    )
+    enough = left.seconds is None or left.seconds >= LEAST_SECONDS
+    return (
+        left
+        if enough and all(_some(each) for each in (left.tokens, left.usd, left.turns))
+        else None
+    )
+
+
+def _some(left: float | None) -> bool:
+    return left is None or left > 0
+
+
+def _spent(problem: ReplyInvalid, reply: Reply) -> ReplyInvalid:
+    said = ReplyInvalid(f"{problem} The turn's limits leave nothing for asking again.")
+    said.usage = reply.usage
+    return said
+
+
+def _together(first: Reply, second: Reply) -> Reply:
+    return second.model_copy(
+        update={
+            "usage": first.usage.plus(second.usage),
+            "seconds": first.seconds + second.seconds,
+            "warnings": (*first.warnings, *second.warnings),
+        }
+    )
+
+
+def _short(reply: Reply) -> Reply:
+    text = bounded(reply.text)
+    return reply if text is reply.text else reply.model_copy(update={"text": text})

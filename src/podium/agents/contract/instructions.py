@@ -1,0 +1,43 @@
+"""What an agent is told about the form of its answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from pydantic import BaseModel
+
+from podium.agents.contract.not_an_answer import excerpt
+from podium.agents.contract.wanted import NONCE_KEY
+
+# The nonce stands in a sentence and never in an object: an echo of the prompt holds no object that
+# carries it, so that no echo can be taken for an answer.
+_NONCE = 'Beside the keys of the schema the object has the key "{key}" with the value "{nonce}".\n'
+
+_FORM = """\
+# The form of your answer
+End your reply with one JSON object that fits this JSON Schema:
+{schema}
+{nonce}Write it once, complete, as plain JSON on lines of its own, and write nothing after it."""
+
+
+def form_of_answer(contract: type[BaseModel], nonce: str | None) -> str:
+    """Short words on what the reply must end with."""
+    schema = json.dumps(contract.model_json_schema(), ensure_ascii=False)
+    said = _NONCE.format(key=NONCE_KEY, nonce=nonce) if nonce else ""
+    return _FORM.format(schema=schema, nonce=said)
+
+
+def with_form(prompt: str, contract: type[BaseModel], nonce: str | None) -> str:
+    return f"{prompt.rstrip()}\n\n{form_of_answer(contract, nonce)}\n"
+
+
+def once_more(problem: str, said: str, untold: Sequence[str] = ()) -> str:
+    """Asks for the answer again, quoting what is wrong and the end of what came."""
+    refusals = "".join(f"\nNot done in your last turn: {each}" for each in untold)
+    quoted = "\n".join(f"> {line}" for line in excerpt(said).splitlines())
+    return (
+        f"Your last reply could not be used. {problem}\n"
+        f"It ended with:\n{quoted or '> (nothing)'}\n"
+        f"Nothing else was wrong with it: do not do the work again, only answer in the right form.{refusals}"
+    )

@@ -1,0 +1,48 @@
+"""What is wrong with a reply, in words that can be quoted to the agent that gave it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from podium.domain.errors import ReplyInvalid
+
+Problem = Literal[
+    "missing",  # nothing of the kind is there
+    "cut off",  # it begins and does not end
+    "malformed",  # it is no JSON, and mending it would be guessing
+    "misfit",  # it is JSON and does not fit the contract
+    "ambiguous",  # there are two, and they differ
+    "misplaced",  # it stands where an answer does not: in a list, a sentence, a quotation
+    "trailing",  # too much follows it
+    "thinking",  # it was only thought
+    "nonce",  # it is not of this turn
+    "too large",
+]
+
+REMEDIES: dict[Problem, str] = {
+    "missing": "End your reply with one JSON object that fits the schema.",
+    "cut off": "Send the whole object again, shorter if it was too long.",
+    "malformed": "Send it again as plain JSON: double quotes, no comments, no trailing commas, "
+    "quotes and line breaks inside strings escaped.",
+    "misfit": "Send the whole object again with these fields put right.",
+    "ambiguous": "Send only the one that counts, once.",
+    "misplaced": "Send the object by itself on lines of its own at the end of the reply.",
+    "trailing": "Say what you have to say first and put the object at the very end.",
+    "thinking": "Send the object after your thinking, at the end of the reply.",
+    "nonce": "Send the object again with the nonce of this turn, as the instructions say.",
+    "too large": "Send less: put long text into a file and name its path.",
+}
+
+
+class NotAnAnswer(ReplyInvalid):
+    """A reply, or a part of it, that is not taken for the answer. `problem` says in a word why."""
+
+    def __init__(self, problem: Problem, words: str) -> None:
+        super().__init__(f"{words}. {REMEDIES[problem]}")
+        self.problem = problem
+
+
+def excerpt(text: str, most: int = 300) -> str:
+    """The end of a text, cut short, fit for a prompt and for any encoding."""
+    kept = text[-most:].encode("utf-8", "backslashreplace").decode()
+    return kept if len(text) <= most else f"[… {len(text) - most} characters before] {kept}"

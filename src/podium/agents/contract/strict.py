@@ -1,0 +1,71 @@
+"""JSON exactly as the standard has it, and nothing that two readers could read differently."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from typing import Any
+
+from podium.domain.model import Json
+
+MOST_DEPTH = 100
+
+_SUSPECT = re.compile("\\\\u(?:[dD][89a-fA-F]|0000)|[\ud800-\udfff]")
+_DAMAGED = re.compile("[\x00\ud800-\udfff]")
+
+
+def load_object(source: str) -> dict[str, Json]:
+    """The object this text is. Raises `ValueError` that says what is wrong with it."""
+    try:
+        value = _DECODER.decode(source)
+    except RecursionError:
+        raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels") from None
+    if not isinstance(value, dict):
+        raise ValueError("it is not an object")
+    check_value(value, look_at_strings=_SUSPECT.search(source) is not None)
+    return value
+
+
+def check_value(value: Json, *, look_at_strings: bool = True) -> None:
+    """Raise `ValueError` for what no file, database or prompt could keep as it is."""
+    level: list[Json] = [value]
+    for _ in range(MOST_DEPTH):
+        inner: list[Json] = []
+        for item in level:
+            if isinstance(item, dict):
+                inner += item.keys() if look_at_strings else ()
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+            elif look_at_strings and isinstance(item, str) and _DAMAGED.search(item):
+                raise ValueError("a string holds a NUL or half of a surrogate pair")
+        if not inner:
+            return
+        level = inner
+    raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the key {twice!r} stands in it twice")
+    return found
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {digits[:40]} is too large")
+    return number
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_without_duplicates, parse_float=_finite, parse_constant=_no_constant
+)

@@ -1,0 +1,121 @@
+"""An ordered list of agents for one role: the next is asked when one cannot answer."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+from podium.domain.asking import Reply, Turn
+from podium.domain.errors import (
+    AgentNotLoggedIn,
+    AgentUnavailable,
+    BadInput,
+    PodiumError,
+    RateLimited,
+    TimedOut,
+    ToolMissing,
+)
+from podium.domain.events import AgentSwitched
+from podium.domain.gating import Usage
+from podium.ports import Agent, Journal
+
+REASONS = (AgentUnavailable, RateLimited, AgentNotLoggedIn, ToolMissing)
+"""Outage, quota, login, not installed. What an agent answered, even badly, is its answer."""
+
+
+class FailoverAgent:
+    """Asks the first that can answer. The reply says who it was."""
+
+    def __init__(self, agents: Sequence[Agent], journal: Journal) -> None:
+        """`journal` is told of every switch."""
+        if not agents:
+            raise BadInput("a role needs at least one agent; name it with `agent:` in podium.yaml")
+        self._agents = tuple(agents)
+        self._journal = journal
+
+    @property
+    def name(self) -> str:
+        return ", else ".join(agent.name for agent in self._agents)
+
+    async def ask(self, turn: Turn) -> Reply:
+        """A conversation stays with the agent that began it while that one can answer.
+
+        Raises what the last agent raised; when another could be asked sooner, what that one did.
+        """
+        began = asyncio.get_running_loop().time()
+        spent = Usage()
+        troubles: list[PodiumError] = []
+        order = self._order(turn)
+        for number, (agent, session) in enumerate(order):
+            left = _time_left(turn, began)
+            try:
+                reply = await agent.ask(turn.model_copy(update={"session": session, **left}))
+            except REASONS as trouble:
+                troubles.append(trouble)
+                spent = spent.plus(trouble.usage or Usage())
+                if number + 1 < len(order):
+                    await self._switch(turn, agent, order[number + 1][0], trouble)
+                continue
+            return self._signed(reply, agent, spent)
+        raise _soonest(troubles, spent)
+
+    def _order(self, turn: Turn) -> list[tuple[Agent, str | None]]:
+        """Who is asked, and with which conversation."""
+        holder, session = _read_session(turn.session)
+        first = [agent for agent in self._agents if agent.name == holder]
+        rest = [agent for agent in self._agents if agent.name != holder]
+        return [(agent, session) for agent in first] + [(agent, None) for agent in rest]
+
+    def _signed(self, reply: Reply, agent: Agent, spent: Usage) -> Reply:
+        session = None
+        if reply.session is not None:
+            session = json.dumps({"agent": agent.name, "session": reply.session})
+        return reply.model_copy(
+            update={
+                "agent": reply.agent or agent.name,
+                "session": session,
+                "usage": reply.usage.plus(spent),
+            }
+        )
+
+    async def _switch(self, turn: Turn, agent: Agent, after: Agent, why: PodiumError) -> None:
+        body = AgentSwitched(
+            role=turn.role, agent=agent.name, next_agent=after.name, reason=str(why)
+        )
+        await self._journal.append(turn.run_id, body)
+
+
+def _read_session(session: str | None) -> tuple[str, str | None]:
+    if session is None:
+        return "", None
+    try:
+        found = json.loads(session)
+        return str(found["agent"]), str(found["session"])
+    except (ValueError, KeyError, TypeError):
+        raise BadInput(f"{session[:80]!r} is no conversation of this role's agents") from None
+
+
+def _time_left(turn: Turn, began: float) -> dict[str, object]:
+    """The turn's seconds are for all of its agents together."""
+    seconds = turn.limits.seconds
+    if seconds is None:
+        return {}
+    left = seconds - (asyncio.get_running_loop().time() - began)
+    if left <= 0:
+        raise TimedOut(f"no agent of role {turn.role!r} answered within {seconds:g} s")
+    return {"limits": turn.limits.model_copy(update={"seconds": left})}
+
+
+def _soonest(troubles: Sequence[PodiumError], spent: Usage) -> PodiumError:
+    """The trouble that passes first: an outage or a known reset, rather than what a person must mend."""
+    outages = [each for each in troubles if isinstance(each, AgentUnavailable)]
+    limits = [each for each in troubles if isinstance(each, RateLimited)]
+    known = [each for each in limits if each.retry_at is not None]
+    by_reset = sorted(known, key=lambda each: str(each.retry_at))
+    chosen = (*outages, *by_reset, *limits, *troubles)[0]
+    if len(troubles) > 1:
+        told = "; ".join(str(each) for each in troubles if each is not chosen)
+        chosen.args = (f"{chosen} (and before: {told})", *chosen.args[1:])
+    chosen.usage = spent if spent != Usage() else None
+    return chosen

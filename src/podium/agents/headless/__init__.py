@@ -1,0 +1,1 @@
+"""Headless CLIs: one small file each, and what they share."""

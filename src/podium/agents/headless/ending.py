@@ -1,0 +1,119 @@
+"""How a CLI's end is read: the words that are common to all of them."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from podium.domain.errors import (
+    AgentLost,
+    AgentNotLoggedIn,
+    AgentRejected,
+    AgentUnavailable,
+    ContextOverflow,
+    PodiumError,
+    RateLimited,
+    TimedOut,
+)
+from podium.domain.launching import Ended
+
+LONGEST_WORDS = 500
+
+_OVERFLOW = re.compile(
+    r"context[ _](window|length)|prompt is too long|maximum context|too many (input )?tokens|"
+    r"input token count .{0,40}exceed|exceeds the (model|maximum).{0,40}token",
+    re.IGNORECASE,
+)
+_LONGEST_WAIT = timedelta(days=31)
+
+
+def plain_words(text: str, longest: int = LONGEST_WORDS) -> str:
+    """Words of a program on one line, without escapes and control characters, cut."""
+    without = re.sub(r"\x1b\[[0-9;?]*[ -/]*[@-~]", "", text[: longest * 20])
+    line = " ".join(without.split())
+    plain = "".join(letter for letter in line if letter.isprintable())
+    return plain if len(plain) <= longest else plain[: longest - 1] + "…"
+
+
+def last_words(ended: Ended) -> str:
+    """The end of what it wrote to stderr, to be put behind a message; empty when there is nothing."""
+    tail = ended.stderr[-4_000:].decode(errors="replace").strip()
+    words = plain_words(tail.rpartition("\n")[2])
+    return f": {words}" if words else ""
+
+
+def out_of_time(agent: str, ended: Ended) -> TimedOut:
+    return TimedOut(f"agent {agent!r} gave no answer within {ended.seconds:.1f} s")
+
+
+def lost(agent: str, ended: Ended) -> AgentLost:
+    """It ended, and no record of a result says that it did its work."""
+    how = f"signal {ended.signal}" if ended.exit_code is None else f"exit {ended.exit_code}"
+    return AgentLost(f"agent {agent!r} ended without an answer ({how}){last_words(ended)}")
+
+
+def trouble_of_status(
+    agent: str,
+    status: int | None,
+    words: str,
+    *,
+    login_hint: str,
+    now: datetime,
+    retry_at: datetime | None = None,
+) -> PodiumError:
+    """The error of the tree for what a provider answered. `status` None: it was not reached."""
+    said = plain_words(words)
+    said = f": {said}" if said else ""
+    if is_overflow(words):
+        return ContextOverflow(f"the conversation is too long for agent {agent!r}{said}")
+    if status in (401, 403):
+        return AgentNotLoggedIn(f"agent {agent!r} is not logged in{said}; {login_hint}")
+    if status == 429:
+        found = retry_at or reset_time(words, now)
+        return RateLimited(f"agent {agent!r} has been asked too much{_until(found)}{said}", found)
+    if status is None or status >= 500 or status in (408, 409):
+        return AgentUnavailable(f"agent {agent!r} cannot reach its model{said}")
+    return AgentRejected(f"agent {agent!r} was told that the request is wrong ({status}){said}")
+
+
+def is_overflow(words: str) -> bool:
+    return _OVERFLOW.search(words[:20_000]) is not None
+
+
+def _until(retry_at: datetime | None) -> str:
+    return "" if retry_at is None else f" until {retry_at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+_RESET_EPOCH = re.compile(r"\|(\d{10})\b")
+_RESET_ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d))")
+_RESET_SPAN = re.compile(
+    r"(?:reset|retry|try again|wait|available)[^.;\d]{0,40}"
+    r"((?:\d+(?:\.\d+)?\s*(?:ms|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)(?![a-z])"
+    r"[ ,]*(?:and )?)+)",
+    re.IGNORECASE,
+)
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[dhms])", re.IGNORECASE)
+_UNIT_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+
+
+def reset_time(words: str, now: datetime) -> datetime | None:
+    """When a limit is lifted, as providers put it in words: a moment, or how long from now on."""
+    text = words[:20_000]
+    found: datetime | None = None
+    if (epoch := _RESET_EPOCH.search(text)) is not None:
+        found = datetime.fromtimestamp(int(epoch[1]), UTC)
+    elif (moment := _RESET_ISO.search(text)) is not None:
+        found = datetime.fromisoformat(moment[1]).astimezone(UTC)
+    elif (span := _RESET_SPAN.search(text)) is not None:
+        seconds = sum(
+            float(number) * _UNIT_SECONDS[unit.lower()] for number, unit in _PART.findall(span[1])
+        )
+        found = after_seconds(seconds, now)
+    return found if found is not None and now <= found <= now + _LONGEST_WAIT else None
+
+
+def after_seconds(seconds: float, now: datetime) -> datetime | None:
+    """So many seconds from now; None for what no provider means."""
+    if not 0 <= seconds <= _LONGEST_WAIT.total_seconds():
+        return None
+    return now + timedelta(seconds=seconds)

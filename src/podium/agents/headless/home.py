@@ -1,0 +1,221 @@
+"""Private homes: a CLI gets a home of its own for each run, seeded with a copy of its login.
+
+What it plants there never comes back, with one exception: a login whose tokens it refreshed,
+after a look at it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from podium.agents.kit import AgentKit
+from podium.domain.asking import Turn
+from podium.domain.errors import NotPossibleNow
+from podium.domain.model import Json
+
+LARGEST_LOGIN_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Login:
+    """A file that keeps a CLI logged in."""
+
+    source: Path
+    """Where the person's own lies."""
+    target: str
+    """Where the copy goes, from the private home on."""
+    refreshable: tuple[str, ...] = ()
+    """Dotted names of the values that may come back, such as `tokens.access_token`. The rest must be as it was."""
+
+
+@dataclass(frozen=True)
+class Home:
+    """A private home, laid out for one turn."""
+
+    path: Path
+    temporary: Path
+    """For `TMPDIR`. Not above the home's own files: codex refuses to work beneath it."""
+    logins: tuple[str, ...] = field(default=())
+    """Targets of the logins that were there to be copied."""
+
+    def write(self, name: str, content: str) -> Path:
+        """Lay a file of settings, private and new."""
+        target = self.path / name
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_private(target, content.encode())
+        return target
+
+    def write_json(self, name: str, content: Json) -> Path:
+        return self.write(name, json.dumps(content, indent=1))
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variables every CLI finds its home by."""
+        return {
+            "HOME": str(self.path),
+            "TMPDIR": str(self.temporary),
+            "XDG_CONFIG_HOME": str(self.path / ".config"),
+            "XDG_DATA_HOME": str(self.path / ".local/share"),
+            "XDG_STATE_HOME": str(self.path / ".local/state"),
+            "XDG_CACHE_HOME": str(self.path / ".cache"),
+        }
+
+
+@contextmanager
+def private_home(
+    kit: AgentKit,
+    turn: Turn,
+    agent: str,
+    *,
+    keep: Sequence[str] = (),
+    logins: Sequence[Login] = (),
+) -> Iterator[Home]:
+    """The home of a run's agent, with nothing in it but `keep` of earlier turns and the logins.
+
+    `keep` are the places, from the home on, of its conversations. One turn at a time may have a
+    home. On leaving, logins whose tokens were refreshed are handed back and the copies removed.
+    """
+    base = kit.homes / _plain(turn.run_id) / _plain(agent)
+    home, temporary = base / "home", base / "tmp"
+    for folder in (kit.homes, base, home):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _only_one(base / "lock"):
+        _sweep(home, {Path(place) for place in keep})
+        shutil.rmtree(temporary, ignore_errors=True)
+        temporary.mkdir(mode=0o700)
+        seeds = {login: seed for login in logins if (seed := _seed(login, home)) is not None}
+        try:
+            yield Home(home, temporary, tuple(login.target for login in seeds))
+        finally:
+            for login, seed in seeds.items():
+                _hand_back(login, home / login.target, seed)
+                (home / login.target).unlink(missing_ok=True)
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_homes(homes: Path, run_id: str) -> None:
+    """Forget the conversations of a run that is over."""
+    shutil.rmtree(homes / _plain(run_id), ignore_errors=True)
+
+
+def _plain(name: str) -> str:
+    """The name as that of a folder."""
+    kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
+    return kept[:80] or "-"
+
+
+@contextmanager
+def _only_one(path: Path) -> Iterator[None]:
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise NotPossibleNow(
+                f"another turn of this run's agent is at work in {str(path.parent)!r}; wait for it"
+            ) from None
+        yield
+    finally:
+        os.close(handle)
+
+
+def _sweep(folder: Path, keep: set[Path], inner: Path = Path()) -> None:
+    """Remove everything that is not kept and not above something kept. Links are never followed."""
+    for entry in os.scandir(folder):
+        place = inner / entry.name
+        real_folder = entry.is_dir(follow_symlinks=False)
+        if place in keep and real_folder:
+            continue
+        if real_folder and any(place in kept.parents for kept in keep):
+            _sweep(Path(entry.path), keep, place)
+        elif real_folder:
+            shutil.rmtree(entry.path)
+        else:
+            Path(entry.path).unlink()
+
+
+def _seed(login: Login, home: Path) -> bytes | None:
+    """Copy the login. None when the person has none."""
+    try:
+        with login.source.open("rb") as file:
+            content = file.read(LARGEST_LOGIN_BYTES + 1)
+    except OSError:
+        return None
+    if len(content) > LARGEST_LOGIN_BYTES:
+        raise NotPossibleNow(f"{str(login.source)!r} is too large for a login; look at it")
+    target = home / login.target
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _write_private(target, content)
+    return content
+
+
+def _hand_back(login: Login, copy: Path, seed: bytes) -> None:
+    """Take over refreshed tokens, when nothing else differs and nobody was quicker."""
+    with suppress(OSError):
+        if copy.is_symlink() or copy.stat().st_size > LARGEST_LOGIN_BYTES:
+            return
+        refreshed = _refreshed(seed, copy.read_bytes(), login.refreshable)
+        if refreshed is None:
+            return
+        target = login.source.resolve()
+        if target.read_bytes() == seed:
+            _write_private(target, refreshed)
+
+
+def _refreshed(seed: bytes, found: bytes, refreshable: Sequence[str]) -> bytes | None:
+    """The seed with those new tokens that may come back. None: there are none, or more has changed."""
+    if found == seed:
+        return None
+    try:
+        before, after = json.loads(seed), json.loads(found)
+    except (ValueError, RecursionError):
+        return None
+    changed = False
+    for name in refreshable:
+        old, new = _value(before, name), _value(after, name)
+        if old == new:
+            continue
+        if type(old) is not type(new) or isinstance(new, dict | list):
+            return None
+        _put(before, name, new)
+        changed = True
+    if not changed or before != after:
+        return None
+    return json.dumps(before, indent=2).encode()
+
+
+def _value(data: Json, dotted: str) -> Json:
+    for name in dotted.split("."):
+        if not isinstance(data, dict):
+            return None
+        data = data.get(name)
+    return data
+
+
+def _put(data: Json, dotted: str, value: Json) -> None:
+    *path, last = dotted.split(".")
+    for name in path:
+        data = data[name]
+    data[last] = value
+
+
+def _write_private(target: Path, content: bytes) -> None:
+    """Replace a file in one step, readable by nobody else."""
+    handle, name = tempfile.mkstemp(dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,153 @@
+"""Private homes: seeded with a login, swept of what was planted, and what may come back."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from podium.agents.headless.home import Login, private_home, remove_homes
+from podium.agents.kit import AgentKit
+from podium.domain.asking import Turn
+from podium.domain.errors import NotPossibleNow
+from podium.testing import FakeHookDoors, FakeLauncher, FixedClock, MemoryTranscripts
+
+TURN = Turn(run_id="run_1", step_key="ask#0", role="tester", prompt="go", workspace="/w")
+BEFORE = {"account": "ann", "tokens": {"access": "old", "refresh": "r1"}, "expiry": 1}
+
+
+@pytest.fixture
+def kit(tmp_path: Path) -> AgentKit:
+    return AgentKit(
+        launcher=FakeLauncher(),
+        doors=FakeHookDoors(),
+        transcripts=MemoryTranscripts(),
+        clock=FixedClock(),
+        hook_command=("hook",),
+        homes=tmp_path / "homes",
+        user_home=tmp_path / "user",
+        environ={},
+    )
+
+
+@pytest.fixture
+def login(kit: AgentKit) -> Login:
+    source = kit.user_home / ".cli/auth.json"
+    source.parent.mkdir(parents=True)
+    source.write_text(json.dumps(BEFORE))
+    return Login(source, ".cli/auth.json", ("tokens.access", "expiry"))
+
+
+def test_a_home_is_private_and_holds_a_copy_of_the_login(kit: AgentKit, login: Login) -> None:
+    with private_home(kit, TURN, "gemini", logins=[login]) as home:
+        copy = home.path / login.target
+        assert json.loads(copy.read_text()) == BEFORE
+        assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+        assert stat.S_IMODE(home.path.stat().st_mode) == 0o700
+        assert home.logins == (login.target,)
+        assert not home.path.is_relative_to(home.temporary)
+    assert not copy.exists()
+
+
+def test_a_person_without_a_login_has_none_copied(kit: AgentKit) -> None:
+    missing = Login(kit.user_home / "nothing.json", "auth.json")
+    with private_home(kit, TURN, "gemini", logins=[missing]) as home:
+        assert home.logins == ()
+
+
+def test_conversations_stay_and_everything_else_that_was_planted_goes(
+    kit: AgentKit, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("mine")
+    with private_home(kit, TURN, "gemini", keep=(".cli/sessions",)) as home:
+        home.write(".cli/sessions/one.jsonl", "talk")
+        home.write(".cli/hooks.json", "planted")
+        home.write(".bashrc", "planted")
+        (home.path / "link").symlink_to(outside)
+    with private_home(kit, TURN, "gemini", keep=(".cli/sessions",)) as home:
+        left = {str(path.relative_to(home.path)) for path in home.path.rglob("*")}
+        assert left == {".cli", ".cli/sessions", ".cli/sessions/one.jsonl"}
+    assert (outside / "precious").read_text() == "mine"
+
+
+def test_a_link_in_the_place_of_conversations_is_not_kept(kit: AgentKit, tmp_path: Path) -> None:
+    with private_home(kit, TURN, "gemini", keep=("sessions",)) as home:
+        (home.path / "sessions").symlink_to(tmp_path)
+    with private_home(kit, TURN, "gemini", keep=("sessions",)) as home:
+        assert list(home.path.iterdir()) == []
+    assert tmp_path.exists()
+
+
+def test_refreshed_tokens_come_back(kit: AgentKit, login: Login) -> None:
+    after = {**BEFORE, "tokens": {"access": "new", "refresh": "r1"}, "expiry": 2}
+    with private_home(kit, TURN, "gemini", logins=[login]) as home:
+        (home.path / login.target).write_text(json.dumps(after))
+    assert json.loads(login.source.read_text()) == after
+    assert stat.S_IMODE(login.source.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        {**BEFORE, "account": "mallory"},
+        {**BEFORE, "tokens": {"access": "new", "refresh": "r2"}},
+        {**BEFORE, "expiry": 2, "helper": "/bin/evil"},
+        {**BEFORE, "expiry": "2"},
+        {**BEFORE, "tokens": "gone", "expiry": 2},
+        [1],
+        "not even JSON",
+        None,
+    ],
+)
+def test_a_login_that_differs_in_anything_else_stays_as_it_was(
+    kit: AgentKit, login: Login, after: object
+) -> None:
+    with private_home(kit, TURN, "gemini", logins=[login]) as home:
+        copy = home.path / login.target
+        if after is None:
+            copy.unlink()
+        else:
+            copy.write_text(after if isinstance(after, str) else json.dumps(after))
+    assert json.loads(login.source.read_text()) == BEFORE
+
+
+def test_a_login_that_was_swapped_for_a_link_does_not_come_back(
+    kit: AgentKit, login: Login, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.json"
+    other.write_text(json.dumps({**BEFORE, "expiry": 2}))
+    with private_home(kit, TURN, "gemini", logins=[login]) as home:
+        (home.path / login.target).unlink()
+        (home.path / login.target).symlink_to(other)
+    assert json.loads(login.source.read_text()) == BEFORE
+
+
+def test_a_login_that_a_person_renewed_meanwhile_is_not_overwritten(
+    kit: AgentKit, login: Login
+) -> None:
+    with private_home(kit, TURN, "gemini", logins=[login]) as home:
+        (home.path / login.target).write_text(json.dumps({**BEFORE, "expiry": 2}))
+        login.source.write_text(json.dumps({**BEFORE, "expiry": 3}))
+    assert json.loads(login.source.read_text())["expiry"] == 3
+
+
+def test_two_turns_do_not_share_a_home(kit: AgentKit) -> None:
+    with (
+        private_home(kit, TURN, "gemini"),
+        pytest.raises(NotPossibleNow, match="another turn"),
+        private_home(kit, TURN, "gemini"),
+    ):
+        pass
+    with private_home(kit, TURN, "gemini"), private_home(kit, TURN, "claude"):
+        pass
+
+
+def test_the_homes_of_a_run_that_is_over_can_be_removed(kit: AgentKit) -> None:
+    with private_home(kit, TURN, "gemini", keep=("sessions",)) as home:
+        home.write("sessions/one", "talk")
+    remove_homes(kit.homes, "run_1")
+    assert list(kit.homes.iterdir()) == []
