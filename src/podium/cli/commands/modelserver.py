@@ -1,0 +1,199 @@
+"""`podium modelserver`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import run_to_end
+from podium.cli.options import Options
+from podium.cli.screen import Screen, counted
+from podium.cli.untrusted import safe_line
+from podium.domain.errors import BadInput
+from podium.domain.model import Json
+from podium.wiring.parsing import read_located
+
+if TYPE_CHECKING:
+    from podium.testing.modelserver import ModelServer, SeenRequest
+
+app = command_app()
+
+KEY_VARIABLE = "PODIUM_MODELSERVER_KEY"
+
+
+@app.command()
+def modelserver(
+    context: typer.Context,
+    script: Annotated[
+        Path | None, typer.Option("--script", metavar="FILE", help="Answer as this file says.")
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            "--record", metavar="FILE", help="Hand requests on, and add the answers to this file."
+        ),
+    ] = None,
+    upstream: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--upstream",
+            metavar="URL",
+            help="Where --record hands them to; NAME=URL for one of gemini, openai, anthropic.",
+        ),
+    ] = None,
+    replay: Annotated[
+        Path | None, typer.Option("--replay", metavar="FILE", help="Answer from a recorded file.")
+    ] = None,
+    paced: Annotated[
+        bool, typer.Option("--paced", help="Replay as slowly as it was recorded.")
+    ] = False,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: a free one.")] = 0,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", metavar="KEY", envvar=KEY_VARIABLE, help="Accept this key only (--script)."
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option("--log", metavar="FILE", help="Add every request to this file, without keys."),
+    ] = None,
+) -> None:
+    """Stand in for a model provider on this machine, until Ctrl-C.
+
+    Speaks Gemini, OpenAI Responses and Chat, and Anthropic Messages on 127.0.0.1. A script answers
+    without spending a token; a recorded file answers as the real provider once did.
+
+    \b
+    Example:
+      podium modelserver --script answers.yaml --port 8123
+      podium modelserver --record day.jsonl --upstream https://generativelanguage.googleapis.com
+      podium modelserver --replay day.jsonl
+    """
+    if sum(way is not None for way in (script, record, replay)) != 1:
+        raise typer.BadParameter("give one of --script FILE, --record FILE or --replay FILE")
+    if (record is None) != (not upstream):
+        raise typer.BadParameter("--record and --upstream belong together")
+    from podium.testing.modelserver import ModelServer, Script
+
+    told: asyncio.Queue[SeenRequest] = asyncio.Queue()
+    shown_key: str | None = "any-key"
+    if script is not None:
+        read = read_located(script).validated(Script)
+        server = ModelServer(read, key=key, port=port, watcher=told.put_nowait)
+        # Whoever gave a key has it; it is shown nowhere.
+        shown_key = f'"${KEY_VARIABLE}"' if key is not None else "any-key"
+    elif record is not None:
+        upstreams = _upstreams(upstream or [])
+        server = ModelServer.recording(upstreams, record, port=port, watcher=told.put_nowait)
+        shown_key = None
+    else:
+        cassette = replay or Path()
+        server = ModelServer.replaying(cassette, paced=paced, port=port, watcher=told.put_nowait)
+    run_to_end(_Desk(context.obj, shown_key).serve(server, told, log))
+
+
+class _Desk:
+    """Serves, and tells the person what comes in."""
+
+    def __init__(self, options: Options, shown_key: str | None) -> None:
+        self._screen = Screen(json=options.json)
+        self._options = options
+        self._shown_key = shown_key
+
+    async def serve(
+        self, server: ModelServer, told: asyncio.Queue[SeenRequest], log: Path | None
+    ) -> None:
+        """Never returns; ends when it is interrupted."""
+        # Half a character in a request is written as JSON writes it.
+        opened = log.open("a", encoding="utf-8", errors="backslashreplace") if log else None
+        with opened or nullcontext() as file:
+            async with server:
+                self._greet(server.url)
+                while True:
+                    self._options.parting_words = counted(server.request_count, "request") + " came"
+                    self._tell(await told.get(), file)
+
+    def _greet(self, url: str) -> None:
+        lines = environment(url, self._shown_key)
+        record = {"url": url, "environment": lines, "codex": codex_words(url)}
+        self._screen.answer(record, lambda: self._greet_in_words(url, lines))
+
+    def _greet_in_words(self, url: str, lines: Mapping[str, str]) -> None:
+        self._screen.line(f"listening on {url}; Ctrl-C ends it")
+        for name, value in lines.items():
+            self._screen.line(f"  export {name}={value}")
+        self._screen.line(f"  codex {codex_words(url)}")
+
+    def _tell(self, seen: SeenRequest, file: TextIO | None) -> None:
+        self._screen.answer(_record(seen), lambda: self._screen.line(_words(seen)))
+        if file is not None:
+            file.write(json.dumps(asdict(seen), ensure_ascii=False) + "\n")
+            file.flush()
+
+
+def environment(url: str, key: str | None) -> dict[str, str]:
+    """What each client reads. None: the person's own keys stay as they are."""
+    urls = {
+        "GOOGLE_GEMINI_BASE_URL": url,
+        "ANTHROPIC_BASE_URL": url,
+        "OPENAI_BASE_URL": f"{url}/v1",
+    }
+    if key is None:
+        return urls
+    return {
+        **urls,
+        **dict.fromkeys(("GEMINI_API_KEY", "ANTHROPIC_API_KEY", "OPENAI_API_KEY"), key),
+    }
+
+
+def codex_words(url: str) -> str:
+    """codex reads no such variable; a provider of its own is the way."""
+    provider = (
+        f'{{name="podium", base_url="{url}/v1", env_key="OPENAI_API_KEY", wire_api="responses"}}'
+    )
+    return f"-c model_provider=podium -c 'model_providers.podium={provider}'"
+
+
+def _upstreams(given: list[str]) -> str | dict[str, str]:
+    named = dict(each.split("=", 1) for each in given if "=" in each.split("://")[0])
+    plain = [each for each in given if "=" not in each.split("://")[0]]
+    if len(plain) > 1 or (plain and named):
+        raise BadInput("give one --upstream URL, or one --upstream NAME=URL for each provider")
+    return plain[0] if plain else named
+
+
+def _record(seen: SeenRequest) -> dict[str, Json]:
+    told = asdict(seen)
+    return {name: told[name] for name in _TOLD}
+
+
+_TOLD = (
+    "number",
+    "method",
+    "path",
+    "protocol",
+    "model",
+    "rule",
+    "step",
+    "status",
+    "streamed",
+    "size",
+    "has_key",
+)
+
+
+def _words(seen: SeenRequest) -> str:
+    which = seen.rule or ("no rule" if seen.is_ask else "")
+    step = f"step {seen.step + 1}" if seen.step is not None and seen.rule else ""
+    status = str(seen.status) if seen.status else "line cut"
+    words = (seen.method, seen.path, seen.model, which, step, status)
+    return safe_line("  ".join(word for word in words if word), 200)

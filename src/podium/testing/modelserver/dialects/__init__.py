@@ -1,0 +1,16 @@
+"""How each protocol reads a request and writes an answer, an error and a stream."""
+
+from podium.testing.modelserver.dialects.anthropic import AnthropicDialect
+from podium.testing.modelserver.dialects.chat import ChatDialect
+from podium.testing.modelserver.dialects.dialect import Dialect, Failure
+from podium.testing.modelserver.dialects.gemini import GeminiDialect
+from podium.testing.modelserver.dialects.responses import ResponsesDialect
+
+__all__ = [
+    "AnthropicDialect",
+    "ChatDialect",
+    "Dialect",
+    "Failure",
+    "GeminiDialect",
+    "ResponsesDialect",
+]

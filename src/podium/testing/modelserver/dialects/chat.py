@@ -1,0 +1,151 @@
+"""OpenAI's chat completions, which most other providers speak too."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from podium.testing.modelserver.answer import WORDS, Answer, Call, Event
+from podium.testing.modelserver.ask import (
+    Ask,
+    OfferedTool,
+    Said,
+    table,
+    tables,
+    texts_of,
+    user_said,
+    word,
+)
+from podium.testing.modelserver.dialects import openai_errors
+from podium.testing.modelserver.dialects.dialect import Failure
+from podium.testing.modelserver.script import ProtocolName
+
+_FINISH = {"stop": "stop", "length": "length", "refusal": "stop", "safety": "content_filter"}
+
+
+class ChatDialect:
+    """`POST /v1/chat/completions`."""
+
+    name: ProtocolName = "chat"
+    line_end = b"\n"
+
+    def refusal(self, body: Mapping[str, Any]) -> str:
+        if not word(body.get("model")):
+            return "you must provide a model parameter"
+        if not tables(body.get("messages")):
+            return "Missing required parameter: 'messages'."
+        return ""
+
+    def ask(self, body: Mapping[str, Any], *, size: int) -> Ask:
+        return Ask(
+            protocol=self.name,
+            model=word(body.get("model")),
+            streamed=body.get("stream") is True,
+            said=tuple(_said(body)),
+            tools=tuple(_offered(body)),
+            input_characters=size,
+            usage_wanted=table(body.get("stream_options")).get("include_usage") is True,
+        )
+
+    def whole(self, ask: Ask, answer: Answer) -> Mapping[str, Any]:
+        message: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
+        if answer.words:
+            message["refusal" if answer.finish == "refusal" else "content"] = WORDS
+        if answer.thinking:
+            message["reasoning_content"] = answer.thinking
+        if answer.calls:
+            message["tool_calls"] = [_call(call) for call in answer.calls]
+        choice = {
+            "index": 0,
+            "message": message,
+            "logprobs": None,
+            "finish_reason": _finish(answer),
+        }
+        return {**_base(ask, "chat.completion"), "choices": [choice], "usage": _usage(answer)}
+
+    def events(self, ask: Ask, answer: Answer) -> Iterator[Event]:
+        base = _base(ask, "chat.completion.chunk")
+        yield _delta(base, {"role": "assistant", "content": ""})
+        if answer.thinking:
+            yield _delta(base, {"reasoning_content": answer.thinking})
+        key = "refusal" if answer.finish == "refusal" else "content"
+        for piece in answer.words.pieces():
+            yield Event(_delta(base, {key: WORDS}).data, words=(piece,))
+        for index, call in enumerate(answer.calls):
+            yield _delta(base, {"tool_calls": [{"index": index, **_call(call)}]})
+        yield Event(_delta(base, {}, _finish(answer)).data, final=True)
+        if ask.usage_wanted:
+            yield Event({**base, "choices": [], "usage": _usage(answer)}, final=True)
+        yield Event("[DONE]", final=True)
+
+    def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
+        return openai_errors.failure(status, message, retry_after)
+
+    def error_event(self, status: int, message: str = "") -> Event:
+        return Event(self.failure(status, message).body, final=True)
+
+    def overflow(self) -> Failure:
+        words = (
+            "This model's maximum context length is 128000 tokens. However, your messages resulted "
+            "in 150000 tokens. Please reduce the length of the messages."
+        )
+        body = openai_errors.error_body(words, code="context_length_exceeded", param="messages")
+        return Failure(400, body)
+
+    def bad_key(self) -> Failure:
+        return self.failure(401)
+
+
+def _said(body: Mapping[str, Any]) -> Iterator[Said]:
+    for message in tables(body.get("messages")):
+        match message.get("role"):
+            case "user":
+                yield from user_said(texts_of(message.get("content")))
+            case "tool" | "function":
+                yield Said("result")
+            case "assistant":
+                yield Said("answer")
+
+
+def _offered(body: Mapping[str, Any]) -> Iterator[OfferedTool]:
+    for tool in tables(body.get("tools")):
+        custom = tool.get("type") == "custom"
+        told = table(tool.get("custom" if custom else "function"))
+        yield OfferedTool(word(told.get("name")), table(told.get("parameters")), custom)
+
+
+def _base(ask: Ask, kind: str) -> dict[str, Any]:
+    identity = f"chatcmpl-{secrets.token_hex(12)}"
+    return {"id": identity, "object": kind, "created": int(time.time()), "model": ask.model}
+
+
+def _delta(base: Mapping[str, Any], delta: dict[str, Any], finish: str | None = None) -> Event:
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return Event({**base, "choices": [choice]})
+
+
+def _finish(answer: Answer) -> str:
+    if answer.calls and answer.finish == "stop":
+        return "tool_calls"
+    return _FINISH[answer.finish]
+
+
+def _call(call: Call) -> dict[str, Any]:
+    if call.input is not None:
+        told = {"name": call.name, "input": call.input}
+        return {"id": f"call_{call.id}", "type": "custom", "custom": told}
+    told = {"name": call.name, "arguments": call.arguments_json}
+    return {"id": f"call_{call.id}", "type": "function", "function": told}
+
+
+def _usage(answer: Answer) -> dict[str, Any]:
+    tokens = answer.tokens
+    return {
+        "prompt_tokens": tokens.input,
+        "completion_tokens": tokens.output,
+        "total_tokens": tokens.input + tokens.output,
+        "prompt_tokens_details": {"cached_tokens": tokens.cached},
+        "completion_tokens_details": {"reasoning_tokens": 0},
+    }

@@ -1,0 +1,131 @@
+"""The cases, and the contracts they are read by."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from podium.domain.model import Json, NonEmpty, Noun
+
+
+class Verdict(BaseModel):
+    """Of a reviewer."""
+
+    verdict: Literal["APPROVE", "REJECT", "ESCALATE"]
+    feedback: str = ""
+
+
+class WorkDone(BaseModel):
+    """Of a developer."""
+
+    status: Literal["success", "failed"]
+    commit_hash: str
+    backlog_items: list[str] = []
+
+
+class WorkOrder(BaseModel):
+    """Work that somebody should do."""
+
+    title: str
+    summary: str
+    tasks: list[str]
+
+
+class PlanItem(BaseModel):
+    """One thing that was noticed."""
+
+    type: Literal["clc_task", "health_fix", "telemetry", "noop", "info"]
+    priority: Literal["low", "medium", "high"]
+    target: str
+    action: Literal["create_wo", "log", "noop", "alert"]
+    wo_suggestion: WorkOrder | None = None
+
+
+class Plan(BaseModel):
+    """Of a planner that watches a system."""
+
+    context_summary: str
+    items: list[PlanItem]
+
+
+class Intent(BaseModel):
+    """What a person wants of an operator."""
+
+    intent: Literal["execute", "refuse", "clarify"]
+    domain: str
+    confidence: float
+    tool_candidates: list[str] = []
+    requires_approval: bool = False
+    reasoning: str = ""
+
+
+class Note(BaseModel):
+    """A contract in which nothing is required: almost any object fits it."""
+
+    title: str = ""
+    tags: list[Json] = []
+
+
+class Exact(BaseModel):
+    """A contract that allows no other keys."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    answer: int
+
+
+CONTRACTS: dict[str, type[BaseModel]] = {
+    "verdict": Verdict,
+    "work": WorkDone,
+    "order": WorkOrder,
+    "plan": Plan,
+    "intent": Intent,
+    "note": Note,
+    "exact": Exact,
+}
+"""What the payload of a case must fit, by the case's `contract`."""
+
+BLOCKS = {"block": "POLI:MSG", "plan block": "<PLAN>"}
+"""Cases with these contracts are about a tagged block: their payload is its `header` and `body`."""
+
+
+class Expected(Noun):
+    """What is right: this payload, found so, or no payload for this reason."""
+
+    payload: Json = None
+    found: Literal["strict", "repaired"] = "strict"
+    error: str | None = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Expected:
+        if (self.payload is None) == (self.error is None):
+            raise ValueError("a case expects either a payload or an error")
+        return self
+
+
+class ReplyCase(Noun):
+    """One reply. `text` may hold anything but half of a surrogate pair."""
+
+    family: NonEmpty
+    name: NonEmpty
+    contract: NonEmpty
+    text: str
+    nonce: str | None = None
+    expect: Expected
+
+
+def reply_cases(family: str | None = None) -> list[ReplyCase]:
+    """All cases, or those of one family, in the order of their files."""
+    folder = files(__package__)
+    sources = sorted(
+        (each for each in folder.iterdir() if each.name.endswith(".jsonl")),
+        key=lambda one: one.name,
+    )
+    cases = [
+        ReplyCase.model_validate_json(line)
+        for source in sources
+        for line in source.read_text(encoding="utf-8").splitlines()
+    ]
+    return [case for case in cases if family is None or case.family == family]
