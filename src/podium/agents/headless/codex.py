@@ -1,0 +1,256 @@
+"""`CodexAgent`: OpenAI's codex, driven as `codex app-server`, with its tools before the gate.
+
+The app server is used rather than `codex exec`: there the trust in our hook can be set and seen
+in the very process that works, and it tells of every hook and every act, refused ones too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from podium.agents.headless import codex_home
+from podium.agents.headless.codex_schema import strict_schema
+from podium.agents.headless.codex_talk import CodexTalk
+from podium.agents.headless.codex_tools import Judged
+from podium.agents.headless.codex_trouble import LOGIN_HINT, trouble, without_answers
+from podium.agents.headless.codex_trust import trust_hook
+from podium.agents.headless.codex_usage import Meter
+from podium.agents.headless.ending import lost, out_of_time, plain_words
+from podium.agents.headless.home import Home, private_home
+from podium.agents.headless.version import untried, version_of
+from podium.agents.kit import AgentKit, AgentOptions
+from podium.agents.rpc import LineClosed, RpcError, RpcPeer, talking
+from podium.domain.asking import Reply, Turn
+from podium.domain.errors import (
+    AgentLost,
+    AgentNotLoggedIn,
+    AgentRefused,
+    AgentRejected,
+    NeedsHuman,
+    PodiumError,
+    ToolMissing,
+)
+from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.domain.model import Json
+from podium.ports import Process, Transcript, TurnDoor
+
+TRIED_VERSION = "0.166.0"
+INSTALL = "install it with `npm install --global @openai/codex`"
+LAST_SECONDS = 5.0
+"""How long codex may take to put its conversation away after a good turn."""
+GRACE_SECONDS = 1.0
+"""How long it may take to end in all other cases: asked to end, it waits for its turn."""
+
+_sandbox_works: dict[tuple[str, ...], bool] = {}
+"""How codex is started → whether its own sandbox works on this machine."""
+
+
+class CodexAgent:
+    """Asks codex, each turn in a process and on a private home of its own."""
+
+    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+        self._options = options
+        self._kit = kit
+        self._own = codex_home.codex_options(options)
+        self._argv = options.command or ("codex",)
+
+    @property
+    def name(self) -> str:
+        return self._options.name
+
+    async def ask(self, turn: Turn) -> Reply:
+        began = self._kit.clock.monotonic()
+        meter = Meter(self.name, turn.limits)
+        try:
+            return await self._ask(turn, meter, began)
+        except PodiumError as error:
+            error.usage = meter.usage(self._kit.clock.monotonic() - began)
+            raise
+
+    async def _ask(self, turn: Turn, meter: Meter, began: float) -> Reply:
+        kit, judged = self._kit, Judged(turn.workspace)
+        version = await self._version(turn)
+        keep, logins = (codex_home.CONVERSATIONS,), (codex_home.login(kit),)
+        with (
+            private_home(kit, turn, self.name, keep=keep, logins=logins) as home,
+            kit.transcripts.open(turn, self.name) as transcript,
+        ):
+            sandbox, warnings = await self._sandbox(turn, home)
+            hooks = codex_home.lay_out(home, kit, self._options, turn, sandbox)
+            async with kit.doors.open(turn, agent=self.name, translate=judged.translate) as door:
+                talk = CodexTalk(self.name, door, judged, meter, str(hooks))
+                session, done, ended = await self._talk(turn, home, door, talk, meter, transcript)
+                waiting = door.waiting_approvals
+        text = self._answer(done, ended, talk)
+        payload, native = _payload(turn, text)
+        seconds = kit.clock.monotonic() - began
+        return Reply(
+            text=text,
+            payload=payload,
+            found="native" if native else "none",
+            usage=meter.usage(seconds),
+            agent=self.name,
+            model=meter.model,
+            version=version,
+            session=session,
+            seconds=seconds,
+            transcript=transcript.path,
+            untold=tuple(talk.untold),
+            warnings=(*untried(self.name, version, TRIED_VERSION), *warnings, *talk.warnings),
+            waiting_approvals=waiting,
+        )
+
+    async def _talk(
+        self,
+        turn: Turn,
+        home: Home,
+        door: TurnDoor,
+        talk: CodexTalk,
+        meter: Meter,
+        transcript: Transcript,
+    ) -> tuple[str, dict[str, Any], Ended]:
+        """Hold the conversation of one turn; gives the session, the turn as codex tells it, and its end."""
+
+        def keep(way: str, line: str) -> None:
+            transcript.write(line if way == "received" else f"> {line}")
+
+        env = codex_home.environment(home, self._options, door.env)
+        async with self._running(turn, env) as process:
+            try:
+                async with talking(
+                    process, talk.answer, talk.hear, version_field=False, keep=keep
+                ) as peer:
+                    thread = await self._open(peer, turn, home, meter)
+                    done = await talk.ask(peer, thread, _question(turn))
+                    ended = await self._leave(process)
+                    await peer.over()
+            except NeedsHuman:
+                await process.end(grace_seconds=0.0)
+                raise
+            except LineClosed:
+                raise self._lost(await process.wait()) from None
+            except RpcError as error:
+                raise AgentRejected(
+                    f"agent {self.name!r} would not take the turn: {plain_words(str(error))}"
+                ) from None
+        return thread, done, ended
+
+    def _lost(self, ended: Ended) -> PodiumError:
+        if ended.timed_out:
+            return out_of_time(self.name, ended)
+        words = without_answers(ended.stderr)
+        return lost(self.name, ended.model_copy(update={"stderr": words}))
+
+    async def _open(self, peer: RpcPeer, turn: Turn, home: Home, meter: Meter) -> str:
+        """Everything up to the question: who we are, the hook, the login, the conversation."""
+        client = {"name": "podium", "title": "Podium", "version": "1"}
+        await peer.call("initialize", {"clientInfo": client})
+        await peer.notify("initialized")
+        hooks = str(home.path / codex_home.CODEX_HOME / "hooks.json")
+        await trust_hook(peer, turn.workspace, hooks, self.name)
+        await self._must_be_logged_in(peer)
+        # Not the sandbox: codex trusts a project by itself when a client names one here.
+        place: dict[str, Any] = {"cwd": turn.workspace}
+        if turn.session is None:
+            found: Any = await peer.call("thread/start", place)
+        else:
+            resumed = {"threadId": turn.session, "excludeTurns": True, **place}
+            found = await peer.call("thread/resume", resumed)
+        meter.model = str(found.get("model") or "")
+        return str(found["thread"]["id"])
+
+    async def _must_be_logged_in(self, peer: RpcPeer) -> None:
+        account: Any = await peer.call("account/read", {"refreshToken": False})
+        if account.get("requiresOpenaiAuth") and account.get("account") is None:
+            raise AgentNotLoggedIn(f"agent {self.name!r} is not logged in; {LOGIN_HINT}")
+
+    def _answer(self, done: dict[str, Any], ended: Ended, talk: CodexTalk) -> str:
+        """The last message of a turn that codex calls completed. Neither alone is an answer."""
+        if done.get("status") != "completed":
+            raise trouble(self.name, done.get("error"), self._kit.clock.now(), ended.stderr)
+        if talk.said and talk.said[-1]:
+            return talk.said[-1]
+        if talk.did_or_thought:
+            raise AgentLost(f"agent {self.name!r} ended its turn without an answer")
+        raise AgentRefused(
+            f"agent {self.name!r} ended its turn without a word, which is all that codex tells of "
+            "a refusal; put the question in another way"
+        )
+
+    @asynccontextmanager
+    async def _running(self, turn: Turn, env: dict[str, str]) -> AsyncIterator[Process]:
+        """The app server, which is dead with all its children when this is left."""
+        limits = ProcessLimits(seconds=turn.limits.seconds)
+        spawn = Spawn(
+            argv=(*self._argv, "app-server"),
+            cwd=turn.workspace,
+            env=env,
+            limits=limits,
+            interactive=True,
+        )
+        with codex_home.without_leftovers(Path(turn.workspace)):
+            process = await self._kit.launcher.start(spawn)
+            try:
+                yield process
+            finally:
+                await process.end(GRACE_SECONDS)
+
+    async def _leave(self, process: Process) -> Ended:
+        """Let codex put the conversation away, so that it can be continued."""
+        process.close_input()
+        waiting = asyncio.ensure_future(process.wait())
+        await asyncio.wait({waiting}, timeout=LAST_SECONDS)
+        if not waiting.done():
+            await process.end(GRACE_SECONDS)
+        return await waiting
+
+    async def _version(self, turn: Turn) -> str:
+        try:
+            return await version_of(self._kit.launcher, self._argv, turn.workspace)
+        except ToolMissing as missing:
+            raise ToolMissing(f"{missing}; {INSTALL}") from None
+
+    async def _sandbox(self, turn: Turn, home: Home) -> tuple[codex_home.Sandbox, tuple[str, ...]]:
+        """Codex's own sandbox where it works; it needs user namespaces, which not every machine gives."""
+        if self._own.sandbox is not None:
+            return self._own.sandbox, ()
+        if self._argv not in _sandbox_works:
+            _sandbox_works[self._argv] = await self._try_sandbox(turn, home)
+        if _sandbox_works[self._argv]:
+            return "workspace-write", ()
+        return "danger-full-access", (
+            f"codex's own sandbox does not work here; commands of {self.name!r} run without it",
+        )
+
+    async def _try_sandbox(self, turn: Turn, home: Home) -> bool:
+        (home.path / codex_home.CODEX_HOME).mkdir(mode=0o700, exist_ok=True)
+        ended = await self._kit.launcher.run(
+            Spawn(
+                argv=(*self._argv, "sandbox", "--", "true"),
+                cwd=turn.workspace,
+                env=codex_home.environment(home, AgentOptions(name=self.name), {}),
+                limits=ProcessLimits(seconds=30.0, output_bytes=10_000),
+            )
+        )
+        return ended.exit_code == 0
+
+
+def _question(turn: Turn) -> dict[str, Any]:
+    schema = strict_schema(turn.contract) if turn.contract is not None else None
+    question: dict[str, Any] = {"input": [{"type": "text", "text": turn.prompt}]}
+    return question if schema is None else {**question, "outputSchema": schema}
+
+
+def _payload(turn: Turn, text: str) -> tuple[Json, bool]:
+    """What codex's own schema feature gave; nothing when it could not be used, or gave no JSON."""
+    if turn.contract is None or strict_schema(turn.contract) is None:
+        return None, False
+    try:
+        return json.loads(text), True
+    except (ValueError, RecursionError):
+        return None, False

@@ -1,0 +1,267 @@
+"""Codex's private home: its settings, its hook, and who it is to its provider."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from podium.agents.headless.codex_trouble import LOGS_ANSWERS
+from podium.agents.headless.home import Home, Login
+from podium.agents.kit import AgentKit, AgentOptions
+from podium.domain.asking import Turn
+from podium.domain.errors import BadInput
+from podium.domain.model import Noun
+
+CODEX_HOME = ".codex"
+CONVERSATIONS = f"{CODEX_HOME}/sessions"
+HOOK = Path(__file__).with_name("codex_hook.py")
+HOOK_SECONDS = 60
+PROVIDER = "podium"
+OPENAI_URL = "https://api.openai.com/v1"
+LARGEST_SETTINGS_BYTES = 1_000_000
+
+Sandbox = Literal["read-only", "workspace-write", "danger-full-access"]
+
+_OFF = (
+    # These reach out of the machine, or bring tools along that nobody asked for.
+    "apps",
+    "browser_use",
+    "code_mode_host_grpc",
+    "computer_use",
+    "daemon_auto_start",
+    "goals",
+    "image_generation",
+    "memories",
+    "multi_agent",
+    "plugin_discovery_prefetch",
+    "plugins",
+    "remote_plugin",
+    "skill_mcp_dependency_install",
+    "skill_search",
+    "sleep_tool",
+    "tool_suggest",
+    # Runs the person's shell start files to copy what they set.
+    "shell_snapshot",
+    # Tries for ever to reach a server that is down.
+    "unbounded_connection_retries",
+    # What is typed into a running terminal passes neither a hook nor an approval.
+    "unified_exec_tty",
+)
+
+
+_WALLS = (".agents", ".aws", ".codex", ".git")
+
+
+class CodexOptions(Noun):
+    """What podium.yaml may say of a codex agent under `options`."""
+
+    sandbox: Sandbox | None = None
+    """Codex's own sandbox around commands. None: `workspace-write` where it works here, else none."""
+    network: bool = False
+    """Whether commands inside that sandbox reach the network."""
+    effort: str = ""
+    """How hard the model thinks. Empty: its own default."""
+    key_variable: str = "OPENAI_API_KEY"
+    """The variable of `env` that holds the provider's key."""
+
+
+def codex_options(options: AgentOptions) -> CodexOptions:
+    """Raises `BadInput` for what a codex agent cannot be told."""
+    try:
+        return CodexOptions.model_validate(options.options)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()
+        )
+        raise BadInput(f"options of agent {options.name!r}: {faults}") from None
+
+
+def login(kit: AgentKit) -> Login:
+    """The person's own login."""
+    fields = ("tokens.id_token", "tokens.access_token", "tokens.refresh_token", "last_refresh")
+    return Login(_person_home(kit) / "auth.json", f"{CODEX_HOME}/auth.json", fields)
+
+
+def lay_out(home: Home, kit: AgentKit, options: AgentOptions, turn: Turn, sandbox: Sandbox) -> Path:
+    """Write settings and hook for this turn; gives the path of the hook file."""
+    settings = _settings(kit, options, turn, sandbox, home)
+    home.write(f"{CODEX_HOME}/config.toml", toml(settings))
+    command = shlex.join((sys.executable, "-IS", str(HOOK), *kit.hook_command))
+    hook = {"type": "command", "command": command, "timeout": HOOK_SECONDS}
+    hooks = {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}}
+    return home.write_json(f"{CODEX_HOME}/hooks.json", hooks)
+
+
+def environment(home: Home, options: AgentOptions, door: Mapping[str, str]) -> dict[str, str]:
+    own = {
+        "CODEX_HOME": str(home.path / CODEX_HOME),
+        "NO_COLOR": "1",
+        "RUST_LOG": f"error,{LOGS_ANSWERS}=debug",
+        "TZ": "UTC",  # the end of a limit is told in it, without naming it
+    }
+    return {**options.env, **home.env, **own, **door}
+
+
+def _settings(
+    kit: AgentKit, options: AgentOptions, turn: Turn, sandbox: Sandbox, home: Home
+) -> dict[str, Any]:
+    own = codex_options(options)
+    searches = "web_search" in (turn.own_tools or ())
+    return {
+        **_brain(kit, options, own),
+        **({"model_reasoning_effort": own.effort} if own.effort else {}),
+        "approval_policy": "on-request",
+        "sandbox_mode": sandbox,
+        "web_search": "live" if searches else "disabled",
+        "allow_login_shell": False,  # it would run start files and lose the PATH
+        "check_for_update_on_startup": False,
+        "cli_auth_credentials_store": "file",
+        "analytics": {"enabled": False},
+        "features": dict.fromkeys(_OFF, False),
+        "skills": {"bundled": {"enabled": False}},
+        "sandbox_workspace_write": {
+            "network_access": own.network,
+            "writable_roots": _git_folders(Path(turn.workspace)),
+            "exclude_slash_tmp": True,  # commands have a TMPDIR of their own
+        },
+        "shell_environment_policy": _command_environment(kit, options, own),
+        # An agent may plant settings in its workspace; those of a trusted folder would count.
+        "projects": {
+            folder: {"trust_level": "untrusted"} for folder in _roots(Path(turn.workspace))
+        },
+    }
+
+
+def _brain(kit: AgentKit, options: AgentOptions, own: CodexOptions) -> dict[str, Any]:
+    """Which model, by which provider: the one named, else the person's own."""
+    model = {"model": options.model} if options.model else {}
+    if not options.base_url and own.key_variable not in options.env:
+        return {**_person_brain(kit), **model}
+    provider = {
+        "name": PROVIDER,
+        "base_url": _with_path(options.base_url) or OPENAI_URL,
+        "wire_api": "responses",
+        "request_max_retries": 0,  # it would wait without a word
+        "stream_max_retries": 2,
+        **({"env_key": own.key_variable} if own.key_variable in options.env else {}),
+    }
+    return {**model, "model_provider": PROVIDER, "model_providers": {PROVIDER: provider}}
+
+
+def _with_path(url: str) -> str:
+    """What speaks OpenAI's protocol has it below `/v1`, unless another path is named."""
+    return f"{url.rstrip('/')}/v1" if url and not urlsplit(url).path.strip("/") else url
+
+
+def _person_brain(kit: AgentKit) -> dict[str, Any]:
+    """Model and provider of the person's own settings; the rest of them stays at home."""
+    try:
+        with (_person_home(kit) / "config.toml").open("rb") as file:
+            theirs = tomllib.loads(file.read(LARGEST_SETTINGS_BYTES).decode(errors="replace"))
+    except (OSError, ValueError):
+        return {}
+    kept = (
+        "model",
+        "model_provider",
+        "model_providers",
+        "model_reasoning_effort",
+        "openai_base_url",
+    )
+    return {name: theirs[name] for name in kept if name in theirs}
+
+
+def _person_home(kit: AgentKit) -> Path:
+    configured = kit.environ.get("CODEX_HOME")
+    return Path(configured) if configured else kit.user_home / CODEX_HOME
+
+
+def _command_environment(kit: AgentKit, options: AgentOptions, own: CodexOptions) -> dict[str, Any]:
+    """What commands see of codex's variables: neither keys nor the way to the tool door."""
+    secret = [name for name, value in options.env.items() if value.startswith("secret://")]
+    zone = kit.environ.get("TZ", "")
+    return {
+        "inherit": "all",
+        "ignore_default_excludes": False,
+        "exclude": ["PODIUM_*", "CODEX_HOME", "RUST_LOG", "TZ", own.key_variable, *secret],
+        "set": {"TZ": zone} if zone else {},
+    }
+
+
+def _git_folders(workspace: Path) -> list[str]:
+    """Where a commit writes to. Codex holds `.git` read-only otherwise, and every commit fails."""
+    git = workspace / ".git"
+    if git.is_dir():
+        return [str(git)]
+    linked = _linked_folder(git)
+    return [str(linked), str(linked.parent.parent)] if linked is not None else []
+
+
+@contextmanager
+def without_leftovers(workspace: Path) -> Iterator[None]:
+    """Remove the empty folders that codex's sandbox puts up as walls and leaves when it is killed."""
+    roots = [workspace, *map(Path, _git_folders(workspace))]
+    walls = [root / name for root in roots for name in _WALLS]
+    new = [wall for wall in walls if not os.path.lexists(wall)]
+    try:
+        yield
+    finally:
+        for wall in new:
+            with suppress(OSError):
+                wall.rmdir()
+
+
+def _roots(workspace: Path) -> list[str]:
+    """The folders by which codex may know the project: the workspace, and the repository it belongs to."""
+    real = workspace.resolve()
+    folders = {str(workspace), str(real), *(str(parent) for parent in _repositories(real))}
+    linked = _linked_folder(real / ".git")
+    if linked is not None:
+        folders.add(str(linked.parent.parent.parent))
+    return sorted(folders)
+
+
+def _repositories(folder: Path) -> list[Path]:
+    return [parent for parent in folder.parents if (parent / ".git").exists()]
+
+
+def _linked_folder(git: Path) -> Path | None:
+    """The folder of a linked worktree, such as `…/.git/worktrees/name`; None when it is none."""
+    try:
+        words = git.read_text(errors="replace")[:4096] if git.is_file() else ""
+    except OSError:
+        return None
+    target = words.removeprefix("gitdir:").strip()
+    if not words.startswith("gitdir:") or not target:
+        return None
+    folder = (git.parent / target).resolve()
+    return folder if folder.parent.name == "worktrees" else None
+
+
+def toml(table: Mapping[str, Any]) -> str:
+    """A table as TOML: plain values first, then one inline table a line."""
+    return "".join(f"{_text(name)} = {_value(value)}\n" for name, value in table.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_text(k)} = {_value(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_value(each) for each in value) + "]"
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return _text(str(value))
+
+
+def _text(text: str) -> str:
+    """A TOML string: JSON's, but without its pairs of surrogates, and with DEL escaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

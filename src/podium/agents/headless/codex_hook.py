@@ -1,0 +1,169 @@
+"""Codex's tool hook: puts what codex wants to do before the tool door, in full.
+
+Runs alone, as `python -IS codex_hook.py HOOK-COMMAND…`, with codex's JSON on stdin. What codex
+tells its hooks is less than what is to be judged: the folder of a command stands outside of the
+tool's input, and one patch may change many files. So each wish becomes one or several questions
+to the hook command, and all of them have to be answered by yes.
+
+Yes is exit 0 and not a word: codex takes a spoken "allow" for a broken hook. Everything else is
+exit 2 with the reason on stderr, because codex goes on after any other failure of a hook.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+
+SECONDS = 25.0
+"""For all questions together; less than half of what codex is told to wait."""
+MOST_CHANGES = 60
+
+MARKS = {
+    "*** Add File: ": "add",
+    "*** Update File: ": "update",
+    "*** Delete File: ": "delete",
+    "*** Move to: ": "move",
+}
+
+
+class Denied(Exception):
+    """No. The text is what the agent is told."""
+
+
+def main(hook_command: list[str]) -> None:
+    try:
+        signal.signal(signal.SIGALRM, _out_of_time)
+        signal.setitimer(signal.ITIMER_REAL, SECONDS)
+        event = json.loads(sys.stdin.buffer.read())
+        for question in questions(event):
+            ask(hook_command, question)
+    except Denied as denied:
+        _deny(str(denied))
+    except BaseException as error:
+        _deny(f"podium: the hook failed ({error!r}); denied\n")
+    os._exit(0)
+
+
+def questions(event: dict[str, object]) -> list[dict[str, object]]:
+    """What the door is asked, as events of a hook. Each carries codex's own id of the use."""
+    given, use = event.get("tool_input"), str(event.get("tool_use_id") or "")
+    if not isinstance(given, dict) or not use:
+        raise Denied("podium: codex's hook names no use of a tool; denied\n")
+    folder = str(event.get("cwd") or "")
+    if event.get("tool_name") == "apply_patch":
+        return [
+            {**event, "tool_input": {**change, "use": use}, "tool_use_id": f"{use}#{number}"}
+            for number, change in enumerate(changes_in(str(given.get("command") or ""), folder))
+        ]
+    wish = {**given, "use": use}
+    if event.get("tool_name") == "Bash":
+        wish["cwd"] = folder
+    return [{**event, "tool_input": wish}]
+
+
+def changes_in(patch: str, folder: str) -> list[dict[str, str]]:
+    """Every file that the patch may change: rather one too many than one too few."""
+    found: list[dict[str, str]] = []
+    lines: list[list[str]] = []
+    for line in patch.split("\n"):
+        operation, path = _header(line)
+        if operation == "move" and found:
+            found.append({"operation": "delete", "path": found[-1]["path"]})
+            lines.append([])
+        if operation:
+            whole = os.path.join(folder, path)  # noqa: PTH118 — pathlib doubles the time this takes
+            found.append({"operation": operation, "path": whole})
+            lines.append([])
+        elif lines:
+            lines[-1].append(line + "\n")
+    if not found:
+        raise Denied("podium: the patch names no file; denied\n")
+    if len(found) > MOST_CHANGES:
+        raise Denied(f"podium: at most {MOST_CHANGES} changes in one patch; send several\n")
+    return [{**change, "change": "".join(own)} for change, own in zip(found, lines, strict=True)]
+
+
+def _header(line: str) -> tuple[str, str]:
+    stripped = line.strip()
+    for mark, operation in MARKS.items():
+        if stripped.startswith(mark.strip()):
+            return operation, stripped[len(mark) - 1 :].strip()
+    return "", ""
+
+
+def ask(hook_command: list[str], question: dict[str, object]) -> None:
+    """Raise what the hook command denies with, which is also on stderr already."""
+    descriptor = _readable(json.dumps(question).encode())
+    child = _start(hook_command, descriptor)
+    os.close(descriptor)
+    _, status = os.waitpid(child, 0)
+    if os.waitstatus_to_exitcode(status) == 2:
+        raise Denied("")
+    if status != 0:
+        raise Denied("podium: the question to the tool door failed; denied\n")
+
+
+def _start(command: list[str], stdin: int) -> int:
+    """Start the hook command; gives its process id."""
+    if command[:2] != [sys.executable, "-IS"] or not command[2].endswith(".py"):
+        actions = [
+            (os.POSIX_SPAWN_DUP2, stdin, 0),
+            (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+        ]
+        return os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
+    child = os.fork()
+    if child == 0:
+        _become(command[2:], stdin)
+    return child
+
+
+def _become(script: list[str], stdin: int) -> None:
+    """Go on as that script: the interpreter is the same, and starting another takes longest of all."""
+    code = 1
+    try:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        os.dup2(stdin, 0)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        sys.argv = script
+        with open(script[0], "rb") as file:  # noqa: PTH123 — as below
+            source = compile(file.read(), script[0], "exec")
+        exec(source, {"__name__": "__main__", "__file__": script[0]})  # noqa: S102 — it was to be run anyway
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    finally:
+        os._exit(code)
+
+
+def _readable(data: bytes) -> int:
+    """A file without a name: a patch may be larger than a pipe holds, and a name could be found."""
+    descriptor = os.memfd_create("question") if hasattr(os, "memfd_create") else _unlinked()
+    while data:
+        data = data[os.write(descriptor, data) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _unlinked() -> int:
+    # In codex's home, where its commands may not write: in between it does have a name.
+    path = os.path.join(os.environ["CODEX_HOME"], f".podium-{os.getpid()}")  # noqa: PTH118 — as above
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    os.unlink(path)  # noqa: PTH108 — as above
+    return descriptor
+
+
+def _out_of_time(*_: object) -> None:
+    _deny("podium: the tool door did not answer in time; denied, try again later\n")
+
+
+def _deny(words: str) -> None:
+    try:
+        os.write(2, words.encode(errors="replace"))
+    finally:
+        os._exit(2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

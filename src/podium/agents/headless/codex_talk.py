@@ -1,0 +1,242 @@
+"""One turn with `codex app-server`: what is said to it, and what is made of what it says."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Literal
+
+from podium.agents.headless.codex_tools import WITHOUT_SANDBOX, Judged, escalated
+from podium.agents.headless.codex_trouble import is_worth_a_retry
+from podium.agents.headless.codex_usage import Meter
+from podium.agents.headless.ending import plain_words
+from podium.agents.rpc import METHOD_NOT_FOUND, LineClosed, Params, RpcError, RpcPeer
+from podium.domain.errors import NeedsHuman
+from podium.domain.model import Json
+from podium.ports import TurnDoor
+
+LONGEST_OUTPUT_CHARACTERS = 20_000
+MOST_WARNINGS = 10
+
+_GATED = (
+    "commandExecution",
+    "fileChange",
+    "mcpToolCall",
+    "dynamicToolCall",
+    "imageView",
+    "collabAgentToolCall",
+)
+_PROGRESS: dict[str, Literal["text", "thinking"]] = {
+    "item/agentMessage/delta": "text",
+    "item/reasoning/summaryTextDelta": "thinking",
+    "item/reasoning/textDelta": "thinking",
+}
+
+
+class CodexTalk:
+    """Hears codex for one turn, and holds what it does against what was judged.
+
+    A hook that broke, or an act that was never judged, raises `NeedsHuman` out of the reader: the
+    process is ended at once, but what it did in between nobody can take back.
+    """
+
+    def __init__(
+        self, agent: str, door: TurnDoor, judged: Judged, meter: Meter, hooks: str
+    ) -> None:
+        self._agent = agent
+        self._door = door
+        self._judged = judged
+        self._meter = meter
+        self._hooks = hooks
+        self._thread = ""
+        self._turns: set[str] = set()
+        self._cleared: set[str] = set()
+        self._changes: dict[str, list[str]] = {}
+        self._ended: asyncio.Future[Params] = asyncio.get_running_loop().create_future()
+        self.said: list[str] = []
+        self.did_or_thought = False
+        """Whether it did or thought anything since it was asked, beside talking."""
+        self.untold: list[str] = []
+        self.warnings: list[str] = []
+
+    async def ask(self, peer: RpcPeer, thread: str, start: Params) -> Params:
+        """Put the question in this thread; gives the finished turn as codex tells it."""
+        self._thread = thread
+        await peer.call("turn/start", {"threadId": thread, **start})
+        over: asyncio.Future[None] = asyncio.ensure_future(peer.over())
+        either: set[asyncio.Future[Any]] = {over, self._ended}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if self._ended.done():
+                return self._ended.result()
+            over.result()
+            raise LineClosed(f"agent {self._agent!r} went away in the middle of its turn")
+        finally:
+            over.cancel()
+
+    async def hear(self, method: str, params: Params) -> None:
+        item = params.get("item")
+        if method in _PROGRESS:
+            self._told(method, params)
+        elif method == "item/started" and isinstance(item, dict):
+            self._began(item)
+        elif method == "item/completed" and isinstance(item, dict):
+            await self._finished(params, item)
+        elif method == "hook/completed":
+            await self._hooked(params.get("run"))
+        elif method == "item/commandExecution/terminalInteraction" and params.get("stdin"):
+            self._breach("something was typed into a running command")
+        elif method == "turn/started":
+            self._turns.add(_turn_id(params))
+        elif method == "thread/tokenUsage/updated" and params.get("turnId") in self._turns:
+            # Of a continued conversation the last exchange is told once more.
+            self._meter.count(params.get("tokenUsage"))
+        elif method == "turn/completed" and params.get("threadId") == self._thread:
+            self._complete(params.get("turn"))
+        elif method in ("error", "warning"):
+            self._complain(method, params)
+
+    async def answer(self, method: str, params: Params) -> Json:
+        """What codex asks its host. Podium has nobody to ask, but a door."""
+        if method == "item/commandExecution/requestApproval":
+            wish = {"command": params.get("command"), "cwd": params.get("cwd")}
+            return {"decision": await self._leave_sandbox(params, wish)}
+        if method == "item/fileChange/requestApproval":
+            paths = self._changes.get(str(params.get("itemId")), [])
+            return {"decision": await self._leave_sandbox(params, {"paths": paths})}
+        if method == "item/permissions/requestApproval":
+            return {"permissions": {}}
+        if method == "mcpServer/elicitation/request":
+            return {"action": "decline"}
+        if method == "item/tool/requestUserInput":
+            return {"answers": {}}
+        raise RpcError(METHOD_NOT_FOUND, f"Podium does not do {method!r} for agents")
+
+    async def _leave_sandbox(self, params: Params, wish: Params) -> str:
+        """May this be done outside of codex's own sandbox? The command itself was judged before."""
+        use = str(params.get("itemId"))
+        answer = await self._door.request(WITHOUT_SANDBOX, wish, ref=escalated(use))
+        if not answer.allowed:
+            # Codex tells its model no more than that the user said no.
+            self.untold.append(f"{plain_words(str(wish), 200)} outside the sandbox: {answer.say}")
+        return "accept" if answer.allowed else "decline"
+
+    def _told(self, method: str, params: Params) -> None:
+        if params.get("threadId") == self._thread:
+            self._door.tell(_PROGRESS[method], str(params.get("delta") or ""))
+
+    def _began(self, item: Params) -> None:
+        kind = item.get("type")
+        if kind == "userMessage":
+            return
+        self._goes_on()
+        if kind not in _GATED:
+            return
+        self._changes[str(item.get("id"))] = _paths(item)
+        if item.get("id") not in self._cleared:
+            self._breach(f"{_words(item)} began before the tool door had answered")
+        if difference := self._judged.difference(item):
+            self._breach(f"{_words(item)} is not what was judged: {difference}")
+        self._door.tell("tool", _words(item))
+
+    async def _finished(self, params: Params, item: Params) -> None:
+        kind = item.get("type")
+        if kind == "agentMessage" and params.get("threadId") == self._thread:
+            self.said.append(str(item.get("text") or ""))
+        elif kind not in ("agentMessage", "userMessage"):
+            self.did_or_thought = True
+        if kind == "webSearch":
+            await self._searched(item)
+        elif kind in _GATED:
+            error = _error(item)
+            for ref in self._judged.refs(str(item.get("id"))):
+                await self._door.settle(ref, ok=not error, result=_result(item), error=error)
+
+    async def _searched(self, item: Params) -> None:
+        """The model's provider searches by itself: the gate hears of it when it has happened."""
+        query, ref = str(item.get("query") or ""), str(item.get("id"))
+        answer = await self._door.request("web_search", {"query": query}, ref=ref)
+        if not answer.allowed:
+            self._breach(f"it searched the web for {query!r}: {answer.say}")
+        await self._door.settle(ref, ok=True, result={"done": True})
+
+    async def _hooked(self, run: Any) -> None:
+        if not isinstance(run, dict) or run.get("eventName") != "preToolUse":
+            return
+        self._goes_on()
+        if run.get("sourcePath") != self._hooks:
+            return
+        use = str(run.get("id")).removeprefix(
+            f"pre-tool-use:{run.get('displayOrder')}:{self._hooks}:"
+        )
+        if run.get("status") == "completed":
+            self._cleared.add(use)
+        elif run.get("status") == "blocked":
+            for ref in self._judged.refs(use):
+                await self._door.settle(ref, ok=False, error="another part of it was refused")
+        else:
+            self._breach(f"the hook of the tool door broke: {_entries(run)}")
+
+    def _goes_on(self) -> None:
+        """A turn that has its answer may have used up its limits; one that goes on may not."""
+        if not self._ended.done():
+            self._meter.must_have_some_left()
+
+    def _breach(self, what: str) -> None:
+        words = plain_words(what)
+        self._door.tell("note", words)
+        raise NeedsHuman(
+            f"agent {self._agent!r} was ended: {words}. Look at its workspace before you go on"
+        )
+
+    def _complete(self, turn: Any) -> None:
+        if not self._ended.done():
+            self._ended.set_result(turn if isinstance(turn, dict) else {})
+
+    def _complain(self, method: str, params: Params) -> None:
+        """Errors of a turn come again with its end, but for those that codex tries to get over."""
+        if method == "warning" and len(self.warnings) < MOST_WARNINGS:
+            self.warnings.append(plain_words(str(params.get("message") or "")))
+        error = params.get("error")
+        if not params.get("willRetry") or not isinstance(error, dict):
+            return
+        reason = {**error, "message": error.get("additionalDetails") or error.get("message")}
+        self._door.tell("retry", plain_words(str(reason["message"])))
+        if not is_worth_a_retry(reason):
+            self._complete({"status": "failed", "error": reason})
+
+
+def _turn_id(params: Params) -> str:
+    turn = params.get("turn")
+    return str(turn.get("id")) if isinstance(turn, dict) else ""
+
+
+def _paths(item: Params) -> list[str]:
+    changes = item.get("changes")
+    found = changes if isinstance(changes, list) else []
+    return [str(change.get("path")) for change in found if isinstance(change, dict)]
+
+
+def _words(item: Params) -> str:
+    what = item.get("command") or item.get("tool") or item.get("path") or ", ".join(_paths(item))
+    return f"{item.get('type')} {plain_words(str(what), 200)!r}"
+
+
+def _entries(run: Params) -> str:
+    found = run.get("entries")
+    entries = found if isinstance(found, list) else []
+    return " ".join(str(entry.get("text")) for entry in entries if isinstance(entry, dict))
+
+
+def _error(item: Params) -> str:
+    status = item.get("status")
+    if status in (None, "completed"):
+        return ""
+    code = item.get("exitCode")
+    return f"exit code {code}" if code else str(status)
+
+
+def _result(item: Params) -> dict[str, Json]:
+    if item.get("type") != "commandExecution":
+        return {"done": item.get("status") in (None, "completed")}
+    output = str(item.get("aggregatedOutput") or "")
+    return {"exit_code": item.get("exitCode"), "stdout": output[-LONGEST_OUTPUT_CHARACTERS:]}

@@ -1,0 +1,121 @@
+"""Codex's tools in the registry's words, and what of a turn came before the gate."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+from podium.domain.model import Json
+
+WITHOUT_SANDBOX = "run_without_sandbox"
+"""What a role's `own_tools` must name for commands that shall leave codex's own sandbox."""
+
+LONGEST_CHANGE_CHARACTERS = 100_000
+
+_NOTES = ("update_plan", "clockcurr_time", "clock__curr_time", "sleep", "wait")
+_FILE_TOOLS = {"update": "edit_file", "move": "edit_file", "delete": "delete_file"}
+
+
+@dataclass
+class _Use:
+    """One use of a tool, as codex counts them."""
+
+    cwd: str = ""
+    paths: set[str] = field(default_factory=set)
+    is_command: bool = False
+    questions: int = 0
+
+
+class Judged:
+    """Remembers what was asked for each use of a tool, so that what happens can be held against it."""
+
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
+        self._uses: dict[str, _Use] = {}
+
+    def translate(self, tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+        """The registered tool for one of codex's. What is not known is an `own_tool`."""
+        given = {name: value for name, value in arguments.items() if name != "use"}
+        use = self._uses.setdefault(str(arguments.get("use") or ""), _Use())
+        use.questions += 1
+        if tool == "Bash":
+            return self._command(use, given)
+        if tool == "apply_patch":
+            return self._change(use, given)
+        if tool == "view_image":
+            return "read_file", {"path": given.get("path")}
+        if tool in _NOTES:
+            return "keep_notes", {"text": str(given)[:1000]}
+        if tool == "web_search":
+            return "web_search", {"query": str(given.get("query") or "")}
+        if "agent" in tool or tool.startswith("collaboration"):
+            task = given.get("message") or given.get("prompt") or given
+            name = given.get("task_name") or given.get("target") or tool
+            return "ask_subagent", {"name": str(name), "task": str(task)}
+        return "own_tool", {"name": tool, "arguments": given}
+
+    def refs(self, use: str) -> list[str]:
+        """The names under which the door knows this use."""
+        asked = self._uses.get(use, _Use())
+        parts = 0 if asked.is_command else asked.questions
+        return [use, escalated(use), *(f"{use}#{number}" for number in range(parts))]
+
+    def difference(self, item: dict[str, Any]) -> str:
+        """What in this act of codex is other than what was judged; empty when nothing is."""
+        use = self._uses.get(str(item.get("id")))
+        if use is None:
+            return "it was not put before the tool door"
+        if item.get("type") == "commandExecution" and not _same(use.cwd, str(item.get("cwd"))):
+            return f"it runs in {item.get('cwd')!r} instead of {use.cwd!r}"
+        if item.get("type") == "fileChange" and not use.is_command:
+            return _unjudged(use.paths, item.get("changes"))
+        return ""
+
+    def _command(self, use: _Use, given: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+        use.is_command = True
+        use.cwd = str(given.get("cwd") or "")
+        return "run_command", {"command": given.get("command"), "cwd": self._inside(use.cwd)}
+
+    def _change(self, use: _Use, given: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+        path, change = str(given.get("path")), str(given.get("change") or "")
+        operation = str(given.get("operation"))
+        use.paths.add(_real(path))
+        path = self._inside(path)
+        if operation == "add":
+            added = [line[1:] for line in change.splitlines() if line.startswith("+")]
+            return "write_file", {"path": path, "content": "".join(f"{line}\n" for line in added)}
+        tool = _FILE_TOOLS.get(operation, "edit_file")
+        words = {} if tool == "delete_file" else {"change": change[:LONGEST_CHANGE_CHARACTERS]}
+        return tool, {"path": path, **words}
+
+    def _inside(self, path: str) -> str:
+        """The path from the workspace on, as other agents give it, when it leads there plainly."""
+        return os.path.relpath(path, self._workspace) if _below(path, self._workspace) else path
+
+
+def _below(path: str, folder: str) -> bool:
+    plain = os.path.normpath(path)
+    return ".." not in path.split("/") and (plain == folder or plain.startswith(f"{folder}/"))
+
+
+def escalated(use: str) -> str:
+    """The door's name for the wish to leave the sandbox with this use."""
+    return f"{use}!"
+
+
+def _unjudged(judged: set[str], changes: Json) -> str:
+    for change in changes if isinstance(changes, list) else [{}]:
+        kind = change.get("kind") or {}
+        for path in (change.get("path"), kind.get("move_path")):
+            if path is not None and _real(str(path)) not in judged:
+                return f"it changes {path!r}, which the judged patch does not"
+    return ""
+
+
+def _same(one: str, other: str) -> bool:
+    return _real(one) == _real(other)
+
+
+def _real(path: str) -> str:
+    return os.path.realpath(path)

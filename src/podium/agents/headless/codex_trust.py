@@ -1,0 +1,60 @@
+"""Codex's trust in our hook: it skips a hook that it does not trust, without a word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from podium.agents.rpc import RpcError, RpcPeer
+from podium.domain.errors import NotPossibleNow
+
+
+async def trust_hook(peer: RpcPeer, workspace: str, hooks: str, agent: str) -> None:
+    """Make the very process that is about to work trust our hook, and see that it does.
+
+    Raises `NotPossibleNow` when it does not: nothing would come before the gate then.
+    """
+    try:
+        found = await _our_hook(peer, workspace, hooks)
+        if found is not None and found.get("trustStatus") != "trusted":
+            await peer.call("config/batchWrite", _trusting(found))
+            found = await _our_hook(peer, workspace, hooks)
+    except RpcError as error:
+        raise _useless(agent, str(error)) from None
+    if found is None:
+        raise _useless(agent, "codex does not know the hook")
+    if found.get("trustStatus") != "trusted" or found.get("enabled") is not True:
+        raise _useless(agent, f"codex calls the hook {found.get('trustStatus')!r}")
+
+
+async def _our_hook(peer: RpcPeer, workspace: str, hooks: str) -> dict[str, Any] | None:
+    """The hook before the use of tools, as codex has read it; None when that is not as we wrote it."""
+    listed: Any = await peer.call("hooks/list", {"cwds": [workspace]})
+    entries = listed.get("data") if isinstance(listed, dict) else None
+    for entry in entries if isinstance(entries, list) else []:
+        for hook in entry.get("hooks") or []:
+            if _is_ours(hook, hooks):
+                return dict(hook)
+    return None
+
+
+def _is_ours(hook: dict[str, Any], hooks: str) -> bool:
+    return (
+        hook.get("sourcePath") == hooks
+        and hook.get("eventName") == "preToolUse"
+        and hook.get("handlerType") == "command"
+        and hook.get("matcher") == "*"
+        and not hook.get("async")
+    )
+
+
+def _trusting(hook: dict[str, Any]) -> dict[str, Any]:
+    trusted = {str(hook.get("key")): {"trusted_hash": hook.get("currentHash")}}
+    edit = {"keyPath": "hooks.state", "value": trusted, "mergeStrategy": "upsert"}
+    return {"edits": [edit], "reloadUserConfig": True}
+
+
+def _useless(agent: str, why: str) -> NotPossibleNow:
+    return NotPossibleNow(
+        f"agent {agent!r} was not asked: its tool calls would not come before the gate ({why}); "
+        "use the version of codex that Podium was tried with"
+    )
