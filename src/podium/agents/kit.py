@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,3 +44,5 @@ class AgentKit:
     """Whose logins are copied into them."""
     environ: Mapping[str, str]
     """The person's environment, for finding programs and configured homes. Never handed on."""
+    redact_json: Callable[[str], str] = str
+    """Serialised JSON without its secrets, for what an agent of ours keeps itself."""

@@ -47,7 +47,7 @@ def _deny(error: BaseException) -> None:
     try:
         said = str(error) if isinstance(error, Denied) else f"the hook failed ({error!r}); denied"
         # Begins with our name: a reason that happened to be JSON would be read as an answer.
-        _write_all(2, f"podium: {_plain(said)[:LONGEST_REASON_CHARACTERS]}\n")
+        _write_all(2, f"podium: Permission Denied: {_plain(said)[:LONGEST_REASON_CHARACTERS]}\n")
     finally:
         os._exit(2)
 

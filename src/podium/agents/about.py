@@ -1,0 +1,84 @@
+"""What there is to know of each kind of agent before it is asked anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class About:
+    """A kind of agent: its program, how it is logged in, and how its calls come to the gate."""
+
+    door: str
+    """The way by which what it wants to do is judged before it happens."""
+    program: tuple[str, ...] = ()
+    """How it is started when podium.yaml says nothing. Empty: it is no program of its own."""
+    install: str = ""
+    tried: str = ""
+    """The version Podium was tried with."""
+    keys: tuple[str, ...] = ()
+    """Variables that log it in, any of them."""
+    login: str = ""
+    """File that keeps a person logged in, from their home on."""
+    moved_by: str = ""
+    """The person's variable that moves the folder of that file."""
+
+    def login_file(self, home: Path, environ: Mapping[str, str]) -> Path | None:
+        if not self.login:
+            return None
+        moved = environ.get(self.moved_by) if self.moved_by else None
+        return Path(moved) / Path(self.login).name if moved else home / self.login
+
+
+ABOUT: Mapping[str, About] = {
+    "gemini": About(
+        door="BeforeTool hook, and an allow-list policy behind it",
+        program=("gemini",),
+        install="npm install -g @google/gemini-cli",
+        tried="0.61.0",
+        keys=("GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"),
+        login=".gemini/oauth_creds.json",
+    ),
+    "claude": About(
+        door="PreToolUse callbacks of its own protocol, and permission requests behind them",
+        program=("claude",),
+        install="npm install -g @anthropic-ai/claude-code",
+        tried="2.1.325",
+        keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+        login=".claude/.credentials.json",
+        moved_by="CLAUDE_CONFIG_DIR",
+    ),
+    "codex": About(
+        door="a trusted PreToolUse hook, and approvals of its app-server behind it",
+        program=("codex",),
+        install="npm install -g @openai/codex",
+        tried="0.166.0",
+        keys=("OPENAI_API_KEY",),
+        login=".codex/auth.json",
+        moved_by="CODEX_HOME",
+    ),
+    "opencode": About(
+        door="a plugin that asks before every tool, and its permission settings behind it",
+        program=("opencode",),
+        install="npm install -g opencode-ai",
+        tried="1.18.33",
+        login=".local/share/opencode/auth.json",
+    ),
+    "acp": About(door="permission requests of the Agent Client Protocol; files written by Podium"),
+    "api": About(
+        door="it has no hands: Podium performs every call",
+        keys=(
+            "ANTHROPIC_API_KEY",
+            "ANTHROPIC_AUTH_TOKEN",
+            "GEMINI_API_KEY",
+            "GOOGLE_API_KEY",
+            "OPENAI_API_KEY",
+            "OPENROUTER_API_KEY",
+        ),
+    ),
+    "command": About(door="none of its own; the socket in PODIUM_DOOR, if the program asks there"),
+    "scripted": About(door="the socket in PODIUM_DOOR"),
+}
+"""Kind → what is known of it."""

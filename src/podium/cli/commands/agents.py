@@ -1,0 +1,116 @@
+"""`podium agents`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.untrusted import shown_line
+from podium.domain.asking import Reply
+from podium.domain.model import Json
+from podium.wiring import Podium
+from podium.wiring.standing import Standing, round_trip, standing, standings
+
+app = command_app(group=True)
+
+LONGEST_ANSWER = 200
+
+
+@app.callback()
+def agents() -> None:
+    """See which agents are installed and logged in, and by what their calls come to the gate."""
+
+
+@app.command("list")
+def list_(context: typer.Context) -> None:
+    """List the agents of podium.yaml, and the known programs it does not name.
+
+    \b
+    Example:
+      podium agents list
+      podium agents list --json
+    """
+    door = Door(context.obj)
+    found = door.run(standings)
+
+    def words() -> None:
+        headers = ("AGENT", "KIND", "INSTALLED", "LOGGED IN", "TOOL DOOR")
+        door.screen.table(headers, [_row(each) for each in found])
+        if not any(each.configured for each in found):
+            door.screen.aside("podium.yaml names none yet; add one under `agents:`")
+        door.screen.aside("`podium agents check NAME` says more, and `--ask` asks it for one word")
+
+    door.screen.answer({"agents": [_record(each) for each in found]}, words)
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(help="An agent of podium.yaml, or a kind.")],
+    ask: Annotated[
+        bool, typer.Option("--ask", help="Ask it for one word. This spends a few tokens.")
+    ] = False,
+) -> None:
+    """Check one agent: program, version, login, tool door. Exit 1 when something stands in its way.
+
+    \b
+    Example:
+      podium agents check gemini
+      podium agents check reviewer --ask
+    """
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> tuple[Standing, Reply | None]:
+        found = await standing(podium, name)
+        asked = ask and not found.troubles
+        return found, await round_trip(podium, name) if asked else None
+
+    found, reply = door.run(work)
+    record = {**_record(found), "reply": _reply_record(reply)}
+    door.screen.answer({"agent": record}, lambda: _show(door, found, reply))
+    if not found.ready:
+        raise typer.Exit(1)
+
+
+def _show(door: Door, found: Standing, reply: Reply | None) -> None:
+    rows = {
+        "kind": found.kind,
+        "installed": " ".join(filter(None, (found.installed, found.version))),
+        "logged in": " ".join(filter(None, (found.logged_in, found.login and f"({found.login})"))),
+        "tool door": found.door,
+        "model": found.model or "its own choice",
+    }
+    if not found.configured:
+        rows["configured"] = "no; add it under `agents:` in podium.yaml"
+    if reply is not None:
+        used = reply.usage
+        rows["answered"] = shown_line(reply.text.strip())[:LONGEST_ANSWER]
+        rows["took"] = (
+            f"{reply.seconds:.1f} s, {used.input_tokens} + {used.output_tokens} tokens, "
+            f"${used.usd:.4f}{'' if used.complete else ' (not all is known)'}, {reply.model}"
+        )
+        rows |= {"warning": "; ".join(reply.warnings)} if reply.warnings else {}
+    for label, words in rows.items():
+        door.screen.line(f"{label:<10} {shown_line(words)}")
+    for trouble in found.troubles:
+        door.screen.line(f"{'trouble':<10} {shown_line(trouble)}")
+
+
+def _row(found: Standing) -> tuple[str, ...]:
+    name = found.name if found.configured else f"({found.name})"
+    installed = found.version or found.installed
+    return (shown_line(name), found.kind, shown_line(installed), found.logged_in, found.door)
+
+
+def _record(found: Standing) -> dict[str, Json]:
+    return {**found.model_dump(mode="json"), "ready": found.ready}
+
+
+def _reply_record(reply: Reply | None) -> Json:
+    if reply is None:
+        return None
+    kept = {"text", "usage", "model", "version", "seconds", "warnings"}
+    return reply.model_dump(mode="json", include=kept)

@@ -1,0 +1,177 @@
+"""How the agents stand: installed, logged in, gated by what, and whether they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from podium.agents.about import ABOUT, About
+from podium.agents.headless.version import newer_than, version_of
+from podium.domain.asking import Reply, Turn, TurnLimits
+from podium.domain.errors import BadInput, NotPossibleNow, PodiumError, ToolMissing
+from podium.domain.model import Noun
+from podium.journal import StoreJournal
+from podium.sandbox import HookDoor
+from podium.wiring.agents import build_medium
+from podium.wiring.checkup.record import scratch_store
+from podium.wiring.closed_door import ClosedDoor
+from podium.wiring.podium import Podium
+from podium.wiring.settings import AgentSettings
+
+PROMPT = "Answer with the one word OK. Use no tool."
+SECONDS = 120.0
+
+Answer = Literal["yes", "no", "unknown"]
+
+
+class Standing(Noun):
+    """What is known of one agent without asking it anything."""
+
+    name: str
+    kind: str
+    configured: bool
+    """False: its program is known here, and podium.yaml does not name it."""
+    installed: Answer = "unknown"
+    version: str = ""
+    logged_in: Answer = "unknown"
+    login: str = ""
+    """By what, in words."""
+    door: str = ""
+    model: str = ""
+    troubles: tuple[str, ...] = ()
+    """What stands in the way, each with what to do."""
+
+    @property
+    def ready(self) -> bool:
+        return self.installed != "no" and self.logged_in != "no" and not self.troubles
+
+
+async def standings(podium: Podium) -> list[Standing]:
+    """Every agent of podium.yaml, then the known programs that it does not name."""
+    named = sorted(podium.settings.agents)
+    used = {podium.settings.agents[name].kind for name in named}
+    others = [kind for kind, about in ABOUT.items() if about.program and kind not in used]
+    return list(await asyncio.gather(*(standing(podium, name) for name in (*named, *others))))
+
+
+async def standing(podium: Podium, name: str) -> Standing:
+    """One agent, by its name in podium.yaml or by its kind. Raises `BadInput` for neither."""
+    settings = podium.settings.agents.get(name)
+    about = ABOUT.get(settings.kind if settings else name)
+    if about is None or (settings is None and not about.program):
+        known = ", ".join(
+            (*sorted(podium.settings.agents), *(k for k in ABOUT if ABOUT[k].program))
+        )
+        raise BadInput(f"there is no agent {name!r}; known are {known}")
+    kind = settings.kind if settings else name
+    installed, version, missing = await _program(podium, name, settings, about)
+    logged_in, login, lacking = _login(podium, settings, about)
+    return Standing(
+        name=name,
+        kind=kind,
+        configured=settings is not None,
+        installed=installed,
+        version=version,
+        logged_in=logged_in,
+        login=login,
+        door=about.door,
+        model=settings.model if settings else "",
+        troubles=(*_distrust(podium, name, settings), *missing, *lacking),
+    )
+
+
+async def round_trip(podium: Podium, name: str) -> Reply:
+    """Ask the agent for one word, in an empty folder, behind a door that lets nothing through."""
+    if name not in podium.settings.agents:
+        raise NotPossibleNow(
+            f"{name!r} is no agent of podium.yaml; add it under `agents:`, then ask it"
+        )
+    with tempfile.TemporaryDirectory(prefix="podium-check-") as folder:
+        async with scratch_store(podium) as store:
+            closed = ClosedDoor("this is only a check; use no tool")
+            toolbox = podium.toolbox_behind(closed, Path(folder))
+            doors = HookDoor(closed, toolbox, StoreJournal(store))
+            turn = Turn(
+                run_id="check",
+                step_key=name,
+                role="check",
+                prompt=PROMPT,
+                workspace=folder,
+                limits=TurnLimits(seconds=SECONDS, turns=3),
+                allowed_tools=(),
+            )
+            return await build_medium(podium, name, doors).ask(turn)
+
+
+def _distrust(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[str, ...]:
+    if settings is None:
+        return ()
+    configuration = podium.configuration
+    for look in (
+        configuration.command_of,
+        configuration.env_of,
+        configuration.base_url_of,
+        configuration.options_of,
+    ):
+        try:
+            look(name)
+        except PodiumError as error:
+            return (str(error),)
+    return ()
+
+
+async def _program(
+    podium: Podium, name: str, settings: AgentSettings | None, about: About
+) -> tuple[Answer, str, tuple[str, ...]]:
+    """Whether the program is there, its version, and what stands in the way."""
+    command = _trusted_command(podium, name, settings) or about.program
+    if not command:
+        return "yes" if not about.program else "unknown", "", ()
+    try:
+        version = await version_of(podium.launcher, command, tempfile.gettempdir())
+    except ToolMissing:
+        install = f"; to use it: {about.install}" if about.install else ""
+        return "no", "", (f"{command[0]!r} is not installed{install}",)
+    except PodiumError as error:
+        return "unknown", "", (str(error),)
+    if about.tried and newer_than(version, about.tried):
+        return "yes", f"{version} (newer than {about.tried}, which was tried)", ()
+    return "yes", version, ()
+
+
+def _trusted_command(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[str, ...]:
+    """A command nobody has trusted is not run, also not for its version."""
+    try:
+        return podium.configuration.command_of(name) if settings else ()
+    except PodiumError:
+        return ()
+
+
+def _login(
+    podium: Podium, settings: AgentSettings | None, about: About
+) -> tuple[Answer, str, tuple[str, ...]]:
+    env: Mapping[str, str] = settings.env if settings else {}
+    for key in about.keys:
+        if key in env:
+            return _key(podium, key, env[key])
+    file = about.login_file(Path(podium.environ.get("HOME") or Path.home()), podium.environ)
+    if file is not None and file.is_file():
+        return "yes", f"a copy of {file}", ()
+    if not about.keys and file is None:
+        return "unknown", "not known for this kind", ()
+    wanted = f"put {about.keys[0]}: secret://NAME into its `env`" if about.keys else ""
+    ways = " or ".join(filter(None, (wanted, "log in with its own program" if file else "")))
+    return "no", "", (f"no key and no login; {ways}",)
+
+
+def _key(podium: Podium, key: str, value: str) -> tuple[Answer, str, tuple[str, ...]]:
+    if not value.startswith("secret://"):
+        return "yes", f"{key} in podium.yaml", ()
+    try:
+        podium.resolve_secret(value.removeprefix("secret://"))
+    except PodiumError as error:
+        return "no", f"{key} from {value}", (str(error),)
+    return "yes", f"{key} from {value}", ()

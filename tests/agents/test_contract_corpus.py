@@ -1,0 +1,77 @@
+"""The corpus of replies: nothing wrong is accepted, and nearly all that is right is."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from pydantic import ValidationError
+
+from podium.testing.replies import BLOCKS, CONTRACTS, Expected, ReplyCase, reply_cases
+from podium.wiring.bench_contract import mark, score, scores
+
+MARKED = [mark(case) for case in reply_cases()]
+WRONGLY_REFUSED = {("broken strings", "an apostrophe in single quotes")}
+"""Shapes an answer is in that are not read yet."""
+
+
+def test_no_wrong_payload_is_accepted() -> None:
+    assert [each.case.name for each in MARKED if each.mark == "accepted"] == []
+
+
+def test_only_the_known_shapes_are_wrongly_refused() -> None:
+    refused = {(each.case.family, each.case.name) for each in MARKED if each.mark == "refused"}
+    assert refused == WRONGLY_REFUSED
+    assert score("all", MARKED).accuracy > 0.99
+
+
+def test_what_is_accepted_is_marked_as_found_or_mended_rightly() -> None:
+    accepted = [each for each in MARKED if each.found]
+    assert [each.case.name for each in accepted if each.found != each.case.expect.found] == []
+
+
+def test_what_is_refused_is_refused_for_the_reason_a_person_would_give() -> None:
+    refused = [each for each in MARKED if each.case.expect.error]
+    others = {
+        each.case.name: each.problem for each in refused if each.problem != each.case.expect.error
+    }
+    assert others == {}
+
+
+def test_every_refusal_can_be_quoted() -> None:
+    for each in MARKED:
+        if each.words:
+            assert each.words.isprintable()
+            assert len(each.words) < 1500
+
+
+def test_the_corpus_is_large_varied_and_without_doubles() -> None:
+    cases = reply_cases()
+    assert len(cases) >= 500
+    assert len(scores(MARKED)) >= 20
+    assert Counter((case.family, case.name) for case in cases).most_common(1)[0][1] == 1
+    seen = Counter((case.text, case.contract, case.nonce) for case in cases)
+    assert seen.most_common(1)[0][1] == 1
+    assert {case.contract for case in cases} == {*CONTRACTS, *BLOCKS}
+
+
+def test_a_family_can_be_read_alone() -> None:
+    assert {case.family for case in reply_cases("cut off")} == {"cut off"}
+    assert reply_cases("no such") == []
+
+
+def test_a_case_expects_either_a_payload_or_an_error() -> None:
+    with pytest.raises(ValidationError, match="either a payload or an error"):
+        Expected()
+    with pytest.raises(ValidationError, match="either a payload or an error"):
+        Expected(payload={}, error="missing")
+
+
+def test_a_wrong_expectation_is_seen_as_wrong() -> None:
+    case = ReplyCase(
+        family="f", name="n", contract="verdict", text='{"verdict": "APPROVE"}',
+        expect=Expected(payload={"verdict": "REJECT"}),
+    )  # fmt: skip
+    assert mark(case).mark == "accepted"
+    assert mark(case.model_copy(update={"text": "no"})).mark == "refused"
+    assert mark(case.model_copy(update={"expect": Expected(error="missing")})).mark == "accepted"

@@ -1,0 +1,146 @@
+"""The payload at the end of a text: what is said of it when it is refused, and what it costs."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel, Field, RootModel
+
+from podium.agents.contract import NONCE_KEY, NotAnAnswer, read_payload
+from podium.agents.contract.conserving import says_the_same
+from podium.agents.contract.payload import LOOKED_AT
+from podium.domain.errors import ReplyInvalid
+
+MEGABYTES = 20
+
+
+class Review(BaseModel):
+    verdict: Literal["PASS", "FAIL"]
+    review_path: str = ""
+
+
+class Step(BaseModel):
+    name: str
+    seconds: int
+
+
+class Report(BaseModel):
+    steps: list[Step]
+    made_on: date = Field(alias="madeOn")
+
+
+def refusal(text: str, model: type[BaseModel] = Review, nonce: str | None = None) -> NotAnAnswer:
+    with pytest.raises(NotAnAnswer) as caught:
+        read_payload(text, model, nonce=nonce)
+    return caught.value
+
+
+def test_a_refusal_is_a_reply_that_is_invalid_and_names_path_expectation_and_remedy() -> None:
+    refused = refusal(
+        '{"steps": [{"name": "a", "seconds": "soon"}], "madeOn": "2026-01-02"}', Report
+    )
+    assert isinstance(refused, ReplyInvalid)
+    assert "$.steps[0].seconds: Input should be a valid integer" in str(refused)
+    assert 'was "soon"' in str(refused)
+    assert "Send the whole object again" in str(refused)
+
+
+def test_a_missing_field_is_named_and_many_problems_are_counted() -> None:
+    assert "$.verdict: Field required" in str(refusal('{"review_path": "x"}'))
+    steps = ", ".join('{"name": 1}' for _ in range(9))
+    assert "and 14 more" in str(refusal(f'{{"steps": [{steps}]}}', Report))
+
+
+def test_a_huge_wrong_value_does_not_make_a_huge_refusal() -> None:
+    assert len(str(refusal('{"verdict": "' + "x" * 100_000 + '"}'))) < 500
+
+
+def test_the_contracts_own_conversions_and_aliases_hold() -> None:
+    found = read_payload('{"madeOn": "2026-01-02", "steps": []}', Report)
+    assert found.payload == Report(madeOn=date(2026, 1, 2), steps=[])
+
+
+def test_a_mended_object_is_not_converted() -> None:
+    given = '{"steps": [{"name": "a", "seconds": "4"}], "madeOn": "2026-01-02"}'
+    assert read_payload(given, Report).payload.steps == [Step(name="a", seconds=4)]
+    broken = "{'steps': [{'name': 'a', 'seconds': '4'}], 'madeOn': '2026-01-02'}"
+    assert refusal(broken, Report).problem == "misfit"
+    mended = read_payload(
+        "{'steps': [{'name': 'a', 'seconds': 4}], 'madeOn': '2026-01-02'}", Report
+    )
+    assert mended.how == "repaired"
+
+
+def test_a_contract_that_is_any_mapping_takes_the_last_object() -> None:
+    class Anything(RootModel[dict[str, int]]):
+        pass
+
+    assert read_payload('{"a": 1}', Anything).payload.root == {"a": 1}
+
+
+def test_the_nonce_is_no_field_of_the_payload() -> None:
+    found = read_payload(f'{{"verdict": "PASS", "{NONCE_KEY}": "n1"}}', Review, nonce="n1")
+    assert found.payload.model_dump() == {"verdict": "PASS", "review_path": ""}
+    assert "is not this turn's" in str(
+        refusal(f'{{"verdict": "PASS", "{NONCE_KEY}": "n0"}}', nonce="n1")
+    )
+
+
+def test_an_object_longer_than_what_is_looked_at_is_called_too_large() -> None:
+    path = "x" * LOOKED_AT
+    assert refusal(f'{{"verdict": "PASS", "review_path": "{path}"}}').problem == "too large"
+
+
+def test_a_half_surrogate_in_the_prose_does_no_harm_and_in_a_value_is_refused() -> None:
+    assert read_payload('\ud800 odd\n{"verdict": "PASS"}', Review).how == "strict"
+    assert refusal('{"verdict": "PASS", "review_path": "\ud800"}').problem == "malformed"
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["{", "}", '"', "\\", "{}", '{"', "[{", "```json\n{\n", "<think ", "\x1b]", "\n", " ", '{"verdict":', "/*", "'"],
+)  # fmt: skip
+def test_floods_are_read_in_bounded_time_with_and_without_a_payload_behind_them(piece: str) -> None:
+    flood = piece * (MEGABYTES * 1_000_000 // len(piece))
+    refusal(flood)
+    try:
+        assert read_payload(f'{flood}\n\n{{"verdict": "PASS"}}', Review).payload.verdict == "PASS"
+    except NotAnAnswer as refused:
+        assert refused.problem in {"misplaced", "ambiguous"}  # noqa: PT017 - some floods are JSON that goes on
+
+
+@pytest.mark.parametrize(
+    ("source", "value"),
+    [
+        ("{'a': 1,}", {"a": 1}),
+        ("{a: [True, None] /* b */}", {"a": [True, None]}),
+        ('{"a": "say "b" now"}', {"a": 'say "b" now'}),
+        ('{"a": "C:\\Dir"}', {"a": "C:\\Dir"}),
+        ('{"a": "\\ud83d\\ude00" "b": 1}', None),
+        ('{"a": "\\ud83d\\ude00"\n"b": 1}', {"a": "😀", "b": 1}),
+        ('{"a": "x', None),
+        ('{"a": "xy"}', {"a": "x"}),
+        ('{"a": 1, "b": 2}', {"a": 1}),
+        ('{"a": "1"}', {"a": 1}),
+        ('{"a": 1}', {"a": "1"}),
+        ('{"a": 1}', {"a": True}),
+        ("{'a': 1.50}", {"a": 1.5}),
+        ("{}", {"a": 1}),
+        ('{"a": 1} x', {"a": 1}),
+        ('{"a": "say "b to all"}', {"a": 'say "b to all'}),
+        ('{"a": "\\x41"}', {"a": "\\x41"}),
+    ],
+)
+def test_a_mended_value_is_proved_against_its_source(
+    source: str, value: dict[str, object] | None
+) -> None:
+    proved = {
+        "{'a': 1,}",
+        "{a: [True, None] /* b */}",
+        '{"a": "say "b" now"}',
+        '{"a": "C:\\Dir"}',
+        '{"a": "\\ud83d\\ude00"\n"b": 1}',
+    }
+    assert says_the_same(source, value) is (source in proved)
