@@ -10,13 +10,13 @@ import fcntl
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.agents.kit import AgentKit
+from podium.agents.private_files import plain_name, write_private
 from podium.domain.asking import Turn
 from podium.domain.errors import NotPossibleNow
 from podium.domain.model import Json
@@ -50,7 +50,7 @@ class Home:
         """Lay a file of settings, private and new."""
         target = self.path / name
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_private(target, content.encode())
+        write_private(target, content.encode())
         return target
 
     def write_json(self, name: str, content: Json) -> Path:
@@ -83,7 +83,7 @@ def private_home(
     `keep` are the places, from the home on, of its conversations. One turn at a time may have a
     home. On leaving, logins whose tokens were refreshed are handed back and the copies removed.
     """
-    base = kit.homes / _plain(turn.run_id) / _plain(agent)
+    base = kit.homes / plain_name(turn.run_id) / plain_name(agent)
     home, temporary = base / "home", base / "tmp"
     for folder in (kit.homes, base, home):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -103,13 +103,7 @@ def private_home(
 
 def remove_homes(homes: Path, run_id: str) -> None:
     """Forget the conversations of a run that is over."""
-    shutil.rmtree(homes / _plain(run_id), ignore_errors=True)
-
-
-def _plain(name: str) -> str:
-    """The name as that of a folder."""
-    kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
-    return kept[:80] or "-"
+    shutil.rmtree(homes / plain_name(run_id), ignore_errors=True)
 
 
 @contextmanager
@@ -153,7 +147,7 @@ def _seed(login: Login, home: Path) -> bytes | None:
         raise NotPossibleNow(f"{str(login.source)!r} is too large for a login; look at it")
     target = home / login.target
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _write_private(target, content)
+    write_private(target, content)
     return content
 
 
@@ -167,7 +161,7 @@ def _hand_back(login: Login, copy: Path, seed: bytes) -> None:
             return
         target = login.source.resolve()
         if target.read_bytes() == seed:
-            _write_private(target, refreshed)
+            write_private(target, refreshed)
 
 
 def _refreshed(seed: bytes, found: bytes, refreshable: Sequence[str]) -> bytes | None:
@@ -205,17 +199,3 @@ def _put(data: Json, dotted: str, value: Json) -> None:
     for name in path:
         data = data[name]
     data[last] = value
-
-
-def _write_private(target: Path, content: bytes) -> None:
-    """Replace a file in one step, readable by nobody else."""
-    handle, name = tempfile.mkstemp(dir=target.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise

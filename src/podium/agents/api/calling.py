@@ -1,0 +1,122 @@
+"""The calls of an answer, performed one after the other through the turn's door."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from pydantic_ai.messages import ToolCallPart, ToolReturnPart
+
+from podium.agents.api.choosing import ApiSettings
+from podium.agents.api.offering import Offer
+from podium.domain.errors import AgentRejected
+from podium.domain.gating import Effect, Outcome, canonical_json
+from podium.domain.model import Json
+from podium.ports import TurnDoor
+
+LONGEST_TOLD = 200
+
+
+@dataclass
+class Performed:
+    """What became of the calls of one answer, in their order."""
+
+    results: list[ToolReturnPart] = field(default_factory=list)
+    waiting: bool = False
+    """A person was asked about the call behind the last result. It and those after it did not run."""
+
+
+class Calling:
+    """Performs calls. Whatever comes of one goes back to the model as its result."""
+
+    def __init__(self, agent: str, door: TurnDoor, offer: Offer, settings: ApiSettings) -> None:
+        self._agent = agent
+        self._door = door
+        self._offer = offer
+        self._settings = settings
+        self._last = ""
+        self._repeats = 0
+
+    async def perform(self, calls: Sequence[ToolCallPart]) -> Performed:
+        """Stops at the first call that waits for a person. Raises `AgentRejected` on a circle."""
+        performed = Performed()
+        for call in calls:
+            result = await self._perform(call)
+            if result is None:
+                performed.waiting = True
+                break
+            performed.results.append(result)
+        return performed
+
+    async def _perform(self, call: ToolCallPart) -> ToolReturnPart | None:
+        name = self._offer.real_name(call.tool_name)
+        try:
+            arguments = _arguments(call.args)
+        except ValueError as error:
+            words = (
+                f"the arguments are not a JSON object ({error}); nothing was done, call it again"
+            )
+            self._door.tell("tool", f"{name}: {words}")
+            return self._result(call, f"Error: {words}", "failed")
+        self._count(name, arguments)
+        self._door.tell("tool", f"{name} {canonical_json(arguments)[:LONGEST_TOLD]}")
+        answer = await self._door.perform(name, arguments)
+        if answer.decision is Effect.ASK:
+            return None
+        if answer.outcome is None or not answer.allowed:
+            return self._result(call, f"Permission Denied: {answer.say}", "denied")
+        return self._result(call, *_told(answer.outcome))
+
+    def _result(
+        self, call: ToolCallPart, text: str, outcome: Literal["success", "failed", "denied"]
+    ) -> ToolReturnPart:
+        longest = self._settings.longest_result_characters
+        if len(text) > longest:
+            text = f"{text[:longest]}\n[… {len(text) - longest} more characters; ask for a part]"
+        return ToolReturnPart(call.tool_name, text, call.tool_call_id, outcome=outcome)
+
+    def _count(self, name: str, arguments: dict[str, Json]) -> None:
+        """Notice a model that goes in a circle. Another call in between begins anew."""
+        wish = f"{name} {canonical_json(arguments)}"
+        self._repeats = self._repeats + 1 if wish == self._last else 1
+        self._last = wish
+        if self._repeats > self._settings.same_call_limit:
+            raise AgentRejected(
+                f"agent {self._agent!r} asked for the same call of {name!r} {self._repeats} times in "
+                "a row and was stopped; look at what it was told, and word the task anew"
+            )
+
+
+def _arguments(given: str | dict[str, Json] | None) -> dict[str, Json]:
+    """The arguments of a call. Raises `ValueError` for anything but a JSON object."""
+    if not given:
+        return {}
+    try:
+        value = json.loads(given, parse_constant=_refuse) if isinstance(given, str) else given
+        canonical_json(value)
+    except RecursionError:
+        raise ValueError("too deep") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"it is a {type(value).__name__}")
+    return value
+
+
+def _refuse(constant: str) -> Json:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _told(outcome: Outcome) -> tuple[str, Literal["success", "failed"]]:
+    if not outcome.ok:
+        return f"Error: {outcome.error or 'the tool failed'}", "failed"
+    result = outcome.result
+    return (result if isinstance(result, str) else canonical_json(result)), "success"
+
+
+def unanswered(
+    calls: Sequence[ToolCallPart], results: Sequence[ToolReturnPart]
+) -> list[ToolCallPart]:
+    """The calls that no result is there for yet."""
+    answered = {result.tool_call_id for result in results}
+    return [call for call in calls if call.tool_call_id not in answered]

@@ -1,0 +1,228 @@
+"""One request to the model and its streamed answer, asked again only where nothing can be done twice."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from pydantic_ai.direct import model_request_stream
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelResponse,
+    ModelResponseStreamEvent,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ThinkingPart,
+    ThinkingPartDelta,
+)
+from pydantic_ai.models import Model, ModelRequestParameters, StreamedResponse
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.usage import RequestUsage
+
+from podium.agents.api.choosing import Choice, Key
+from podium.agents.api.spending import Spending
+from podium.agents.api.trouble import Trouble, trouble_in, trouble_of
+from podium.domain.events import ProgressKind
+from podium.domain.model import Json
+from podium.ports import Clock, Transcript, TurnDoor
+
+MOST_REPEATS = 3
+LONGEST_WAIT_SECONDS = 30.0
+FIRST_WAIT_SECONDS = 0.5
+LONGEST_COPY = 1_000_000
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How one waits between two attempts."""
+
+    sleep: Callable[[float], Awaitable[None]]
+    chance: Callable[[], float]
+    """A number from 0 to 1, so that many agents do not come back at the same moment."""
+
+    def pause_seconds(self, repeat: int) -> float:
+        return FIRST_WAIT_SECONDS * (1 << repeat) * (0.5 + self.chance())
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """A sending of a request that brought no answer."""
+
+    trouble: Trouble
+    spoken: bool
+    """Something of an answer had come."""
+    used: RequestUsage
+
+
+class Rejected(Exception):
+    """The provider found the request itself wrong. Whoever made it may make another."""
+
+    def __init__(self, trouble: Trouble) -> None:
+        super().__init__(str(trouble.error))
+        self.trouble = trouble
+
+
+class Exchange:
+    """Asks a model. Whoever asks keeps the conversation."""
+
+    def __init__(
+        self,
+        model: Model,
+        choice: Choice,
+        key: Key,
+        spending: Spending,
+        door: TurnDoor,
+        transcript: Transcript,
+        clock: Clock,
+        pace: Pace,
+    ) -> None:
+        self._model = model
+        self._choice = choice
+        self._settings = _settings(choice)
+        self._key = key
+        self._spending = spending
+        self._door = door
+        self._transcript = transcript
+        self._clock = clock
+        self._pace = pace
+
+    async def ask(
+        self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
+    ) -> ModelResponse:
+        """The whole answer. Raises an error of the tree, or `Rejected`."""
+        self._spending.begin_request()
+        repeat = 0
+        while isinstance(answer := await self._attempt(messages, parameters), _Failed):
+            trouble = answer.trouble
+            if trouble.billed or answer.spoken:
+                self._spending.add_broken(answer.used)
+            self.note("error", {"kind": type(trouble.error).__name__, "said": str(trouble.error)})
+            pause = self._pause(answer, repeat)
+            if pause is None:
+                raise Rejected(trouble) if trouble.rejected else trouble.error
+            self._door.tell("retry", f"{trouble.error}; asking again in {pause:.1f} s")
+            await self._pace.sleep(pause)
+            repeat += 1
+        return self._accepted(answer)
+
+    def note(self, kind: str, said: Json) -> None:
+        """Keep a line in the transcript."""
+        line = json.dumps({kind: said}, ensure_ascii=False, default=str)
+        self._transcript.write(self._key.scrub(line))
+
+    async def _attempt(
+        self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
+    ) -> ModelResponse | _Failed:
+        spoken, used = False, RequestUsage()
+        # The library tells of every model that will be taken away one day, in the middle of a turn.
+        warnings.filterwarnings("ignore", r"The model '.*' is deprecated", DeprecationWarning)
+        try:
+            async with model_request_stream(
+                self._model,
+                messages,
+                model_settings=self._settings,
+                model_request_parameters=parameters,
+                instrument=False,
+            ) as stream:
+                try:
+                    async for event in stream:
+                        spoken = True
+                        self._tell(event)
+                        _forget_copies(stream)
+                finally:
+                    used = stream.usage
+            return stream.get()
+        except Exception as error:
+            trouble = trouble_of(error, self._choice, self._key, self._clock.now())
+            return _Failed(trouble, spoken, used)
+
+    def _accepted(self, response: ModelResponse) -> ModelResponse:
+        self.note("response", _shown(response))
+        trouble = trouble_in(response, self._choice, self._key)
+        self._spending.add(response)
+        if trouble is not None:
+            raise trouble
+        return response
+
+    def _pause(self, failed: _Failed, repeat: int) -> float | None:
+        """How long to wait before sending it again. None: do not."""
+        trouble = failed.trouble
+        if not trouble.passing or failed.spoken or repeat == MOST_REPEATS:
+            return None
+        pause = self._pace.pause_seconds(repeat)
+        if trouble.retry_at is not None:
+            wanted = (trouble.retry_at - self._clock.now()).total_seconds()
+            pause = max(wanted, 0.0) + pause * 0.1
+        elif trouble.wants_wait:
+            return None
+        left = self._spending.seconds_left
+        fits = pause <= LONGEST_WAIT_SECONDS and (left is None or pause < left)
+        return pause if fits else None
+
+    def _tell(self, event: ModelResponseStreamEvent) -> None:
+        kind, text = _progress(event)
+        if text:
+            self._door.tell(kind, text)
+
+
+def _settings(choice: Choice) -> ModelSettings:
+    """What the library is told of how to answer."""
+    wanted, given = choice.settings, ModelSettings()
+    if wanted.max_output_tokens is not None:
+        given["max_tokens"] = wanted.max_output_tokens
+    if wanted.temperature is not None:
+        given["temperature"] = wanted.temperature
+    if wanted.thinking is not None:
+        given["thinking"] = wanted.thinking
+    return given
+
+
+def _forget_copies(stream: StreamedResponse) -> None:
+    """Empty what the library keeps of a long text a second time, to place citations in it.
+
+    It copies all of it for each piece that comes, so that 50 MB would take most of a minute.
+    """
+    if len(getattr(stream, "_raw_text_content", "")) > LONGEST_COPY:
+        stream._raw_text_content = ""  # type: ignore[attr-defined]
+    for run in getattr(stream, "_text_runs", ()):
+        if len(run.content) > LONGEST_COPY:
+            run.content = ""
+
+
+def _progress(event: ModelResponseStreamEvent) -> tuple[ProgressKind, str]:
+    match event:
+        case PartStartEvent(part=TextPart(content=text)):
+            return "text", text
+        case PartDeltaEvent(delta=TextPartDelta(content_delta=text)):
+            return "text", text
+        case PartStartEvent(part=ThinkingPart(content=text)):
+            return "thinking", text
+        case PartDeltaEvent(delta=ThinkingPartDelta(content_delta=text)):
+            return "thinking", text or ""
+    return "note", ""
+
+
+def _shown(response: ModelResponse) -> Json:
+    """The answer for the transcript."""
+    parts: list[Json] = []
+    for part in response.parts:
+        shown: dict[str, Json] = {"kind": part.part_kind}
+        for name in ("content", "tool_name", "args", "tool_call_id"):
+            if (value := getattr(part, name, None)) is not None:
+                shown[name] = value
+        parts.append(shown)
+    used = response.usage
+    return {
+        "model": response.model_name,
+        "finish": response.finish_reason,
+        "parts": parts,
+        "tokens": {
+            "input": used.input_tokens,
+            "output": used.output_tokens,
+            "cached": used.cache_read_tokens,
+        },
+    }

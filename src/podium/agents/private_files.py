@@ -1,0 +1,29 @@
+"""Files that agents keep below their homes: named plainly, written in one step, private."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+LONGEST_NAME = 80
+
+
+def plain_name(name: str) -> str:
+    """The name as that of a folder."""
+    kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
+    return kept[:LONGEST_NAME] or "-"
+
+
+def write_private(target: Path, content: bytes) -> None:
+    """Replace a file in one step, readable by nobody else. On return it survives a crash."""
+    handle, name = tempfile.mkstemp(dir=target.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
