@@ -338,3 +338,13 @@ async def test_a_key_that_is_said_stands_in_no_file(provider: str, tmp_path: Pat
     assert len(rig.files()) == 2
     assert not any(KEY in file.read_text() for file in rig.files())
     assert KEY not in rig.transcripts.text
+
+
+async def test_tools_of_its_own_are_not_given_and_that_is_said(
+    provider: str, tmp_path: Path
+) -> None:
+    async with ModelServer(script(plain=["Hi."]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        turn = rig.turn("SCRIPT:plain").model_copy(update={"own_tools": ("web_search",)})
+        reply = await rig.agent.ask(turn)
+    assert reply.warnings == ("agent 'thinker' has no tools of its own: web_search not given",)

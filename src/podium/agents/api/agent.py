@@ -49,7 +49,12 @@ class ApiAgent:
 
         key = self._choice.key(self._env, self._resolve_secret)
         pace = Pace(self._sleep, self._chance)
-        return await take_turn(turn, self._choice, key, self._kit, pace)
+        reply = await take_turn(turn, self._choice, key, self._kit, pace)
+        if not turn.own_tools:
+            return reply
+        # A provider's own search would happen where no gate can stand before it.
+        ignored = f"agent {self.name!r} has no tools of its own: {', '.join(turn.own_tools)} not given"
+        return reply.model_copy(update={"warnings": (*reply.warnings, ignored)})
 
 
 async def _load() -> None:
