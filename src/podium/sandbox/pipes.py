@@ -11,12 +11,14 @@ import os
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator
+from itertools import count
 from typing import IO
 
 _CHUNK_BYTES = 1 << 18
 _LAST_CHUNKS = 64
 """More than any pipe holds. Bounds the last look when something outside the tree still writes."""
 
+_LINES_AT_ONCE = 500
 _MOST_WAITING_BYTES = 1 << 22
 """So much may lie unread before a child that writes lines has to wait for its reader."""
 
@@ -168,11 +170,16 @@ class LinePipe(OutputPipe):
     async def read(self) -> AsyncIterator[bytes]:
         """The lines, until the tree is dead and all of them are read."""
         while True:
-            while self._lines:
+            for number in count(1):
+                if not self._lines:
+                    break
                 line = self._lines.popleft()
                 self._waiting_bytes -= len(line)
                 self._go_on()
                 yield line
+                if number % _LINES_AT_ONCE == 0:
+                    # A flood of short lines must not keep everybody else waiting.
+                    await asyncio.sleep(0)
             if self._ended:
                 return
             self._arrived.clear()

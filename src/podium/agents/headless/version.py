@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 
 from podium.domain.launching import ProcessLimits, Spawn
@@ -19,13 +20,16 @@ async def version_of(launcher: Launcher, argv: tuple[str, ...], cwd: str) -> str
     changed = _changed(argv)
     if argv in _known and _known[argv][0] == changed:
         return _known[argv][1]
-    ended = await launcher.run(
-        Spawn(
-            argv=(*argv, "--version"),
-            cwd=cwd,
-            limits=ProcessLimits(seconds=_SECONDS, output_bytes=10_000),
+    # Some make folders in the home even for this.
+    with tempfile.TemporaryDirectory(prefix="podium-version-") as home:
+        ended = await launcher.run(
+            Spawn(
+                argv=(*argv, "--version"),
+                cwd=cwd,
+                env={"HOME": home},
+                limits=ProcessLimits(seconds=_SECONDS, output_bytes=10_000),
+            )
         )
-    )
     found = _VERSION.search(ended.stdout.decode(errors="replace"))
     version = found[1] if found else ""
     if version:

@@ -1,0 +1,181 @@
+"""opencode, one process a turn: it thinks and works, a plugin of ours asks Podium first."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from podium.agents.headless.gemini_identity import identity_for
+from podium.agents.headless.home import Home, private_home
+from podium.agents.headless.opencode_ending import trouble_at_end
+from podium.agents.headless.opencode_home import (
+    CONVERSATIONS,
+    environment_for,
+    lay_out,
+    login_of,
+    model_of,
+    own_options,
+)
+from podium.agents.headless.opencode_stream import OpencodeStream, Patience
+from podium.agents.headless.opencode_tools import translate, unknown_own_tools
+from podium.agents.headless.opencode_workspace import refuse_what_it_would_obey
+from podium.agents.headless.version import untried, version_of
+from podium.agents.hearing import hear_out
+from podium.agents.kit import AgentKit, AgentOptions
+from podium.agents.pricing import cost_of
+from podium.domain.asking import Reply, Turn
+from podium.domain.errors import (
+    AgentLost,
+    AgentUnavailable,
+    PodiumError,
+    TimedOut,
+    ToolMissing,
+)
+from podium.domain.gating import Usage
+from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.ports import Transcript, TurnDoor
+
+KNOWN_VERSION = "1.18.33"
+STDERR_BYTES = 200_000
+
+
+class OpencodeAgent:
+    """Asks `opencode run`, in a private home that keeps the run's conversations.
+
+    Every use of a tool is put before the turn's door by a plugin. Without the plugin, and whenever
+    it gets no answer, opencode has no tools.
+    """
+
+    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+        self._options = options
+        self._own = own_options(options)
+        self._kit = kit
+        self._command = options.command or ("opencode",)
+
+    @property
+    def name(self) -> str:
+        return self._options.name
+
+    async def ask(self, turn: Turn) -> Reply:
+        kit, name = self._kit, self.name
+        refuse_what_it_would_obey(name, Path(turn.workspace))
+        version = await self._version(turn.workspace)
+        logins = login_of(self._options, kit)
+        with (
+            private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home,
+            kit.transcripts.open(turn, name) as transcript,
+        ):
+            async with kit.doors.open(turn, agent=name, translate=translate) as door:
+                patience = Patience(self._own.retries, self._own.longest_wait_seconds)
+                stream = OpencodeStream(name, patience, door.tell, kit.clock.now)
+                lay_out(home, turn, self._options, self._own, kit, door.env, version)
+                began = kit.clock.monotonic()
+                try:
+                    ended = await self._run(await self._spawn(turn, home), stream, door, transcript)
+                except PodiumError as error:
+                    raise _used(error, self._usage(stream, kit.clock.monotonic() - began)) from None
+                waiting = door.waiting_approvals
+        return self._reply(turn, stream, ended, version, waiting, transcript.path)
+
+    async def _version(self, cwd: str) -> str:
+        try:
+            return await version_of(self._kit.launcher, self._command, cwd)
+        except ToolMissing as missing:
+            cure = "`npm install -g opencode-ai` installs it"
+            raise ToolMissing(f"agent {self.name!r} needs opencode: {missing}; {cure}") from None
+
+    async def _spawn(self, turn: Turn, home: Home) -> Spawn:
+        identity = await identity_for(self._kit, self._options.env, turn.workspace)
+        # A title of its own keeps it from asking the model for one.
+        talk = ("-s", turn.session) if turn.session is not None else ("--title", "podium")
+        model = model_of(self._options)
+        return Spawn(
+            argv=(
+                *self._command,
+                *("run", "--format", "json", "--agent", "build"),
+                *(("-m", model) if model else ()),
+                *talk,
+            ),
+            cwd=turn.workspace,
+            env=environment_for(self._options, home, identity),
+            stdin=turn.prompt.encode(errors="replace"),
+            interactive=True,
+            limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
+        )
+
+    async def _run(
+        self, spawn: Spawn, stream: OpencodeStream, door: TurnDoor, transcript: Transcript
+    ) -> Ended:
+        """Listen until it is over, or has said nothing for too long."""
+        process = await self._kit.launcher.start(spawn)
+        process.close_input()
+        loop, patience = asyncio.get_running_loop(), self._own.silence_seconds
+        silence = asyncio.timeout(patience)
+
+        async def take(line: str) -> None:
+            if not line.startswith('{"podium":{"kind":"delta"'):
+                transcript.write(line)
+            for done in stream.hear(line):
+                await door.settle(done.ref, ok=done.ok, result=done.result, error=done.error)
+            silence.reschedule(None if stream.running else loop.time() + patience)
+
+        try:
+            async with silence:
+                return await hear_out(process, take)
+        except TimeoutError:
+            if not silence.expired():
+                raise
+            raise AgentUnavailable(
+                f"agent {self.name!r} has heard nothing of its model for {patience:g} s"
+            ) from None
+
+    def _reply(
+        self,
+        turn: Turn,
+        stream: OpencodeStream,
+        ended: Ended,
+        version: str,
+        waiting: tuple[str, ...],
+        transcript: str,
+    ) -> Reply:
+        usage = self._usage(stream, ended.seconds)
+        trouble = trouble_at_end(self.name, stream, ended, self._kit.clock.now())
+        if trouble is not None:
+            raise _used(trouble, usage)
+        cut = ("the answer was cut off: the model may not say more at once",)
+        return Reply(
+            text=stream.text,
+            usage=usage,
+            agent=self.name,
+            model=self._options.model,
+            version=version,
+            session=stream.session,
+            seconds=ended.seconds,
+            transcript=transcript,
+            warnings=(
+                *untried(self.name, version, KNOWN_VERSION),
+                *unknown_own_tools(turn),
+                *(f"opencode was kept from loading {path!r}" for path in stream.kept_out),
+                *(cut if stream.reason == "length" else ()),
+            ),
+            waiting_approvals=waiting,
+        )
+
+    def _usage(self, stream: OpencodeStream, seconds: float) -> Usage:
+        """With what the tokens cost, where opencode does not say it."""
+        used = stream.usage.plus(Usage(turns=1, seconds=seconds))
+        if used.usd or not (used.input_tokens or used.output_tokens):
+            return used
+        usd = cost_of(
+            self._options.model.rpartition("/")[2],
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+        )
+        return used.model_copy(update={"usd": usd or 0.0, "complete": usd is not None})
+
+
+def _used(error: PodiumError, usage: Usage) -> PodiumError:
+    """The error with what was used. Of an answer that broke off nobody knows it all."""
+    broke_off = isinstance(error, AgentLost | TimedOut)
+    error.usage = usage.model_copy(update={"complete": usage.complete and not broke_off})
+    return error

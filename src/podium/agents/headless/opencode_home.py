@@ -1,0 +1,190 @@
+"""What opencode finds in its private home: settings, the door's plugin, and nothing of anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pydantic import Field, ValidationError
+
+from podium.agents.headless.home import Home, Login
+from podium.agents.headless.opencode_tools import permission_for
+from podium.agents.kit import AgentKit, AgentOptions
+from podium.domain.asking import Turn
+from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
+from podium.domain.model import Json, NonEmpty, Noun
+
+CONVERSATIONS = "conversations"
+"""Where its database lies: the one thing that outlives a turn."""
+CONFIG = ".config/opencode"
+PROVIDER = "podium"
+"""Its name for a model server that `base_url` names."""
+AUTH = ".local/share/opencode/auth.json"
+REFRESHED = tuple(
+    f"{provider}.{token}"
+    for provider in ("anthropic", "github-copilot", "openai")
+    for token in ("access", "refresh", "expires")
+)
+PLUGIN_SOURCE = Path(__file__).with_name("opencode_door.js")
+PLUGIN_PACKAGE = "@opencode-ai/plugin"
+ANSWER_SECONDS = 35.0
+"""The hook client's own deadline; the door answers within 30."""
+
+SWITCHES = {
+    # Without this a workspace's opencode.json, .opencode/ and plugins in it would be obeyed.
+    "OPENCODE_DISABLE_PROJECT_CONFIG": "1",
+    "OPENCODE_DISABLE_CLAUDE_CODE": "1",
+    "OPENCODE_DISABLE_EXTERNAL_SKILLS": "1",
+    "OPENCODE_DISABLE_MODELS_FETCH": "1",
+    "OPENCODE_DISABLE_AUTOUPDATE": "1",
+    "OPENCODE_DISABLE_SHARE": "1",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+}
+
+
+class OpencodeOptions(Noun):
+    """What only opencode knows of the settings of an agent."""
+
+    key_variable: NonEmpty = "OPENAI_API_KEY"
+    """With `base_url`: the variable of `env` that holds the key of that server."""
+    retries: int = Field(default=2, ge=0, le=100)
+    """How often it may try a request again. By itself it never stops."""
+    longest_wait_seconds: float = Field(default=15.0, gt=0, allow_inf_nan=False)
+    """A longer wait for the next try ends the turn."""
+    silence_seconds: float = Field(default=300.0, gt=0, allow_inf_nan=False)
+    """How long the model may say nothing while no tool is at work."""
+
+
+def own_options(options: AgentOptions) -> OpencodeOptions:
+    """Checked. Raises `ConfigInvalid`, and `BadInput` for a server without a model."""
+    if options.base_url and not options.model:
+        raise BadInput(
+            f"agent {options.name!r} has a base_url and no model; name the model it shall ask for"
+        )
+    try:
+        return OpencodeOptions.model_validate(options.options)
+    except ValidationError as error:
+        faults = [
+            ConfigFault(fault["msg"], key=".".join(map(str, fault["loc"])))
+            for fault in error.errors(include_url=False, include_input=False)
+        ]
+        raise ConfigInvalid(f"options of agent {options.name!r}", faults) from None
+
+
+def login_of(options: AgentOptions, kit: AgentKit) -> tuple[Login, ...]:
+    """The person's own login, where the model is not one of a server that was named."""
+    if options.base_url:
+        return ()
+    data = kit.environ.get("XDG_DATA_HOME") or str(kit.user_home / ".local/share")
+    return (Login(Path(data) / "opencode/auth.json", AUTH, REFRESHED),)
+
+
+def lay_out(
+    home: Home,
+    turn: Turn,
+    options: AgentOptions,
+    own: OpencodeOptions,
+    kit: AgentKit,
+    door: Mapping[str, str],
+    version: str,
+) -> None:
+    """Write settings and plugin of this turn. Nothing older is left."""
+    plugin = home.write("door.js", PLUGIN_SOURCE.read_text())
+    home.write_json("door.json", _door_settings(turn, options, own, kit, door))
+    home.write_json(f"{CONFIG}/opencode.json", settings_for(turn, options, own, plugin))
+    # It would install this package from npm before it loads a plugin; so it takes it for installed.
+    needs = {"dependencies": {PLUGIN_PACKAGE: version}}
+    home.write_json(f"{CONFIG}/package.json", needs)
+    home.write_json(f"{CONFIG}/package-lock.json", {"packages": {"": needs}})
+    (home.path / CONFIG / "node_modules").mkdir(exist_ok=True)
+    (home.path / CONVERSATIONS).mkdir(mode=0o700, exist_ok=True)
+
+
+def settings_for(turn: Turn, options: AgentOptions, own: OpencodeOptions, plugin: Path) -> Json:
+    settings: dict[str, Json] = {
+        # Lifted by the plugin: without it there are no tools.
+        "permission": {"*": "deny"},
+        "plugin": [plugin.as_uri()],
+        "share": "disabled",
+        "autoupdate": False,
+        "snapshot": False,
+        # Both would run programs of the workspace without asking.
+        "formatter": False,
+        "lsp": False,
+        "instructions": _instructions(turn.workspace),
+    }
+    if options.base_url:
+        settings["enabled_providers"] = [PROVIDER]
+        settings["provider"] = {PROVIDER: _provider(options, own)}
+    if model := model_of(options):
+        settings.update({"model": model, "small_model": model})
+    return settings
+
+
+def model_of(options: AgentOptions) -> str:
+    return f"{PROVIDER}/{options.model}" if options.base_url else options.model
+
+
+def environment_for(
+    options: AgentOptions, home: Home, identity: Mapping[str, str]
+) -> dict[str, str]:
+    return {
+        **options.env,
+        **identity,
+        **home.env,
+        **SWITCHES,
+        "OPENCODE_DB": str(home.path / CONVERSATIONS / "opencode.db"),
+    }
+
+
+def _provider(options: AgentOptions, own: OpencodeOptions) -> Json:
+    has_key = own.key_variable in options.env
+    return {
+        "npm": "@ai-sdk/openai-compatible",
+        "name": PROVIDER,
+        "options": {
+            "baseURL": _with_path(options.base_url),
+            "apiKey": f"{{env:{own.key_variable}}}" if has_key else "none",
+        },
+        "models": {options.model: {"name": options.model}},
+    }
+
+
+def _with_path(url: str) -> str:
+    """Servers that speak OpenAI's protocol do so below `/v1` unless told otherwise."""
+    plain = url.rstrip("/")
+    return plain if urlsplit(plain).path else f"{plain}/v1"
+
+
+def _door_settings(
+    turn: Turn,
+    options: AgentOptions,
+    own: OpencodeOptions,
+    kit: AgentKit,
+    door: Mapping[str, str],
+) -> Json:
+    return {
+        "command": list(kit.hook_command),
+        "env": {**door, "PODIUM_DOOR_DEADLINE": str(ANSWER_SECONDS)},
+        "seconds": ANSWER_SECONDS + 5,
+        "permission": permission_for(turn),
+        "hidden": _hidden(options, own),
+    }
+
+
+def _hidden(options: AgentOptions, own: OpencodeOptions) -> list[str]:
+    """Variables that commands do not see: secrets, once the settings have taken over the key.
+
+    Without `base_url` nobody can tell which of them opencode will want, and when.
+    """
+    if not options.base_url:
+        return []
+    secret = {name for name, value in options.env.items() if value.startswith("secret://")}
+    return sorted(secret | {own.key_variable})
+
+
+def _instructions(workspace: str) -> list[str]:
+    """What a project says to agents: words, and the one thing of it that is still read."""
+    file = Path(workspace) / "AGENTS.md"
+    return [str(file)] if file.is_file() and not file.is_symlink() else []

@@ -1,0 +1,249 @@
+"""What opencode and its plugin say, from recorded lines, and what becomes of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from podium.agents.headless.opencode_ending import trouble_at_end, trouble_of
+from podium.agents.headless.opencode_stream import OpencodeStream, Patience
+from podium.domain.errors import (
+    AgentLost,
+    AgentNotLoggedIn,
+    AgentRefused,
+    AgentRejected,
+    AgentUnavailable,
+    ContextOverflow,
+    RateLimited,
+    TimedOut,
+)
+from podium.domain.launching import Ended
+
+NOW = datetime(2026, 11, 15, 7, 0, tzinfo=UTC)
+READY = '{"podium":{"kind":"ready"}}'
+STEP_START = (
+    '{"type":"step_start","timestamp":1794727487504,"sessionID":"ses_1","part":{"id":"prt_1",'
+    '"messageID":"msg_1","sessionID":"ses_1","type":"step-start"}}'
+)
+TEXT = (
+    '{"type":"text","timestamp":1794727423811,"sessionID":"ses_1","part":{"id":"prt_2","messageID":"msg_1",'
+    '"sessionID":"ses_1","type":"text","text":"hello there","time":{"start":1794727423773,"end":1794727423783}}}'
+)
+STEP_FINISH = (
+    '{"type":"step_finish","timestamp":1794727423811,"sessionID":"ses_1","part":{"id":"prt_3","reason":"stop",'
+    '"messageID":"msg_1","sessionID":"ses_1","type":"step-finish","tokens":{"total":2289,"input":2277,"output":2,'
+    '"reasoning":3,"cache":{"write":4,"read":6}},"cost":0.25}}'
+)
+USAGE = (
+    '{"podium":{"kind":"usage","part":"prt_3","tokens":{"total":2289,"input":2277,"output":2,"reasoning":3,'
+    '"cache":{"write":4,"read":6}},"cost":0.25}}'
+)
+OVERFLOW = (
+    '{"type":"error","timestamp":1,"sessionID":"ses_1","error":{"name":"ContextOverflowError","data":{"message":'
+    '"This model\'s maximum context length is 128000 tokens."}}}'
+)
+
+
+class Rig:
+    """A stream, and what was told on the way."""
+
+    def __init__(self, *lines: str, retries: int = 2) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.stream = OpencodeStream(
+            "coder",
+            Patience(retries, longest_wait_seconds=15.0),
+            lambda kind, text: self.told.append((kind, text)),
+            lambda: NOW,
+        )
+        self.settled = [done for line in lines for done in self.stream.hear(line)]
+
+
+def relayed(**record: Any) -> str:
+    return json.dumps({"podium": record})
+
+
+def tool(status: str, **more: Any) -> str:
+    return relayed(kind="tool", call="call_1", tool="bash", status=status, **more)
+
+
+def test_a_plain_answer_is_read_with_its_session_and_usage() -> None:
+    rig = Rig(READY, USAGE, STEP_START, TEXT, STEP_FINISH)
+    assert (rig.stream.text, rig.stream.session) == ("hello there", "ses_1")
+    assert rig.told == [("text", "hello there\n")]
+    usage = rig.stream.usage
+    # Counted once, although it came twice.
+    assert (usage.input_tokens, usage.output_tokens, usage.usd) == (2287, 5, 0.25)
+    assert trouble_at_end("coder", rig.stream, Ended(exit_code=0), NOW) is None
+
+
+def test_only_the_words_of_the_last_message_are_the_answer() -> None:
+    later = [line.replace("msg_1", "msg_2") for line in (STEP_START, TEXT, STEP_FINISH)]
+    on_the_way = TEXT.replace("hello there", "let me look")
+    rig = Rig(READY, STEP_START, on_the_way, STEP_FINISH, *later)
+    assert rig.stream.text == "hello there"
+
+
+def test_what_was_told_piece_by_piece_is_not_told_again() -> None:
+    pieces = [relayed(kind="delta", text=piece) for piece in ("hello ", "there")]
+    rig = Rig(READY, *pieces, STEP_START, TEXT, STEP_FINISH)
+    assert rig.told == [("text", "hello "), ("text", "there")]
+
+
+def test_a_step_before_the_plugin_is_there_ends_the_turn() -> None:
+    with pytest.raises(AgentRejected, match="did not load Podium's plugin"):
+        Rig(STEP_START)
+
+
+def test_a_tool_is_at_work_until_it_is_settled() -> None:
+    rig = Rig(tool("pending"), tool("running"))
+    assert (rig.stream.running, rig.told) == ({"call_1"}, [("tool", "bash")])
+    (done,) = rig.stream.hear(tool("completed", output="hi\n", exit=0))
+    assert (done.ref, done.ok, done.result["output"]) == ("call_1", True, "hi\n")
+    assert rig.stream.running == set()
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        (tool("completed", exit=7), "exit code 7"),
+        (tool("error", error="podium: denied"), "podium: denied"),
+        (tool("made-up"), "exit code None"),
+    ],
+)
+def test_a_tool_that_did_not_do_it_is_settled_as_failed(line: str, error: str) -> None:
+    (done,) = Rig(line).settled
+    assert (done.ok, done.error) == (False, error)
+
+
+def test_a_patch_is_settled_for_each_of_its_files() -> None:
+    rig = Rig(tool("completed", files=3))
+    assert [done.ref for done in rig.settled] == ["call_1", "call_1#1", "call_1#2"]
+
+
+def retry(message: str, attempt: int = 1, wait_seconds: float = 2.0) -> str:
+    moment = NOW + timedelta(seconds=wait_seconds)
+    return relayed(
+        kind="retry",
+        type="retry",
+        attempt=attempt,
+        message=message,
+        next=int(moment.timestamp() * 1000),
+    )
+
+
+def test_a_few_retries_are_told_and_one_too_many_is_an_outage() -> None:
+    rig = Rig(retry("The server is overloaded."), retry("The server is overloaded.", attempt=2))
+    assert rig.told[0] == ("retry", "try 2: The server is overloaded.")
+    with pytest.raises(AgentUnavailable, match="overloaded"):
+        rig.stream.hear(retry("The server is overloaded.", attempt=3))
+
+
+def test_a_limit_with_a_long_wait_says_until_when() -> None:
+    with pytest.raises(RateLimited) as caught:
+        Rig(retry("Rate limit reached for requests.", wait_seconds=90))
+    assert caught.value.retry_at == NOW + timedelta(seconds=90)
+
+
+def test_a_long_wait_for_something_else_is_an_outage() -> None:
+    with pytest.raises(AgentUnavailable):
+        Rig(retry("Cannot connect to API", wait_seconds=90))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "",
+        "not json",
+        "{",
+        "[]",
+        "null",
+        '{"type":5}',
+        '{"type":"text"}',
+        '{"type":"text","part":[]}',
+        '{"type":"text","part":{"text":5}}',
+        '{"type":"step_finish","part":null}',
+        '{"podium":5}',
+        '{"podium":{}}',
+        '{"podium":{"kind":"tool"}}',
+        '{"podium":{"kind":"retry","attempt":"many","next":"soon"}}',
+        '{"podium":{"kind":"retry","next":1e300}}',
+        '{"podium":{"kind":"usage","part":"p","tokens":{"input":-1,"output":1e300,"cache":7},"cost":"much"}}',
+        '{"sessionID":7}',
+        '{"a":' * 5_000,
+        "\ufffd" * 100,
+    ],
+)
+def test_lines_that_are_no_records_are_passed_over(line: str) -> None:
+    stream = Rig(READY, line).stream
+    assert (stream.text, stream.session, stream.failure) == ("", None, None)
+    assert (stream.usage.input_tokens, stream.usage.output_tokens, stream.usage.usd) == (0, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("failure", "kind"),
+    [
+        ({"name": "APIError", "data": {"message": "no", "statusCode": 401}}, AgentNotLoggedIn),
+        ({"name": "ProviderAuthError", "data": {"message": "no key"}}, AgentNotLoggedIn),
+        ({"name": "APIError", "data": {"message": "bad", "statusCode": 400}}, AgentRejected),
+        ({"name": "APIError", "data": {"message": "bad", "statusCode": 503}}, AgentUnavailable),
+        ({"name": "APIError", "data": {"message": "refused"}}, AgentUnavailable),
+        ({"name": "ContextOverflowError", "data": {"message": "long"}}, ContextOverflow),
+        ({"name": "ContentFilterError", "data": {"message": "blocked"}}, AgentRefused),
+        ({"name": "ProviderModelNotFoundError", "data": {}}, AgentRejected),
+        ({"name": "UnknownError", "data": {"message": "boom"}}, AgentLost),
+        ({"name": 7, "data": 7}, AgentLost),
+        ({}, AgentLost),
+    ],
+)
+def test_each_failure_it_names_is_one_error(failure: dict[str, Any], kind: type) -> None:
+    assert type(trouble_of("coder", failure, NOW)) is kind
+
+
+def test_a_limit_by_status_takes_the_time_from_the_header() -> None:
+    data = {"message": "slow down", "statusCode": 429, "responseHeaders": {"retry-after": "30"}}
+    trouble = trouble_of("coder", {"name": "APIError", "data": data}, NOW)
+    assert isinstance(trouble, RateLimited)
+    assert trouble.retry_at == NOW + timedelta(seconds=30)
+
+
+ENDS: Mapping[str, tuple[list[str], Ended, type]] = {
+    "nothing at all": ([READY], Ended(exit_code=0), AgentLost),
+    "an unfinished step": ([READY, STEP_START, TEXT], Ended(exit_code=0), AgentLost),
+    "a step for its tools": (
+        [READY, STEP_START, STEP_FINISH.replace('"stop"', '"tool-calls"')],
+        Ended(exit_code=0),
+        AgentLost,
+    ),
+    "an exit that is none": ([READY, STEP_START, STEP_FINISH], Ended(exit_code=1), AgentLost),
+    "a signal": ([READY, STEP_START, STEP_FINISH], Ended(exit_code=None, signal=9), AgentLost),
+    "its time": (
+        [READY, STEP_START, STEP_FINISH],
+        Ended(exit_code=0, timed_out=True),
+        TimedOut,
+    ),
+    "an error after an answer": (
+        [READY, STEP_START, TEXT, STEP_FINISH, OVERFLOW],
+        Ended(exit_code=1),
+        ContextOverflow,
+    ),
+    "a filter": (
+        [READY, STEP_START, STEP_FINISH.replace('"stop"', '"content-filter"')],
+        Ended(exit_code=0),
+        AgentRefused,
+    ),
+    "a session that is gone": (
+        [],
+        Ended(exit_code=1, stderr=b"Error: Session not found\n"),
+        AgentRejected,
+    ),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_an_end_that_is_no_answer_is_an_error(end: str) -> None:
+    lines, ended, kind = ENDS[end]
+    assert type(trouble_at_end("coder", Rig(*lines).stream, ended, NOW)) is kind
