@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.headless.claude_door import INTRODUCTION, ClaudeDoor
-from podium.agents.headless.claude_tools import translate
+from podium.agents.headless.claude.door import INTRODUCTION, ClaudeDoor
+from podium.agents.headless.claude.tools import translate
 from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.domain.gating import DoorAnswer, Effect
 from podium.domain.model import Json

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.claude_ending import trouble_at_end
-from podium.agents.headless.claude_records import Heard
+from podium.agents.headless.claude.ending import trouble_at_end
+from podium.agents.headless.claude.records import Heard
 from podium.domain.asking import TurnLimits
 from podium.domain.errors import (
     AgentLost,

@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
-from podium.agents.headless.codex import TRIED_VERSION, CodexAgent
+from podium.agents.headless.codex.agent import TRIED_VERSION, CodexAgent
 from podium.agents.kit import AgentOptions
 from podium.domain.asking import TurnLimits
 from podium.domain.errors import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless import codex_home
+from podium.agents.headless.codex import home as codex_home
 from podium.agents.rpc import RpcPeer
 from podium.domain.errors import NeedsHuman, NotPossibleNow
 from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, RootModel
 
-from podium.agents.headless.codex_home import _git_folders, _roots, toml
-from podium.agents.headless.codex_schema import strict_schema
+from podium.agents.headless.codex.home import _git_folders, _roots, toml
+from podium.agents.headless.codex.schema import strict_schema
 from tests.agents.codex_rig import a_repository, git
 
 _TEXT = st.text(st.characters(codec="utf-8"))

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless import codex_hook
-from podium.agents.headless.codex_hook import MOST_CHANGES, Denied, changes_in, questions
-from podium.agents.headless.codex_tools import Judged
+from podium.agents.headless.codex import hook as codex_hook
+from podium.agents.headless.codex.hook import MOST_CHANGES, Denied, changes_in, questions
+from podium.agents.headless.codex.tools import Judged
 
 HOOK = Path(codex_hook.__file__)
 EVENT: dict[str, Any] = {

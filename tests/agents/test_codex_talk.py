@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.codex_talk import CodexTalk
-from podium.agents.headless.codex_tools import Judged
-from podium.agents.headless.codex_usage import Meter
+from podium.agents.headless.codex.talk import CodexTalk
+from podium.agents.headless.codex.tools import Judged
+from podium.agents.headless.codex.usage import Meter
 from podium.agents.rpc import RpcError
 from podium.domain.asking import TurnLimits
 from podium.domain.errors import BudgetSpent, NeedsHuman

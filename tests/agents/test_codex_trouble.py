@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.codex_trouble import again_at, trouble
+from podium.agents.headless.codex.trouble import again_at, trouble
 from podium.domain.asking import TurnLimits
 from podium.domain.errors import (
     AgentLost,

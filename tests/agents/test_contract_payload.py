@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, RootModel
 from podium.agents.contract import NONCE_KEY, NotAnAnswer, read_payload
 from podium.agents.contract.conserving import says_the_same
 from podium.agents.contract.payload import LOOKED_AT
+from podium.agents.contract.repairing import repair_object
 from podium.domain.errors import ReplyInvalid
 
 MEGABYTES = 20
@@ -144,3 +145,18 @@ def test_a_mended_value_is_proved_against_its_source(
         '{"a": "\\ud83d\\ude00"\n"b": 1}',
     }
     assert says_the_same(source, value) is (source in proved)
+
+
+def test_raw_line_breaks_are_mended_in_long_objects_and_other_faults_in_short_ones_only() -> None:
+    path = "a line\n" * 10_000
+    assert read_payload(f'{{"verdict": "PASS", "review_path": "{path}"}}', Review).how == "repaired"
+    refused = refusal(f"{{'verdict': 'PASS', 'review_path': '{'x' * 10_000}'}}")
+    assert "4000 characters that are mended" in str(refused)
+
+
+@pytest.mark.parametrize("piece", ['"a "b" ', '\\"', '{"', "['", '"a","b', "“"])
+def test_what_makes_mending_slow_is_given_up_soon(piece: str) -> None:
+    with pytest.raises(ValueError, match=r"mended|nested"):
+        repair_object('{"verdict": ' + piece * (100_000 // len(piece)) + "}" * 50_000)
+    with pytest.raises(ValueError, match=r"mended|nested"):
+        repair_object('{"verdict": ' + piece * (3_900 // len(piece)) + "}")

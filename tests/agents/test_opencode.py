@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless import opencode
+from podium.agents.headless.opencode import agent as opencode
 from podium.domain.errors import (
     AgentNotLoggedIn,
     AgentRejected,

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from podium.agents.headless.home import private_home
-from podium.agents.headless.opencode import KNOWN_VERSION, OpencodeAgent
-from podium.agents.headless.opencode_home import (
+from podium.agents.headless.opencode.agent import KNOWN_VERSION, OpencodeAgent
+from podium.agents.headless.opencode.home import (
     environment_for,
     lay_out,
     login_of,
     own_options,
 )
-from podium.agents.headless.opencode_tools import permission_for, translate, unknown_own_tools
-from podium.agents.headless.opencode_workspace import refuse_what_it_would_obey
+from podium.agents.headless.opencode.tools import permission_for, translate, unknown_own_tools
+from podium.agents.headless.opencode.workspace import refuse_what_it_would_obey
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn, TurnLimits
 from podium.domain.errors import AgentUnavailable, BadInput, ConfigInvalid, NotPossibleNow

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.opencode_ending import trouble_at_end, trouble_of
-from podium.agents.headless.opencode_stream import OpencodeStream, Patience
+from podium.agents.headless.opencode.ending import trouble_at_end, trouble_of
+from podium.agents.headless.opencode.stream import OpencodeStream, Patience
 from podium.domain.errors import (
     AgentLost,
     AgentNotLoggedIn,

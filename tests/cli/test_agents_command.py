@@ -141,3 +141,8 @@ async def test_the_real_claude_is_asked_for_one_word_on_loopback(desk: Desk) -> 
     agent = json.loads(said.out)["agent"]
     assert agent["reply"]["text"] == "OK"
     assert agent["version"] == clis.versions()["claude"]
+
+
+def test_the_versions_that_were_tried_are_those_the_suite_installs() -> None:
+    tried = {kind: about.tried for kind, about in ABOUT.items() if about.tried}
+    assert tried == clis.versions()

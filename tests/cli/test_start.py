@@ -109,7 +109,11 @@ def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None:
-    words = ONE_OF_EACH[name][:2] if name in ("config", "policy", "receipts", "agents", "bench") else (name,)
+    words = (
+        ONE_OF_EACH[name][:2]
+        if name in ("config", "policy", "receipts", "agents", "bench")
+        else (name,)
+    )
     said = desk.run(*words, "--help")
     assert said.code == 0
     assert f"Example:\n    podium {name}" in said.out

@@ -43,9 +43,12 @@ COMMANDS: dict[str, Entry] = {
     "worker": Entry("worker", "Host queued runs and schedules until Ctrl-C."),
     "rehearse": Entry("rehearse", "Play podium.yaml's scenes: try a policy out before it matters."),
     "demo": Entry("demo", "See Podium work, offline and without keys, in under a minute."),
+    "modelserver": Entry("modelserver", "Stand in for a model provider: play, record, replay."),
+    "agents": Entry("agents", "See which agents are installed, logged in and gated by what."),
     "trust": Entry("trust", "Trust the commands in this project's podium.yaml as they are now."),
     "policy": Entry("policy", "Ask the gate what it would say."),
     "receipts": Entry("receipts", "List, verify or follow receipts."),
+    "bench": Entry("bench", "Measure what Podium promises, such as how well replies are read."),
 }
 """Every command. A new one is a module and a line here."""
 

@@ -52,7 +52,11 @@ def build_agent(podium: Podium, name: str, doors: HookDoors) -> Agent:
     """The agent that podium.yaml calls `name`, held to the contracts of its turns."""
     from podium.agents import ContractedAgent
 
-    return ContractedAgent(build_medium(podium, name, doors))
+    medium = build_medium(podium, name, doors)
+    if podium.settings.agents[name].kind == "scripted":
+        # A script was written before the nonce was made.
+        return ContractedAgent(medium, new_nonce=None, redact=podium.redactor.text)
+    return ContractedAgent(medium, redact=podium.redactor.text)
 
 
 def build_medium(podium: Podium, name: str, doors: HookDoors) -> Agent:
@@ -99,6 +103,7 @@ def kit_of(podium: Podium, doors: HookDoors) -> AgentKit:
         homes=podium.folders.user_state / "homes",
         user_home=Path(podium.environ.get("HOME") or Path.home()),
         environ=podium.environ,
+        redact_json=podium.redactor.json_text,
     )
 
 
@@ -130,8 +135,61 @@ def _scripted(
     )
 
 
+def _gemini(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+    from podium.agents import GeminiAgent
+
+    return GeminiAgent(options, kit)
+
+
+def _claude(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+    from podium.agents import ClaudeAgent
+
+    return ClaudeAgent(options, kit)
+
+
+def _codex(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+    from podium.agents import CodexAgent
+
+    return CodexAgent(options, kit)
+
+
+def _opencode(
+    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit
+) -> Agent:
+    from podium.agents import OpencodeAgent
+
+    return OpencodeAgent(options, kit)
+
+
+def _command(
+    podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit
+) -> Agent:
+    from podium.agents import CommandAgent
+
+    return CommandAgent(options, kit)
+
+
+def _acp(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+    from podium.agents import AcpAgent
+
+    return AcpAgent(options, kit)
+
+
+def _api(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+    from podium.agents import ApiAgent
+
+    return ApiAgent(options, kit, podium.resolve_secret)
+
+
 KINDS: Mapping[str, AgentBuilder] = {
     "scripted": _scripted,
+    "gemini": _gemini,
+    "claude": _claude,
+    "codex": _codex,
+    "opencode": _opencode,
+    "command": _command,
+    "acp": _acp,
+    "api": _api,
 }
 """Kind → builder. A new medium is a builder and a line here."""
 

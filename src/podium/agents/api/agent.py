@@ -53,7 +53,9 @@ class ApiAgent:
         if not turn.own_tools:
             return reply
         # A provider's own search would happen where no gate can stand before it.
-        ignored = f"agent {self.name!r} has no tools of its own: {', '.join(turn.own_tools)} not given"
+        ignored = (
+            f"agent {self.name!r} has no tools of its own: {', '.join(turn.own_tools)} not given"
+        )
         return reply.model_copy(update={"warnings": (*reply.warnings, ignored)})
 
 

@@ -13,7 +13,7 @@ from podium.agents.contract.instructions import once_more, with_form
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.payload import read_payload
 from podium.agents.contract.strict import check_value
-from podium.agents.contract.wanted import Wanted
+from podium.agents.contract.wanted import validated
 from podium.domain.asking import Reply, Turn, TurnLimits
 from podium.domain.errors import PodiumError, ReplyInvalid
 from podium.domain.gating import Usage
@@ -33,10 +33,20 @@ class ContractedAgent:
     A turn without a contract passes through. Replies are always cut to a length that can be kept.
     """
 
-    def __init__(self, inner: Agent, *, new_nonce: Callable[[], str] | None = random_nonce) -> None:
-        """`new_nonce` gives each asking its nonce. None asks for none, as agents need that play a script."""
+    def __init__(
+        self,
+        inner: Agent,
+        *,
+        new_nonce: Callable[[], str] | None = random_nonce,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        """`new_nonce` gives each asking its nonce. None asks for none, as agents need that play a script.
+
+        `redact` takes the secrets out of a prompt: what is quoted in it may hold some.
+        """
         self._inner = inner
         self._new_nonce = new_nonce
+        self._redact = redact
 
     @property
     def name(self) -> str:
@@ -44,6 +54,7 @@ class ContractedAgent:
 
     async def ask(self, turn: Turn) -> Reply:
         """As the port has it; `ReplyInvalid` when the second answer is none either, with both turns' usage."""
+        turn = turn.model_copy(update={"prompt": self._redact(turn.prompt)})
         if turn.contract is None:
             return _short(await self._inner.ask(turn))
         began = asyncio.get_running_loop().time()
@@ -51,7 +62,7 @@ class ContractedAgent:
         prompt = with_form(turn.prompt, turn.contract, nonce)
         first = await self._inner.ask(turn.model_copy(update={"prompt": prompt}))
         try:
-            return _answer(first, turn.contract, nonce)
+            return await _answer(first, turn.contract, nonce)
         except ReplyInvalid as problem:
             took = max(first.seconds, asyncio.get_running_loop().time() - began)
             limits = _left(turn.limits, first.usage, took)
@@ -65,7 +76,7 @@ class ContractedAgent:
     ) -> Reply:
         """The same turn with other words, in the same conversation where there is one."""
         nonce = self._nonce()
-        words = once_more(str(problem), first.text, first.untold)
+        words = self._redact(once_more(str(problem), first.text, first.untold))
         if first.session is None:
             words = f"{turn.prompt.rstrip()}\n\n{words}"
         prompt = with_form(words, contract, nonce)
@@ -77,7 +88,7 @@ class ContractedAgent:
             raise
         both = _together(first, second)
         try:
-            return _answer(both, contract, nonce)
+            return await _answer(both, contract, nonce)
         except ReplyInvalid as error:
             error.usage = both.usage
             raise
@@ -86,14 +97,15 @@ class ContractedAgent:
         return self._new_nonce() if self._new_nonce else None
 
 
-def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None) -> Reply:
+async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None) -> Reply:
     """The reply with its payload. One that waits for an approval is not over, and is given as it is."""
     if reply.waiting_approvals:
         return _short(reply)
     if reply.found == "native":
         payload, found = _native(reply, contract), "native"
     else:
-        read = read_payload(reply.text, contract, nonce=nonce)
+        # In a thread: a hostile reply can take the parser a second, and other agents share the loop.
+        read = await asyncio.to_thread(read_payload, reply.text, contract, nonce=nonce)
         payload, found = read.payload, read.how
     plain = payload.model_dump(mode="json", by_alias=True)
     return _short(reply.model_copy(update={"payload": plain, "found": found}))
@@ -103,11 +115,9 @@ def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
     """What the medium's own schema gave, checked: some only promise to follow it."""
     try:
         check_value(reply.payload)
-    except ValueError as error:
+        return validated(contract, reply.payload)
+    except (ValueError, TypeError) as error:
         raise NotAnAnswer("malformed", f"The JSON object cannot be used: {error}") from None
-    if not isinstance(reply.payload, dict):
-        raise NotAnAnswer("misfit", "The answer is not a JSON object")
-    return Wanted(contract).fit(reply.payload)
 
 
 def _left(limits: TurnLimits, used: Usage, seconds: float) -> TurnLimits | None:

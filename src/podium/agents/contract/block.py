@@ -18,7 +18,7 @@ from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.strict import load_object
 from podium.domain.model import Json
 
-LOOKED_AT = 2_000_000
+LOOKED_AT = 1_000_000
 """Characters at the end of a text in which blocks are looked for."""
 
 MOST_BLOCKS = 1000
@@ -111,7 +111,7 @@ class _Page:
         if found is None or found[1] > end:
             return None
         header, start, header_how = found
-        written = self.text[start:end].removeprefix("\n").removesuffix("\n")
+        written = self.text[start:end].removesuffix("\n")
         body = _freed(written, opening["lead"])
         intact = body == written and header_how == self.how == "strict"
         return Block(header, body, "strict" if intact else "repaired")
@@ -121,7 +121,8 @@ class _Page:
     ) -> tuple[dict[str, Json], int, Literal["strict", "repaired"]] | None:
         """What the opening tag says, and where the body begins. None when it cannot be read."""
         if self.angled:
-            return {"id": opening["id"]} if opening["id"] else {}, opening.end(), "strict"
+            start = opening.end() + self.text.startswith("\n", opening.end())
+            return {"id": opening["id"]} if opening["id"] else {}, start, "strict"
         end = _HEADER_ENDS.search(self.text, opening.end(), opening.end() + MOST_HEADER)
         if end is None:
             return None

@@ -18,6 +18,11 @@ _LITERALS = {True: ("true", "True"), False: ("false", "False"), None: ("null", "
 _CLOSING = {'"': '"', "'": "'", "“": "”", "„": "“", "‘": "’"}
 _ESCAPED = {'"': '"', "'": "'", "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}  # fmt: skip
 _MAY_END = set(",:}]\n")
+_BEFORE_QUOTATION = set(" \t\n([-—–/")
+_AFTER_QUOTATION = set(" \t\n).;!?-—–/")
+_OTHER_ESCAPES = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|U[0-9A-Fa-f]{8}|N\{|[0-7])")  # of Python, C
+_RAW_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_LEAVES_OUT = re.compile(r"\.\.|…")
 
 
 class _Differs(Exception):
@@ -26,12 +31,14 @@ class _Differs(Exception):
 
 def says_the_same(source: str, value: Json) -> bool:
     """Whether the source, read with the allowances above, is this value and nothing more."""
+    if _RAW_CONTROLS.search(source):
+        return False
     walk = _Walk(source)
     try:
         walk.value(value)
+        walk.gap()
     except (_Differs, RecursionError):
         return False
-    walk.gap()
     return walk.at == len(source)
 
 
@@ -41,9 +48,13 @@ class _Walk:
         self.at = 0
 
     def gap(self) -> str:
+        """Step over white space and comments. A comment with dots stands for what was left out."""
         found = _GAP.match(self.source, self.at)
-        self.at = found.end() if found else self.at
-        return found[0] if found else ""
+        skipped = found[0] if found else ""
+        if _LEAVES_OUT.search(skipped):
+            raise _Differs
+        self.at += len(skipped)
+        return skipped
 
     def value(self, value: Json) -> None:
         self.gap()
@@ -64,8 +75,10 @@ class _Walk:
             if number:
                 self._separator()
             walk_item(item)
-        self.gap()
-        if self._peek() == ",":
+        skipped = self.gap()
+        if not items and skipped.strip():
+            raise _Differs  # a comment in place of everything
+        if items and self._peek() == ",":
             self.at += 1
             self.gap()
         self._expect(end)
@@ -119,20 +132,27 @@ class _Walk:
                 raise _Differs
             self.at += 1
             if char == close:
-                inner_quotes += self._inner_quote(close)
+                inner_quotes += self._inner_quote(close, inner_quotes)
         if inner_quotes % 2:
             raise _Differs
         self._expect(close)
 
-    def _inner_quote(self, quote: str) -> int:
-        """Step over a quote that is text: 1 when it needs a partner. Differs where it could end the string."""
-        around = self.source[self.at - 2 : self.at - 1], self._peek()
-        if quote in "'’" and all(map(str.isalnum, around)):
-            return 0  # an apostrophe
-        following = self.source[self.at : self.at + 200].lstrip(" \t\r")[:1]
-        if quote in "'’" or not following or following in _MAY_END:
+    def _inner_quote(self, quote: str, earlier: int) -> int:
+        """Step over a quote that is text: 1 when it needs a partner. Differs where it could be more."""
+        before, after = self.source[self.at - 2 : self.at - 1], self._peek()
+        if quote in "'’":
+            if before.isalnum() and after.isalnum():
+                return 0  # an apostrophe
+            raise _Differs
+        opens = before in _BEFORE_QUOTATION and not after.isspace()
+        closes = not before.isspace() and after in _AFTER_QUOTATION
+        if not (closes if earlier % 2 else opens) or self._could_end_here():
             raise _Differs
         return 1
+
+    def _could_end_here(self) -> bool:
+        following = self.source[self.at : self.at + 200].lstrip(" \t\r")[:1]
+        return not following or following in _MAY_END
 
     def _escape(self, char: str) -> None:
         escape = self.source[self.at + 1 : self.at + 2]
@@ -142,7 +162,7 @@ class _Walk:
             if _ESCAPED[escape] != char:
                 raise _Differs
             self.at += 2
-        elif char == "\\":
+        elif char == "\\" and not _OTHER_ESCAPES.match(self.source, self.at):
             self.at += 1  # no escape at all: the backslash of a path or a pattern
         else:
             raise _Differs

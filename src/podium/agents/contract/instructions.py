@@ -39,5 +39,5 @@ def once_more(problem: str, said: str, untold: Sequence[str] = ()) -> str:
     return (
         f"Your last reply could not be used. {problem}\n"
         f"It ended with:\n{quoted or '> (nothing)'}\n"
-        f"Nothing else was wrong with it: do not do the work again, only answer in the right form.{refusals}"
+        f"What is done is done: do not do the work again, only give the answer in the right form.{refusals}"
     )

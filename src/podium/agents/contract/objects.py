@@ -25,10 +25,11 @@ class Span(NamedTuple):
 
 
 class Objects(NamedTuple):
-    """The outermost pairs of braces, last first, and the braces that never close, last first."""
+    """The outermost pairs of braces and the braces without a partner, each list last first."""
 
     spans: list[Span]
     opened: list[int]
+    closed: list[int]
 
 
 def find_objects(text: str) -> Objects:
@@ -49,7 +50,7 @@ def find_objects(text: str) -> Objects:
         elif kind == _QUOTE and closing:
             at = _string_start(kinds, at)
         at -= 1
-    return Objects(spans, opened)
+    return Objects(spans, opened, closing)
 
 
 def _marks(text: str) -> tuple[array[int], bytearray]:

@@ -14,16 +14,20 @@ from podium.agents.contract.repairing import repair_object
 from podium.agents.contract.strict import load_object
 from podium.agents.contract.wanted import M, Wanted
 
-LOOKED_AT = 2_000_000
+LOOKED_AT = 1_000_000
 """Characters at the end of a text in which the object and its rivals are looked for."""
 
 MOST_TRAILING = 600
 """Characters that may follow the object: a farewell, a note, not a second thought."""
 
+MOST_PROSE = 20_000
+"""Characters at the end of a text that are searched for an object behind braces that mean nothing."""
+
+_THOUGHT = r"(?:think|thinking|thought|reasoning|scratchpad)"
 _THOUGHT_BEGINS = re.compile(
-    r"<(?:think|thinking|thought|reasoning|scratchpad)\b[^<>]{0,80}>", re.IGNORECASE
+    rf"<{_THOUGHT}\b[^<>]{{0,80}}>|<\|channel\|>(?:analysis|commentary)\b", re.IGNORECASE
 )
-_THOUGHT_ENDS = re.compile(r"</(?:think|thinking|thought|reasoning|scratchpad)\s{0,8}>", re.IGNORECASE)
+_THOUGHT_ENDS = re.compile(rf"</{_THOUGHT}\s{{0,8}}>|<\|channel\|>final\b", re.IGNORECASE)
 _FENCE = re.compile(r"[\s}]*(?:`{3,}|~{3,})")
 
 
@@ -42,7 +46,7 @@ def read_payload(text: str, model: type[M], *, nonce: str | None = None) -> Foun
     Raises `NotAnAnswer`, a `ReplyInvalid` whose words can be quoted to the agent.
     """
     raw = text[-LOOKED_AT:]
-    page = _Page(without_escapes(raw), Wanted(model, nonce))
+    page = _Page(without_escapes(raw), Wanted(model, nonce), is_cut=len(raw) < len(text))
     span = page.answer_span()
     page.check_place(span)
     found = page.read(span)
@@ -55,10 +59,12 @@ def read_payload(text: str, model: type[M], *, nonce: str | None = None) -> Foun
 class _Page(Generic[M]):
     """The end of a reply, with its objects."""
 
-    def __init__(self, text: str, wanted: Wanted[M]) -> None:
+    def __init__(self, text: str, wanted: Wanted[M], *, is_cut: bool) -> None:
         self.text = text
         self.wanted = wanted
         self.objects: Objects = find_objects(text)
+        self.begins_earlier = is_cut and bool(self.objects.closed)
+        """An object ends here whose beginning lies before what is looked at."""
 
     def answer_span(self) -> Span:
         """The last object that could be meant; braces in a sentence about other things are prose."""
@@ -67,8 +73,11 @@ class _Page(Generic[M]):
                 return span
             if surroundings(self.text, span).begins_its_line:
                 return span
+            if len(self.text) - span.end > MOST_PROSE:
+                break
         if self.objects.opened:
             raise NotAnAnswer("cut off", "The reply ends before its JSON object does")
+        self._check_size()
         raise NotAnAnswer("missing", "There is no JSON object in the reply")
 
     def check_place(self, span: Span) -> None:
@@ -76,10 +85,9 @@ class _Page(Generic[M]):
             raise NotAnAnswer(
                 "cut off", "After the last whole JSON object another one begins and does not end"
             )
-        self._check_trailing(self.text[span.end :])
-        self._check_thinking(span)
         around = surroundings(self.text, span)
         if is_part_of_more(self.text[: span.start]):
+            self._check_size()
             raise NotAnAnswer(
                 "misplaced", "The last JSON object is part of something larger, or that was cut off"
             )
@@ -87,15 +95,24 @@ class _Page(Generic[M]):
             raise NotAnAnswer(
                 "misplaced", "The last JSON object is only mentioned in a sentence or quoted"
             )
+        self._check_trailing(self.text[span.end :])
+        self._check_thinking(span)
+
+    def _check_size(self) -> None:
+        if self.begins_earlier:
+            raise NotAnAnswer(
+                "too large", f"The last JSON object is longer than {LOOKED_AT} characters"
+            )
 
     def _check_trailing(self, rest: str) -> None:
         rest = rest.strip()
-        if rest.startswith("]"):
-            raise NotAnAnswer("misplaced", "The last JSON object is part of a list")
+        if rest.startswith(("]", '"', "'", ",", ":")):
+            raise NotAnAnswer("misplaced", "The last JSON object is part of something larger")
         if len(rest) > MOST_TRAILING:
             raise NotAnAnswer("trailing", f"{len(rest)} characters follow the last JSON object")
         closed = _FENCE.match(rest)
-        if rest.count("```", closed.end() if closed else 0) % 2:
+        further = rest[closed.end() :].strip() if closed else rest
+        if further.count("```") % 2 and further != "```":
             raise NotAnAnswer(
                 "cut off", "After the last JSON object another block begins and does not end"
             )
@@ -146,10 +163,10 @@ class _Page(Generic[M]):
 
     def _is_rival(self, span: Span, payload: M) -> bool:
         source = self.text[span.start : span.end]
+        if not self.wanted.is_mentioned_in(source):
+            return False
         around = surroundings(self.text, span)
         if around.is_quoted or not (around.begins_its_line or around.closes_its_line):
-            return False
-        if not self.wanted.is_mentioned_in(source):
             return False
         try:
             return self.wanted.fit(load_object(source)) != payload

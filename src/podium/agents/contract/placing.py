@@ -10,17 +10,22 @@ from podium.agents.contract.objects import Span
 MOST_LEAD = 200
 """Characters of a line before the object that are looked at."""
 
-_BULLET = r"(?:[-*•●⏺✦◆│┃|][ \t]+|\d{1,2}[.)][ \t]+)"
+# A list's dash or number, or symbols beyond ASCII: ticks, arrows, what terminals put before a line.
+# ASCII has too many that begin comments, diffs and table cells.
+_BULLET = r"(?:[-*][ \t]+|\d{1,2}[.)][ \t]+|[^\x00-\x7f\w\s“”„‘’«»‹›「」]{1,3}[ \t]*)"
 _FENCE = r"(?:`{1,8}|~~~)[ \t]*\w{0,12}"
-_TAG = r"<[A-Za-z][\w:.-]{0,40}>"
+_TAG = r"(?:<[A-Za-z][\w:.-]{0,40}>|<\|\w{1,40}\|>\w{0,20})"
 _LABEL = (
     r"[#*_ \t]{0,8}(?:here(?:'s|’s| is) )?(?:(?:the|my|your) )?(?:(?:final|corrected|structured) )?"
     r"(?:json|answer|result|output|payload|response|reply|verdict|decision|data)"
-    r"(?: (?:json|payload|object))?[*_]{0,3}:?[*_]{0,3}"
+    r"(?: (?:json|payload|object))?[*_]{0,3}(?::|[ \t]*[-–—])?[*_]{0,3}"
 )
-_BEGINS = re.compile(rf"\ufeff?[ \t]*{_BULLET}*(?:(?:{_FENCE}|{_TAG}|{_LABEL})[ \t]*){{0,3}}", re.IGNORECASE)
+_BEGINS = re.compile(
+    rf"(?:\ufeff|ï»¿)?[ \t]*{_BULLET}{{0,4}}(?:(?:{_FENCE}|{_TAG}|{_LABEL})[ \t]*){{0,3}}",
+    re.IGNORECASE,
+)
 _ENDS = re.compile(r"[ \t`*_.;)}]*(?:</[A-Za-z][\w:.-]{0,40}>)?[ \t`\r]*")
-_SENTENCE_ENDS = ".!?:—–>*"
+_SENTENCE_ENDS = ".!?:—–>*→⇒➜：。！？"
 _LITERAL_ENDS = re.compile(r"""(?:[}\]"'\d]|\b(?:true|false|null|True|False|None))$""")
 
 
@@ -47,7 +52,8 @@ class Surroundings(NamedTuple):
 
 
 def surroundings(text: str, span: Span) -> Surroundings:
-    begin = max(text.rfind("\n", 0, span.start) + 1, span.start - MOST_LEAD - 1)
+    earliest = max(0, span.start - MOST_LEAD - 1)
+    begin = max(earliest, text.rfind("\n", earliest, span.start) + 1)
     end = text.find("\n", span.end, span.end + MOST_LEAD)
     return Surroundings(
         lead=text[begin : span.start],
@@ -56,14 +62,13 @@ def surroundings(text: str, span: Span) -> Surroundings:
 
 
 def is_part_of_more(before: str) -> bool:
-    """Whether what comes before an object shows it to be inside a list, object, string or program."""
+    """Whether what comes before an object shows it to be inside a list, an object, a string or code."""
     lead = before.rstrip()
     last = lead[-1:]
-    if last in ("[", "{", '"', "\\", "="):
+    if last in ("[", "{") or (last in ('"', "\\") and "\n" not in before[len(lead) :]):
         return True
+    if last == "=":
+        return not lead.endswith("==")  # an assignment; several are a line drawn under a heading
     if last == ",":
         return _LITERAL_ENDS.search(lead[:-1].rstrip()[-8:]) is not None
-    if last == ":":
-        return lead[:-1].rstrip().endswith(('"', "'"))
-    # A call, such as print({…}), or a shell's quote around it.
-    return before.endswith("'") or re.search(r"\w\($", before[-40:]) is not None
+    return last == ":" and lead[:-1].rstrip().endswith(('"', "'"))

@@ -16,10 +16,13 @@ _SUSPECT = re.compile("\\\\u(?:[dD][89a-fA-F]|0000)|[\ud800-\udfff]")
 _DAMAGED = re.compile("[\x00\ud800-\udfff]")
 
 
-def load_object(source: str) -> dict[str, Json]:
-    """The object this text is. Raises `ValueError` that says what is wrong with it."""
+def load_object(source: str, *, raw_breaks: bool = False) -> dict[str, Json]:
+    """The object this text is. Raises `ValueError` that says what is wrong with it.
+
+    `raw_breaks` lets line breaks and other control characters stand unescaped in strings.
+    """
     try:
-        value = _DECODER.decode(source)
+        value = (_LENIENT if raw_breaks else _DECODER).decode(source)
     except RecursionError:
         raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels") from None
     if not isinstance(value, dict):
@@ -66,6 +69,14 @@ def _no_constant(name: str) -> float:
     raise ValueError(f"{name} is no JSON number")
 
 
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_without_duplicates, parse_float=_finite, parse_constant=_no_constant
-)
+def _decoder(*, strict: bool) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        object_pairs_hook=_without_duplicates,
+        parse_float=_finite,
+        parse_constant=_no_constant,
+        strict=strict,
+    )
+
+
+_DECODER = _decoder(strict=True)
+_LENIENT = _decoder(strict=False)

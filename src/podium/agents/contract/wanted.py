@@ -43,10 +43,7 @@ class Wanted(Generic[M]):
         self._check_nonce(value)
         fields = {key: each for key, each in value.items() if key != NONCE_KEY or not self.nonce}
         self._check_keys(fields, mended=mended)
-        try:
-            return self.model.model_validate_json(json.dumps(fields), strict=mended or None)
-        except ValidationError as error:
-            raise NotAnAnswer("misfit", _misfit(error)) from None
+        return validated(self.model, fields, strict=mended or None)
 
     def _check_nonce(self, value: Mapping[str, Json]) -> None:
         if self.nonce is None or value.get(NONCE_KEY) == self.nonce:
@@ -69,6 +66,15 @@ class Wanted(Generic[M]):
                 "malformed",
                 f"The last JSON object is not valid JSON, and mended it has the unknown key {unknown[0][:80]!r}",
             )
+
+
+def validated(model: type[M], value: Json, *, strict: bool | None = None) -> M:
+    """The value as this model. Raises `NotAnAnswer` that names each field and what is wrong with it."""
+    try:
+        # As JSON, where even the strict mode lets text stand for dates and names of choices.
+        return model.model_validate_json(json.dumps(value, allow_nan=False), strict=strict)
+    except ValidationError as error:
+        raise NotAnAnswer("misfit", _misfit(error)) from None
 
 
 def _keys(model: type[BaseModel]) -> frozenset[str]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from podium.agents.headless.command_settings import CommandSettings
+from podium.agents.headless.command.settings import CommandSettings
 from podium.agents.headless.ending import plain_words
 from podium.domain.model import Json
 

@@ -13,13 +13,14 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from podium.agents.headless import codex_home
-from podium.agents.headless.codex_schema import strict_schema
-from podium.agents.headless.codex_talk import CodexTalk
-from podium.agents.headless.codex_tools import Judged
-from podium.agents.headless.codex_trouble import LOGIN_HINT, trouble, without_answers
-from podium.agents.headless.codex_trust import trust_hook
-from podium.agents.headless.codex_usage import Meter
+from podium.agents.about import ABOUT
+from podium.agents.headless.codex import home as codex_home
+from podium.agents.headless.codex.schema import strict_schema
+from podium.agents.headless.codex.talk import CodexTalk
+from podium.agents.headless.codex.tools import Judged
+from podium.agents.headless.codex.trouble import LOGIN_HINT, trouble, without_answers
+from podium.agents.headless.codex.trust import trust_hook
+from podium.agents.headless.codex.usage import Meter
 from podium.agents.headless.ending import lost, out_of_time, plain_words
 from podium.agents.headless.home import Home, private_home
 from podium.agents.headless.version import untried, version_of
@@ -39,7 +40,7 @@ from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
 from podium.ports import Process, Transcript, TurnDoor
 
-TRIED_VERSION = "0.166.0"
+TRIED_VERSION = ABOUT["codex"].tried
 INSTALL = "install it with `npm install --global @openai/codex`"
 LAST_SECONDS = 5.0
 """How long codex may take to put its conversation away after a good turn."""

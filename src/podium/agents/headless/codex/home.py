@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
-from podium.agents.headless.codex_trouble import LOGS_ANSWERS
+from podium.agents.headless.codex.trouble import LOGS_ANSWERS
 from podium.agents.headless.home import Home, Login
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
@@ -24,7 +24,7 @@ from podium.domain.model import Noun
 
 CODEX_HOME = ".codex"
 CONVERSATIONS = f"{CODEX_HOME}/sessions"
-HOOK = Path(__file__).with_name("codex_hook.py")
+HOOK = Path(__file__).with_name("hook.py")
 HOOK_SECONDS = 60
 PROVIDER = "podium"
 OPENAI_URL = "https://api.openai.com/v1"

@@ -13,7 +13,7 @@ from podium.agents.headless.ending import (
     plain_words,
     trouble_of_status,
 )
-from podium.agents.headless.opencode_stream import OpencodeStream
+from podium.agents.headless.opencode.stream import OpencodeStream
 from podium.domain.errors import (
     AgentLost,
     AgentNotLoggedIn,

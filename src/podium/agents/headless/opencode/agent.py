@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from podium.agents.about import ABOUT
 from podium.agents.headless.gemini_identity import identity_for
 from podium.agents.headless.home import Home, private_home
-from podium.agents.headless.opencode_ending import trouble_at_end
-from podium.agents.headless.opencode_home import (
+from podium.agents.headless.opencode.ending import trouble_at_end
+from podium.agents.headless.opencode.home import (
     CONVERSATIONS,
     environment_for,
     lay_out,
@@ -16,9 +17,9 @@ from podium.agents.headless.opencode_home import (
     model_of,
     own_options,
 )
-from podium.agents.headless.opencode_stream import OpencodeStream, Patience
-from podium.agents.headless.opencode_tools import translate, unknown_own_tools
-from podium.agents.headless.opencode_workspace import refuse_what_it_would_obey
+from podium.agents.headless.opencode.stream import OpencodeStream, Patience
+from podium.agents.headless.opencode.tools import translate, unknown_own_tools
+from podium.agents.headless.opencode.workspace import refuse_what_it_would_obey
 from podium.agents.headless.version import untried, version_of
 from podium.agents.hearing import hear_out
 from podium.agents.kit import AgentKit, AgentOptions
@@ -35,7 +36,7 @@ from podium.domain.gating import Usage
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.ports import Transcript, TurnDoor
 
-KNOWN_VERSION = "1.18.33"
+KNOWN_VERSION = ABOUT["opencode"].tried
 STDERR_BYTES = 200_000
 
 

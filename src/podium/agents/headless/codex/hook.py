@@ -1,6 +1,6 @@
 """Codex's tool hook: puts what codex wants to do before the tool door, in full.
 
-Runs alone, as `python -IS codex_hook.py HOOK-COMMAND…`, with codex's JSON on stdin. What codex
+Runs alone, as `python -IS hook.py HOOK-COMMAND…`, with codex's JSON on stdin. What codex
 tells its hooks is less than what is to be judged: the folder of a command stands outside of the
 tool's input, and one patch may change many files. So each wish becomes one or several questions
 to the hook command, and all of them have to be answered by yes.

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, ValidationError
 
 from podium.agents.headless.home import Home, Login
-from podium.agents.headless.opencode_tools import permission_for
+from podium.agents.headless.opencode.tools import permission_for
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
 from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
@@ -26,7 +26,7 @@ REFRESHED = tuple(
     for provider in ("anthropic", "github-copilot", "openai")
     for token in ("access", "refresh", "expires")
 )
-PLUGIN_SOURCE = Path(__file__).with_name("opencode_door.js")
+PLUGIN_SOURCE = Path(__file__).with_name("door.js")
 PLUGIN_PACKAGE = "@opencode-ai/plugin"
 ANSWER_SECONDS = 35.0
 """The hook client's own deadline; the door answers within 30."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from podium.agents.headless.claude_command import RETRIES
+from podium.agents.headless.claude.command import RETRIES
 from podium.agents.headless.ending import after_seconds, plain_words
 from podium.domain.gating import Usage
 from podium.domain.model import Json

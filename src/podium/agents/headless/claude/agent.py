@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from podium.agents.headless.claude_command import (
+from podium.agents.about import ABOUT
+from podium.agents.headless.claude.command import (
     CONFIG,
     ClaudeSettings,
     argv_for,
@@ -13,11 +14,11 @@ from podium.agents.headless.claude_command import (
     has_login_in,
     schema_for,
 )
-from podium.agents.headless.claude_door import INTRODUCTION, ClaudeDoor
-from podium.agents.headless.claude_ending import trouble_at_end, words_of
-from podium.agents.headless.claude_records import Heard, used_by
-from podium.agents.headless.claude_talk import ClaudeTalk
-from podium.agents.headless.claude_tools import translate, unknown_own_tools
+from podium.agents.headless.claude.door import INTRODUCTION, ClaudeDoor
+from podium.agents.headless.claude.ending import trouble_at_end, words_of
+from podium.agents.headless.claude.records import Heard, used_by
+from podium.agents.headless.claude.talk import ClaudeTalk
+from podium.agents.headless.claude.tools import translate, unknown_own_tools
 from podium.agents.headless.home import Home, Login, private_home
 from podium.agents.headless.version import untried
 from podium.agents.kit import AgentKit, AgentOptions
@@ -27,7 +28,7 @@ from podium.domain.gating import Usage
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.ports import Process, Transcript, TurnDoor
 
-KNOWN_VERSION = "2.1.325"
+KNOWN_VERSION = ABOUT["claude"].tried
 INSTALL = "npm install -g @anthropic-ai/claude-code"
 STDERR_BYTES = 200_000
 CONVERSATIONS = f"{CONFIG}/projects"

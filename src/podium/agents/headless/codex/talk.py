@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Literal
 
-from podium.agents.headless.codex_tools import WITHOUT_SANDBOX, Judged, escalated
-from podium.agents.headless.codex_trouble import is_worth_a_retry
-from podium.agents.headless.codex_usage import Meter
+from podium.agents.headless.codex.tools import WITHOUT_SANDBOX, Judged, escalated
+from podium.agents.headless.codex.trouble import is_worth_a_retry
+from podium.agents.headless.codex.usage import Meter
 from podium.agents.headless.ending import plain_words
 from podium.agents.rpc import METHOD_NOT_FOUND, LineClosed, Params, RpcError, RpcPeer
 from podium.domain.errors import NeedsHuman

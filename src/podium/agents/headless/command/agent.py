@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.agents.headless.command_output import Output, Unreadable, at, read_output, record_in
-from podium.agents.headless.command_settings import CommandSettings
+from podium.agents.headless.command.output import Output, Unreadable, at, read_output, record_in
+from podium.agents.headless.command.settings import CommandSettings
 from podium.agents.headless.ending import last_words, lost, out_of_time
 from podium.agents.headless.home import Home, Login, private_home
 from podium.agents.kit import AgentKit, AgentOptions

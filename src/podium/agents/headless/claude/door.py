@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from podium.agents.headless.claude_tools import ANSWER_TOOL
+from podium.agents.headless.claude.tools import ANSWER_TOOL
 from podium.domain.gating import DoorAnswer, Effect
 from podium.domain.model import Json
 from podium.ports import TurnDoor

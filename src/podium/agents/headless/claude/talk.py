@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
-from podium.agents.headless.claude_door import ClaudeDoor
-from podium.agents.headless.claude_records import Heard, ToolResult, record_of, tool_results
+from podium.agents.headless.claude.door import ClaudeDoor
+from podium.agents.headless.claude.records import Heard, ToolResult, record_of, tool_results
 from podium.domain.model import Json
 from podium.ports import Process, Transcript, TurnDoor
 

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from podium.agents.headless.claude_records import Heard
+from podium.agents.headless.claude.records import Heard
 from podium.agents.headless.ending import (
     last_words,
     lost,

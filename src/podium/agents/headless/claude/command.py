@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from podium.agents.headless.claude_tools import tools_for
+from podium.agents.headless.claude.tools import tools_for
 from podium.agents.headless.home import Home
 from podium.agents.kit import AgentOptions
 from podium.domain.asking import Turn

@@ -1,0 +1,141 @@
+"""`AcpAgent`: asks any agent that speaks the Agent Client Protocol, and answers its questions."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from podium.agents.acp.ending import trouble_at_end, trouble_of_error, warnings_at_end
+from podium.agents.acp.gatekeeper import Gatekeeper
+from podium.agents.acp.gemini import GeminiSetup, is_gemini
+from podium.agents.acp.keeping import Keeper
+from podium.agents.acp.records import Heard, used_in
+from podium.agents.acp.setups import AcpOptions, PlainSetup, Setup
+from podium.agents.acp.talk import AcpTalk
+from podium.agents.headless.home import private_home
+from podium.agents.kit import AgentKit, AgentOptions
+from podium.agents.rpc import RpcError
+from podium.domain.asking import Reply, Turn
+from podium.domain.errors import ConfigFault, ConfigInvalid, PodiumError, ToolMissing
+from podium.domain.gating import Usage
+from podium.domain.launching import Ended, Spawn
+from podium.domain.model import Json
+from podium.ports import Process, Transcript
+
+
+class AcpAgent:
+    """One process a turn, in a private home. What it asks permission for is put before the door.
+
+    Writing files is offered to it, so that an agent that honours it has Podium write. What an agent
+    does without asking nobody can judge; the reply's warnings name what it tells of that.
+    """
+
+    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+        self._options = options
+        self._kit = kit
+        self._setup = _setup_for(options, kit)
+
+    @property
+    def name(self) -> str:
+        return self._options.name
+
+    async def ask(self, turn: Turn) -> Reply:
+        kit, name, setup = self._kit, self.name, self._setup
+        with (
+            private_home(kit, turn, name, keep=setup.keep, logins=setup.logins()) as home,
+            kit.transcripts.open(turn, name) as transcript,
+        ):
+            async with kit.doors.open(turn, agent=name) as door:
+                gatekeeper = Gatekeeper(door, setup.wishes)
+                heard = Heard(door, gatekeeper)
+                spawn = await setup.prepare(turn, home, door)
+                ended = await self._converse(turn, spawn, gatekeeper, heard, transcript)
+                waiting = door.waiting_approvals
+        return self._reply(turn, heard, gatekeeper, ended, waiting, transcript.path)
+
+    async def _converse(
+        self,
+        turn: Turn,
+        spawn: Spawn,
+        gatekeeper: Gatekeeper,
+        heard: Heard,
+        transcript: Transcript,
+    ) -> Ended:
+        process = await self._start(spawn)
+        keeper = Keeper(transcript, self.name)
+        talk = AcpTalk(process, gatekeeper, heard, keeper, self.name)
+        fault: Exception | None = None
+        try:
+            await talk.hold(turn)
+        except (RpcError, PodiumError) as error:
+            fault = error
+        finally:
+            # Also when cancelled: nobody gets on before the whole tree is dead.
+            ended = await process.end()
+            keeper.finish()
+        if fault is not None:
+            now = self._kit.clock.now()
+            raise trouble_of_error(self.name, fault, ended, now, self._setup.trouble) from None
+        return ended
+
+    async def _start(self, spawn: Spawn) -> Process:
+        try:
+            return await self._kit.launcher.start(spawn)
+        except ToolMissing as missing:
+            raise ToolMissing(
+                f"agent {self.name!r} cannot be started: {missing}; install it, or name its "
+                "program under `command`"
+            ) from None
+
+    def _reply(
+        self,
+        turn: Turn,
+        heard: Heard,
+        gatekeeper: Gatekeeper,
+        ended: Ended,
+        waiting: tuple[str, ...],
+        transcript: str,
+    ) -> Reply:
+        used = used_in(heard.result or {}, self._options.model)
+        usage = used.plus(Usage(turns=1, seconds=ended.seconds))
+        trouble = trouble_at_end(self.name, turn, heard, gatekeeper, ended)
+        if trouble is not None:
+            trouble.usage = usage
+            raise trouble
+        version = _version(heard.agent.get("agentInfo"))
+        return Reply(
+            text=heard.text,
+            usage=usage,
+            agent=self.name,
+            model=self._options.model,
+            version=version,
+            session=heard.session,
+            seconds=ended.seconds,
+            transcript=transcript,
+            untold=tuple(gatekeeper.untold),
+            warnings=(*self._setup.warnings(turn, version), *warnings_at_end(heard)),
+            waiting_approvals=waiting,
+        )
+
+
+def _setup_for(options: AgentOptions, kit: AgentKit) -> Setup:
+    if not options.command:
+        fault = ConfigFault(
+            "is missing; name the program, such as `[gemini, --acp]`", key="command"
+        )
+        raise ConfigInvalid(f"agent {options.name!r}", [fault])
+    if is_gemini(options.command):
+        return GeminiSetup(options, kit)
+    try:
+        own = AcpOptions.model_validate(options.options)
+    except ValidationError as error:
+        faults = [
+            ConfigFault(fault["msg"], key=".".join(map(str, fault["loc"])))
+            for fault in error.errors()
+        ]
+        raise ConfigInvalid(f"options of agent {options.name!r}", faults) from None
+    return PlainSetup(options, own, kit)
+
+
+def _version(info: Json) -> str:
+    version = info.get("version") if isinstance(info, dict) else None
+    return version if isinstance(version, str) else ""

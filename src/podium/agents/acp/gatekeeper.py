@@ -1,0 +1,104 @@
+"""An ACP agent's questions to its host, put before the turn's door."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from podium.agents.acp.wishes import Wish, title_of
+from podium.agents.rpc import METHOD_NOT_FOUND, Params, RpcError
+from podium.domain.gating import DoorAnswer
+from podium.domain.model import Json
+from podium.ports import TurnDoor
+
+REFUSED = -32001
+_MOST_UNTOLD = 50
+_LONGEST_OUTPUT = 4_000
+
+ReadWishes = Callable[[Mapping[str, Json]], list[Wish]]
+"""Reads what a tool call wants."""
+
+
+class Gatekeeper:
+    """Answers for one turn. Only single permissions are given, never lasting ones."""
+
+    def __init__(self, door: TurnDoor, read_wishes: ReadWishes) -> None:
+        self._door = door
+        self._read_wishes = read_wishes
+        self._permitted: dict[str, list[str]] = {}
+        self.refused: set[str] = set()
+        """Tool calls that got a no."""
+        self.written: set[str] = set()
+        """Files that Podium wrote for the agent."""
+        self.untold: list[str] = []
+        """Why something was refused: the protocol has no place for it."""
+
+    def permitted(self, call: str) -> bool:
+        return call in self._permitted
+
+    async def answer(self, method: str, params: Params) -> Json:
+        if method == "session/request_permission":
+            return {"outcome": await self._decide(params)}
+        if method == "fs/write_text_file":
+            return await self._write(params)
+        raise RpcError(METHOD_NOT_FOUND, f"{method!r} is not offered here")
+
+    async def settle(self, call: str, *, ok: bool, output: str) -> None:
+        """Record how a permitted call ended."""
+        result = {"done": ok, "output": output[:_LONGEST_OUTPUT]}
+        error = "" if ok else output[:500] or "failed without a word"
+        for ref in self._permitted.get(call, ()):
+            await self._door.settle(ref, ok=ok, result=result, error=error)
+
+    async def _decide(self, params: Params) -> Json:
+        call = params.get("toolCall")
+        found = call if isinstance(call, dict) else {}
+        number = found.get("toolCallId")
+        if not isinstance(number, str) or not number:
+            return _chosen(params, "reject_once")
+        refusal = await self._judge(number, found)
+        if refusal is None:
+            return _chosen(params, "allow_once")
+        self.refused.add(number)
+        self._keep_untold(title_of(found), refusal)
+        return _chosen(params, "reject_once")
+
+    async def _judge(self, number: str, call: Mapping[str, Json]) -> DoorAnswer | None:
+        """The first no to any of what the call wants; None when all of it may be done."""
+        refs: list[str] = []
+        for place, wish in enumerate(self._read_wishes(call)):
+            ref = f"{number}#{place}"
+            answer = await self._door.request(wish.tool, wish.arguments, ref=ref)
+            if not answer.allowed:
+                for granted in refs:
+                    await self._door.settle(granted, ok=False, error="another part was refused")
+                return answer
+            refs.append(ref)
+        self._permitted[number] = refs
+        return None
+
+    async def _write(self, params: Params) -> Json:
+        """Write a file in the agent's place, so that it is judged and receipted as our own act."""
+        path, content = params.get("path"), params.get("content")
+        answer = await self._door.perform("write_file", {"path": path, "content": content})
+        ended = answer.outcome
+        if answer.allowed and ended is not None and ended.ok:
+            self.written.add(str(path))
+            return {}
+        if answer.allowed:
+            words = ended.error if ended is not None else "it was not done"
+            raise RpcError(REFUSED, f"{path!r} was not written: {words}")
+        self._keep_untold(f"writing {path}", answer)
+        raise RpcError(REFUSED, f"Permission Denied: {answer.say}")
+
+    def _keep_untold(self, what: str, refusal: DoorAnswer) -> None:
+        if len(self.untold) < _MOST_UNTOLD:
+            self.untold.append(f"Permission Denied: {what[:200]}: {refusal.say}")
+
+
+def _chosen(params: Params, kind: str) -> Json:
+    """The option of this kind. Without one nothing is chosen, which is a no."""
+    options = params.get("options")
+    for option in options if isinstance(options, list) else []:
+        if isinstance(option, dict) and option.get("kind") == kind:
+            return {"outcome": "selected", "optionId": option.get("optionId")}
+    return {"outcome": "cancelled"}

@@ -1,0 +1,126 @@
+"""Gemini CLI as an ACP agent: nothing acts before it asked, for hooks do not fire here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+
+from podium.agents.acp.setups import spawn_of
+from podium.agents.acp.wishes import Wish, title_of, wishes_of
+from podium.agents.headless.gemini_ending import trouble_of_words
+from podium.agents.headless.gemini_identity import identity_for
+from podium.agents.headless.gemini_layout import (
+    CONVERSATIONS,
+    asking_rules,
+    environment_for,
+    lay_out,
+)
+from podium.agents.headless.gemini_login import logins_for, selected_login
+from podium.agents.headless.gemini_program import KNOWN_VERSION, own_options
+from podium.agents.headless.gemini_tools import unknown_own_tools
+from podium.agents.headless.home import Home, Login
+from podium.agents.headless.version import untried
+from podium.agents.kit import AgentKit, AgentOptions
+from podium.domain.asking import Turn
+from podium.domain.errors import PodiumError
+from podium.domain.launching import Spawn
+from podium.domain.model import Json
+from podium.ports import TurnDoor
+
+_PROGRAM = re.compile(r"(^|/)gemini(\.js)?$")
+_CONVERSATION = re.compile(r"session-.*-([0-9a-f]{8})\.jsonl")
+_HERE = "[current working directory "
+_ELSEWHERE = re.compile(r"\[in ([^\[\]]+)\](?: \(.*\))?(?: \[background\])?", re.DOTALL)
+
+
+def is_gemini(command: Sequence[str]) -> bool:
+    """Whether this command starts Gemini CLI."""
+    return any(_PROGRAM.search(word) for word in command[:2])
+
+
+class GeminiSetup:
+    """The private home and the rules of the headless agent, with every tool to be asked for."""
+
+    keep: tuple[str, ...] = (CONVERSATIONS,)
+
+    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+        self._options = options
+        self._own = own_options(options)
+        self._kit = kit
+
+    def logins(self) -> Sequence[Login]:
+        return logins_for(self._options.env, self._kit)
+
+    async def prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+        options, kit = self._options, self._kit
+        selected = selected_login(options.name, options.env, home)
+        _set_apart(home.path / CONVERSATIONS)
+        lay_out(home, turn, self._own, selected, door.env, kit, rules=asking_rules(turn))
+        identity = await identity_for(kit, options.env, turn.workspace)
+        model = ("-m", options.model) if options.model else ()
+        argv = (*options.command, "--approval-mode", "default", *model)
+        return spawn_of(argv, turn, environment_for(options, home, identity))
+
+    def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
+        """Its title has the whole command, and its id begins with the name of the tool."""
+        tool, title = str(call.get("toolCallId") or "").partition("__")[0], title_of(call)
+        if tool == "google_web_search":
+            return [Wish("web_search", {"query": title})]
+        if tool in ("glob", "list_directory"):
+            return [Wish("list_files", {"path": "."})]
+        if tool in ("write_todos", "update_topic"):
+            return [Wish("keep_notes", {"text": title})]
+        if tool == "run_shell_command":
+            return [_command(call, title)]
+        return wishes_of(call)
+
+    def trouble(self, agent: str, status: int | None, words: str, now: datetime) -> PodiumError:
+        return trouble_of_words(agent, status, words, now)
+
+    def warnings(self, turn: Turn, version: str) -> tuple[str, ...]:
+        return (*untried(self._options.name, version, KNOWN_VERSION), *unknown_own_tools(turn))
+
+
+def _command(call: Mapping[str, Json], command: str) -> Wish:
+    """The command, and the folder it runs in, which stands in words beside it."""
+    details = _details(call)
+    if details.startswith(_HERE):
+        return Wish("run_command", {"command": command})
+    found = _ELSEWHERE.fullmatch(details)
+    if found is not None:
+        return Wish("run_command", {"command": command, "cwd": found[1]})
+    # Somebody chose the name of a folder, or a description, that makes the words ambiguous.
+    about = {"command": command, "details": details}
+    return Wish("own_tool", {"name": "run_shell_command", "arguments": about})
+
+
+def _details(call: Mapping[str, Json]) -> str:
+    content = call.get("content")
+    for item in content if isinstance(content, list) else []:
+        inner = item.get("content") if isinstance(item, dict) else None
+        text = inner.get("text") if isinstance(inner, dict) else None
+        if isinstance(text, str):
+            return text
+    return ""
+
+
+def _set_apart(folder: Path) -> None:
+    """Give conversations names that no new one gets.
+
+    When it loads one, it begins another file named by the minute, and empties the old one if that
+    has the same name. The file with the conversation in it is the largest of its kind.
+    """
+    if not folder.is_dir():
+        return
+    largest: dict[str, Path] = {}
+    for file in sorted(folder.iterdir(), key=lambda file: file.lstat().st_size):
+        found = _CONVERSATION.fullmatch(file.name)
+        if found is None or file.is_symlink() or not file.is_file():
+            continue
+        if found[1] in largest:
+            largest[found[1]].unlink()
+        largest[found[1]] = file
+    for name, file in largest.items():
+        file.rename(folder / f"session-2000-01-01T00-00-{name}.jsonl")

@@ -1,0 +1,5 @@
+"""codex, asked through its app-server."""
+
+from podium.agents.headless.codex.agent import CodexAgent
+
+__all__ = ["CodexAgent"]

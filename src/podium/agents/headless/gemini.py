@@ -1,0 +1,144 @@
+"""Gemini CLI, one process a turn: it thinks and works, its hooks ask Podium first."""
+
+from __future__ import annotations
+
+import uuid
+
+from podium.agents.headless.gemini_ending import trouble_at_end
+from podium.agents.headless.gemini_identity import identity_for
+from podium.agents.headless.gemini_layout import (
+    CONVERSATIONS,
+    environment_for,
+    headless_rules,
+    lay_out,
+)
+from podium.agents.headless.gemini_login import logins_for, selected_login
+from podium.agents.headless.gemini_program import (
+    KNOWN_VERSION,
+    command_of,
+    own_options,
+    start,
+    version_of_cli,
+)
+from podium.agents.headless.gemini_prompt import prompt_for
+from podium.agents.headless.gemini_records import Heard, used_by
+from podium.agents.headless.gemini_tools import translate, unknown_own_tools
+from podium.agents.headless.home import Home, private_home
+from podium.agents.headless.version import untried
+from podium.agents.hearing import hear_out
+from podium.agents.kit import AgentKit, AgentOptions
+from podium.domain.asking import Reply, Turn
+from podium.domain.errors import AgentRejected
+from podium.domain.gating import Usage
+from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.ports import TurnDoor
+
+STDERR_BYTES = 200_000
+
+
+class GeminiAgent:
+    """Asks the CLI headless, in a private home that keeps the run's conversations.
+
+    Every use of a tool is put before the turn's door by a hook that answers no whatever goes wrong
+    with it, and what a role was not given is not offered to the model at all.
+    """
+
+    def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
+        self._options = options
+        self._own = own_options(options)
+        self._kit = kit
+
+    @property
+    def name(self) -> str:
+        return self._options.name
+
+    async def ask(self, turn: Turn) -> Reply:
+        kit, name = self._kit, self.name
+        prompt = prompt_for(name, turn.prompt, turn.workspace)
+        version = await version_of_cli(self._options, kit, turn.workspace)
+        logins = logins_for(self._options.env, kit)
+        with (
+            private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home,
+            kit.transcripts.open(turn, name) as transcript,
+        ):
+            async with kit.doors.open(turn, agent=name, translate=translate) as door:
+                heard = Heard(door, transcript)
+                spawn = await self._prepare(turn, home, door, prompt)
+                ended = await self._run(spawn, heard)
+                waiting = door.waiting_approvals
+        return self._reply(turn, heard, ended, version, waiting, transcript.path)
+
+    async def _prepare(self, turn: Turn, home: Home, door: TurnDoor, prompt: bytes) -> Spawn:
+        selected = selected_login(self.name, self._options.env, home)
+        rules = headless_rules(turn)
+        lay_out(home, turn, self._own, selected, door.env, self._kit, rules=rules)
+        identity = await identity_for(self._kit, self._options.env, turn.workspace)
+        return Spawn(
+            argv=self._argv(turn),
+            cwd=turn.workspace,
+            env=environment_for(self._options, home, identity),
+            stdin=prompt,
+            interactive=True,
+            limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
+        )
+
+    def _argv(self, turn: Turn) -> tuple[str, ...]:
+        model = ("-m", self._options.model) if self._options.model else ()
+        return (
+            *command_of(self._options),
+            *("-o", "stream-json", "--approval-mode", "default"),
+            # Without these it takes escape sequences out of what the model said.
+            *("--raw-output", "--accept-raw-output-risk"),
+            *model,
+            *_conversation(turn.session),
+        )
+
+    async def _run(self, spawn: Spawn, heard: Heard) -> Ended:
+        process = await start(self._kit, self.name, spawn)
+        process.close_input()
+        try:
+            return await hear_out(process, heard.take)
+        finally:
+            heard.finish()
+
+    def _reply(
+        self,
+        turn: Turn,
+        heard: Heard,
+        ended: Ended,
+        version: str,
+        waiting: tuple[str, ...],
+        transcript: str,
+    ) -> Reply:
+        usage = used_by(heard.result).plus(Usage(turns=1, seconds=ended.seconds))
+        trouble = trouble_at_end(self.name, turn, heard, ended, self._kit.clock.now())
+        if trouble is not None:
+            trouble.usage = usage
+            raise trouble
+        return Reply(
+            text=heard.text,
+            usage=usage,
+            agent=self.name,
+            model=heard.model or self._options.model,
+            version=version,
+            session=heard.session,
+            seconds=ended.seconds,
+            transcript=transcript,
+            warnings=(
+                *untried(self.name, version, KNOWN_VERSION),
+                *unknown_own_tools(turn),
+                *heard.warnings,
+            ),
+            waiting_approvals=waiting,
+        )
+
+
+def _conversation(session: str | None) -> tuple[str, str]:
+    if session is None:
+        return ("--session-id", str(uuid.uuid4()))
+    try:
+        return ("-r", str(uuid.UUID(session)))
+    except ValueError:
+        raise AgentRejected(
+            f"{session!r} is no conversation of Gemini CLI; ask without a session"
+        ) from None

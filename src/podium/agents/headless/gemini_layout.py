@@ -1,0 +1,232 @@
+"""How Gemini CLI is set up for one turn, so that every decision is left to Podium.
+
+The workspace counts as untrusted: the CLI then reads none of its settings, hooks, servers, skills,
+agents and context files. Its own hooks it drops as well in that state, but not those of an
+extension, and so the door is one.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from pydantic import Field
+
+from podium.agents.headless.gemini_tools import SHELL, SUBAGENTS, agents_for, tools_for
+from podium.agents.headless.home import Home
+from podium.agents.kit import AgentKit, AgentOptions
+from podium.domain.asking import Turn
+from podium.domain.model import Json, Noun
+
+CONFIG = ".gemini"
+SLUG = "workspace"
+"""What the CLI calls the workspace, so that its conversations are found again."""
+CONVERSATIONS = f"{CONFIG}/tmp/{SLUG}/chats"  # noqa: S108 — in the private home
+EXTENSION = f"{CONFIG}/extensions/podium"
+AFTER = str(Path(__file__).with_name("gemini_after.py"))
+
+ANSWER_SECONDS = 10
+"""How long the hook's client may take."""
+READ_SECONDS = 15
+"""How long the shell around it waits for the client's answer; then the answer is no."""
+HOOK_SECONDS = 60
+"""How long the CLI waits. Beyond that it would go on as if nothing had been asked."""
+
+# Node drops what is still on its way through a pipe when a program ends itself. Writing that waits
+# loses nothing; what the CLI starts shall not inherit it.
+_WAIT_FOR_PIPE = "process.stdout._handle?.setBlocking?.(true);delete process.env.NODE_OPTIONS"
+
+Selected = Literal["gemini-api-key", "vertex-ai", "oauth-personal"]
+"""Ways to log in, as its settings call them."""
+
+
+class GeminiOptions(Noun):
+    """What only this medium knows of an agent in podium.yaml."""
+
+    attempts: int = Field(default=2, ge=1, le=10)
+    """How often a request to the model is made before the turn is given up."""
+    stop_loops: bool = True
+    """Let the CLI stop a model that says or does the same over and over."""
+    hide_secrets: bool = True
+    """Commands do not see variables whose names or values look secret, such as the key."""
+
+
+def lay_out(
+    home: Home,
+    turn: Turn,
+    options: GeminiOptions,
+    selected: Selected,
+    door: Mapping[str, str],
+    kit: AgentKit,
+    *,
+    rules: str,
+) -> None:
+    """Write the settings, the rules and the door's hooks of this turn. Nothing older is left."""
+    home.write_json(f"{CONFIG}/settings.json", settings_for(turn, options, selected))
+    home.write(f"{CONFIG}/policies/podium.toml", rules)
+    home.write_json(f"{CONFIG}/projects.json", {"projects": {_real(turn.workspace): SLUG}})
+    about = {"name": "podium", "version": "1.0.0"}
+    home.write_json(f"{EXTENSION}/gemini-extension.json", about)
+    home.write_json(f"{EXTENSION}/hooks/hooks.json", hooks_for(kit.hook_command, door))
+
+
+def settings_for(turn: Turn, options: GeminiOptions, selected: Selected) -> Json:
+    settings: dict[str, Json] = {
+        "security": {
+            "auth": {"selectedType": selected},
+            # Off, because a headless CLI that asks itself would end; GEMINI_CLI_TRUST_WORKSPACE decides.
+            "folderTrust": {"enabled": False},
+            "disableYoloMode": True,
+            "environmentVariableRedaction": {"enabled": options.hide_secrets},
+        },
+        "hooksConfig": {"enabled": True, "notifications": False},
+        "privacy": {"usageStatisticsEnabled": False},
+        "telemetry": {"enabled": False},
+        "general": {
+            "enableAutoUpdate": False,
+            "enableAutoUpdateNotification": False,
+            "maxAttempts": options.attempts,
+        },
+        "skills": {"enabled": False},
+        # A name in a prompt would be looked for everywhere, and the first file like it be read.
+        "context": {"fileFiltering": {"enableRecursiveFileSearch": False}},
+        "advanced": {"ignoreLocalEnv": True},
+        "tools": {"useRipgrep": False},
+    }
+    model: dict[str, Json] = {"disableLoopDetection": not options.stop_loops}
+    if turn.limits.turns is not None:
+        model["maxSessionTurns"] = turn.limits.turns
+    return {**settings, "model": model}
+
+
+def headless_rules(turn: Turn) -> str:
+    """What may run once the hook has allowed it; all else is not even offered."""
+    return "\n".join(
+        [
+            _rule(tools_for(turn), "allow"),
+            # With a pattern the CLI leaves out its own guesses at what is safe. `git` would be
+            # refused in an untrusted folder.
+            _rule((SHELL,), "allow", pattern=".", redirection=True),
+            *(_agent_rule(name) for name in agents_for(turn)),
+            _rule(("*",), "deny", priority=800, words="this role has no such tool"),
+        ]
+    )
+
+
+def asking_rules(turn: Turn) -> str:
+    """The rules for a CLI that asks its host: everything is asked for, or is not there."""
+    asked = tuple(name for name in tools_for(turn) if name != SUBAGENTS)
+    return "\n".join(
+        [
+            _rule(asked, "ask_user"),
+            _rule((SHELL,), "ask_user", pattern=".", redirection=True),
+            _rule(("*",), "deny", priority=800, words="this role has no such tool"),
+        ]
+    )
+
+
+def _agent_rule(name: str) -> str:
+    return _rule((SUBAGENTS,), "allow", pattern=f'"agent_name":"{name}"')
+
+
+def _rule(
+    tools: tuple[str, ...],
+    decision: str,
+    *,
+    priority: int = 900,
+    pattern: str = "",
+    words: str = "",
+    redirection: bool = False,
+) -> str:
+    # JSON's texts and lists are TOML's too.
+    lines = ["[[rule]]", f"toolName = {json.dumps(list(tools))}", f'decision = "{decision}"']
+    lines.append(f"priority = {priority}")
+    if pattern:
+        lines.append(f"argsPattern = {json.dumps(pattern)}")
+    if redirection:
+        lines.append("allowRedirection = true")
+    if words:
+        lines.append(f"denyMessage = {json.dumps(words)}")
+    return "\n".join(lines) + "\n"
+
+
+def hooks_for(command: tuple[str, ...], door: Mapping[str, str]) -> Json:
+    """Ask before every tool, tell after it. The door's variables are seen by the hooks alone."""
+    env = {**door, "PODIUM_DOOR_DEADLINE": str(ANSWER_SECONDS)}
+    before, after = _asking(command), _telling(command)
+    return {
+        "hooks": {
+            "BeforeTool": [{"hooks": [_hook("podium-before", before, env)]}],
+            "AfterTool": [{"hooks": [_hook("podium-after", after, env)]}],
+        }
+    }
+
+
+def _hook(name: str, command: str, env: Mapping[str, str]) -> Json:
+    timeout = HOOK_SECONDS * 1000
+    return {
+        "name": name,
+        "type": "command",
+        "command": command,
+        "timeout": timeout,
+        "env": dict(env),
+    }
+
+
+def _asking(command: tuple[str, ...]) -> str:
+    """A line of bash that only an answer in time makes a yes.
+
+    The CLI takes a hook that crashes, is killed, says something else or is late for a yes. It also
+    waits for everybody who holds the hook's stderr, so the client gets a pipe of its own.
+    """
+    return (
+        f"exec 3< <({shlex.join(command)} 2>&1); IFS= read -r -t {READ_SECONDS} -u 3 REPLY; "
+        "case $REPLY in '{\"hookSpecificOutput\"'*'}') printf '%s' \"$REPLY\"; exit 0;; "
+        # Anything else must not get through as it is: the CLI would read a JSON object as a decision.
+        "'podium: '*) ;; *) REPLY=\"podium: Permission Denied: the hook said '$REPLY'\";; esac; "
+        "printf '%s' \"$REPLY\" >&2; exit 2"
+    )
+
+
+def _telling(command: tuple[str, ...]) -> str:
+    """Never a no: the tool has run, and the model must see what came of it."""
+    told = shlex.join((sys.executable, "-IS", AFTER, *command))
+    return f"{told} >/dev/null 2>&1; printf '{{}}'"
+
+
+def environment_for(
+    options: AgentOptions, home: Home, identity: Mapping[str, str]
+) -> dict[str, str]:
+    served_at = {"GOOGLE_GEMINI_BASE_URL": options.base_url} if options.base_url else {}
+    nowhere = str(home.path / CONFIG / "none.json")
+    return {
+        **served_at,
+        **options.env,
+        **identity,
+        **home.env,
+        "GEMINI_CLI_TRUST_WORKSPACE": "false",
+        # The machine's own settings could turn hooks off.
+        "GEMINI_CLI_SYSTEM_SETTINGS_PATH": nowhere,
+        "GEMINI_CLI_SYSTEM_DEFAULTS_PATH": nowhere,
+        "NODE_OPTIONS": _node_options(options.env.get("NODE_OPTIONS", "")),
+        # It would start itself once more, and the first process ignore signals.
+        "GEMINI_CLI_NO_RELAUNCH": "1",
+        "GEMINI_TELEMETRY_ENABLED": "false",
+        "NO_BROWSER": "1",
+        "NO_COLOR": "1",
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+    }
+
+
+def _node_options(given: str) -> str:
+    return f"{given} --import data:text/javascript,{quote(_WAIT_FOR_PIPE, safe='')}".strip()
+
+
+def _real(workspace: str) -> str:
+    return str(Path(workspace).resolve())
