@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from podium.agents.headless.gemini import GeminiAgent
-from podium.agents.headless.gemini_prompt import LONGEST_BYTES, prompt_for
+from podium.agents.headless.gemini.prompt import LONGEST_BYTES, prompt_for
 from podium.agents.kit import AgentOptions
 from podium.domain.errors import AgentNotLoggedIn, AgentRejected, ConfigInvalid, ContextOverflow
 from podium.journal import FileTranscripts

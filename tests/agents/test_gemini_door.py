@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless import gemini_after, gemini_layout
-from podium.agents.headless.gemini_tools import translate
+from podium.agents.headless.gemini import after as gemini_after
+from podium.agents.headless.gemini import layout as gemini_layout
+from podium.agents.headless.gemini.tools import translate
 from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.domain.model import Json
 from podium.sandbox import hook_command

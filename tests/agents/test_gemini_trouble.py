@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.gemini_ending import trouble_at_end
-from podium.agents.headless.gemini_records import Heard
+from podium.agents.headless.gemini.ending import trouble_at_end
+from podium.agents.headless.gemini.records import Heard
 from podium.domain.asking import Turn, TurnLimits
 from podium.domain.errors import (
     AgentLost,

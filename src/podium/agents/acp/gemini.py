@@ -9,18 +9,18 @@ from pathlib import Path
 
 from podium.agents.acp.setups import spawn_of
 from podium.agents.acp.wishes import Wish, title_of, wishes_of
-from podium.agents.headless.gemini_ending import trouble_of_words
-from podium.agents.headless.gemini_identity import identity_for
-from podium.agents.headless.gemini_layout import (
+from podium.agents.headless.gemini.ending import trouble_of_words
+from podium.agents.headless.gemini.layout import (
     CONVERSATIONS,
     asking_rules,
     environment_for,
     lay_out,
 )
-from podium.agents.headless.gemini_login import logins_for, selected_login
-from podium.agents.headless.gemini_program import KNOWN_VERSION, own_options
-from podium.agents.headless.gemini_tools import unknown_own_tools
+from podium.agents.headless.gemini.login import logins_for, selected_login
+from podium.agents.headless.gemini.program import KNOWN_VERSION, own_options
+from podium.agents.headless.gemini.tools import unknown_own_tools
 from podium.agents.headless.home import Home, Login
+from podium.agents.headless.identity import identity_for
 from podium.agents.headless.version import untried
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from podium.agents.about import ABOUT
-from podium.agents.headless.gemini_identity import identity_for
 from podium.agents.headless.home import Home, private_home
+from podium.agents.headless.identity import identity_for
 from podium.agents.headless.opencode.ending import trouble_at_end
 from podium.agents.headless.opencode.home import (
     CONVERSATIONS,

@@ -1,6 +1,6 @@
 """Tell Podium how a tool of Gemini CLI ended: the command of its hook behind every tool.
 
-Runs alone as `python -IS gemini_after.py HOOK…`: the hook's JSON on stdin, and the command that
+Runs alone as `python -IS after.py HOOK…`: the hook's JSON on stdin, and the command that
 carries it to Podium. The CLI says in words what became of a command; here they become figures.
 """
 

@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from podium.agents.headless.gemini_tools import AGENTS
+from podium.agents.headless.gemini.tools import AGENTS
 from podium.domain.errors import ContextOverflow
 
 LONGEST_BYTES = 8 * 1024 * 1024

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from podium.agents.headless.gemini_ending import LOGIN_HINT
-from podium.agents.headless.gemini_layout import CONFIG, Selected
+from podium.agents.headless.gemini.ending import LOGIN_HINT
+from podium.agents.headless.gemini.layout import CONFIG, Selected
 from podium.agents.headless.home import Home, Login
 from podium.agents.kit import AgentKit
 from podium.domain.errors import AgentNotLoggedIn

@@ -13,7 +13,7 @@ from podium.agents.headless.ending import (
     plain_words,
     trouble_of_status,
 )
-from podium.agents.headless.gemini_records import Heard
+from podium.agents.headless.gemini.records import Heard
 from podium.domain.asking import Turn
 from podium.domain.errors import (
     AgentLost,

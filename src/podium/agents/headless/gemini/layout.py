@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from podium.agents.headless.gemini_tools import SHELL, SUBAGENTS, agents_for, tools_for
+from podium.agents.headless.gemini.tools import SHELL, SUBAGENTS, agents_for, tools_for
 from podium.agents.headless.home import Home
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
@@ -28,7 +28,7 @@ SLUG = "workspace"
 """What the CLI calls the workspace, so that its conversations are found again."""
 CONVERSATIONS = f"{CONFIG}/tmp/{SLUG}/chats"  # noqa: S108 — in the private home
 EXTENSION = f"{CONFIG}/extensions/podium"
-AFTER = str(Path(__file__).with_name("gemini_after.py"))
+AFTER = str(Path(__file__).with_name("after.py"))
 
 ANSWER_SECONDS = 10
 """How long the hook's client may take."""

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import uuid
 
-from podium.agents.headless.gemini_ending import trouble_at_end
-from podium.agents.headless.gemini_identity import identity_for
-from podium.agents.headless.gemini_layout import (
+from podium.agents.headless.gemini.ending import trouble_at_end
+from podium.agents.headless.gemini.layout import (
     CONVERSATIONS,
     environment_for,
     headless_rules,
     lay_out,
 )
-from podium.agents.headless.gemini_login import logins_for, selected_login
-from podium.agents.headless.gemini_program import (
+from podium.agents.headless.gemini.login import logins_for, selected_login
+from podium.agents.headless.gemini.program import (
     KNOWN_VERSION,
     command_of,
     own_options,
     start,
     version_of_cli,
 )
-from podium.agents.headless.gemini_prompt import prompt_for
-from podium.agents.headless.gemini_records import Heard, used_by
-from podium.agents.headless.gemini_tools import translate, unknown_own_tools
+from podium.agents.headless.gemini.prompt import prompt_for
+from podium.agents.headless.gemini.records import Heard, used_by
+from podium.agents.headless.gemini.tools import translate, unknown_own_tools
 from podium.agents.headless.home import Home, private_home
+from podium.agents.headless.identity import identity_for
 from podium.agents.headless.version import untried
 from podium.agents.hearing import hear_out
 from podium.agents.kit import AgentKit, AgentOptions

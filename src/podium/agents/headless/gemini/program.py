@@ -8,14 +8,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from podium.agents.headless.gemini_layout import GeminiOptions
+from podium.agents.about import ABOUT
+from podium.agents.headless.gemini.layout import GeminiOptions
 from podium.agents.headless.version import version_of
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.errors import ConfigFault, ConfigInvalid, ToolMissing
 from podium.domain.launching import Spawn
 from podium.ports import Process
 
-KNOWN_VERSION = "0.61.0"
+KNOWN_VERSION = ABOUT["gemini"].tried
 PACKAGE = "@google/gemini-cli"
 
 

@@ -1,0 +1,5 @@
+"""Gemini CLI, behind its hook and a policy."""
+
+from podium.agents.headless.gemini.agent import GeminiAgent
+
+__all__ = ["GeminiAgent"]
