@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.headless.home import Login, private_home, remove_homes
+from podium.agents.headless.home import Login, private_home, sweep_homes
 from podium.agents.kit import AgentKit
-from podium.domain.asking import Turn
+from podium.domain.asking import Reply, Turn
 from podium.domain.errors import NotPossibleNow
 from podium.testing import FakeHookDoors, FakeLauncher, FixedClock, MemoryTranscripts
 
@@ -135,19 +135,51 @@ def test_a_login_that_a_person_renewed_meanwhile_is_not_overwritten(
     assert json.loads(login.source.read_text())["expiry"] == 3
 
 
-def test_two_turns_do_not_share_a_home(kit: AgentKit) -> None:
+def test_turns_at_the_same_time_have_homes_of_their_own_and_keep_their_conversations(
+    kit: AgentKit,
+) -> None:
+    with (
+        private_home(kit, TURN, "gemini") as one,
+        private_home(kit, TURN, "gemini") as two,
+        private_home(kit, TURN, "claude") as other,
+    ):
+        assert len({one.path, two.path, other.path}) == 3
+    begun = two.signed(Reply(text="", session="s-1"))
+    again = TURN.model_copy(update={"session": begun.session})
+    with private_home(kit, again, "gemini") as home:
+        assert (home.path, home.turn.session) == (two.path, "s-1")
+    assert one.signed(Reply(text="", session="s-2")).session == "s-2"
+
+
+def test_a_conversation_that_is_at_work_is_not_gone_on_with(kit: AgentKit) -> None:
+    again = TURN.model_copy(update={"session": "s-2"})
     with (
         private_home(kit, TURN, "gemini"),
         pytest.raises(NotPossibleNow, match="another turn"),
-        private_home(kit, TURN, "gemini"),
+        private_home(kit, again, "gemini"),
     ):
         pass
-    with private_home(kit, TURN, "gemini"), private_home(kit, TURN, "claude"):
-        pass
 
 
-def test_the_homes_of_a_run_that_is_over_can_be_removed(kit: AgentKit) -> None:
+def test_the_homes_of_runs_that_are_over_are_removed(kit: AgentKit) -> None:
     with private_home(kit, TURN, "gemini", keep=("sessions",)) as home:
         home.write("sessions/one", "talk")
-    remove_homes(kit.homes, "run_1")
+    sweep_homes(kit.homes, lambda run_id: False)
+    assert (home.path / "sessions/one").exists()
+    sweep_homes(kit.homes, lambda run_id: run_id == "run_1")
     assert list(kit.homes.iterdir()) == []
+
+
+def test_a_login_that_a_killed_podium_left_behind_is_removed(kit: AgentKit, login: Login) -> None:
+    with private_home(kit, TURN, "gemini", keep=("sessions",), logins=[login]) as home:
+        home.write("sessions/one", "talk")
+        copy = home.path / login.target
+        sweep_homes(kit.homes, lambda run_id: True)
+        assert copy.exists()  # in use
+        left = copy.read_bytes()
+    copy.parent.mkdir(exist_ok=True)
+    copy.write_bytes(left)
+    sweep_homes(kit.homes, lambda run_id: False)
+    assert not copy.exists()
+    assert (home.path / "sessions/one").exists()
+    assert login.source.exists()

@@ -8,6 +8,7 @@ from podium.agents.headless.claude import ClaudeAgent
 from podium.agents.headless.codex import CodexAgent
 from podium.agents.headless.command import CommandAgent
 from podium.agents.headless.gemini import GeminiAgent
+from podium.agents.headless.home import sweep_homes
 from podium.agents.headless.opencode import OpencodeAgent
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.agents.scripted import AgentScript, ScriptedAgent
@@ -26,4 +27,5 @@ __all__ = [
     "GeminiAgent",
     "OpencodeAgent",
     "ScriptedAgent",
+    "sweep_homes",
 ]

@@ -100,7 +100,7 @@ def kit_of(podium: Podium, doors: HookDoors) -> AgentKit:
         transcripts=podium.transcripts,
         clock=podium.clock,
         hook_command=hook_command(),
-        homes=podium.folders.user_state / "homes",
+        homes=podium.folders.homes,
         user_home=Path(podium.environ.get("HOME") or Path.home()),
         environ=podium.environ,
         redact_json=podium.redactor.json_text,

@@ -58,11 +58,20 @@ class Folders:
         Found by an id that lies in the state folder, so that a project may be moved or renamed. A
         project without state yet has none; the place named then is never made.
         """
+        return self.user_state / "vaults" / self._project_id
+
+    @property
+    def homes(self) -> Path:
+        """The private homes that agents of this project's runs have: outside the project, too."""
+        return self.user_state / "homes" / self._project_id
+
+    @property
+    def _project_id(self) -> str:
         try:
             name = self._id_file.read_text("ascii").strip()
         except (OSError, UnicodeDecodeError):
             name = "none"
-        return self.user_state / "vaults" / (name if name.isalnum() else "none")
+        return name if name.isalnum() else "none"
 
     @property
     def _id_file(self) -> Path:

@@ -134,8 +134,10 @@ class Podium:
         engine = await self.engine()
         if not self._hosting:
             from podium.sandbox import end_orphans
+            from podium.wiring.tidying import tidy_homes
 
             await asyncio.to_thread(end_orphans)
+            await tidy_homes(self)
             for build in self._flows.values():
                 engine.register(await build(self))
             self._hosting = True

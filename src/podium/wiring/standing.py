@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from podium.agents import sweep_homes
 from podium.agents.about import ABOUT, About
 from podium.agents.headless.version import newer_than, version_of
 from podium.domain.asking import Reply, Turn, TurnLimits
@@ -23,6 +24,8 @@ from podium.wiring.settings import AgentSettings
 
 PROMPT = "Answer with the one word OK. Use no tool."
 SECONDS = 120.0
+CHECK = "check"
+"""What stands for a run where there is none."""
 
 Answer = Literal["yes", "no", "unknown"]
 
@@ -95,7 +98,7 @@ async def round_trip(podium: Podium, name: str) -> Reply:
             toolbox = podium.toolbox_behind(closed, Path(folder))
             doors = HookDoor(closed, toolbox, StoreJournal(store))
             turn = Turn(
-                run_id="check",
+                run_id=CHECK,
                 step_key=name,
                 role="check",
                 prompt=PROMPT,
@@ -103,7 +106,10 @@ async def round_trip(podium: Podium, name: str) -> Reply:
                 limits=TurnLimits(seconds=SECONDS, turns=3),
                 allowed_tools=(),
             )
-            return await build_medium(podium, name, doors).ask(turn)
+            try:
+                return await build_medium(podium, name, doors).ask(turn)
+            finally:
+                await asyncio.to_thread(sweep_homes, podium.folders.homes, CHECK.__eq__)
 
 
 def _distrust(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[str, ...]:

@@ -44,13 +44,14 @@ class AcpAgent:
             private_home(kit, turn, name, keep=setup.keep, logins=setup.logins()) as home,
             kit.transcripts.open(turn, name) as transcript,
         ):
+            turn = home.turn
             async with kit.doors.open(turn, agent=name) as door:
                 gatekeeper = Gatekeeper(door, setup.wishes)
                 heard = Heard(door, gatekeeper)
                 spawn = await setup.prepare(turn, home, door)
                 ended = await self._converse(turn, spawn, gatekeeper, heard, transcript)
                 waiting = door.waiting_approvals
-        return self._reply(turn, heard, gatekeeper, ended, waiting, transcript.path)
+        return home.signed(self._reply(turn, heard, gatekeeper, ended, waiting, transcript.path))
 
     async def _converse(
         self,

@@ -10,18 +10,23 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.agents.kit import AgentKit
 from podium.agents.private_files import plain_name, write_private
-from podium.domain.asking import Turn
+from podium.domain.asking import Reply, Turn
 from podium.domain.errors import NotPossibleNow
 from podium.domain.model import Json
 
 LARGEST_LOGIN_BYTES = 1_000_000
+MOST_HOMES = 100
+LOCK = "lock"
+LOGINS = "logins.json"
+"""Names the files in the home that are copies of logins."""
+_MARK = "~"
 
 
 @dataclass(frozen=True)
@@ -40,11 +45,21 @@ class Login:
 class Home:
     """A private home, laid out for one turn."""
 
+    turn: Turn
+    """The turn, with its conversation as the CLI names it."""
     path: Path
     temporary: Path
     """For `TMPDIR`. Not above the home's own files: codex refuses to work beneath it."""
     logins: tuple[str, ...] = field(default=())
     """Targets of the logins that were there to be copied."""
+    number: int = 1
+    """Turns at the same time have homes of their own, and conversations stay where they began."""
+
+    def signed(self, reply: Reply) -> Reply:
+        """The reply, with its conversation named so that it is found in this home again."""
+        if self.number == 1 or reply.session is None:
+            return reply
+        return reply.model_copy(update={"session": f"{self.number}{_MARK}{reply.session}"})
 
     def write(self, name: str, content: str) -> Path:
         """Lay a file of settings, private and new."""
@@ -78,22 +93,26 @@ def private_home(
     keep: Sequence[str] = (),
     logins: Sequence[Login] = (),
 ) -> Iterator[Home]:
-    """The home of a run's agent, with nothing in it but `keep` of earlier turns and the logins.
+    """A home of the run's agent, with nothing in it but `keep` of earlier turns and the logins.
 
     `keep` are the places, from the home on, of its conversations. One turn at a time may have a
-    home. On leaving, logins whose tokens were refreshed are handed back and the copies removed.
+    home: another gets the next one, unless it goes on with a conversation that is at work. On
+    leaving, logins whose tokens were refreshed are handed back and the copies removed.
     """
-    base = kit.homes / plain_name(turn.run_id) / plain_name(agent)
-    home, temporary = base / "home", base / "tmp"
-    for folder in (kit.homes, base, home):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with _only_one(base / "lock"):
+    number, session = _read_session(turn.session)
+    with _free_home(kit.homes / plain_name(turn.run_id), plain_name(agent), number) as (
+        base,
+        taken,
+    ):
+        home, temporary = base / "home", base / "tmp"
+        home.mkdir(mode=0o700, exist_ok=True)
         _sweep(home, {Path(place) for place in keep})
         shutil.rmtree(temporary, ignore_errors=True)
         temporary.mkdir(mode=0o700)
         seeds = {login: seed for login in logins if (seed := _seed(login, home)) is not None}
+        asked = turn.model_copy(update={"session": session})
         try:
-            yield Home(home, temporary, tuple(login.target for login in seeds))
+            yield Home(asked, home, temporary, tuple(login.target for login in seeds), taken)
         finally:
             for login, seed in seeds.items():
                 _hand_back(login, home / login.target, seed)
@@ -101,9 +120,72 @@ def private_home(
             shutil.rmtree(temporary, ignore_errors=True)
 
 
-def remove_homes(homes: Path, run_id: str) -> None:
-    """Forget the conversations of a run that is over."""
-    shutil.rmtree(homes / plain_name(run_id), ignore_errors=True)
+def sweep_homes(homes: Path, is_over: Callable[[str], bool]) -> None:
+    """Remove the homes of runs that are over, and of all others what a killed Podium left in them.
+
+    A home in use is let be.
+    """
+    for run in _folders(homes):
+        over = is_over(run.name)
+        for base in _folders(run):
+            with suppress(NotPossibleNow, OSError), _only_one(base / LOCK):
+                shutil.rmtree(base / "tmp", ignore_errors=True)
+                if over:
+                    shutil.rmtree(base, ignore_errors=True)
+                else:
+                    _sweep_logins(base / "home")
+        with suppress(OSError):
+            run.rmdir()
+
+
+def _sweep_logins(home: Path) -> None:
+    """Everything but conversations is laid anew by the next turn, logins among it."""
+    for name in _login_names(home):
+        target = home / name
+        if not target.is_symlink() and target.resolve().is_relative_to(home.resolve()):
+            target.unlink(missing_ok=True)
+
+
+def _login_names(home: Path) -> list[str]:
+    try:
+        names = json.loads((home.parent / LOGINS).read_text())
+    except (OSError, ValueError):
+        return []
+    return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+
+def _folders(folder: Path) -> list[Path]:
+    try:
+        return [
+            Path(entry.path) for entry in os.scandir(folder) if entry.is_dir(follow_symlinks=False)
+        ]
+    except OSError:
+        return []
+
+
+def _read_session(session: str | None) -> tuple[int | None, str | None]:
+    """In which home a conversation began, and what the CLI calls it."""
+    if session is None:
+        return None, None
+    number, mark, own = session.partition(_MARK)
+    return (int(number), own) if mark and number.isdecimal() else (1, session)
+
+
+@contextmanager
+def _free_home(run: Path, agent: str, number: int | None) -> Iterator[tuple[Path, int]]:
+    """The home of that number, or the first that no other turn has."""
+    for each in range(1, MOST_HOMES + 1) if number is None else (number,):
+        base = run / (agent if each == 1 else f"{agent}.{each}")
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with ExitStack() as held:
+            try:
+                held.enter_context(_only_one(base / LOCK))
+            except NotPossibleNow:
+                if number is None and each < MOST_HOMES:
+                    continue
+                raise
+            yield base, each
+            return
 
 
 @contextmanager
@@ -114,7 +196,7 @@ def _only_one(path: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise NotPossibleNow(
-                f"another turn of this run's agent is at work in {str(path.parent)!r}; wait for it"
+                f"another turn is at work in {str(path.parent)!r}; wait for it"
             ) from None
         yield
     finally:
@@ -147,6 +229,9 @@ def _seed(login: Login, home: Path) -> bytes | None:
         raise NotPossibleNow(f"{str(login.source)!r} is too large for a login; look at it")
     target = home / login.target
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # First its name, so that a copy a killed Podium leaves behind is found.
+    names = sorted({*_login_names(home), login.target})
+    write_private(home.parent / LOGINS, json.dumps(names).encode())
     write_private(target, content)
     return content
 

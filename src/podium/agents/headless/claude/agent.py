@@ -57,11 +57,12 @@ class ClaudeAgent:
             private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=self._logins()) as home,
             kit.transcripts.open(turn, name) as transcript,
         ):
+            turn = home.turn
             async with kit.doors.open(turn, agent=name, translate=translate) as door:
                 heard = Heard(door, kit.clock, turn.limits.tokens)
                 ended = await self._converse(turn, home, door, heard, transcript)
                 waiting = door.waiting_approvals
-        return self._reply(turn, heard, ended, waiting, transcript.path)
+        return home.signed(self._reply(turn, heard, ended, waiting, transcript.path))
 
     async def _converse(
         self, turn: Turn, home: Home, door: TurnDoor, heard: Heard, transcript: Transcript

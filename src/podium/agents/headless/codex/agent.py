@@ -81,6 +81,7 @@ class CodexAgent:
             private_home(kit, turn, self.name, keep=keep, logins=logins) as home,
             kit.transcripts.open(turn, self.name) as transcript,
         ):
+            turn = home.turn
             sandbox, warnings = await self._sandbox(turn, home)
             hooks = codex_home.lay_out(home, kit, self._options, turn, sandbox)
             async with kit.doors.open(turn, agent=self.name, translate=judged.translate) as door:
@@ -90,7 +91,7 @@ class CodexAgent:
         text = self._answer(done, ended, talk)
         payload, native = _payload(turn, text)
         seconds = kit.clock.monotonic() - began
-        return Reply(
+        reply = Reply(
             text=text,
             payload=payload,
             found="native" if native else "none",
@@ -105,6 +106,7 @@ class CodexAgent:
             warnings=(*untried(self.name, version, TRIED_VERSION), *warnings, *talk.warnings),
             waiting_approvals=waiting,
         )
+        return home.signed(reply)
 
     async def _talk(
         self,

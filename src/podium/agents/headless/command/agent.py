@@ -50,11 +50,12 @@ class CommandAgent:
             private_home(kit, turn, self.name, keep=settings.keep, logins=logins) as home,
             kit.transcripts.open(turn, self.name) as transcript,
         ):
+            turn = home.turn
             async with kit.doors.open(turn, agent=self.name) as door:
                 lines, ended = await self._run(self._spawn(turn, home, door), door, transcript)
                 waiting = door.waiting_approvals
         output = self._read(lines, ended)
-        return Reply(
+        reply = Reply(
             text=output.text,
             usage=self._usage(output, ended),
             agent=self.name,
@@ -64,6 +65,7 @@ class CommandAgent:
             transcript=transcript.path,
             waiting_approvals=waiting,
         )
+        return home.signed(reply)
 
     async def _run(
         self, spawn: Spawn, door: TurnDoor, transcript: Transcript

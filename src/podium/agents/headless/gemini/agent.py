@@ -61,12 +61,13 @@ class GeminiAgent:
             private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home,
             kit.transcripts.open(turn, name) as transcript,
         ):
+            turn = home.turn
             async with kit.doors.open(turn, agent=name, translate=translate) as door:
                 heard = Heard(door, transcript)
                 spawn = await self._prepare(turn, home, door, prompt)
                 ended = await self._run(spawn, heard)
                 waiting = door.waiting_approvals
-        return self._reply(turn, heard, ended, version, waiting, transcript.path)
+        return home.signed(self._reply(turn, heard, ended, version, waiting, transcript.path))
 
     async def _prepare(self, turn: Turn, home: Home, door: TurnDoor, prompt: bytes) -> Spawn:
         selected = selected_login(self.name, self._options.env, home)

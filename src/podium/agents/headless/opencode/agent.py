@@ -66,6 +66,7 @@ class OpencodeAgent:
             private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home,
             kit.transcripts.open(turn, name) as transcript,
         ):
+            turn = home.turn
             async with kit.doors.open(turn, agent=name, translate=translate) as door:
                 patience = Patience(self._own.retries, self._own.longest_wait_seconds)
                 stream = OpencodeStream(name, patience, door.tell, kit.clock.now)
@@ -76,7 +77,7 @@ class OpencodeAgent:
                 except PodiumError as error:
                     raise _used(error, self._usage(stream, kit.clock.monotonic() - began)) from None
                 waiting = door.waiting_approvals
-        return self._reply(turn, stream, ended, version, waiting, transcript.path)
+        return home.signed(self._reply(turn, stream, ended, version, waiting, transcript.path))
 
     async def _version(self, cwd: str) -> str:
         try:
