@@ -658,7 +658,13 @@ async def test_what_an_agent_is_at_is_put_together_and_noted(rig_of: RigOf) -> N
 
 @pytest.mark.parametrize(
     ("granted", "decision"),
-    [(None, Effect.DENY), (("web_search",), Effect.ALLOW), (("GoogleSearch",), Effect.ALLOW)],
+    [
+        (None, Effect.DENY),
+        (("subagents",), Effect.DENY),
+        (("web_search",), Effect.ALLOW),
+        (("google_web_search",), Effect.ALLOW),  # what another CLI calls it
+        (("GoogleSearch",), Effect.ALLOW),
+    ],
 )
 async def test_a_tool_of_the_agents_own_must_be_granted_by_its_role(
     granted: tuple[str, ...] | None, decision: Effect

@@ -74,6 +74,11 @@ def describe(body: e.EventBody) -> str:
             return f"{body.role} ({body.agent}) {body.kind}: {body.text}"
         case e.AgentSwitched():
             return f"{body.role}: {body.next_agent} instead of {body.agent}: {body.reason}"
+        case e.UsageRecorded():
+            used = body.usage
+            known = "" if used.complete else ", not all is known"
+            tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
+            return f"{body.source}: {tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{known}"
         case e.NoteTaken():
             return body.text
     return _others(body)

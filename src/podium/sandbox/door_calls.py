@@ -22,6 +22,7 @@ from podium.domain.gating import (
     call_fingerprint,
 )
 from podium.domain.model import Json
+from podium.domain.own_tools import GRANTED_AS, granted_words
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
 from podium.sandbox.door_faults import Faults
 from podium.sandbox.door_messages import (
@@ -40,14 +41,6 @@ from podium.sandbox.door_messages import (
 from podium.sandbox.progress import Progress
 
 T = TypeVar("T")
-
-GRANTED_AS = {
-    "web_search": "web_search",
-    "web_fetch": "web_fetch",
-    "ask_subagent": "subagents",
-    "own_tool": "own_tool",
-}
-"""Tools that reach beyond files and shell → the word by which a role's `own_tools` grants them."""
 
 
 def as_it_is(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -251,7 +244,7 @@ class TurnCalls:
         word = GRANTED_AS.get(tool)
         if word is None:
             return self._is_allowed(tool)
-        granted = self._turn.own_tools or ()
+        granted = granted_words(self._turn.own_tools)
         return any(name in granted for name in (word, tool, asked, arguments.get("name")))
 
     def _refusal(self, refusal: Refusal) -> Answer:
