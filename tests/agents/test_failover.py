@@ -118,3 +118,24 @@ async def test_a_session_of_somebody_else_is_refused() -> None:
 def test_a_role_without_agents_is_refused() -> None:
     with pytest.raises(BadInput, match="at least one"):
         FailoverAgent([], MemoryJournal())
+
+
+@pytest.mark.parametrize("trouble", [AgentRefused("no"), AgentLost("crashed")])
+async def test_what_was_used_in_vain_is_told_with_the_next_ones_trouble(
+    trouble: PodiumError,
+) -> None:
+    down = AgentUnavailable("down")
+    down.usage = Usage(input_tokens=10, turns=1)
+    agents = [FakeAgent([down], "one"), FakeAgent([trouble], "two")]
+    with pytest.raises(type(trouble)) as caught:
+        await FailoverAgent(agents, MemoryJournal()).ask(TURN)
+    assert caught.value.usage is not None
+    assert caught.value.usage.input_tokens == 10
+
+
+async def test_a_known_reset_is_waited_for_rather_than_an_outage() -> None:
+    agents = [FakeAgent([AgentUnavailable("down")], "one")]
+    agents += [FakeAgent([RateLimited("enough", EARLY)], "two")]
+    with pytest.raises(RateLimited) as caught:
+        await FailoverAgent(agents, MemoryJournal()).ask(TURN)
+    assert caught.value.retry_at == EARLY

@@ -183,3 +183,37 @@ def test_a_login_that_a_killed_podium_left_behind_is_removed(kit: AgentKit, logi
     assert not copy.exists()
     assert (home.path / "sessions/one").exists()
     assert login.source.exists()
+
+
+def test_a_link_in_the_way_of_a_login_never_costs_the_person_theirs(
+    kit: AgentKit, login: Login
+) -> None:
+    with private_home(kit, TURN, "gemini", logins=[login]) as home:
+        (home.path / login.target).unlink()
+        (home.path / ".cli").rmdir()
+        (home.path / ".cli").symlink_to(login.source.parent)
+    assert json.loads(login.source.read_text()) == BEFORE
+    assert not (home.path / ".cli").is_symlink()
+
+
+def test_a_folder_in_the_place_of_a_login_is_removed(kit: AgentKit, login: Login) -> None:
+    with private_home(kit, TURN, "gemini", logins=[login]) as home:
+        (home.path / login.target).unlink()
+        (home.path / login.target / "deep").mkdir(parents=True)
+    assert not (home.path / login.target).exists()
+
+
+def test_what_was_made_unwritable_is_removed_all_the_same(kit: AgentKit) -> None:
+    with private_home(kit, TURN, "gemini") as home:
+        cache = home.path / "go/pkg/mod"
+        cache.mkdir(parents=True)
+        (cache / "file").write_text("x")
+        cache.chmod(0o500)
+    with private_home(kit, TURN, "gemini") as home:
+        assert list(home.path.iterdir()) == []
+
+
+def test_agents_of_like_names_do_not_share_a_home(kit: AgentKit) -> None:
+    with private_home(kit, TURN, "gpt.4") as one, private_home(kit, TURN, "gpt-4") as two:
+        assert one.path != two.path
+        assert one.number == two.number == 1

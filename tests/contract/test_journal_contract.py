@@ -5,7 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 
-from podium.domain.events import Event, NoteTaken, RunParked
+from podium.domain.events import (
+    AgentProgressed,
+    AgentReplied,
+    Event,
+    NoteTaken,
+    RunParked,
+)
 from podium.ports import EventQuery, Journal, Store
 from podium.testing import retry_until
 from tests.contract.databases import Database
@@ -115,3 +121,12 @@ async def test_following_ends_when_the_store_is_closed(journal: Journal, store: 
     await retry_until(lambda: seen)
     await store.close()
     await asyncio.wait_for(following, 5)
+
+
+async def test_half_a_surrogate_pair_keeps_nothing_from_being_written(journal: Journal) -> None:
+    half = AgentProgressed(role="r", agent="a", kind="text", text="half \ud83d of a pair")
+    journal.note("run_1", half)
+    await journal.append("run_1", AgentReplied(role="r", agent="a", text="\udc00 too"))
+    await journal.append("run_1", NoteTaken(text="and on it goes"))
+    texts = [getattr(event.body, "text", "") for event in await journal.read(EventQuery())]
+    assert texts == ["half ? of a pair", "? too", "and on it goes"]

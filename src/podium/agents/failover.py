@@ -48,16 +48,20 @@ class FailoverAgent:
         troubles: list[PodiumError] = []
         order = self._order(turn)
         for number, (agent, session) in enumerate(order):
-            left = _time_left(turn, began)
             try:
-                reply = await agent.ask(turn.model_copy(update={"session": session, **left}))
+                asked = {"session": session, **_time_left(turn, began)}
+                reply = await agent.ask(turn.model_copy(update=asked))
             except REASONS as trouble:
                 troubles.append(trouble)
                 spent = spent.plus(trouble.usage or Usage())
                 if number + 1 < len(order):
                     await self._switch(turn, agent, order[number + 1][0], trouble)
-                continue
-            return self._signed(reply, agent, spent)
+            except PodiumError as trouble:
+                if spent != Usage():
+                    trouble.usage = spent.plus(trouble.usage or Usage(complete=False))
+                raise
+            else:
+                return self._signed(reply, agent, spent)
         raise _soonest(troubles, spent)
 
     def _order(self, turn: Turn) -> list[tuple[Agent, str | None]]:
@@ -108,12 +112,15 @@ def _time_left(turn: Turn, began: float) -> dict[str, object]:
 
 
 def _soonest(troubles: Sequence[PodiumError], spent: Usage) -> PodiumError:
-    """The trouble that passes first: an outage or a known reset, rather than what a person must mend."""
+    """The trouble that passes first: a known reset or an outage, rather than what a person must mend.
+
+    A reset that is known comes first, because then a run waits until it is worth it.
+    """
     outages = [each for each in troubles if isinstance(each, AgentUnavailable)]
     limits = [each for each in troubles if isinstance(each, RateLimited)]
     known = [each for each in limits if each.retry_at is not None]
     by_reset = sorted(known, key=lambda each: str(each.retry_at))
-    chosen = (*outages, *by_reset, *limits, *troubles)[0]
+    chosen = (*by_reset, *outages, *limits, *troubles)[0]
     if len(troubles) > 1:
         told = "; ".join(str(each) for each in troubles if each is not chosen)
         chosen.args = (f"{chosen} (and before: {told})", *chosen.args[1:])

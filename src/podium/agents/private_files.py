@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from pathlib import Path
@@ -10,9 +11,11 @@ LONGEST_NAME = 80
 
 
 def plain_name(name: str) -> str:
-    """The name as that of a folder."""
+    """The name as that of a folder. Different names never become the same one."""
     kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)
-    return kept[:LONGEST_NAME] or "-"
+    if kept == name and 0 < len(name) <= LONGEST_NAME:
+        return name
+    return f"{kept[:LONGEST_NAME]}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
 def write_private(target: Path, content: bytes) -> None:

@@ -376,6 +376,9 @@ class CallRecord(Noun):
     decision: Decision
     arguments: dict[str, Json] = Field(default_factory=dict)
     observed: bool = False
+    agent: str = ""
+    """Who wished for it, and in which part."""
+    role: str = ""
     approval_id: str | None = None
     outcome: Outcome | None = None
     receipt_number: int | None = None
@@ -433,6 +436,9 @@ class Receipt(Noun):
     status: Literal["completed", "failed", "in_doubt", "abandoned"]
     tier: Tier
     rule: str
+    agent: str = ""
+    """Whose wish it was; empty when no agent's."""
+    role: str = ""
     approval_id: str | None = None
     approved_by: tuple[str, ...] = ()
     fields: dict[str, Json] = Field(default_factory=dict)

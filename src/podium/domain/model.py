@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic_core import PydanticSerializationError
 
 Json = Any
 """A JSON value. Deep validation happens where a schema is known."""
@@ -22,3 +24,26 @@ class Noun(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", protected_namespaces=(), defer_build=True
     )
+
+
+def json_of(noun: BaseModel) -> str:
+    """The noun as JSON text that every file and database can hold.
+
+    JSON of agents and models may hold halves of surrogate pairs, which are no text: they are
+    replaced, because one of them must not keep a whole record from being written.
+    """
+    try:
+        return noun.model_dump_json()
+    except PydanticSerializationError:
+        return json.dumps(whole_text(noun.model_dump()), ensure_ascii=False, default=str)
+
+
+def whole_text(value: Json) -> Json:
+    """A copy of the JSON value in which halves of surrogate pairs are replaced, in keys too."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode()
+    if isinstance(value, dict):
+        return {whole_text(key): whole_text(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [whole_text(item) for item in value]
+    return value

@@ -32,6 +32,8 @@ def draft_receipt(
         status=status,
         tier=record.decision.tier,
         rule=record.decision.rule,
+        agent=record.agent,
+        role=record.role,
         approval_id=record.approval_id,
         approved_by=tuple(grant.by for grant in approval.grants) if approval else (),
         fields=fields or {},

@@ -15,7 +15,7 @@ from podium.domain.gating import (
     Receipt,
 )
 from podium.domain.ids import tail_of
-from podium.domain.model import Noun
+from podium.domain.model import Noun, json_of
 from podium.domain.work import (
     QueueSpec,
     Run,
@@ -68,6 +68,7 @@ class SqlTransaction(SqlView):
         self._position, self._seqs, self.touched_runs, self.new_heads = mark
 
     def append(self, run_id: str, body: EventBody) -> int:
+        text = self._text(body)
         last = self.last_position() if self._position is None else self._position
         self._position = max(last + 1, self._now)
         seq = self._seqs.get(run_id) or self.last_seq(run_id)
@@ -81,7 +82,7 @@ class SqlTransaction(SqlView):
                 "seq": seq,
                 "type": body.type,
                 "at": self._now,
-                "body": self._text(body),
+                "body": text,
             },
         )
         self.touched_runs.add(run_id)
@@ -159,7 +160,7 @@ class SqlTransaction(SqlView):
         return claimed
 
     def save_step(self, step: StepRecord) -> StepRecord:
-        text = step.model_dump_json()
+        text = json_of(step)
         kept = self._clean(text)
         self._sql.execute(
             "INSERT INTO steps (run_id, key, ordinal, status, body) "
@@ -254,7 +255,7 @@ class SqlTransaction(SqlView):
         sealed = self._seal(kept, before.seal if before else "", before.number + 1 if before else 1)
         self._sql.execute(
             "INSERT INTO receipts (run_id, number, body) VALUES (:run, :number, :body)",
-            {"run": sealed.run_id, "number": sealed.number, "body": sealed.model_dump_json()},
+            {"run": sealed.run_id, "number": sealed.number, "body": json_of(sealed)},
         )
         self.new_heads[sealed.run_id] = sealed
         return sealed
@@ -315,7 +316,7 @@ class SqlTransaction(SqlView):
         )
 
     def _text(self, noun: Noun) -> str:
-        return self._clean(noun.model_dump_json())
+        return self._clean(json_of(noun))
 
 
 def _maybe(moment: datetime | None) -> int | None:

@@ -21,7 +21,7 @@ from podium.domain.asking import Turn
 from podium.domain.errors import BadInput, NotPossibleNow, PodiumError
 from podium.domain.events import ProgressKind
 from podium.domain.gating import DoorAnswer, Permit, ToolSpec
-from podium.domain.model import Json, Noun
+from podium.domain.model import Json, Noun, whole_text
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
 from podium.sandbox.door_calls import TurnCalls, as_it_is
 from podium.sandbox.door_messages import Answer, checked_message, denial, read_message
@@ -160,7 +160,8 @@ class TurnDoor:
         """How a permitted call ended. One that is not open is let be: a hook may have settled it."""
         try:
             told = {"op": "settle", "ref": ref, "ok": ok, "result": result, "error": error}
-            await self._calls.answer(checked_message(told))
+            # What a program printed may be no text in parts; that it ended is worth more.
+            await self._calls.answer(checked_message(whole_text(told)))
         except BadInput:
             return
         except Exception as fault:

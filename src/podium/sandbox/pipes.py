@@ -19,6 +19,8 @@ _LAST_CHUNKS = 64
 """More than any pipe holds. Bounds the last look when something outside the tree still writes."""
 
 _LINES_AT_ONCE = 500
+_LINE_COST_BYTES = 64
+"""What a line takes beside its bytes: a flood of empty ones is a flood, too."""
 _MOST_WAITING_BYTES = 1 << 22
 """So much may lie unread before a child that writes lines has to wait for its reader."""
 
@@ -174,7 +176,7 @@ class LinePipe(OutputPipe):
                 if not self._lines:
                     break
                 line = self._lines.popleft()
-                self._waiting_bytes -= len(line)
+                self._waiting_bytes -= len(line) + _LINE_COST_BYTES
                 self._go_on()
                 yield line
                 if number % _LINES_AT_ONCE == 0:
@@ -203,7 +205,7 @@ class LinePipe(OutputPipe):
         self._part.clear()
         self._part_bytes = 0
         self._lines.append(line)
-        self._waiting_bytes += len(line)
+        self._waiting_bytes += len(line) + _LINE_COST_BYTES
         self._arrived.set()
 
 

@@ -10,7 +10,7 @@ from typing import TypeVar
 from podium.domain.errors import LeaseLost
 from podium.domain.events import Event, EventBody, read_body
 from podium.domain.gating import Approval, CallRecord, CallStatus, Receipt, digest_of
-from podium.domain.model import Noun
+from podium.domain.model import Noun, json_of
 from podium.domain.work import (
     QueueSpec,
     Run,
@@ -47,7 +47,7 @@ class MemoryTx(MemoryView):
                 seq=seq,
                 position=self.last_position() + 1,
                 at=self._now,
-                body=read_body(json.loads(self._clean(body.model_dump_json()))),
+                body=read_body(json.loads(self._clean(json_of(body)))),
             )
         )
         return seq
@@ -163,7 +163,7 @@ class MemoryTx(MemoryView):
 
     def _kept(self, noun: N) -> N:
         """The noun as a database would give it back: through JSON, sharing nothing with the caller."""
-        return type(noun).model_validate_json(self._clean(noun.model_dump_json()))
+        return type(noun).model_validate_json(self._clean(json_of(noun)))
 
     def _unfinished_twin(self, run: Run) -> Run | None:
         if run.dedup_key is None:

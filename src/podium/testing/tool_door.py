@@ -106,6 +106,8 @@ class ScriptedToolDoor:
                 decision=decision,
                 arguments=call.arguments,
                 observed=call.observed,
+                agent=call.agent,
+                role=call.role,
                 requested_at=self._clock.now(),
             )
         )

@@ -55,6 +55,8 @@ class Wish:
             decision=decision,
             arguments=self.call.arguments,
             observed=self.call.observed,
+            agent=self.call.agent,
+            role=self.call.role,
             approval_id=approval_id,
             requested_at=self.now,
         )

@@ -13,10 +13,11 @@ from podium.agents.contract.instructions import once_more, with_form
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.payload import read_payload
 from podium.agents.contract.strict import check_value
-from podium.agents.contract.wanted import validated
+from podium.agents.contract.wanted import NONCE_KEY, validated
 from podium.domain.asking import Reply, Turn, TurnLimits
 from podium.domain.errors import PodiumError, ReplyInvalid
 from podium.domain.gating import Usage
+from podium.domain.model import whole_text
 from podium.ports import Agent
 
 LEAST_SECONDS = 1.0
@@ -115,7 +116,11 @@ def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
     """What the medium's own schema gave, checked: some only promise to follow it."""
     try:
         check_value(reply.payload)
-        return validated(contract, reply.payload)
+        payload = reply.payload
+        if isinstance(payload, dict):
+            # The prompt asks for the nonce; a schema that is closed may have kept it out, or not.
+            payload = {key: value for key, value in payload.items() if key != NONCE_KEY}
+        return validated(contract, payload)
     except (ValueError, TypeError) as error:
         raise NotAnAnswer("malformed", f"The JSON object cannot be used: {error}") from None
 
@@ -158,5 +163,5 @@ def _together(first: Reply, second: Reply) -> Reply:
 
 
 def _short(reply: Reply) -> Reply:
-    text = bounded(reply.text)
-    return reply if text is reply.text else reply.model_copy(update={"text": text})
+    text = bounded(whole_text(reply.text))
+    return reply if text == reply.text else reply.model_copy(update={"text": text})

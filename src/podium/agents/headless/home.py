@@ -105,6 +105,8 @@ def private_home(
         taken,
     ):
         home, temporary = base / "home", base / "tmp"
+        if home.is_symlink():
+            home.unlink()
         home.mkdir(mode=0o700, exist_ok=True)
         _sweep(home, {Path(place) for place in keep})
         shutil.rmtree(temporary, ignore_errors=True)
@@ -115,8 +117,9 @@ def private_home(
             yield Home(asked, home, temporary, tuple(login.target for login in seeds), taken)
         finally:
             for login, seed in seeds.items():
-                _hand_back(login, home / login.target, seed)
-                (home / login.target).unlink(missing_ok=True)
+                if _is_really_in(home, login.target):
+                    _hand_back(login, home / login.target, seed)
+                _take_away(home, login.target)
             shutil.rmtree(temporary, ignore_errors=True)
 
 
@@ -141,9 +144,47 @@ def sweep_homes(homes: Path, is_over: Callable[[str], bool]) -> None:
 def _sweep_logins(home: Path) -> None:
     """Everything but conversations is laid anew by the next turn, logins among it."""
     for name in _login_names(home):
-        target = home / name
-        if not target.is_symlink() and target.resolve().is_relative_to(home.resolve()):
-            target.unlink(missing_ok=True)
+        _take_away(home, name)
+
+
+def _is_really_in(home: Path, name: str) -> bool:
+    """Whether the way to a file in the home has no link in it: an agent may have laid one."""
+    way = [home.joinpath(*Path(name).parts[: count + 1]) for count in range(len(Path(name).parts))]
+    return not any(step.is_symlink() for step in way)
+
+
+def _take_away(home: Path, name: str) -> None:
+    """Remove a file of the home. A link on the way to it goes instead: what it leads to is not ours."""
+    parts = Path(name).parts
+    for count in range(1, len(parts) + 1):
+        place = home.joinpath(*parts[:count])
+        if place.is_symlink() or count == len(parts):
+            _remove(place)
+            return
+
+
+def _remove(place: Path) -> None:
+    """Remove whatever stands there, also a tree that was made unwritable."""
+    try:
+        if place.is_dir() and not place.is_symlink():
+            shutil.rmtree(place, onerror=_after_allowing)
+        else:
+            place.unlink(missing_ok=True)
+    except OSError as error:
+        raise NotPossibleNow(
+            f"{str(place)!r} of an agent's private home cannot be removed ({error}); remove it"
+        ) from None
+
+
+def _after_allowing(function: Callable[[str], object], path: str, fault: object) -> None:
+    """Go mod and others make their folders unwritable, and those cannot be removed."""
+    for place in (Path(path).parent, Path(path)):
+        if not place.is_symlink() and place.is_dir():
+            place.chmod(0o700)
+    if Path(path).is_dir() and not Path(path).is_symlink():
+        shutil.rmtree(path)
+    else:
+        Path(path).unlink(missing_ok=True)
 
 
 def _login_names(home: Path) -> list[str]:
@@ -212,10 +253,8 @@ def _sweep(folder: Path, keep: set[Path], inner: Path = Path()) -> None:
             continue
         if real_folder and any(place in kept.parents for kept in keep):
             _sweep(Path(entry.path), keep, place)
-        elif real_folder:
-            shutil.rmtree(entry.path)
         else:
-            Path(entry.path).unlink()
+            _remove(Path(entry.path))
 
 
 def _seed(login: Login, home: Path) -> bytes | None:

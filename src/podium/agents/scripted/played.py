@@ -24,20 +24,15 @@ from podium.domain.errors import (
 from podium.domain.events import ProgressKind
 from podium.domain.gating import Usage
 from podium.domain.launching import Ended
-from podium.domain.model import Noun
+from podium.domain.model import Noun, whole_text
 
 NounT = TypeVar("NounT", bound=Noun)
-
-
-def _encodable(text: str) -> str:
-    """Halves of surrogate pairs are JSON, and no text."""
-    return text.encode(errors="replace").decode()
 
 
 class End(Noun):
     """The player's answer."""
 
-    reply: Annotated[str, AfterValidator(_encodable)]
+    reply: Annotated[str, AfterValidator(whole_text)]
     next_act: int | None
 
 
@@ -62,7 +57,7 @@ class Played:
             self._keep(line)
         match _record(line):
             case {"say": str(words)}:
-                self._tell("text", _encodable(words) + "\n")
+                self._tell("text", whole_text(words) + "\n")
             case {"usage": data} if (used := _valid(ScriptedUsage, data)) is not None:
                 self._used.append(used)
             case {"fail": data}:
