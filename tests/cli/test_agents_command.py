@@ -146,3 +146,14 @@ async def test_the_real_claude_is_asked_for_one_word_on_loopback(desk: Desk) -> 
 def test_the_versions_that_were_tried_are_those_the_suite_installs() -> None:
     tried = {kind: about.tried for kind, about in ABOUT.items() if about.tried}
     assert tried == clis.versions()
+
+
+def test_a_program_nobody_knows_is_looked_for_and_not_started(desk: Desk, tmp_path: Path) -> None:
+    script = tmp_path / "mine"
+    script.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    script.chmod(0o755)
+    _user_says(desk, {"mine": {"kind": "command", "command": [str(script)]}})
+    said = desk.spawn("agents", "list", "--json")
+    (mine,) = [each for each in said.json["agents"] if each["name"] == "mine"]
+    assert mine["installed"] == "yes"
+    assert not (tmp_path / "started").exists()

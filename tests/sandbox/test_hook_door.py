@@ -690,3 +690,27 @@ async def _progress(rig: DoorRig, least: int) -> list[AgentProgressed]:
 
 async def _never(arguments: dict[str, Json]) -> Json:
     raise AssertionError("Podium does not perform an agent's own tools")
+
+
+async def test_a_secret_that_comes_in_two_pieces_is_not_noted_in_two_halves() -> None:
+    rig = DoorRig()
+    hide = lambda text: text.replace("hunter2-hunter2", "[redacted]")  # noqa: E731
+    doors = HookDoor(rig.tool_door, rig.toolbox, rig.journal, redact=hide)
+    async with doors.open(TURN) as door:
+        door.tell("text", "x" * 500 + " the key is hunter2-")
+        await retry_until(lambda: _progress(rig, 1))
+        door.tell("text", "hunter2 and more")
+    told = "".join(each.text for each in await retry_until(lambda: _progress(rig, 2)))
+    assert told == "x" * 500 + " the key is [redacted] and more"
+
+
+async def test_what_is_wished_for_again_in_a_later_asking_is_done_again() -> None:
+    rig = RealDoorRig(Effect.ALLOW, Effect.ALLOW)
+    async with rig.hook_door.open(TURN) as door:
+        first = await door.perform("echo", {"a": 1})
+    async with rig.hook_door.open(TURN.model_copy(update={"asking": 1})) as door:
+        second = await door.perform("echo", {"a": 1})
+    assert first.allowed
+    assert second.allowed
+    assert first.call != second.call
+    assert await rig.statuses() == [CallStatus.COMPLETED, CallStatus.COMPLETED]

@@ -23,13 +23,15 @@ class About:
     login: str = ""
     """File that keeps a person logged in, from their home on."""
     moved_by: str = ""
-    """The person's variable that moves the folder of that file."""
+    """The person's variable that names another folder for it."""
+    moved_to: str = ""
+    """Where the file lies in that folder."""
 
     def login_file(self, home: Path, environ: Mapping[str, str]) -> Path | None:
         if not self.login:
             return None
         moved = environ.get(self.moved_by) if self.moved_by else None
-        return Path(moved) / Path(self.login).name if moved else home / self.login
+        return Path(moved) / self.moved_to if moved else home / self.login
 
 
 ABOUT: Mapping[str, About] = {
@@ -40,6 +42,8 @@ ABOUT: Mapping[str, About] = {
         tried="0.61.0",
         keys=("GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI"),
         login=".gemini/oauth_creds.json",
+        moved_by="GEMINI_CLI_HOME",
+        moved_to=".gemini/oauth_creds.json",
     ),
     "claude": About(
         door="PreToolUse callbacks of its own protocol, and permission requests behind them",
@@ -49,6 +53,7 @@ ABOUT: Mapping[str, About] = {
         keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
         login=".claude/.credentials.json",
         moved_by="CLAUDE_CONFIG_DIR",
+        moved_to=".credentials.json",
     ),
     "codex": About(
         door="a trusted PreToolUse hook, and approvals of its app-server behind it",
@@ -58,6 +63,7 @@ ABOUT: Mapping[str, About] = {
         keys=("OPENAI_API_KEY",),
         login=".codex/auth.json",
         moved_by="CODEX_HOME",
+        moved_to="auth.json",
     ),
     "opencode": About(
         door="a plugin that asks before every tool, and its permission settings behind it",
@@ -65,6 +71,8 @@ ABOUT: Mapping[str, About] = {
         install="npm install -g opencode-ai",
         tried="1.18.33",
         login=".local/share/opencode/auth.json",
+        moved_by="XDG_DATA_HOME",
+        moved_to="opencode/auth.json",
     ),
     "acp": About(door="permission requests of the Agent Client Protocol; files written by Podium"),
     "api": About(

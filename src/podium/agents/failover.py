@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from podium.domain.asking import Reply, Turn
+from podium.domain.asking import Reply, Turn, TurnLimits
 from podium.domain.errors import (
     AgentNotLoggedIn,
     AgentUnavailable,
@@ -24,15 +24,25 @@ REASONS = (AgentUnavailable, RateLimited, AgentNotLoggedIn, ToolMissing)
 """Outage, quota, login, not installed. What an agent answered, even badly, is its answer."""
 
 
+ASKINGS = 10
+"""More than one agent needs for one turn."""
+
+
 class FailoverAgent:
     """Asks the first that can answer. The reply says who it was."""
 
-    def __init__(self, agents: Sequence[Agent], journal: Journal) -> None:
-        """`journal` is told of every switch."""
+    def __init__(
+        self,
+        agents: Sequence[Agent],
+        journal: Journal,
+        limits: Mapping[str, TurnLimits] | None = None,
+    ) -> None:
+        """`journal` is told of every switch. `limits` are those of single agents, by name."""
         if not agents:
             raise BadInput("a role needs at least one agent; name it with `agent:` in podium.yaml")
         self._agents = tuple(agents)
         self._journal = journal
+        self._limits = dict(limits or {})
 
     @property
     def name(self) -> str:
@@ -49,8 +59,7 @@ class FailoverAgent:
         order = self._order(turn)
         for number, (agent, session) in enumerate(order):
             try:
-                asked = {"session": session, **_time_left(turn, began)}
-                reply = await agent.ask(turn.model_copy(update=asked))
+                reply = await agent.ask(self._turn_for(agent, session, turn, number, began))
             except REASONS as trouble:
                 troubles.append(trouble)
                 spent = spent.plus(trouble.usage or Usage())
@@ -63,6 +72,15 @@ class FailoverAgent:
             else:
                 return self._signed(reply, agent, spent)
         raise _soonest(troubles, spent)
+
+    def _turn_for(
+        self, agent: Agent, session: str | None, turn: Turn, number: int, began: float
+    ) -> Turn:
+        """The turn as one agent gets it: its own limits, and what is left of the time of all."""
+        limits = self._limits.get(agent.name, turn.limits)
+        left = limits.model_copy(update={"seconds": _time_left(turn, began)})
+        asking = turn.asking + number * ASKINGS
+        return turn.model_copy(update={"session": session, "limits": left, "asking": asking})
 
     def _order(self, turn: Turn) -> list[tuple[Agent, str | None]]:
         """Who is asked, and with which conversation."""
@@ -100,15 +118,15 @@ def _read_session(session: str | None) -> tuple[str, str | None]:
         raise BadInput(f"{session[:80]!r} is no conversation of this role's agents") from None
 
 
-def _time_left(turn: Turn, began: float) -> dict[str, object]:
+def _time_left(turn: Turn, began: float) -> float | None:
     """The turn's seconds are for all of its agents together."""
     seconds = turn.limits.seconds
     if seconds is None:
-        return {}
+        return None
     left = seconds - (asyncio.get_running_loop().time() - began)
     if left <= 0:
         raise TimedOut(f"no agent of role {turn.role!r} answered within {seconds:g} s")
-    return {"limits": turn.limits.model_copy(update={"seconds": left})}
+    return left
 
 
 def _soonest(troubles: Sequence[PodiumError], spent: Usage) -> PodiumError:

@@ -30,6 +30,8 @@ TOO_BUSY = -32000
 
 MOST_ANSWERS_AT_ONCE = 64
 """More calls of the other side than this are turned down until some are answered."""
+REFUSAL_SECONDS = 30.0
+"""How long the other side may leave such a refusal unread. Nothing of it is heard meanwhile."""
 
 
 class RpcError(Exception):
@@ -117,7 +119,7 @@ class RpcPeer:
         params = message.get("params")
         found = params if isinstance(params, dict) else {}
         if isinstance(method, str) and "id" in message:
-            self._begin_answer(message["id"], method, found)
+            await self._take_call(message["id"], method, found)
         elif isinstance(method, str):
             await self._hear(method, found)
         elif isinstance(number := message.get("id"), int):
@@ -132,17 +134,28 @@ class RpcPeer:
         else:
             answered.set_result(message.get("result"))
 
-    def _begin_answer(self, number: Json, method: str, params: Params) -> None:
+    async def _take_call(self, number: Json, method: str, params: Params) -> None:
+        if len(self._answers) >= MOST_ANSWERS_AT_ONCE:
+            await self._turn_down(number)
+            return
         # In a task of its own: the other side goes on talking while a call is judged.
-        busy = len(self._answers) >= MOST_ANSWERS_AT_ONCE
-        task = asyncio.get_running_loop().create_task(self._reply(number, method, params, busy))
+        task = asyncio.get_running_loop().create_task(self._reply(number, method, params))
         self._answers.add(task)
         task.add_done_callback(self._answers.discard)
 
-    async def _reply(self, number: Json, method: str, params: Params, busy: bool) -> None:
+    async def _turn_down(self, number: Json) -> None:
+        """Said before anything else is heard: who asks without reading piles up nothing here."""
+        said = {"code": TOO_BUSY, "message": "too many calls at once; try again"}
         try:
-            if busy:
-                raise RpcError(TOO_BUSY, "too many calls at once; try again")
+            async with asyncio.timeout(REFUSAL_SECONDS):
+                await self._send({"id": number, "error": said})
+        except TimeoutError:
+            raise AgentLost(
+                f"the agent asks and asks and has read no answer for {REFUSAL_SECONDS:g} s"
+            ) from None
+
+    async def _reply(self, number: Json, method: str, params: Params) -> None:
+        try:
             await self._send({"id": number, "result": await self._answer(method, params)})
         except RpcError as error:
             said = {"code": error.code, "message": error.message}

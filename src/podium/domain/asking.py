@@ -43,6 +43,8 @@ class Turn(Noun):
     """What the payload of the reply must validate as. None: words are enough."""
     provenance: tuple[str, ...] = ()
     """Untrusted sources that led to the turn."""
+    asking: int = 0
+    """Which asking of the step this is: what is wished for again in a later one is done again."""
 
 
 class Reply(Noun):

@@ -13,7 +13,7 @@ import struct
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -61,7 +61,11 @@ class HookDoor:
         toolbox: Toolbox,
         journal: Journal,
         settings: HookDoorSettings | None = None,
+        *,
+        redact: Callable[[str], str] = str,
     ) -> None:
+        """`redact` takes secrets out of what agents say while they work."""
+        self._redact = redact
         self._tool_door = tool_door
         self._toolbox = toolbox
         self._journal = journal
@@ -92,6 +96,7 @@ class HookDoor:
             translate=translate or as_it_is,
             answer_seconds=self._settings.answer_seconds,
             perform_seconds=self._settings.perform_seconds,
+            redact=self._redact,
         )
         if not self._swept:
             self._swept = True

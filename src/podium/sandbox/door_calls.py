@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from podium.domain.asking import Turn
@@ -43,6 +43,10 @@ from podium.sandbox.progress import Progress
 T = TypeVar("T")
 
 
+MOST_LIKE_CALLS = 1_000_000
+"""More than one asking makes of the same wish, so that askings do not get into each other's numbers."""
+
+
 def as_it_is(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
     """The translation for programs that use the registry's own names."""
     return tool, arguments
@@ -78,6 +82,7 @@ class TurnCalls:
         translate: Translate,
         answer_seconds: float,
         perform_seconds: float,
+        redact: Callable[[str], str],
     ) -> None:
         self._turn = turn
         self._tool_door = tool_door
@@ -93,7 +98,7 @@ class TurnCalls:
         self._asked: Counter[str] = Counter()
         self.waiting_approvals: list[str] = []
         self.faults = Faults()
-        self.progress = Progress(journal, turn, agent)
+        self.progress = Progress(journal, turn, agent, redact)
         self._observed_only = {spec.name for spec in toolbox.specs() if spec.observed_only}
         self.doubt: CallInDoubt | None = None
         """A call of this turn whose outcome only a person can tell."""
@@ -213,7 +218,7 @@ class TurnCalls:
         """Calls for the same thing are counted; other calls may come in any order."""
         index = self._asked[fingerprint]
         self._asked[fingerprint] += 1
-        return index
+        return self._turn.asking * MOST_LIKE_CALLS + index
 
     def _normalise(self, tool: str, arguments: dict[str, Json], *, observed: bool) -> Call:
         name, translated = self._translate(tool, arguments)

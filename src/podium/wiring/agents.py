@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from podium.domain.errors import BadInput
 from podium.flows import Player
-from podium.ports import Agent, HookDoors, Journal
+from podium.ports import Agent, HookDoors
 
 if TYPE_CHECKING:
     from podium.agents import AgentKit, AgentOptions
@@ -26,6 +26,8 @@ async def players_by_role(podium: Podium) -> Callable[[str], Player]:
     What it gives raises `BadInput` for a role or an agent that podium.yaml does not have, and
     `NotPossibleNow` for an agent whose command, variables, address or options nobody has trusted.
     """
+    from podium.agents import FailoverAgent
+
     doors = await podium.hook_doors()
     journal = await podium.journal()
 
@@ -35,14 +37,15 @@ async def players_by_role(podium: Podium) -> Callable[[str], Player]:
         if role not in known:
             raise BadInput(f"podium.yaml has no role {role!r}; roles: {_listed(known)}")
         names = known[role].agents
+        agents = [build_agent(podium, name, doors) for name in names]
+        limits = {name: podium.settings.agents[name].limits for name in names}
         return Player(
             role=role,
-            agent=_first_that_answers(
-                [build_agent(podium, name, doors) for name in names], journal
-            ),
+            # Also for one alone: a conversation is then signed by whoever holds it.
+            agent=FailoverAgent(agents, journal, limits),
             allowed_tools=known[role].allowed_tools,
             own_tools=known[role].own_tools,
-            limits=podium.settings.agents[names[0]].limits,
+            limits=limits[names[0]],
         )
 
     return player_for
@@ -105,12 +108,6 @@ def kit_of(podium: Podium, doors: HookDoors) -> AgentKit:
         environ=podium.environ,
         redact_json=podium.redactor.json_text,
     )
-
-
-def _first_that_answers(agents: list[Agent], journal: Journal) -> Agent:
-    from podium.agents import FailoverAgent
-
-    return agents[0] if len(agents) == 1 else FailoverAgent(agents, journal)
 
 
 def _scripted(

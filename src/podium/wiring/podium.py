@@ -223,7 +223,8 @@ class Podium:
         from podium.sandbox import HookDoor
 
         door = await self.tool_door()
-        return HookDoor(door, self.toolbox_behind(door), await self.journal())
+        toolbox, journal = self.toolbox_behind(door), await self.journal()
+        return HookDoor(door, toolbox, journal, redact=self.redactor.text)
 
     async def purse(self) -> Purse:
         """The budgets that the turns of runs are held to."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -136,6 +137,10 @@ async def _program(
     command = _trusted_command(podium, name, settings) or about.program
     if not command:
         return "yes" if not about.program else "unknown", "", ()
+    if not about.program:
+        # A program nobody knows may do anything when it is asked for its version.
+        found = shutil.which(command[0], path=podium.environ.get("PATH"))
+        return ("yes", "", ()) if found else ("no", "", (f"{command[0]!r} is not installed",))
     try:
         version = await version_of(podium.launcher, command, tempfile.gettempdir())
     except ToolMissing:
