@@ -66,11 +66,12 @@ def hang() -> Beat:
     return {"fault": "hang", "scripted": [{"ignore_sigterm": True}, {"hang": True}]}
 
 
-def flood(size: int, then: str) -> Beat:
+def flood(size: int, then: str, payload: dict[str, Any]) -> Beat:
+    """A great many words, and a payload behind them."""
     return {
         "flood_bytes": size,
         "then": then,
-        "scripted": [{"flood_bytes": size}, {"say": then}],
+        "scripted": [{"flood_bytes": size}, {"payload": payload}],
     }
 
 
@@ -86,8 +87,6 @@ class Medium:
     settings: Callable[[str], dict[str, Any]]
     """Its entry under `agents:`, given where the model is served. Skips when its program is not there."""
     is_process: bool = True
-    tells_reasons: bool = True
-    """Whether its protocol carries the reason of a refusal to the model."""
 
 
 def _gemini(url: str) -> dict[str, Any]:
@@ -148,7 +147,7 @@ SCRIPTED = Medium("scripted", lambda url: {"kind": "scripted", "script": "part.y
 GEMINI = Medium("gemini", _gemini)
 CLAUDE = Medium("claude", _claude)
 CODEX = Medium("codex", _codex)
-ACP = Medium("acp-gemini", _acp, tells_reasons=False)
+ACP = Medium("acp-gemini", _acp)
 GOOGLE_API = Medium("api-google", _api("google", "GEMINI_API_KEY", "gemini-2.5-flash"), False)
 OPENAI_API = Medium("api-openai", _api("openai", "OPENAI_API_KEY", "gpt-5", "/v1"), False)
 ANTHROPIC_API = Medium(

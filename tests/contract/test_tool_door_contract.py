@@ -327,7 +327,7 @@ async def test_a_denied_call_is_recorded_and_the_agent_is_told_why(house: House)
     refusal = await refused(house.door(gate), call)
 
     assert refusal.say.startswith(
-        "Permission denied: outside office hours (rule scripted). Nothing was done."
+        "outside office hours (rule scripted). Nothing was done."
     )
     assert await house.events() == [
         ToolRefused(

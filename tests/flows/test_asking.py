@@ -17,7 +17,7 @@ from podium.domain.gating import Approval, Budget, Tier, Usage
 from podium.domain.work import Run, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
 from podium.flows import Player, Purse, ask, ask_until_answered
-from podium.ports import EventQuery, FlowContext
+from podium.ports import EventQuery, FlowContext, Tx
 from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds
 
 ONE_TURN = Budget(scope="run", turns=1)
@@ -292,7 +292,10 @@ async def test_refusals_an_agent_was_not_told_the_reason_of_stand_in_its_next_pr
     await engine.finish(run.id, stop_when_waiting=True)
     house.clock.advance(6)
     assert (await engine.finish(run.id)).result == "done"
-    assert agent.turns[1].prompt == ("Permission Denied, in your last turn:\n- no pushing\n\ngo")
+    assert agent.turns[1].prompt == (
+        "What became of your last turn:\n- no pushing\n"
+        "- Nobody answered in time: s. Ask again only if it is needed.\n\ngo"
+    )
 
 
 async def test_what_a_turn_used_before_its_trouble_is_spent(house: House) -> None:
@@ -303,3 +306,33 @@ async def test_what_a_turn_used_before_its_trouble_is_spent(house: House) -> Non
     run = await engine.finish((await engine.start("story")).id)
     spent = [each for each in await house.events(run) if isinstance(each, UsageRecorded)]
     assert [each.usage for each in spent] == [USED]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ({"status": "granted"}, "Approved: s. Ask for exactly this call again."),
+        (
+            {"status": "rejected", "why": "not\nnow", "rejected_by": "ann"},
+            "Rejected: not now: s. Do not ask for it again.",
+        ),
+    ],
+)
+async def test_an_agent_is_told_what_a_person_said(
+    house: House, answer: dict[str, Any], words: str
+) -> None:
+    agent = house.answers(Reply(text="", waiting_approvals=("apr_1",), session="s"), "done")
+    engine = house.open(tell=until_answered)
+    await house.asks("run_1", "apr_1", seconds=90)
+    run = await engine.start("story", run_id="run_1")
+    await engine.finish(run.id, stop_when_waiting=True)
+    await house.store.write(lambda tx: _answer(tx, answer))
+    await engine.signal(run.id, "approval:apr_1", by="ann")
+    await engine.finish(run.id)
+    assert f"- {words}\n" in agent.turns[1].prompt
+
+
+def _answer(tx: Tx, answer: dict[str, Any]) -> None:
+    approval = tx.approval("apr_1")
+    assert approval is not None
+    tx.save_approval(Approval.model_validate({**approval.model_dump(), **answer}))

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from podium.domain.asking import Reply, Turn, TurnLimits
 from podium.domain.errors import AgentLost, PodiumError, TimedOut
 from podium.domain.events import AgentAsked, AgentReplied
-from podium.domain.gating import Usage
+from podium.domain.gating import Approval, ApprovalStatus, Usage
 from podium.flows.spending import Purse
 from podium.ports import Agent, FlowContext, Step, Store
 
@@ -41,11 +41,14 @@ async def ask(
     name: str,
     workspace: str,
     index: int = 0,
-    session: str | None = None,
+    earlier: Reply | None = None,
     contract: type[BaseModel] | None = None,
     provenance: tuple[str, ...] = (),
 ) -> Reply:
     """Put one turn to a player, remembered as step `name` and `index`.
+
+    With an `earlier` reply its conversation goes on: the agent is told what people said to what it
+    waited for, and of refusals whose reason its protocol could not carry.
 
     With a `contract` the reply's payload validates as it, or `ReplyInvalid` is raised. `provenance`
     names the untrusted sources that the prompt holds words of.
@@ -56,14 +59,15 @@ async def ask(
 
     async def take_turn(step: Step) -> Reply:
         await purse.check(ctx.run, step.key)
-        ctx.note(AgentAsked(role=player.role, agent=player.agent.name, prompt=prompt))
+        words = await _with_news(purse.store, prompt, earlier)
+        ctx.note(AgentAsked(role=player.role, agent=player.agent.name, prompt=words))
         turn = Turn(
             run_id=step.run_id,
             step_key=step.key,
             role=player.role,
-            prompt=prompt,
+            prompt=words,
             workspace=workspace,
-            session=session,
+            session=earlier.session if earlier else None,
             limits=player.limits,
             allowed_tools=player.allowed_tools,
             own_tools=player.own_tools,
@@ -109,12 +113,10 @@ async def ask_until_answered(
     """Ask until nothing waits for a person any more.
 
     Between two turns of the conversation every approval it waits for is answered or too late; what
-    came too late is asked anew by the next turn, which is also told of refusals that the agent's
-    protocol could not carry. After each `most_turns` turns a person is asked
+    came too late is asked anew by the next turn. After each `most_turns` turns a person is asked
     whether to go on.
     """
-    session: str | None = None
-    untold: tuple[str, ...] = ()
+    earlier: Reply | None = None
     for number in count():
         if number and number % most_turns == 0:
             reason = (
@@ -125,12 +127,12 @@ async def ask_until_answered(
         reply = await ask(
             ctx,
             player,
-            _with_refusals(prompt, untold),
+            prompt,
             purse=purse,
             name=name,
             workspace=workspace,
             index=number,
-            session=session,
+            earlier=earlier,
             contract=contract,
             provenance=provenance,
         )
@@ -138,16 +140,34 @@ async def ask_until_answered(
             return reply
         for approval, deadline in reply.approval_deadlines.items():
             await ctx.wait(f"approval:{approval}", index=number, until=deadline)
-        session, untold = reply.session, reply.untold
+        earlier = reply
     raise AssertionError("turns are counted without end")
 
 
-def _with_refusals(prompt: str, untold: tuple[str, ...]) -> str:
-    """The prompt, behind what the agent was refused and not told why."""
-    if not untold:
+async def _with_news(store: Store, prompt: str, earlier: Reply | None) -> str:
+    """The prompt, behind what became of the agent's last turn."""
+    if earlier is None:
         return prompt
-    reasons = "\n".join(f"- {reason}" for reason in untold)
-    return f"Permission Denied, in your last turn:\n{reasons}\n\n{prompt}"
+    waited = earlier.waiting_approvals
+    approvals = await store.read(lambda view: [view.approval(each) for each in waited])
+    news = [*earlier.untold, *(_answer_to(each) for each in approvals if each is not None)]
+    if not news:
+        return prompt
+    told = "\n".join(f"- {' '.join(line.split())}" for line in news)
+    return f"What became of your last turn:\n{told}\n\n{prompt}"
+
+
+def _answer_to(approval: Approval) -> str:
+    """What a person said to a call, in words for the agent that asked for it."""
+    match approval.status:
+        case ApprovalStatus.GRANTED:
+            return f"Approved: {approval.summary}. Ask for exactly this call again."
+        case ApprovalStatus.REJECTED:
+            why = f": {approval.why}" if approval.why else " without a reason"
+            return f"Rejected{why}: {approval.summary}. Do not ask for it again."
+        case ApprovalStatus.EXPIRED | ApprovalStatus.PENDING:
+            return f"Nobody answered in time: {approval.summary}. Ask again only if it is needed."
+    return f"Already used: {approval.summary}."
 
 
 async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:

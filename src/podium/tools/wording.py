@@ -19,7 +19,7 @@ _LONGEST_VALUE = 400
 
 def denied(decision: Decision) -> str:
     return (
-        f"Permission denied: {decision.reason} (rule {decision.rule}). Nothing was done. "
+        f"{decision.reason} (rule {decision.rule}). Nothing was done. "
         "Do not try to get round this; go on with what is allowed, or say in your answer "
         "what you need and why."
     )
