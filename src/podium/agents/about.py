@@ -20,12 +20,20 @@ class About:
     """The version Podium was tried with."""
     keys: tuple[str, ...] = ()
     """Variables that log it in, any of them."""
+    any_key: bool = False
+    """It takes the keys of many providers: any variable that is named like a key counts."""
     login: str = ""
     """File that keeps a person logged in, from their home on."""
     moved_by: str = ""
     """The person's variable that names another folder for it."""
     moved_to: str = ""
     """Where the file lies in that folder."""
+
+    def key_in(self, env: Mapping[str, str]) -> str | None:
+        """The variable that logs it in, where the settings have one."""
+        named = [key for key in self.keys if key in env]
+        like = [name for name in env if name.endswith(("_KEY", "_TOKEN"))] if self.any_key else []
+        return next(iter((*named, *like)), None)
 
     def login_file(self, home: Path, environ: Mapping[str, str]) -> Path | None:
         if not self.login:
@@ -70,11 +78,15 @@ ABOUT: Mapping[str, About] = {
         program=("opencode",),
         install="npm install -g opencode-ai",
         tried="1.18.33",
+        any_key=True,
         login=".local/share/opencode/auth.json",
         moved_by="XDG_DATA_HOME",
         moved_to="opencode/auth.json",
     ),
-    "acp": About(door="permission requests of the Agent Client Protocol; files written by Podium"),
+    "acp": About(
+        door="permission requests of the Agent Client Protocol; files written by Podium",
+        any_key=True,
+    ),
     "api": About(
         door="it has no hands: Podium performs every call",
         keys=(
@@ -86,7 +98,9 @@ ABOUT: Mapping[str, About] = {
             "OPENROUTER_API_KEY",
         ),
     ),
-    "command": About(door="none of its own; the socket in PODIUM_DOOR, if the program asks there"),
+    "command": About(
+        door="none of its own; the socket in PODIUM_DOOR, if the program asks there", any_key=True
+    ),
     "scripted": About(door="the socket in PODIUM_DOOR"),
 }
 """Kind → what is known of it."""

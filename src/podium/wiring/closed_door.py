@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
+
+from podium.domain.asking import Turn
 from podium.domain.errors import NotPossibleNow
 from podium.domain.gating import (
     BuiltInRule,
@@ -14,7 +17,7 @@ from podium.domain.gating import (
     Refusal,
     Tier,
 )
-from podium.ports import Checkpoint
+from podium.ports import Checkpoint, Translate, TurnDoor
 
 
 class ClosedDoor:
@@ -39,3 +42,12 @@ class ClosedDoor:
 
     async def abandon(self, permit: Permit) -> Receipt:
         raise NotPossibleNow(f"call {permit.call.key} was never permitted at this door")
+
+
+class NoDoors:
+    """Opens no door at all, for agents that are only looked at."""
+
+    def open(
+        self, turn: Turn, *, agent: str = "", translate: Translate | None = None
+    ) -> AbstractAsyncContextManager[TurnDoor]:
+        raise NotPossibleNow(f"agent {agent!r} was made to be looked at, not to be asked")

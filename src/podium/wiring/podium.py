@@ -107,7 +107,7 @@ class Podium:
         """What was really said in turns, kept beside each run's trace."""
         from podium.journal import FileTranscripts
 
-        return FileTranscripts(self.folders.make_state() / "runs", self.redactor.text)
+        return FileTranscripts(self.folders.state / "runs", self.redactor.text)
 
     async def verifier(self) -> Verifier:
         """Checks chains of receipts against the key and the heads."""

@@ -32,6 +32,12 @@ def _pattern(text: str) -> str:
     return text
 
 
+def _address(text: str) -> str:
+    if text and not text.startswith(("http://", "https://")):
+        raise ValueError("is no address; write it with http:// or https:// before it")
+    return text
+
+
 class Section(Noun):
     """A part of the settings. Strict: a number in quotes is text, and text is no number."""
 
@@ -51,7 +57,7 @@ class AgentSettings(Section):
     """What it thinks with. Empty: the medium's own choice."""
     env: dict[str, str] = Field(default_factory=dict)
     """Variables set for it. Secrets only as `secret://NAME`. From a project it needs `podium trust`."""
-    base_url: str = ""
+    base_url: Annotated[str, AfterValidator(_address)] = ""
     """Where its model is served, when not at the provider. From a project it needs `podium trust`."""
     options: dict[str, Json] = Field(default_factory=dict)
     """What only this medium knows; see its page. From a project it needs `podium trust`."""

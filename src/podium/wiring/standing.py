@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -19,12 +20,13 @@ from podium.journal import StoreJournal
 from podium.sandbox import HookDoor
 from podium.wiring.agents import build_medium
 from podium.wiring.checkup.record import scratch_store
-from podium.wiring.closed_door import ClosedDoor
+from podium.wiring.closed_door import ClosedDoor, NoDoors
 from podium.wiring.podium import Podium
 from podium.wiring.settings import AgentSettings
 
 PROMPT = "Answer with the one word OK. Use no tool."
 SECONDS = 120.0
+INSTALL = "`pip install 'podium[api]'` (in a checkout: `pip install '.[api]'`)"
 CHECK = "check"
 """What stands for a run where there is none."""
 
@@ -47,6 +49,7 @@ class Standing(Noun):
     model: str = ""
     troubles: tuple[str, ...] = ()
     """What stands in the way, each with what to do."""
+    warnings: tuple[str, ...] = ()
 
     @property
     def ready(self) -> bool:
@@ -64,26 +67,32 @@ async def standings(podium: Podium) -> list[Standing]:
 async def standing(podium: Podium, name: str) -> Standing:
     """One agent, by its name in podium.yaml or by its kind. Raises `BadInput` for neither."""
     settings = podium.settings.agents.get(name)
-    about = ABOUT.get(settings.kind if settings else name)
-    if about is None or (settings is None and not about.program):
-        known = ", ".join(
-            (*sorted(podium.settings.agents), *(k for k in ABOUT if ABOUT[k].program))
-        )
-        raise BadInput(f"there is no agent {name!r}; known are {known}")
     kind = settings.kind if settings else name
-    installed, version, missing = await _program(podium, name, settings, about)
-    logged_in, login, lacking = _login(podium, settings, about)
-    return Standing(
+    about = ABOUT.get(kind, About(door=""))
+    if settings is None and not about.program:
+        known = (*sorted(podium.settings.agents), *(k for k in ABOUT if ABOUT[k].program))
+        raise BadInput(f"there is no agent {name!r}; known are {', '.join(known)}")
+    found = Standing(
         name=name,
         kind=kind,
         configured=settings is not None,
-        installed=installed,
-        version=version,
-        logged_in=logged_in,
-        login=login,
         door=about.door,
         model=settings.model if settings else "",
-        troubles=(*_distrust(podium, name, settings), *missing, *lacking),
+        troubles=_faults(podium, name, settings),
+        warnings=_warnings(settings),
+    )
+    if found.troubles:
+        return found  # what nobody trusts or understands is not started, also not for its version
+    installed, version, missing = await _program(podium, name, about)
+    logged_in, login, lacking = _login(podium, settings, about)
+    return found.model_copy(
+        update={
+            "installed": installed,
+            "version": version,
+            "logged_in": logged_in,
+            "login": login,
+            "troubles": (*missing, *lacking),
+        }
     )
 
 
@@ -113,30 +122,35 @@ async def round_trip(podium: Podium, name: str) -> Reply:
                 await asyncio.to_thread(sweep_homes, podium.folders.homes, CHECK.__eq__)
 
 
-def _distrust(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[str, ...]:
+def _faults(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[str, ...]:
+    """Why it cannot be made of what podium.yaml says: not trusted, unknown kind, wrong options."""
     if settings is None:
         return ()
-    configuration = podium.configuration
-    for look in (
-        configuration.command_of,
-        configuration.env_of,
-        configuration.base_url_of,
-        configuration.options_of,
-    ):
-        try:
-            look(name)
-        except PodiumError as error:
-            return (str(error),)
+    try:
+        build_medium(podium, name, NoDoors())
+    except PodiumError as error:
+        return (str(error),)
+    if settings.kind == "api" and find_spec("pydantic_ai") is None:
+        return (f"API agents need a package that is not installed; {INSTALL} installs it",)
     return ()
 
 
-async def _program(
-    podium: Podium, name: str, settings: AgentSettings | None, about: About
-) -> tuple[Answer, str, tuple[str, ...]]:
+def _warnings(settings: AgentSettings | None) -> tuple[str, ...]:
+    """Keys that stand in a file in clear."""
+    env = settings.env if settings else {}
+    return tuple(
+        f"{name} stands in the settings in clear; put it into your environment and write secret://{name}"
+        for name, value in env.items()
+        if name.endswith(("_KEY", "_TOKEN")) and not value.startswith("secret://")
+    )
+
+
+async def _program(podium: Podium, name: str, about: About) -> tuple[Answer, str, tuple[str, ...]]:
     """Whether the program is there, its version, and what stands in the way."""
-    command = _trusted_command(podium, name, settings) or about.program
+    configured = name in podium.settings.agents
+    command = (podium.configuration.command_of(name) if configured else ()) or about.program
     if not command:
-        return "yes" if not about.program else "unknown", "", ()
+        return "yes", "", ()
     if not about.program:
         # A program nobody knows may do anything when it is asked for its version.
         found = shutil.which(command[0], path=podium.environ.get("PATH"))
@@ -153,21 +167,12 @@ async def _program(
     return "yes", version, ()
 
 
-def _trusted_command(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[str, ...]:
-    """A command nobody has trusted is not run, also not for its version."""
-    try:
-        return podium.configuration.command_of(name) if settings else ()
-    except PodiumError:
-        return ()
-
-
 def _login(
     podium: Podium, settings: AgentSettings | None, about: About
 ) -> tuple[Answer, str, tuple[str, ...]]:
     env: Mapping[str, str] = settings.env if settings else {}
-    for key in about.keys:
-        if key in env:
-            return _key(podium, key, env[key])
+    if (key := about.key_in(env)) is not None:
+        return _key(podium, key, env[key])
     file = about.login_file(Path(podium.environ.get("HOME") or Path.home()), podium.environ)
     if file is not None and file.is_file():
         return "yes", f"a copy of {file}", ()
@@ -180,7 +185,7 @@ def _login(
 
 def _key(podium: Podium, key: str, value: str) -> tuple[Answer, str, tuple[str, ...]]:
     if not value.startswith("secret://"):
-        return "yes", f"{key} in podium.yaml", ()
+        return "yes", f"{key} in the settings", ()
     try:
         podium.resolve_secret(value.removeprefix("secret://"))
     except PodiumError as error:

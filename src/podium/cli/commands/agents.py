@@ -70,12 +70,12 @@ def check(
 
     found, reply = door.run(work)
     record = {**_record(found), "reply": _reply_record(reply)}
-    door.screen.answer({"agent": record}, lambda: _show(door, found, reply))
+    door.screen.answer({"agent": record}, lambda: _show(door, found, reply, ask))
     if not found.ready:
         raise typer.Exit(1)
 
 
-def _show(door: Door, found: Standing, reply: Reply | None) -> None:
+def _show(door: Door, found: Standing, reply: Reply | None, asked: bool) -> None:
     rows = {
         "kind": found.kind,
         "installed": " ".join(filter(None, (found.installed, found.version))),
@@ -95,8 +95,11 @@ def _show(door: Door, found: Standing, reply: Reply | None) -> None:
         rows |= {"warning": "; ".join(reply.warnings)} if reply.warnings else {}
     for label, words in rows.items():
         door.screen.line(f"{label:<10} {shown_line(words)}")
-    for trouble in found.troubles:
-        door.screen.line(f"{'trouble':<10} {shown_line(trouble)}")
+    for label, lines in (("warning", found.warnings), ("trouble", found.troubles)):
+        for line in lines:
+            door.screen.line(f"{label:<10} {shown_line(line)}")
+    if asked and reply is None:
+        door.screen.line(f"{'asked':<10} no: mend the trouble first")
 
 
 def _row(found: Standing) -> tuple[str, ...]:
