@@ -68,7 +68,16 @@ def test_the_reset_time_is_found_in_words(words: str, seconds: float) -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["", "quota exceeded", "retry in 999999999999s", "resets at 2001-01-01T00:00:00Z", "a|12"],
+    [
+        "",
+        "quota exceeded",
+        "retry in 999999999999s",
+        "resets at 2001-01-01T00:00:00Z",
+        "resets at 2026-13-45T99:99:99Z",
+        "resets at 0001-01-01T00:00:00+14:00",
+        "resets at 9999-12-31T23:59:59-14:00",
+        "a|12",
+    ],
 )
 def test_what_no_provider_means_is_no_reset_time(words: str) -> None:
     assert reset_time(words, NOW) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 
@@ -217,3 +218,48 @@ def test_agents_of_like_names_do_not_share_a_home(kit: AgentKit) -> None:
     with private_home(kit, TURN, "gpt.4") as one, private_home(kit, TURN, "gpt-4") as two:
         assert one.path != two.path
         assert one.number == two.number == 1
+
+
+@pytest.mark.parametrize("place", ["home", "tmp", "."])
+def test_a_home_that_was_swapped_for_a_link_costs_nobody_anything(
+    kit: AgentKit, tmp_path: Path, place: str
+) -> None:
+    victim = tmp_path / "victim"
+    victim.mkdir()
+    (victim / "precious").write_text("mine")
+    with private_home(kit, TURN, "gemini") as home:
+        base = home.path.parent
+    swapped = base if place == "." else base / place
+    if swapped.exists():
+        swapped.rename(tmp_path / "away")
+    swapped.symlink_to(victim)
+    with private_home(kit, TURN, "gemini") as home:
+        assert not home.path.is_symlink()
+    assert (victim / "precious").read_text() == "mine"
+
+
+def test_a_pipe_in_the_place_of_a_login_keeps_nobody_waiting(kit: AgentKit, login: Login) -> None:
+    with private_home(kit, TURN, "gemini", logins=[login]) as home:
+        (home.path / login.target).unlink()
+        os.mkfifo(home.path / login.target)
+    assert json.loads(login.source.read_text()) == BEFORE
+
+
+@pytest.mark.parametrize(
+    "tokens",
+    [
+        {"access": "other-make-0123456789abcdef"},
+        {"access": "sk-tok-" + "x" * 900},
+        {"access": "sk-t"},
+    ],
+)
+def test_a_token_of_another_make_does_not_come_back(kit: AgentKit, tokens: dict[str, str]) -> None:
+    source = kit.user_home / "auth.json"
+    source.parent.mkdir(parents=True)
+    before = {"access": "sk-tok-0123456789abcdef", "expiry": 10}
+    source.write_text(json.dumps(before))
+    own = Login(source, "auth.json", ("access", "expiry"))
+    for after in ({**before, **tokens, "expiry": 11}, {**before, "expiry": 9}):
+        with private_home(kit, TURN, "gemini", logins=[own]) as home:
+            (home.path / "auth.json").write_text(json.dumps(after))
+        assert json.loads(source.read_text()) == before

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from podium.domain.asking import Turn
-from podium.domain.errors import BadInput
+from podium.domain.errors import BadInput, NotPossibleNow
 from podium.journal import FileTranscripts, transcripts
+from podium.journal.transcripts import FileTranscript
 
 TURN = Turn(run_id="run_1", step_key="ask#0", role="tester", prompt="use hunter2", workspace="/w")
 
@@ -75,3 +76,21 @@ def test_a_run_id_that_is_no_plain_name_is_refused(tmp_path: Path) -> None:
     evil = TURN.model_copy(update={"run_id": "../out"})
     with pytest.raises(BadInput), FileTranscripts(tmp_path, _redact).open(evil, "gemini"):
         pass
+
+
+def test_a_transcript_that_cannot_be_begun_is_told_before_anything_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "run_1").write_text("in the way")
+    with (
+        pytest.raises(NotPossibleNow, match="make room"),
+        FileTranscripts(tmp_path, _redact).open(TURN, "gemini"),
+    ):
+        pass
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_does_not_cost_the_turn(tmp_path: Path) -> None:
+    full = Path("/dev/full")
+    transcript = FileTranscript(full.open("w", buffering=1), full, _redact)
+    transcript.write("one")
+    transcript.write("two")
+    transcript.close()

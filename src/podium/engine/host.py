@@ -35,6 +35,7 @@ from podium.ports import Ids, Store, Tx
 MOST_SETBACKS = 6
 """So often in a row a queue's run may be let go of by passing errors before a person is asked."""
 
+LONGEST_WAIT = timedelta(days=31)
 LONGEST_PAUSE_SECONDS = 60.0
 
 _SPINS = 5
@@ -232,7 +233,9 @@ class RunHost:
             return
         pause = timedelta(seconds=min(2.0 ** (setbacks - 1), LONGEST_PAUSE_SECONDS))
         known = error.retry_at if isinstance(error, Passing) else None
-        later = known or self.hold.clock.now() + pause
+        now = self.hold.clock.now()
+        # What a provider says may be in the past, or beyond all reason.
+        later = min(max(known or now, now + pause), now + LONGEST_WAIT)
         tx.save_run(
             counted.model_copy(
                 update={"status": RunStatus.QUEUED, "owner": None, "not_before": later}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from podium.domain.asking import Turn
+from podium.domain.errors import NotPossibleNow
 from podium.journal.plain_names import plain_name
 
 LONGEST_LINE = 1_000_000
@@ -28,10 +29,17 @@ class FileTranscripts:
     def open(self, turn: Turn, agent: str) -> Iterator[FileTranscript]:
         folder = self._folder / plain_name(turn.run_id)
         stem = _stem(turn, agent)
-        reply, name = _new_file(folder / "replies", stem, ".jsonl")
-        prompt, _ = _new_file(folder / "prompts", name.removesuffix(".jsonl"), ".txt")
-        with prompt:
-            prompt.write(self._redact(turn.prompt))
+        try:
+            reply, name = _new_file(folder / "replies", stem, ".jsonl")
+            prompt, _ = _new_file(folder / "prompts", name.removesuffix(".jsonl"), ".txt")
+            with prompt:
+                prompt.write(self._redact(turn.prompt))
+        except OSError as error:
+            # Before anything was asked, so that nothing is lost.
+            raise NotPossibleNow(
+                f"the transcript cannot be kept in {str(folder)!r} ({error}); make room for it, or "
+                "let yourself write there"
+            ) from None
         transcript = FileTranscript(reply, folder / "replies" / name, self._redact)
         try:
             yield transcript
@@ -61,12 +69,18 @@ class FileTranscript:
         if len(line) > LONGEST_LINE:
             kept += f" [… {len(line) - LONGEST_LINE} more characters]"
         self._written += len(kept)
-        self._file.write(kept.replace("\r", "").replace("\n", " ") + "\n")
+        try:
+            self._file.write(kept.replace("\r", "").replace("\n", " ") + "\n")
+        except OSError:
+            # A full disk must not cost the turn: the reply itself is worth more.
+            self._written = LARGEST_CHARACTERS
 
     def close(self) -> None:
-        if self._dropped:
-            self._file.write(f"[… {self._dropped} more lines: the transcript is full]\n")
-        self._file.close()
+        with suppress(OSError):
+            if self._dropped:
+                self._file.write(f"[… {self._dropped} more lines: the transcript is full]\n")
+        with suppress(OSError):
+            self._file.close()
 
 
 def _stem(turn: Turn, agent: str) -> str:

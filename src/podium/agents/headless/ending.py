@@ -98,18 +98,24 @@ _UNIT_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 def reset_time(words: str, now: datetime) -> datetime | None:
     """When a limit is lifted, as providers put it in words: a moment, or how long from now on."""
-    text = words[:20_000]
-    found: datetime | None = None
+    try:
+        found = _told_reset(words[:20_000], now)
+    except (ValueError, OverflowError, OSError):
+        return None  # a date there is none of
+    return found if found is not None and now <= found <= now + _LONGEST_WAIT else None
+
+
+def _told_reset(text: str, now: datetime) -> datetime | None:
     if (epoch := _RESET_EPOCH.search(text)) is not None:
-        found = datetime.fromtimestamp(int(epoch[1]), UTC)
-    elif (moment := _RESET_ISO.search(text)) is not None:
-        found = datetime.fromisoformat(moment[1]).astimezone(UTC)
-    elif (span := _RESET_SPAN.search(text)) is not None:
+        return datetime.fromtimestamp(int(epoch[1]), UTC)
+    if (moment := _RESET_ISO.search(text)) is not None:
+        return datetime.fromisoformat(moment[1]).astimezone(UTC)
+    if (span := _RESET_SPAN.search(text)) is not None:
         seconds = sum(
             float(number) * _UNIT_SECONDS[unit.lower()] for number, unit in _PART.findall(span[1])
         )
-        found = after_seconds(seconds, now)
-    return found if found is not None and now <= found <= now + _LONGEST_WAIT else None
+        return after_seconds(seconds, now)
+    return None
 
 
 def after_seconds(seconds: float, now: datetime) -> datetime | None:
@@ -117,3 +123,15 @@ def after_seconds(seconds: float, now: datetime) -> datetime | None:
     if not 0 <= seconds <= _LONGEST_WAIT.total_seconds():
         return None
     return now + timedelta(seconds=seconds)
+
+
+def may_end_with(text: str, waiting_approvals: tuple[str, ...]) -> bool:
+    """Whether a turn may end with these words: none at all only when it was told to end and wait."""
+    return bool(text.strip() or waiting_approvals)
+
+
+def not_given(agent: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Warnings for tools of its own that a role grants and the agent does not have."""
+    return tuple(
+        f"agent {agent!r} has no tool {name!r} of its own; it is not given" for name in names
+    )

@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -27,6 +28,8 @@ LOCK = "lock"
 LOGINS = "logins.json"
 """Names the files in the home that are copies of logins."""
 _MARK = "~"
+_TOKEN_HEAD = 6
+"""Tokens of one make begin alike."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +108,10 @@ def private_home(
         taken,
     ):
         home, temporary = base / "home", base / "tmp"
-        if home.is_symlink():
-            home.unlink()
-        home.mkdir(mode=0o700, exist_ok=True)
+        _real_folder(home)
         _sweep(home, {Path(place) for place in keep})
-        shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(mode=0o700)
+        _remove(temporary)
+        _real_folder(temporary)
         seeds = {login: seed for login in logins if (seed := _seed(login, home)) is not None}
         asked = turn.model_copy(update={"session": session})
         try:
@@ -145,6 +146,18 @@ def _sweep_logins(home: Path) -> None:
     """Everything but conversations is laid anew by the next turn, logins among it."""
     for name in _login_names(home):
         _take_away(home, name)
+
+
+def _real_folder(place: Path) -> None:
+    """Make it a folder of its own. A link an agent laid there would lead our sweeping elsewhere."""
+    try:
+        if place.is_symlink() or not place.is_dir():
+            place.unlink(missing_ok=True)
+            place.mkdir(mode=0o700)
+    except OSError as error:
+        raise NotPossibleNow(
+            f"the private home {str(place)!r} cannot be made ({error}); look at what stands there"
+        ) from None
 
 
 def _is_really_in(home: Path, name: str) -> bool:
@@ -217,7 +230,8 @@ def _free_home(run: Path, agent: str, number: int | None) -> Iterator[tuple[Path
     """The home of that number, or the first that no other turn has."""
     for each in range(1, MOST_HOMES + 1) if number is None else (number,):
         base = run / (agent if each == 1 else f"{agent}.{each}")
-        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        base.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _real_folder(base)
         with ExitStack() as held:
             try:
                 held.enter_context(_only_one(base / LOCK))
@@ -278,14 +292,23 @@ def _seed(login: Login, home: Path) -> bytes | None:
 def _hand_back(login: Login, copy: Path, seed: bytes) -> None:
     """Take over refreshed tokens, when nothing else differs and nobody was quicker."""
     with suppress(OSError):
-        if copy.is_symlink() or copy.stat().st_size > LARGEST_LOGIN_BYTES:
-            return
-        refreshed = _refreshed(seed, copy.read_bytes(), login.refreshable)
+        found = _plain_content(copy)
+        refreshed = None if found is None else _refreshed(seed, found, login.refreshable)
         if refreshed is None:
             return
         target = login.source.resolve()
         if target.read_bytes() == seed:
             write_private(target, refreshed)
+
+
+def _plain_content(path: Path) -> bytes | None:
+    """What a plain file holds. Anything else an agent may have put there could keep us waiting."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST_LOGIN_BYTES:
+            return None
+        return file.read(LARGEST_LOGIN_BYTES)
 
 
 def _refreshed(seed: bytes, found: bytes, refreshable: Sequence[str]) -> bytes | None:
@@ -301,13 +324,23 @@ def _refreshed(seed: bytes, found: bytes, refreshable: Sequence[str]) -> bytes |
         old, new = _value(before, name), _value(after, name)
         if old == new:
             continue
-        if type(old) is not type(new) or isinstance(new, dict | list):
+        if not _may_follow(old, new):
             return None
         _put(before, name, new)
         changed = True
     if not changed or before != after:
         return None
     return json.dumps(before, indent=2).encode()
+
+
+def _may_follow(old: Json, new: Json) -> bool:
+    """Whether a value looks like the next one of its kind: a token of the same make, a later time."""
+    if type(old) is not type(new) or isinstance(new, dict | list | bool):
+        return False
+    if isinstance(old, str):
+        made_alike = old[:_TOKEN_HEAD] == new[:_TOKEN_HEAD] or len(old) < 2 * _TOKEN_HEAD
+        return made_alike and len(old) // 2 <= len(new) <= 2 * len(old) + 64
+    return bool(new >= old)
 
 
 def _value(data: Json, dotted: str) -> Json:
