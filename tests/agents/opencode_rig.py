@@ -75,16 +75,17 @@ async def opencode_rig(
     steps: Steps,
     *,
     denies: Sequence[str] = (),
+    asks: Sequence[str] = (),
     command: tuple[str, ...] | None = None,
     hook: tuple[str, ...] | None = None,
     **options: Any,
 ) -> AsyncIterator[OpencodeRig]:
-    """`denies` are the tools, by their registered names, that the gate does not allow."""
+    """`denies` and `asks` are the tools, by their registered names, that the gate does not allow."""
 
     def judge(call: Call, context: GateContext) -> Decision:
         if call.tool in denies:
             return decision(Effect.DENY, "the rules of the house")
-        return decision(Effect.ALLOW)
+        return decision(Effect.ASK if call.tool in asks else Effect.ALLOW)
 
     program = command or (clis.opencode(),)
     tools = make_rig(tmp_path, (*builtin_tools(), *own_tools()), gate=ScriptedGate(judge))

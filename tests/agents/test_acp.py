@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from podium.domain.errors import (
     AgentRejected,
     AgentUnavailable,
     BudgetSpent,
+    CallInDoubt,
     ConfigInvalid,
     ContextOverflow,
     PodiumError,
@@ -80,10 +82,12 @@ class Stage:
             environ={},
         )
 
-    async def ask(self, *acts: Mapping[str, Any], turn: Any = None, **plan: Any) -> Reply:
+    async def ask(
+        self, *acts: Mapping[str, Any], turn: Any = None, model: str = "m", **plan: Any
+    ) -> Reply:
         given = json.dumps({"acts": acts, **plan})
         command = (sys.executable, PRETENDER, given)
-        agent = AcpAgent(AgentOptions(name="other", model="m", command=command), self.kit)
+        agent = AcpAgent(AgentOptions(name="other", model=model, command=command), self.kit)
         limits = TurnLimits(seconds=20)
         turn = Turn(
             **{
@@ -119,7 +123,7 @@ async def test_the_answer_is_what_it_said_after_its_last_tool(tmp_path: Path) ->
     assert reply.text == "All."
     assert (reply.session, reply.version, reply.agent) == ("s1", "3.2.1", "other")
     assert not reply.usage.complete
-    assert '< {"agent_message_chunk": "All."}' in stage.transcripts.text
+    assert '{"agent_message_chunk": "All."}' in stage.transcripts.text.splitlines()
     assert [kind for kind, _ in stage.doors.door.told] == ["text", "tool", "text", "text"]
 
 
@@ -150,8 +154,12 @@ async def test_where_only_lasting_options_are_offered_none_is_chosen(
 ) -> None:
     stage = Stage(tmp_path, ALLOW)
     question = {"ask": {"sessionId": "s1", "toolCall": COMMAND, "options": options}}
-    await stage.ask(question, says("Hm."), END)
+    reply = await stage.ask(question, says("Hm."), END)
     assert stage.chosen() == {"outcome": "cancelled"}
+    # The permit does not stay open, and what became of it is said in the next prompt.
+    assert stage.doors.door.settled == {"t1#0": False}
+    (untold,) = reply.untold
+    assert "offers no way to permit it once" in untold
 
 
 @pytest.mark.parametrize("call", [None, {}, {"toolCallId": 3}, {"kind": "execute"}, "x"])
@@ -237,6 +245,141 @@ async def test_every_end_is_read_for_what_it_is(
     error = await Stage(tmp_path).trouble(*acts)
     assert type(error) is expected, error
     assert "'other'" in str(error)
+    assert error.usage is not None
+    assert (error.usage.turns, error.usage.complete) == (1, False)
+
+
+async def test_the_turns_limit_it_ends_at_is_one_of_the_step(tmp_path: Path) -> None:
+    error = await Stage(tmp_path).trouble(says("Hm."), {"end": "max_turn_requests"})
+    assert isinstance(error, BudgetSpent)
+    assert error.scope == "step"
+
+
+@pytest.mark.parametrize("reason", ["end_turn", "refusal", "max_tokens", "cancelled", "made_up"])
+async def test_it_may_be_silent_when_it_waits_for_an_approval(tmp_path: Path, reason: str) -> None:
+    wait = DoorAnswer(decision=Effect.ASK, say="wait for ap_1", approval_id="ap_1")
+    stage = Stage(tmp_path, wait)
+    reply = await stage.ask(says("I try."), asks(), uses("failed"), {"end": reason})
+    assert reply.waiting_approvals == ("ap_1",)
+
+
+PROTOCOL: dict[str, Any] = {
+    "inputTokens": 100,
+    "outputTokens": 10,
+    "cachedReadTokens": 50,
+    "thoughtTokens": 5,
+}
+QUOTA: dict[str, Any] = {
+    "token_count": {"input_tokens": 150, "output_tokens": 15},
+    "model_usage": [
+        {"model": "gemini-small", "token_count": {"input_tokens": 1, "output_tokens": 1}},
+        {"model": "gemini-2.5-pro", "token_count": {"input_tokens": 149, "output_tokens": 14}},
+        {"model": "auto", "token_count": {"input_tokens": 999, "output_tokens": 1}},
+        {"model": 3},
+        None,
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"usage": PROTOCOL},
+        {"_meta": {"quota": QUOTA}},
+        {"usage": PROTOCOL, "_meta": {"quota": QUOTA}},
+    ],
+    ids=["protocol", "gemini", "both"],
+)
+async def test_what_is_told_twice_is_counted_once(tmp_path: Path, told: dict[str, Any]) -> None:
+    reply = await Stage(tmp_path).ask(says("Hi."), {"end": "end_turn", "more": told})
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (150, 15)
+
+
+@pytest.mark.parametrize(
+    ("models", "more", "expected"),
+    [
+        ({}, {"_meta": {"quota": QUOTA}}, "gemini-2.5-pro"),
+        ({"models": {"currentModelId": "gpt-5"}}, {}, "gpt-5"),
+        ({"models": {"currentModelId": 3}}, {"_meta": {"quota": {"model_usage": 7}}}, ""),
+        ({"models": [1]}, {"_meta": []}, ""),
+    ],
+)
+async def test_the_model_is_the_one_it_tells_of(
+    tmp_path: Path, models: dict[str, Any], more: dict[str, Any], expected: str
+) -> None:
+    opened = {"result": {"sessionId": "s1", **models}}
+    end = {"end": "end_turn", "more": more}
+    assert (await Stage(tmp_path).ask(says("Hi."), end, opened=opened, model="")).model == expected
+
+
+async def test_a_call_in_doubt_on_leaving_the_door_still_tells_what_was_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage = Stage(tmp_path)
+    opened = stage.doors.open
+
+    @asynccontextmanager
+    async def in_doubt(turn: Turn, **more: Any) -> AsyncIterator[Any]:
+        async with opened(turn, **more) as door:
+            yield door
+        raise CallInDoubt("run_1:work#0:c", "run_command")
+
+    monkeypatch.setattr(stage.doors, "open", in_doubt)
+    end = {"end": "end_turn", "more": {"usage": PROTOCOL}}
+    error = await stage.trouble(says("Hi."), end)
+    assert isinstance(error, CallInDoubt)
+    assert error.usage is not None
+    assert error.usage.input_tokens == 150
+
+
+@pytest.mark.parametrize("fault", [KeyError("x"), TypeError("odd"), OSError(28, "disk full")])
+async def test_what_nobody_foresaw_is_still_an_error_of_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: Exception
+) -> None:
+    stage = Stage(tmp_path)
+
+    def fail(kind: str, text: str) -> None:
+        raise fault
+
+    monkeypatch.setattr(stage.doors.door, "tell", fail)
+    error = await stage.trouble(says("Hi."), {"hang": True})
+    assert type(error) is AgentLost
+    assert error.usage is not None
+
+
+async def test_every_line_of_a_transcript_is_json(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    await stage.ask({"raw": "Loading...\n[1\n"}, says("Fi"), says("ne."), END)
+    kept = [json.loads(line) for line in stage.transcripts.text.splitlines()]
+    assert kept[0]["sent"]["method"] == "initialize"
+    assert {"printed": "Loading..."} in kept
+
+
+async def test_what_it_cannot_be_given_or_held_to_is_warned_of(tmp_path: Path) -> None:
+    wished = ("google_web_search", "web_fetch", "subagents", "its_own_tool")
+    limits = TurnLimits(seconds=20, tokens=10, usd=0.5, turns=3)
+    stage = Stage(tmp_path)
+    reply = await stage.ask(says("Hi."), END, turn={"own_tools": wished, "limits": limits})
+    search, subagents, tokens, usd, turns = reply.warnings
+    assert search == "agent 'other' has no tool 'google_web_search' of its own; it is not given"
+    assert "'subagents'" in subagents
+    assert ("10 tokens" in tokens, "0.5 usd" in usd, "3 turns" in turns) == (True, True, True)
+
+
+def test_different_edits_are_different_calls() -> None:
+    texts = ["", "x", "x\n", "x\r\n", "x\n+y", "y", "x" * 600_000, "x" * 600_000 + "y", None]
+    calls: list[dict[str, Any]] = [
+        {"kind": "edit", "content": [{"type": "diff", "path": "a", "oldText": old, "newText": new}]}
+        for old in texts
+        for new in texts
+    ]
+    calls += [
+        {"kind": "edit", "title": "t", "locations": [{"path": "a"}], "rawInput": given}
+        for given in ({}, {"new": 1}, {"new": 2})
+    ]
+    made = {json.dumps([wish.arguments for wish in wishes_of(call)]) for call in calls}
+    assert len(made) == len(calls)
+    assert all(len(words) < 1_000_000 for words in made)
 
 
 async def test_an_answer_that_was_cut_off_says_so(tmp_path: Path) -> None:

@@ -153,6 +153,29 @@ async def test_every_tool_is_asked_for_also_what_it_deems_safe(tmp_path: Path) -
     assert len(reply.untold) == len(judged)
 
 
+async def test_subagents_are_not_given_and_that_is_said(tmp_path: Path) -> None:
+    steps: Steps = {"use": [use("google_web_search", query="x"), "Done."]}
+    own = ("WebSearch", "subagents", "codebase_investigator")
+    async with gemini_rig(
+        tmp_path, steps, kind=AcpAgent, denies=("web_search",), options={"model": ""}
+    ) as rig:
+        reply = await rig.ask("use", own_tools=own)
+        assert [call.tool for call in rig.gate.judged] == ["web_search"]
+        assert "invoke_agent" not in rig.server.requests[-1].tools
+    one, two = reply.warnings
+    assert "'subagents' of its own; it is not given" in one
+    assert "'codebase_investigator'" in two
+    # Nobody chose one: it is the one that it tells of.
+    assert reply.model.startswith("gemini-")
+
+
+async def test_it_may_be_silent_when_it_waits_for_a_person(tmp_path: Path) -> None:
+    steps: Steps = {"leave": [{"run": LEAVE}, {"text": ""}]}
+    async with gemini_rig(tmp_path, steps, kind=AcpAgent, asks=("run_command",)) as rig:
+        reply = await rig.ask("leave")
+    assert (len(reply.waiting_approvals), reply.text) == (1, "")
+
+
 async def test_a_workspace_cannot_configure_it(tmp_path: Path) -> None:
     async with gemini_rig(
         tmp_path, {"leave": [{"run": LEAVE}, "No."]}, kind=AcpAgent, denies=("run_command",)

@@ -400,12 +400,30 @@ async def test_a_command_elsewhere_is_judged_for_where_it_runs(tmp_path: Path) -
         (
             "MultiEdit",
             {"file_path": "a", "edits": [{"old_string": "b", "new_string": "c"}, 7]},
-            ("edit_file", {"path": "a", "change": "-b\n+c"}),
+            ("edit_file", {"path": "a", "change": '-b\n+c\n@@ {"edit": 7}'}),
         ),
         (
             "NotebookEdit",
             {"notebook_path": "a", "new_source": "b"},
             ("edit_file", {"path": "a", "change": "+b"}),
+        ),
+        (
+            "NotebookEdit",
+            {"notebook_path": "a", "new_source": "", "cell_id": "c", "edit_mode": "delete"},
+            (
+                "edit_file",
+                {"path": "a", "change": '@@ {"cell_id": "c", "edit_mode": "delete"}\n+'},
+            ),
+        ),
+        (
+            "Edit",
+            {"file_path": "a", "old_string": "b", "new_string": "c", "replace_all": True},
+            ("edit_file", {"path": "a", "change": '@@ {"replace_all": true}\n-b\n+c'}),
+        ),
+        (
+            "Edit",
+            {"file_path": "a", "old_string": "b", "new_string": "c", "replace_all": False},
+            ("edit_file", {"path": "a", "change": "-b\n+c"}),
         ),
         ("Read", {"file_path": "a", "offset": 3}, ("read_file", {"path": "a"})),
         ("Glob", {"pattern": "*"}, ("list_files", {"path": "."})),
@@ -423,3 +441,61 @@ def test_its_tools_are_judged_as_the_registry_knows_them(
     tool: str, arguments: dict[str, Json], expected: tuple[str, dict[str, Json]]
 ) -> None:
     assert translate(tool, arguments) == expected
+
+
+EDITS: list[dict[str, Json]] = [
+    {"old_string": "a", "new_string": "b"},
+    {"old_string": "a", "new_string": "b\n"},
+    {"old_string": "a", "new_string": "b", "replace_all": True},
+    {"old_string": "a\n+b"},
+    {"old_string": "a", "new_string": ""},
+    {"old_string": "a"},
+    {"old_string": "a\nb"},
+    {"old_string": "a\u2028b"},
+    {"old_string": "a\r\nb"},
+    {"old_string": ["a"]},
+    {"edits": [{"old_string": "a", "new_string": "b"}, {"old_string": "c"}]},
+    {"edits": [{"old_string": "a", "new_string": "b\n-c"}]},
+    {"edits": [{"old_string": "a"}, {"old_string": "b"}]},
+    {"edits": "a"},
+    {"edits": []},
+    {"new_string": "x" * 600_000 + "a"},
+    {"new_string": "x" * 600_000 + "b"},
+    {"new_string": "x" * 30_000 + "a"},
+    {"new_string": "x" * 30_000 + "b"},
+]
+
+
+def test_no_two_edits_make_the_same_call() -> None:
+    """Else a person who approves one of them approves the other."""
+    calls = [translate("Edit", {"file_path": "a", **edit})[1]["change"] for edit in EDITS]
+    assert len(set(calls)) == len(EDITS)
+    assert max(map(len, calls)) < 501_000
+
+
+@pytest.mark.parametrize(
+    ("granted", "allowed"),
+    [
+        ("google_web_search", "WebSearch"),
+        ("web_search", "WebSearch"),
+        ("web_fetch", "WebFetch"),
+        ("codebase_investigator", "Agent"),
+        ("subagents", "Agent"),
+    ],
+)
+async def test_a_tool_of_its_own_is_there_and_allowed_only_where_it_is_granted(
+    tmp_path: Path, granted: str, allowed: str
+) -> None:
+    uses = {
+        "WebSearch": {"query": "anything"},
+        "WebFetch": {"url": "http://127.0.0.1:9/", "prompt": "read"},
+        "Agent": {"description": "d", "prompt": "SCRIPT:sub", "subagent_type": "Explore"},
+    }
+    step = {"tools": [{"name": name, "arguments": given} for name, given in uses.items()]}
+    async with claude_rig(tmp_path, {"use": [step, "Done."], "sub": ["Looked."]}) as rig:
+        reply = await rig.ask("use", own_tools=(granted,))
+        offered = set(rig.server.requests[0].tools)
+        judged = {call.tool for call in rig.gate.judged}
+    assert offered & set(uses) == {allowed}
+    assert judged == {translate(allowed, {})[0]}
+    assert reply.warnings == ()

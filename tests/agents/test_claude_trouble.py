@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from podium.agents.headless.claude.door import ClaudeDoor
 from podium.agents.headless.claude.ending import trouble_at_end
 from podium.agents.headless.claude.records import Heard
 from podium.domain.asking import TurnLimits
@@ -22,6 +24,7 @@ from podium.domain.errors import (
     AgentRejected,
     AgentUnavailable,
     BudgetSpent,
+    CallInDoubt,
     ContextOverflow,
     PodiumError,
     RateLimited,
@@ -29,7 +32,9 @@ from podium.domain.errors import (
     ToolMissing,
 )
 from podium.domain.launching import Ended
-from podium.testing import FakeTurnDoor, FixedClock, retry_until
+from podium.domain.model import Json
+from podium.sandbox import HookDoor
+from podium.testing import FixedClock, retry_until
 from podium.wiring.clock import SystemClock
 from tests.agents.claude_rig import ClaudeRig, claude_rig, living
 
@@ -201,7 +206,7 @@ async def test_a_limit_of_the_turn_ends_it(
         error = await trouble(rig, "loop", limits=limits)
         assert len(rig.server.requests) <= 4
     assert isinstance(error, BudgetSpent)
-    assert error.measure == measure
+    assert (error.scope, error.measure) == ("step", measure)
     assert error.usage is not None
     assert error.usage.input_tokens >= 20_000
 
@@ -325,7 +330,7 @@ NOON = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
     ],
 )
 def test_the_words_of_a_limit_say_when_it_ends(words: str, ends: datetime | None) -> None:
-    heard = Heard(FakeTurnDoor(), FixedClock(NOON))
+    heard = Heard(FixedClock(NOON))
     heard.take({**RESULT, "is_error": True, "terminal_reason": "api_error", "result": words})
     error = trouble_at_end("claude", heard, Ended(exit_code=1), NOON)
     assert isinstance(error, RateLimited)
@@ -333,7 +338,106 @@ def test_the_words_of_a_limit_say_when_it_ends(words: str, ends: datetime | None
 
 
 def test_a_prompt_taken_for_a_command_is_no_answer() -> None:
-    heard = Heard(FakeTurnDoor(), FixedClock(NOON))
+    heard = Heard(FixedClock(NOON))
     heard.take({**RESULT, "num_turns": 0, "result": "/cost isn't available in this environment."})
     error = trouble_at_end("claude", heard, Ended(exit_code=0), NOON)
     assert isinstance(error, AgentRejected)
+
+
+ASKING = """
+def ask(number):
+    given = {"tool_name": "Bash", "tool_input": {"command": "ls"}, "tool_use_id": f"u{number}"}
+    request = {"subtype": "hook_callback", "callback_id": "x", "input": given}
+    print(json.dumps({"type": "control_request", "request_id": f"q{number}", "request": request}))
+
+"""
+
+
+async def never_answered(self: ClaudeDoor, request: Mapping[str, Json]) -> dict[str, Json]:
+    await asyncio.Event().wait()
+    raise AssertionError("nobody sets it")
+
+
+async def test_more_questions_than_can_be_answered_are_answered_by_no(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Judging takes no time with the rig's gate; here it takes for ever.
+    monkeypatch.setattr(ClaudeDoor, "answer", never_answered)
+    then = f"""
+for number in [*range(64), 0, *range(64, 79)]:
+    ask(number)
+sys.stdout.flush()
+answers = [json.loads(sys.stdin.readline())["response"]["response"] for _ in range(16)]
+said = [answer["hookSpecificOutput"]["permissionDecision"] for answer in answers]
+print(json.dumps({{**{RESULT!r}, "result": " ".join(said)}}))
+"""
+    async with claude_rig(tmp_path, {}, options=pretending(ASKING + then)) as rig:
+        reply = await rig.ask("anything")
+    assert reply.text.split() == ["deny"] * 16
+
+
+async def test_a_program_that_asks_and_does_not_read_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ClaudeDoor, "answer", never_answered)
+    monkeypatch.setattr("podium.agents.headless.claude.talk.REFUSAL_SECONDS", 0.2)
+    then = "for number in range(10_000): ask(number)\nimport time; time.sleep(60)"
+    async with claude_rig(tmp_path, {}, options=pretending(ASKING + then)) as rig:
+        error = await trouble(rig)
+    assert isinstance(error, AgentLost)
+    assert "has read no answer" in str(error)
+    assert error.usage is not None
+    assert error.usage.turns == 1
+
+
+async def test_the_exchanges_of_a_turn_are_counted_also_when_it_fails(tmp_path: Path) -> None:
+    work = [{"run": "ls", "usage": {"input": 1000, "output": 10}}] * 2
+    async with claude_rig(
+        tmp_path, {"works": [*work, "Done."], "fail": [*work, {"status": 429, "retry_after": 99}]}
+    ) as rig:
+        reply = await rig.ask("works")
+        error = await trouble(rig, step_key="work#1")
+    assert reply.usage.turns == 3
+    assert isinstance(error, RateLimited)
+    assert error.usage is not None
+    assert (error.usage.turns, error.usage.input_tokens) == (2, 2000)
+
+
+async def test_a_call_in_doubt_does_not_hide_what_the_turn_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def doubtful(self: HookDoor, *args: Any, **given: Any) -> AsyncIterator[Any]:
+        async with opened(self, *args, **given) as door:
+            yield door
+        raise CallInDoubt("run_1:work#0:x.0", "run_command")
+
+    # A crash between an act and its record cannot be had on demand.
+    opened = HookDoor.open
+    monkeypatch.setattr(HookDoor, "open", doubtful)
+    said = {"text": "Hello.", "usage": {"input": 1000, "output": 20}}
+    async with claude_rig(tmp_path, {"hello": [said]}) as rig:
+        error = await trouble(rig, "hello")
+    assert isinstance(error, CallInDoubt)
+    assert error.usage is not None
+    assert error.usage.input_tokens == 1000
+
+
+async def test_a_program_that_could_not_be_started_has_used_nothing(tmp_path: Path) -> None:
+    async with claude_rig(tmp_path, {}, options={"command": ("claude-nowhere",)}) as rig:
+        error = await trouble(rig)
+    assert error.usage is not None
+    assert (error.usage.turns, error.usage.complete) == (0, True)
+
+
+async def test_every_line_of_the_transcript_is_json(tmp_path: Path) -> None:
+    ask = {"type": "control_request", "request_id": "q", "request": {"subtype": "mcp_message"}}
+    then = (
+        f"print('noise', flush=True); print({json.dumps(ask)!r}, flush=True)\n"
+        f"sys.stdin.readline(); print({json.dumps(RESULT)!r})"
+    )
+    async with claude_rig(tmp_path, {}, options=pretending(then)) as rig:
+        await rig.ask("anything")
+        kept = [json.loads(line) for line in rig.transcripts.kept[0].lines]
+    assert {"printed": "noise"} in kept
+    assert [line["sent"]["type"] for line in kept if "sent" in line] == ["control_response"]

@@ -127,7 +127,7 @@ async def test_a_turn_that_goes_on_beyond_its_limit_is_ended(
     async with codex_rig(tmp_path, {"works": [*work, "Done."]}) as rig:
         with pytest.raises(BudgetSpent) as raised:
             await rig.ask("works", limits=limits)
-    assert raised.value.measure == measure
+    assert (raised.value.scope, raised.value.measure) == ("step", measure)
     assert raised.value.usage is not None
     assert raised.value.usage.input_tokens == 2000
     assert not (rig.workspace / "c").exists()
@@ -209,14 +209,48 @@ async def test_the_persons_own_login_is_copied_for_the_turn_alone(tmp_path: Path
     assert KEY not in rig.transcripts.text
 
 
-async def test_web_search_is_off_unless_the_role_has_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("granted", "offers"),
+    [
+        ("web_search", "'type': 'web_search'"),
+        ("google_web_search", "'type': 'web_search'"),
+        ("subagents", "spawn_agent"),
+        ("codebase_investigator", "spawn_agent"),
+    ],
+)
+async def test_a_tool_of_its_own_is_off_unless_the_role_has_it(
+    tmp_path: Path, granted: str, offers: str
+) -> None:
     async with codex_rig(tmp_path, {"one": ["Yes."]}) as rig:
         await rig.ask("one")
-        await rig.ask("one", own_tools=("web_search",), step_key="work#1")
-        offered = [seen.body["tools"] for seen in rig.server.requests]
-    kinds = [{tool["type"] for tool in tools} for tools in offered]
-    assert "web_search" not in kinds[0]
-    assert "web_search" in kinds[1]
+        reply = await rig.ask("one", own_tools=(granted,), step_key="work#1")
+        without, with_it = (repr(seen.body["tools"]) for seen in rig.server.requests)
+    assert offers not in without
+    assert offers in with_it
+    assert reply.warnings == ()
+
+
+async def test_what_it_cannot_be_given_and_held_to_is_said(tmp_path: Path) -> None:
+    given = {"own_tools": ("web_fetch", "run_without_sandbox"), "limits": TurnLimits(usd=0.5)}
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options={"model": "home-made"}) as rig:
+        reply = await rig.ask("one", **given)
+    assert "agent 'codex' has no tool 'web_fetch' of its own; it is not given" in reply.warnings
+    assert "agent 'codex' cannot be held to the turn's limit of 0.5 usd" in reply.warnings
+    assert not any("run_without_sandbox" in warning for warning in reply.warnings)
+
+
+async def test_the_transcript_is_json_and_has_no_pieces_of_what_is_told_whole(
+    tmp_path: Path,
+) -> None:
+    async with codex_rig(tmp_path, {"talks": ["Word after word after word."]}) as rig:
+        await rig.ask("talks")
+        lines = [json.loads(line) for line in rig.transcripts.kept[0].lines]
+    sent = [line["sent"]["method"] for line in lines if "sent" in line and "method" in line["sent"]]
+    heard = [line["method"] for line in lines if "method" in line]
+    assert sent[:2] == ["initialize", "initialized"]
+    assert "turn/completed" in heard
+    assert not any(method.lower().endswith("delta") for method in heard)
+    assert "Word after word after word." in rig.transcripts.text
 
 
 async def test_options_that_codex_does_not_have_are_named(tmp_path: Path) -> None:

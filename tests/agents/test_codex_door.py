@@ -239,14 +239,14 @@ async def test_an_agent_inside_the_agent_must_be_granted(tmp_path: Path) -> None
     assert len(rig.server.requests) == 2
 
 
-async def test_what_an_agent_inside_the_agent_does_is_judged_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["subagents", "codebase_investigator"])
+async def test_what_an_agent_inside_the_agent_does_is_judged_too(tmp_path: Path, name: str) -> None:
     """The inner one knows the conversation so far, so both play the same part from there on."""
     handing_on = calling("spawn_agent", task_name="sub", message="go")
     waiting = calling("wait_agent", timeout_ms=10_000)
     steps = {"both": [handing_on, {"run": "touch inner.marker"}, waiting, "Done."]}
-    options = with_switch(tmp_path, "--enable multi_agent_v2")
-    async with codex_rig(tmp_path, steps, options=options, denies=["inner.marker"]) as rig:
-        reply = await rig.ask("both", own_tools=("subagents",))
+    async with codex_rig(tmp_path, steps, denies=["inner.marker"]) as rig:
+        reply = await rig.ask("both", own_tools=(name,))
     assert reply.text == "Done."
     assert [tool for tool, _ in rig.judged()].count("run_command") == 2
     assert not (rig.workspace / "inner.marker").exists()

@@ -173,7 +173,10 @@ def test_a_patch_of_too_many_files_is_denied() -> None:
         (
             "collaborationspawn_agent",
             {"task_name": "sub", "message": "go"},
-            ("ask_subagent", {"name": "sub", "task": "go"}),
+            (
+                "ask_subagent",
+                {"name": "collaborationspawn_agent", "task": 'go\n{"task_name": "sub"}'},
+            ),
         ),
         (
             "apply_patch",
@@ -200,3 +203,34 @@ def test_codexs_tools_in_the_registrys_words(
 
 def test_plans_are_notes() -> None:
     assert Judged("/w").translate("update_plan", {"plan": []})[0] == "keep_notes"
+
+
+PATCHES = [
+    ("add", "+a\n+b\n"),
+    ("add", "+a\u2028+b\n"),
+    ("add", "+a\rb\n"),
+    ("add", "+a\n*** Environment: b\n"),
+    ("update", "@@\n-a\n+b\n"),
+    ("update", "@@\n-a\n+b\n*** End of File\n"),
+    ("update", "+" + "x" * 150_000 + "a"),
+    ("update", "+" + "x" * 150_000 + "b"),
+    ("update", "+" + "x" * 600_000 + "a"),
+    ("update", "+" + "x" * 600_000 + "b"),
+]
+
+
+def test_no_two_changes_make_the_same_call() -> None:
+    """Else a person who approves one of them approves the other."""
+    judged = Judged("/w")
+    calls = [
+        judged.translate("apply_patch", {"operation": how, "path": "/w/a", "change": change})
+        for how, change in PATCHES
+    ]
+    assert len({repr(call) for call in calls}) == len(PATCHES)
+    assert max(len(repr(call)) for call in calls) < 501_000
+
+
+def test_an_inner_agent_has_no_name_of_the_models_choice() -> None:
+    """A role may grant agents by name, and the model would name its own like one of those."""
+    wish = {"task_name": "web_search", "message": "go"}
+    assert Judged("/w").translate("spawn_agent", wish)[1]["name"] == "spawn_agent"

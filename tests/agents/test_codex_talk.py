@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.codex.talk import CodexTalk
+from podium.agents.headless.codex.talk import CodexTalk, is_piece
 from podium.agents.headless.codex.tools import Judged
 from podium.agents.headless.codex.usage import Meter
 from podium.agents.rpc import RpcError
@@ -185,9 +185,62 @@ async def test_a_turn_over_its_price_is_ended(tmp_path: Path) -> None:
         ("error", {"error": {}, "willRetry": True}),
         ("warning", {}),
         ("something/new", {"params": {"x": 1}}),
+        (
+            "thread/tokenUsage/updated",
+            {"turnId": [1], "tokenUsage": {"last": {"inputTokens": "x"}}},
+        ),
+        ("turn/started", {"turn": {"id": {}}}),
+        ("item/completed", {"item": {"id": [], "type": {}, "status": []}}),
+        ("hook/completed", {"run": {"id": [], "eventName": "preToolUse", "sourcePath": {}}}),
     ],
 )
 async def test_messages_of_any_shape_are_survived(
     tmp_path: Path, method: str, params: dict[str, Any]
 ) -> None:
     await Talk(tmp_path).talk.hear(method, params)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [None, "words", [None], [{}], [{"path": 7}], [{"path": "/a\0"}], [{"path": "/a", "kind": 3}]],
+)
+async def test_a_change_that_cannot_be_read_ends_the_turn(tmp_path: Path, changes: Any) -> None:
+    talk = Talk(tmp_path)
+    wish = {"operation": "update", "path": str(tmp_path / "a"), "change": "+x\n", "use": "u1"}
+    talk.judged.translate("apply_patch", wish)
+    await talk.hook("u1")
+    with pytest.raises(NeedsHuman):
+        await talk.begins(type="fileChange", id="u1", changes=changes)
+
+
+async def test_an_act_without_a_name_ends_the_turn(tmp_path: Path) -> None:
+    with pytest.raises(NeedsHuman):
+        await Talk(tmp_path).begins(type="commandExecution", id=["u1"])
+
+
+def test_a_turn_counts_one_exchange_once_it_is_asked_and_says_that_more_is_not_known() -> None:
+    meter = Meter("codex", TurnLimits())
+    assert (meter.usage(1.0).turns, meter.usage(1.0).complete) == (0, True)
+    meter.asked = True
+    assert (meter.usage(1.0).turns, meter.usage(1.0).complete) == (1, False)
+    meter.model = "gpt-5"
+    figures = {"inputTokens": 10, "cachedInputTokens": True, "outputTokens": 10**30}
+    meter.count({"last": figures})
+    meter.count({"last": figures})
+    used = meter.usage(1.0)
+    assert (used.turns, used.input_tokens, used.output_tokens, used.complete) == (2, 20, 0, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ('{"method":"item/agentMessage/delta","params":{"delta":"sk-"}}', True),
+        (' { "method" : "item/reasoning/summaryTextDelta", "params": {}}', True),
+        ('{"method":"item/commandExecution/outputDelta","params":{}}', True),
+        ('{"method":"item/completed","params":{"item":{"text":"/delta"}}}', False),
+        ('{"id":1,"result":{}}', False),
+        ("noise", False),
+    ],
+)
+def test_pieces_of_what_comes_whole_later_are_known(line: str, is_one: bool) -> None:
+    assert is_piece(line) is is_one

@@ -5,6 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,11 +23,14 @@ from podium.domain.errors import (
     AgentRefused,
     AgentRejected,
     AgentUnavailable,
+    CallInDoubt,
     ContextOverflow,
+    NotPossibleNow,
     PodiumError,
     RateLimited,
     TimedOut,
 )
+from podium.sandbox import HookDoor
 from podium.testing import retry_until
 from tests.agents import clis
 from tests.agents.codex_rig import KEY, codex_rig, living
@@ -107,8 +114,9 @@ async def test_a_cancelled_turn_leaves_no_process_behind(tmp_path: Path) -> None
         asking = asyncio.create_task(rig.ask("works"))
         await retry_until((rig.workspace / "started").exists, seconds=20)
         asking.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(asyncio.CancelledError) as raised:
             await asking
+    assert vars(raised.value)["usage"].turns == 1
     assert living(tmp_path) == []
     # Codex's sandbox puts up empty folders, and takes them down only when it ends by itself.
     assert sorted(os.listdir(rig.workspace)) == [".git", "README", "started"]
@@ -143,6 +151,125 @@ async def test_a_turn_without_a_word_is_no_success(tmp_path: Path) -> None:
     async with codex_rig(tmp_path, {"silent": [{"run": "true"}, {"text": ""}]}) as rig:
         with pytest.raises(AgentLost, match="without an answer"):
             await rig.ask("silent")
+
+
+@pytest.mark.parametrize("last", [{"text": ""}, {"thinking": "Hm."}])
+async def test_a_turn_that_waits_for_a_person_may_end_without_a_word(
+    tmp_path: Path, last: dict[str, Any]
+) -> None:
+    steps = {"silent": [{"run": "touch ran.marker"}, last]}
+    async with codex_rig(tmp_path, steps, asks=["ran.marker"]) as rig:
+        reply = await rig.ask("silent")
+    assert reply.text == ""
+    assert len(reply.waiting_approvals) == 1
+    assert not (rig.workspace / "ran.marker").exists()
+
+
+def followed_by(tmp_path: Path, afterwards: str) -> dict[str, Any]:
+    """Options for a codex whose program does something else once the app server is done."""
+    program = tmp_path / "codex-and-more"
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = app-server ] || exec {clis.codex()} "$@"\n'
+        f'{clis.codex()} "$@"\n{afterwards}\n'
+    )
+    program.chmod(0o755)
+    return {"command": (str(program),), "options": {"sandbox": "workspace-write"}}
+
+
+@pytest.mark.parametrize(
+    ("afterwards", "words"), [("exit 3", "exit 3"), ("kill -SEGV $$", "signal 11")]
+)
+async def test_an_answer_of_a_codex_that_comes_to_a_bad_end_does_not_count(
+    tmp_path: Path, afterwards: str, words: str
+) -> None:
+    options = followed_by(tmp_path, afterwards)
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=options) as rig:
+        with pytest.raises(AgentLost, match=words) as raised:
+            await rig.ask("one")
+    assert raised.value.usage is not None
+    assert raised.value.usage.turns == 1
+
+
+async def test_a_codex_that_does_not_leave_is_ended_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Its real patience would take as long as this whole file.
+    monkeypatch.setattr("podium.agents.headless.codex.agent.LAST_SECONDS", 1.0)
+    options = followed_by(tmp_path, "sleep 600")
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=options) as rig:
+        reply = await rig.ask("one")
+    assert reply.text == "Yes."
+    assert any("did not end by itself" in warning for warning in reply.warnings)
+    assert living(tmp_path) == []
+
+
+PRETENDED = """
+import json, os, sys
+answers = json.loads(sys.argv[1].replace("HOOKS", os.environ.get("CODEX_HOME", "") + "/hooks.json"))
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" in asked:
+        print(json.dumps({"id": asked["id"], "result": answers.get(asked["method"])}), flush=True)
+"""
+HOOK: dict[str, Any] = {
+    "sourcePath": "HOOKS",
+    "eventName": "preToolUse",
+    "handlerType": "command",
+    "matcher": "*",
+    "trustStatus": "trusted",
+    "enabled": True,
+}
+
+
+@pytest.mark.parametrize(
+    ("answers", "error"),
+    [
+        ({}, NotPossibleNow),
+        ({"hooks/list": [1]}, NotPossibleNow),
+        ({"hooks/list": {"data": [None, 7, {"hooks": 3}, {"hooks": [None]}]}}, NotPossibleNow),
+        ({"hooks/list": {"data": [{"hooks": [HOOK]}]}}, AgentLost),
+        ({"hooks/list": {"data": [{"hooks": [HOOK]}]}, "account/read": "no"}, AgentLost),
+        ({"hooks/list": {"data": [{"hooks": [HOOK]}]}, "thread/start": []}, AgentLost),
+        ({"hooks/list": {"data": [{"hooks": [HOOK]}]}, "thread/start": {"thread": 7}}, AgentLost),
+        (
+            {"hooks/list": {"data": [{"hooks": [HOOK]}]}, "thread/start": {"thread": {"id": {}}}},
+            AgentLost,
+        ),
+    ],
+)
+async def test_answers_of_any_shape_end_in_the_error_tree(
+    tmp_path: Path, answers: dict[str, Any], error: type[PodiumError]
+) -> None:
+    words = map(shlex.quote, (sys.executable, "-c", PRETENDED, json.dumps(answers)))
+    program = tmp_path / "codex-of-odd-answers"
+    program.write_text(f"#!/bin/sh\nexec {' '.join(words)}\n")
+    program.chmod(0o755)
+    options = {"command": (str(program),), "options": {"sandbox": "workspace-write"}}
+    async with codex_rig(tmp_path, {}, options=options) as rig:
+        with pytest.raises(error) as raised:
+            await rig.ask("one")
+    assert type(raised.value) is error
+    assert raised.value.usage is not None
+
+
+async def test_a_call_in_doubt_does_not_hide_what_the_turn_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @asynccontextmanager
+    async def doubtful(self: HookDoor, *args: Any, **given: Any) -> AsyncIterator[Any]:
+        async with opened(self, *args, **given) as door:
+            yield door
+        raise CallInDoubt("run_1:work#0:x.0", "run_command")
+
+    # A crash between an act and its record cannot be had on demand.
+    opened = HookDoor.open
+    monkeypatch.setattr(HookDoor, "open", doubtful)
+    said = {"text": "Yes.", "usage": {"input": 1000, "output": 20}}
+    async with codex_rig(tmp_path, {"one": [said]}) as rig:
+        with pytest.raises(CallInDoubt) as raised:
+            await rig.ask("one")
+    assert raised.value.usage is not None
+    assert raised.value.usage.input_tokens == 1000
 
 
 async def test_a_warning_of_codex_is_no_failure(tmp_path: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,28 @@ import pytest
 from podium.agents.headless.command import CommandAgent
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn, TurnLimits
-from podium.domain.errors import AgentLost, AgentRejected, BadInput, TimedOut, ToolMissing
+from podium.domain.errors import (
+    AgentLost,
+    AgentRejected,
+    BadInput,
+    CallInDoubt,
+    PodiumError,
+    TimedOut,
+    ToolMissing,
+)
+from podium.domain.gating import Effect
+from podium.ports import Translate
 from podium.sandbox import HookDoor, ProcessLauncher, hook_command
-from podium.testing import FakeHookDoors, FixedClock, MemoryJournal, MemoryTranscripts, retry_until
+from podium.testing import (
+    FakeHookDoors,
+    FakeTurnDoor,
+    FixedClock,
+    MemoryJournal,
+    MemoryTranscripts,
+    ScriptedGate,
+    decision,
+    retry_until,
+)
 from tests.agents.claude_rig import living
 from tests.tools.rig import make_rig
 
@@ -40,11 +60,12 @@ def an_agent(
     options: Mapping[str, Any] | None = None,
     doors: FakeHookDoors | HookDoor | None = None,
     model: str = "",
+    transcripts: MemoryTranscripts | None = None,
 ) -> CommandAgent:
     kit = AgentKit(
         launcher=ProcessLauncher(resolve_secret={"KEY": "the-key-itself"}.__getitem__),
         doors=doors or FakeHookDoors(),
-        transcripts=MemoryTranscripts(),
+        transcripts=transcripts or MemoryTranscripts(),
         clock=FixedClock(),
         hook_command=hook_command(),
         homes=tmp_path / "homes",
@@ -235,18 +256,117 @@ async def test_it_has_a_private_home_with_the_logins_it_was_given(tmp_path: Path
     assert list((tmp_path / "homes").rglob("auth")) == []
 
 
+ASKING_FOR = """
+import json, os, socket
+def ask(op):
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(os.environ["PODIUM_DOOR"])
+    message = {"token": os.environ["PODIUM_DOOR_TOKEN"], "op": op, "tool": "write_file",
+               "arguments": {"path": "made.txt", "content": "made"}}
+    line.sendall(json.dumps(message).encode() + b"\\n")
+    return json.loads(line.makefile().readline())["decision"]
+"""
+
+
+@pytest.mark.parametrize("output", ["text", "json", "jsonl"])
+@pytest.mark.parametrize("op", ["request", "perform"])
+async def test_a_turn_that_waits_for_a_person_may_end_without_a_word(
+    tmp_path: Path, output: str, op: str
+) -> None:
+    rig = make_rig(tmp_path, gate=ScriptedGate(lambda call, context: decision(Effect.ASK)))
+    doors = HookDoor(rig.door, rig.toolbox, MemoryJournal(rig.store))
+    code = f"{ASKING_FOR}\nassert ask({op!r}) == 'ask'"
+    agent = an_agent(tmp_path, *python(code), doors=doors, options={"output": output})
+    reply = await agent.ask(a_turn(tmp_path))
+    assert reply.text == ""
+    assert len(reply.waiting_approvals) == 1
+    assert not (tmp_path / "workspace/made.txt").exists()
+
+
+@pytest.mark.parametrize("output", ["json", "jsonl"])
+async def test_a_silent_turn_still_tells_its_conversation(tmp_path: Path, output: str) -> None:
+    doors = FakeHookDoors(waiting_approvals=("appr_1",))
+    options = {"output": output, "session": "id"}
+    agent = an_agent(tmp_path, "echo", '{"id": "talk-9"}', doors=doors, options=options)
+    reply = await agent.ask(a_turn(tmp_path))
+    assert (reply.text, reply.session) == ("", "talk-9")
+
+
+async def test_waiting_for_a_person_excuses_no_bad_end(tmp_path: Path) -> None:
+    doors = FakeHookDoors(waiting_approvals=("appr_1",))
+    with pytest.raises(AgentLost, match="exit 3"):
+        await an_agent(tmp_path, *python("raise SystemExit(3)"), doors=doors).ask(a_turn(tmp_path))
+    with pytest.raises(AgentLost, match="no JSON"):
+        await an_agent(tmp_path, "echo", "hm", doors=doors, options={"output": "json"}).ask(
+            a_turn(tmp_path)
+        )
+
+
+@pytest.mark.parametrize(("how", "place"), [("stdin", ()), ("file", ("{prompt_file}",))])
+async def test_a_prompt_that_is_no_text_in_parts_is_asked_all_the_same(
+    tmp_path: Path, how: str, place: tuple[str, ...]
+) -> None:
+    agent = an_agent(tmp_path, "cat", *place, options={"prompt": how})
+    assert (await agent.ask(a_turn(tmp_path, "half \ud83d a pair"))).text == "half ? a pair"
+
+
+async def test_what_it_cannot_be_given_and_held_to_is_said(tmp_path: Path) -> None:
+    limits = TurnLimits(tokens=1000, usd=0.5, turns=3)
+    agent = an_agent(tmp_path, "echo", "Hello.")
+    reply = await agent.ask(a_turn(tmp_path, own_tools=("web_search",), limits=limits))
+    assert reply.warnings == (
+        "agent 'any' has no tool 'web_search' of its own; it is not given",
+        "agent 'any' cannot be held to the turn's limit of 1000 tokens",
+        "agent 'any' cannot be held to the turn's limit of 0.5 usd",
+        "agent 'any' cannot be held to the turn's limit of 3 turns",
+    )
+    assert (await agent.ask(a_turn(tmp_path))).warnings == ()
+
+
+@pytest.mark.parametrize("output", ["text", "jsonl"])
+async def test_every_line_of_the_transcript_is_json(tmp_path: Path, output: str) -> None:
+    transcripts = MemoryTranscripts()
+    said = '{"text": "Hello."}'
+    agent = an_agent(
+        tmp_path,
+        *("printf", f'say "grüße"\\n{said}\\n'),
+        options={"output": output},
+        transcripts=transcripts,
+    )
+    await agent.ask(a_turn(tmp_path))
+    lines = [json.loads(line) for line in transcripts.kept[0].lines]
+    last = {"text": "Hello."} if output == "jsonl" else {"printed": said}
+    assert lines == [{"printed": 'say "grüße"'}, last]
+
+
+async def test_what_was_used_is_told_also_when_the_door_is_left_in_doubt(tmp_path: Path) -> None:
+    class DoubtfulDoors(FakeHookDoors):
+        @asynccontextmanager
+        async def open(
+            self, turn: Turn, *, agent: str = "", translate: Translate | None = None
+        ) -> AsyncIterator[FakeTurnDoor]:
+            yield self.door
+            raise CallInDoubt("run_1:work#0:x.0", "run_command")
+
+    agent = an_agent(tmp_path, "echo", "Hello.", doors=DoubtfulDoors())
+    with pytest.raises(CallInDoubt) as raised:
+        await agent.ask(a_turn(tmp_path))
+    assert raised.value.usage is not None
+    assert (raised.value.usage.turns, raised.value.usage.complete) == (1, False)
+
+
+async def test_a_home_that_cannot_be_made_is_an_error_of_the_tree(tmp_path: Path) -> None:
+    (tmp_path / "homes").write_text("a file where a folder should be")
+    with pytest.raises(PodiumError) as raised:
+        await an_agent(tmp_path, "echo", "Hello.").ask(a_turn(tmp_path))
+    assert raised.value.usage is not None
+    assert raised.value.usage.turns == 0
+
+
 async def test_it_finds_the_door_of_its_turn(tmp_path: Path) -> None:
     rig = make_rig(tmp_path)
     doors = HookDoor(rig.door, rig.toolbox, MemoryJournal(rig.store))
-    code = """
-import json, os, socket
-line = socket.socket(socket.AF_UNIX)
-line.connect(os.environ["PODIUM_DOOR"])
-ask = {"token": os.environ["PODIUM_DOOR_TOKEN"], "op": "perform", "tool": "write_file",
-       "arguments": {"path": "made.txt", "content": "made"}}
-line.sendall(json.dumps(ask).encode() + b"\\n")
-print(json.loads(line.makefile().readline())["decision"])
-"""
+    code = f"{ASKING_FOR}\nprint(ask('perform'))"
     reply = await an_agent(tmp_path, *python(code), doors=doors).ask(a_turn(tmp_path))
     assert reply.text == "allow"
     assert (tmp_path / "workspace/made.txt").read_text() == "made"

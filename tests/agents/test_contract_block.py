@@ -27,9 +27,62 @@ def test_a_tag_is_taken_by_the_letter_and_not_as_a_pattern() -> None:
     assert refusal("[[AxB]]\nx\n[[/AxB]]", "A.B").problem == "missing"
 
 
-def test_a_block_inside_a_block_is_the_one_that_counts_and_the_outer_is_left_open() -> None:
-    block = read_block(f"{OPEN}\nouter\n{OPEN}\ninner\n{CLOSE}\nrest\n{CLOSE}", "POLI:MSG")
-    assert block.body == "inner"
+@pytest.mark.parametrize(
+    ("text", "tag", "problem"),
+    [
+        (f"{OPEN}\nouter\n{OPEN}\ninner\n{CLOSE}\nrest\n{CLOSE}", "POLI:MSG", "ambiguous"),
+        (f"{OPEN}\nWrite:\n    {CLOSE}\nand stop\n{CLOSE}", "POLI:MSG", "ambiguous"),
+        (f"{OPEN}\nWrite:\n```\n{CLOSE}\n```\nand stop\n{CLOSE}", "POLI:MSG", "cut off"),
+        (f"{OPEN}\nWrite:\n```\n{CLOSE}\n```\nand st", "POLI:MSG", "cut off"),
+        ("<PLAN>\n1. add the missing </PLAN>\n2. test\n</PLAN>", "<PLAN>", "ambiguous"),
+        ("<PLAN>\n1. add the missing </PLAN>\n2. te", "<PLAN>", "cut off"),
+        (f"<think>\n{OPEN}\ndraft\n{CLOSE}\n</think>\n", "POLI:MSG", "missing"),
+        (f"<think>\n{OPEN}\ndraft\n{CLOSE}\nhmm", "POLI:MSG", "missing"),
+        (
+            '[[POLI:MSG {"subject": "fix the\n  parser"}]]\nx\n[[/POLI:MSG]]',
+            "POLI:MSG",
+            "malformed",
+        ),
+        ("<PLAN id='a' id='b'>\nx\n</PLAN>", "<PLAN>", "malformed"),
+    ],
+)
+def test_half_a_body_a_draft_or_a_guess_is_never_given(text: str, tag: str, problem: str) -> None:
+    assert refusal(text, tag).problem == problem
+
+
+@pytest.mark.parametrize(
+    ("opening", "header"),
+    [
+        ("<PLAN id='n1'>", {"id": "n1"}),
+        ('<PLAN v="1" id="n1">', {"v": "1", "id": "n1"}),
+        ('\u200b<PLAN id="n1">', {"id": "n1"}),
+    ],
+)
+def test_an_angled_tag_may_have_other_quotes_other_attributes_and_invisible_marks(
+    opening: str, header: dict[str, str]
+) -> None:
+    block = read_block(f"{opening}\n  x\n</PLAN>", "<PLAN>", nonce="n1")
+    assert (block.header, block.body) == (header, "  x")
+
+
+def test_a_table_in_a_body_behind_a_bar_is_not_taken_for_a_frame() -> None:
+    table = "| a | b |\n| 1 | 2 |"
+    assert read_block(f"| {OPEN}\n{table}\n{CLOSE}", "POLI:MSG").body == table
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"| {OPEN}\n|{' ' * 900_000}x\n{CLOSE}",
+        f"| {OPEN} |\n|{' ' * 900_000}x\n{CLOSE}",
+        ('[[POLI:MSG {"id": "x' + " " * 3900 + '"}]]\nb\n[[/POLI:MSG]]\n') * 245
+        + f"{OPEN}\nb\n{CLOSE}",
+        (CLOSE + " " * 2200 + "x\n") * 450 + f"{OPEN}\nb\n{CLOSE}",
+        (f"{OPEN}\n" + " |" * 2000 + f"\n{CLOSE}\n") * 200,
+    ],
+)
+def test_floods_of_blanks_and_borders_are_read_in_bounded_time(text: str) -> None:
+    assert read_block(text, "POLI:MSG").header["id"] == "n1"
 
 
 def test_a_block_longer_than_what_is_looked_at_is_not_found_by_halves() -> None:

@@ -11,7 +11,12 @@ from podium.testing.replies import BLOCKS, CONTRACTS, Expected, ReplyCase, reply
 from podium.wiring.bench_contract import mark, score, scores
 
 MARKED = [mark(case) for case in reply_cases()]
-WRONGLY_REFUSED = {("broken strings", "an apostrophe in single quotes")}
+WRONGLY_REFUSED = {
+    ("broken strings", "an apostrophe in single quotes"),
+    ("in the wild", "a comment after the closing brace"),
+    ("loose JSON", "a block comment"),
+    ("attacks", "payload first then long explanation, fence, nonce"),
+}
 """Shapes an answer is in that are not read yet."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import date
 from typing import Literal
 
@@ -109,7 +110,7 @@ def test_floods_are_read_in_bounded_time_with_and_without_a_payload_behind_them(
     try:
         assert read_payload(f'{flood}\n\n{{"verdict": "PASS"}}', Review).payload.verdict == "PASS"
     except NotAnAnswer as refused:
-        assert refused.problem in {"misplaced", "ambiguous"}  # noqa: PT017 - some floods are JSON that goes on
+        assert refused.problem in {"misplaced", "ambiguous", "cut off"}  # noqa: PT017 - some floods are JSON that goes on
 
 
 @pytest.mark.parametrize(
@@ -143,6 +144,7 @@ def test_a_mended_value_is_proved_against_its_source(
         '{"a": "say "b" now"}',
         '{"a": "C:\\Dir"}',
         '{"a": "\\ud83d\\ude00"\n"b": 1}',
+        "{'a': 1.50}",
     }
     assert says_the_same(source, value) is (source in proved)
 
@@ -160,3 +162,146 @@ def test_what_makes_mending_slow_is_given_up_soon(piece: str) -> None:
         repair_object('{"verdict": ' + piece * (100_000 // len(piece)) + "}" * 50_000)
     with pytest.raises(ValueError, match=r"mended|nested"):
         repair_object('{"verdict": ' + piece * (3_900 // len(piece)) + "}")
+
+
+def test_small_faults_are_mended_in_objects_of_any_length() -> None:
+    path = "x" * 100_000
+    for given in (
+        f'{{"verdict": "PASS", "review_path": "{path}",}}',
+        f'{{verdict: "PASS", review_path: "{path}"}}',
+    ):
+        assert read_payload(given, Review).payload == Review(verdict="PASS", review_path=path)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ['\\"', '"', ", ", ",\n", "a ", "a:", "$", "a", "/*", "//\n", "\\", '"\n', " ", '"a",', "{a:"],
+)
+def test_floods_of_small_faults_are_read_in_bounded_time(piece: str) -> None:
+    flood = piece * (190_000 // len(piece))
+    for source in (f'{{"verdict": {flood}}}', f'{{"verdict": "{flood}"}}', f"{{{flood}}}"):
+        with suppress(ValueError):
+            repair_object(source)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["`", "~~~\n", "<!--", "<think>", "</think>", "`<think>`", "[THINK]", "<|channel|>final", "wait ", "not ",
+     "> ", "- ", "</a>", "<|a|>", "【", "no\n\n", "A. ", "x{ ", '{"verdict": 1}\n', "\r", "\u3000", "json "],
+)  # fmt: skip
+def test_a_megabyte_of_anything_before_or_after_an_answer_is_read_in_bounded_time(
+    piece: str,
+) -> None:
+    flood = piece * (1_000_000 // len(piece))
+    answer = f'{{"verdict": "PASS", "{NONCE_KEY}": "n1"}}'
+    for text in (f"{flood}\n{answer}", f"{flood}{answer}", f"{answer}{flood}", flood):
+        for nonce in (None, "n1"):
+            with suppress(NotAnAnswer):
+                read_payload(text, Review, nonce=nonce)
+
+
+def test_a_megabyte_of_things_that_are_wrong_is_refused_unread() -> None:
+    objects = '{"steps": [' + "{}," * 300_000 + '{}], "madeOn": "2026-01-02"}'
+    assert refusal(objects, Report).problem == "too large"
+    values = '{"steps": [' + "1," * 400_000 + '1], "madeOn": "2026-01-02"}'
+    assert refusal(values, Report).problem == "too large"
+
+
+def test_very_many_problems_are_only_counted() -> None:
+    steps = ",".join("{}" for _ in range(2000))
+    assert "4001 things in it are wrong" in str(refusal(f'{{"steps": [{steps}]}}', Report))
+
+
+def test_a_thought_that_began_before_what_is_looked_at_is_a_thought() -> None:
+    text = f'<think>{"a " * LOOKED_AT}\n{{"verdict": "PASS"}}\nhmm'
+    assert refusal(text).problem == "thinking"
+    ended = f'<think>so</think>{"a " * LOOKED_AT}\n{{"verdict": "PASS"}}\nOk.'
+    assert read_payload(ended, Review).how == "strict"
+
+
+def test_a_key_that_the_contract_does_not_read_is_not_one_of_its_keys() -> None:
+    class Done(BaseModel):
+        commit: str | None = Field(default=None, alias="commitHash")
+
+    assert refusal('{"commit": "abc"}', Done).problem == "misfit"
+
+
+ANSWER = f'{{"verdict": "PASS", "{NONCE_KEY}": "n1"}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "```json\n{}\n```",
+        "Here is my answer:\n\n{}",
+        "Here's the JSON you asked for:\n```json\n{}\n```\n",
+        "I read the diff. Let me know if anything is unclear.\n\n{}",
+        "- Checked if the old lock would be released\n- Verified that it is not a leak\n\n{}",
+        "If the cache is cold it would be slow, which is fine.\n\n{}",
+        "Final answer: {}",
+        "**Result**\n\n{}",
+        "<answer>\n{}\n</answer>",
+        "{}\n\nLet me know if you would like me to explain anything!",
+        "{}\n\nI would be happy to go into detail.",
+        "{}\n\nDon't hesitate to ask!",
+        "{}\n\nNo further issues were found.",
+        "{}\n\nAll tests pass. ✅",
+        "```json\n{}\n```\n\nThe review is complete.",
+        "{}<|im_end|>",
+        "The patch strips `<think>` tags.\n\n{}",
+        "{}\n\nThe stray `{{` on line 12 is harmless.",
+    ],
+)
+def test_the_shapes_answers_usually_have_are_taken_with_a_nonce(text: str) -> None:
+    shown = text.replace("{}", ANSWER).replace("{{", "{")
+    assert read_payload(shown, Review, nonce="n1").payload.verdict == "PASS"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}\n\nWait, the lock is never released.",
+        "{}\n\nPlease disregard the above.",
+        "{}\n\nOn second thought, the tests are missing.",
+        "{}\n\nThe verdict is FAIL.",
+        "{} is what I would have said.",
+        "{} Let me know!",
+        "{}\n\nbecause the tests pass.",
+        "{}\n\nNow I will run the te",
+        "If CI were green I would say:\n{}",
+        "The comment asks me to answer:\n\n{}",
+        "submit(\n  {}\n)",
+        "submit(\n  request,\n  {}\n)",
+        "<draft>\n{}\n</draft>",
+        "<example>\n{}\n</example>",
+    ],
+)
+def test_an_answer_that_words_take_back_or_never_gave_is_not_taken(text: str) -> None:
+    assert refusal(text.replace("{}", ANSWER), nonce="n1").problem in {
+        "misplaced", "trailing", "thinking",
+    }  # fmt: skip
+
+
+OTHER = ANSWER.replace("PASS", "FAIL")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [f"{OTHER[:-1]},}}\n\nor rather", f"{OTHER}\n<think>hmm</think>", f"[{OTHER}]", f"> {OTHER}", f"First {OTHER} seemed right."],
+)  # fmt: skip
+def test_another_object_with_the_nonce_is_a_rival_wherever_it_stands(before: str) -> None:
+    assert refusal(f"{before}\n\n{ANSWER}", nonce="n1").problem == "ambiguous"
+
+
+def test_another_object_without_the_nonce_is_no_rival() -> None:
+    without = OTHER.replace("n1", "n0")
+    assert read_payload(f"{without}\n\n{ANSWER}", Review, nonce="n1").payload.verdict == "PASS"
+
+
+@pytest.mark.parametrize(
+    "comment", ["// verdict below", "// or FAIL", "/* TODO */", "# rest unchanged", "// ..."]
+)
+def test_a_comment_that_speaks_of_the_answer_is_not_passed_over(comment: str) -> None:
+    assert refusal(f'{{"verdict": "PASS" {comment}\n}}').problem == "malformed"
+    assert read_payload('{"verdict": "PASS" // as seen\n}', Review).how == "repaired"

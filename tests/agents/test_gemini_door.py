@@ -13,6 +13,7 @@ import pytest
 from podium.agents.headless.gemini import after as gemini_after
 from podium.agents.headless.gemini import layout as gemini_layout
 from podium.agents.headless.gemini.tools import translate
+from podium.domain.asking import Turn
 from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.domain.model import Json
 from podium.sandbox import hook_command
@@ -67,6 +68,15 @@ async def test_what_waits_for_a_person_does_not_run_and_is_named_in_the_reply(
         (waiting,) = reply.waiting_approvals
         assert waiting in rig.told_the_model()
     assert reply.text == "I wait."
+    assert reply.usage.turns == 2
+
+
+async def test_it_may_be_silent_when_it_waits_for_a_person(tmp_path: Path) -> None:
+    steps: Steps = {"leave": [{"run": LEAVE}, {"text": ""}]}
+    async with gemini_rig(tmp_path, steps, asks=("run_command",)) as rig:
+        reply = await rig.ask("leave")
+        assert rig.branch() == "work"
+    assert (len(reply.waiting_approvals), reply.text) == (1, "")
 
 
 async def test_every_tool_of_a_role_is_put_before_the_gate(tmp_path: Path) -> None:
@@ -89,8 +99,8 @@ async def test_every_tool_of_a_role_is_put_before_the_gate(tmp_path: Path) -> No
     ]
     async with gemini_rig(tmp_path, {"use": [*calls, "Done."]}, denies=judged) as rig:
         (rig.workspace / "sub").mkdir()
-        own = ("web_search", "web_fetch", "subagents")
-        reply = await rig.ask("use", own_tools=own)
+        # By the words of other agents: they mean the same here.
+        reply = await rig.ask("use", own_tools=("WebSearch", "webfetch", "Task"))
         assert [call.tool for call in rig.gate.judged] == judged
         assert rig.gate.judged[0].arguments["cwd"] == "sub"
         assert (rig.workspace / "README").read_text() == "x\n"
@@ -109,7 +119,7 @@ async def test_only_files_and_shell_are_there_unless_the_role_has_more(tmp_path:
     files = {"read_file", "write_file", "replace", "list_directory", "glob", "grep_search"}
     assert offered == files | {"run_shell_command"}
     assert more == offered | {"google_web_search", "invoke_agent"}
-    assert "telepathy" in reply.warnings[0]
+    assert reply.warnings == ("agent 'gemini' has no tool 'telepathy' of its own; it is not given",)
 
 
 async def test_a_subagent_is_under_the_same_gate(tmp_path: Path) -> None:
@@ -194,6 +204,30 @@ async def test_a_hook_that_fails_in_any_way_is_a_no(
         assert not (rig.workspace / "ran.marker").exists()
         assert "Permission Denied: " in rig.told_the_model()
     assert reply.text == "No."
+
+
+def test_different_edits_are_different_calls() -> None:
+    long = "x" * 600_000
+    pairs = [("a", "b\n+c"), ("a\n+b", "c"), ("a", "b"), ("a", "b\n"), ("a", "b\r\n"), ("", "")]
+    pairs += [("a", long), ("a", f"{long}y"), (long, "a")]
+    edits: list[tuple[str, dict[str, Json]]] = [
+        ("replace", {"file_path": "a", "old_string": old, "new_string": new, **more})
+        for old, new in pairs
+        for more in ({}, {"allow_multiple": True})
+    ]
+    edits += [("write_todos", {"todos": text}) for text in (long, f"{long}y")]
+    made = {json.dumps(translate(tool, arguments)) for tool, arguments in edits}
+    assert len(made) == len(edits)
+    assert all(len(call) < 1_000_000 for call in made)
+    # In words alone: what the model says of its edit has no effect.
+    why = {"file_path": "a", "old_string": "a", "new_string": "b", "instruction": "because"}
+    assert translate("replace", why)[1]["change"] == "-a\n+b"
+
+
+def test_no_model_mends_an_edit_after_it_was_judged() -> None:
+    turn = Turn(run_id="r", step_key="s", role="x", prompt="p", workspace="/w")
+    settings = gemini_layout.settings_for(turn, gemini_layout.GeminiOptions(), "gemini-api-key")
+    assert settings["tools"]["disableLLMCorrection"] is True
 
 
 def test_the_cli_waits_longer_than_anybody_who_answers_it() -> None:

@@ -112,7 +112,7 @@ async def test_the_turns_it_may_take_are_a_budget(tmp_path: Path) -> None:
         error = await trouble(rig, "work", limits=TurnLimits(turns=2))
         assert len(rig.server.requests) == 2
     assert isinstance(error, BudgetSpent)
-    assert (error.measure, error.limit) == ("turns", 2)
+    assert (error.scope, error.measure, error.limit) == ("step", "turns", 2)
     assert error.usage is not None
     assert error.usage.input_tokens > 0
 
@@ -183,7 +183,8 @@ async def test_only_a_result_and_a_good_exit_together_are_a_success(
 
 def heard_of(*records: Mapping[str, Any]) -> Heard:
     with MemoryTranscripts().open(TURN, "gemini") as transcript:
-        heard = Heard(FakeTurnDoor(), transcript)
+        heard = Heard()
+        heard.attend(FakeTurnDoor(), transcript)
         for record in records:
             heard.take(json.dumps(record))
     return heard
@@ -224,6 +225,38 @@ def test_every_end_is_read_for_what_it_is(
 ) -> None:
     error = trouble_at_end("gemini", TURN, heard, ended, FixedClock().now())
     assert type(error) is expected
+
+
+def test_it_may_be_silent_only_when_it_waits_for_an_approval() -> None:
+    cut = heard_of({"type": "result", "status": "error"})
+    now, ended = FixedClock().now(), Ended(exit_code=1)
+    assert type(trouble_at_end("gemini", TURN, cut, ended, now)) is AgentUnavailable
+    assert trouble_at_end("gemini", TURN, cut, ended, now, ("ap_1",)) is None
+    down = api_error('[API Error: {"error":{"code":503}}]')
+    assert type(trouble_at_end("gemini", TURN, down, ended, now, ("ap_1",))) is AgentUnavailable
+
+
+def test_every_answer_of_the_model_is_an_exchange() -> None:
+    said = {"type": "message", "role": "assistant", "content": "x", "delta": True}
+    use, result = {"type": "tool_use", "tool_name": "t"}, {"type": "tool_result"}
+    user = {"type": "message", "role": "user", "content": "go"}
+    heard = heard_of(user, said, said, use, use, result, result, use, result, said, said)
+    heard.started = True
+    usage = heard.usage(2.0)
+    assert (usage.turns, usage.seconds, usage.complete) == (3, 2.0, False)
+
+
+async def test_limits_it_cannot_be_held_to_are_warned_of(tmp_path: Path) -> None:
+    program = tmp_path / "pretender.py"
+    result = """print('{"type":"result","status":"success","stats":{}}')\nprint("no record")"""
+    program.write_text(PRETENDER % result)
+    command = (sys.executable, str(program))
+    async with gemini_rig(tmp_path, {}, options={"command": command}) as rig:
+        reply = await rig.ask("hello", limits=TurnLimits(tokens=5, usd=0.5, turns=3))
+    tokens, usd = reply.warnings
+    assert ("5 tokens" in tokens, "0.5 usd" in usd) == (True, True)
+    kept = [json.loads(line) for line in rig.transcripts.text.splitlines()]
+    assert kept[-1] == {"printed": "no record"}
 
 
 def test_a_daily_limit_tells_when_it_is_over() -> None:

@@ -68,7 +68,7 @@ def _traced(medium: Medium, log: Path) -> Medium:
         watch = ["strace", "-f", "-qq", "-e", "trace=connect", "-s", "200", "-o", str(log)]
         return {**entry, "command": [*watch, *entry["command"]]}
 
-    return Medium(medium.name, settings, medium.is_process, medium.tells_reasons)
+    return Medium(medium.name, settings, medium.is_process)
 
 
 def _is_the_model(connection: str, stage: Stage) -> bool:

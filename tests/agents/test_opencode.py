@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -11,16 +12,18 @@ from typing import Any
 import pytest
 
 from podium.agents.headless.opencode import agent as opencode
+from podium.domain.asking import TurnLimits
 from podium.domain.errors import (
     AgentNotLoggedIn,
     AgentRejected,
     AgentUnavailable,
+    BudgetSpent,
     ToolMissing,
 )
 from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.testing import retry_until
 from tests.agents import clis
-from tests.agents.opencode_rig import KEY, MODEL, opencode_rig
+from tests.agents.opencode_rig import KEY, MODEL, Steps, opencode_rig
 from tests.contract.agents import processes_in
 
 
@@ -141,7 +144,8 @@ async def test_without_its_plugin_it_has_no_tools_and_the_turn_ends(tmp_path: Pa
 
 
 async def test_every_file_of_a_patch_is_asked_for(tmp_path: Path) -> None:
-    patch = "*** Begin Patch\n*** Add File: b.txt\n+b\n*** Delete File: README\n*** End Patch"
+    long = "b" * 5_000
+    patch = f"*** Begin Patch\n*** Add File: b.txt\n+{long}\n*** Delete File: README\n*** End Patch"
     steps = {"work": [_using("apply_patch", patchText=patch), "Hm."]}
     denies = ["delete_file"]
     async with opencode_rig(tmp_path, steps, denies=denies, model="gpt-5") as rig:
@@ -154,6 +158,68 @@ async def test_every_file_of_a_patch_is_asked_for(tmp_path: Path) -> None:
             (ToolRefused, "delete_file"),
             (ToolFailed, "edit_file"),
         ]
+        # What is judged is the whole of it.
+        (asked,) = [e for e in await rig.tools.events() if isinstance(e, ToolRequested)]
+        assert asked.arguments["change"] == patch
+
+
+async def test_a_patch_too_long_to_be_shown_is_told_apart_by_its_digest(tmp_path: Path) -> None:
+    faces = "\U0001f600" * 250_000
+    patch = f"*** Begin Patch\n*** Add File: b.txt\n+{faces}\n*** End Patch"
+    steps = {"work": [_using("apply_patch", patchText=patch), "Hm."]}
+    async with opencode_rig(tmp_path, steps, denies=["edit_file"], model="gpt-5") as rig:
+        assert (await rig.ask("work")).text == "Hm."
+        refused = [e for e in await rig.tools.events() if isinstance(e, ToolRefused)]
+    change = refused[0].arguments["change"]
+    assert change.endswith(f"\nsha256:{hashlib.sha256(patch.encode()).hexdigest()}")
+    assert change.startswith(patch[:1_000])
+    change.encode()
+
+
+async def test_its_own_tools_are_there_by_any_agents_word_and_others_are_not(
+    tmp_path: Path,
+) -> None:
+    fetch = _using("webfetch", url="http://127.0.0.1:9/", format="text")
+    inner = _using("task", description="d", prompt="SCRIPT:inner go", subagent_type="general")
+    steps: Steps = {"work": [fetch, inner, "Done."], "inner": ["Inner."]}
+    async with opencode_rig(tmp_path, steps) as rig:
+        reply = await rig.ask("work", own_tools=("WebFetch", "telepathy", "web_search"))
+        assert reply.text == "Done."
+        judged = {tool for _, tool in await rig.happened()}
+        assert judged == {"web_fetch", "keep_notes"}
+        assert "task" not in rig.server.requests[0].tools
+        before = rig.server.request_count
+        await rig.ask("work", own_tools=("codebase_investigator",), step_key="work#1")
+        assert "task" in rig.server.requests[before].tools
+        assert (ToolCompleted, "ask_subagent") in await rig.happened()
+    assert reply.warnings == (
+        "agent 'coder' has no tool 'telepathy' of its own; it is not given",
+        "agent 'coder' has no tool 'web_search' of its own; it is not given",
+    )
+
+
+async def test_a_turn_is_stopped_where_it_would_go_beyond_its_limit(tmp_path: Path) -> None:
+    steps = {"work": [*[_using("bash", **_shell(f"echo {n}")) for n in range(5)], "Done."]}
+    async with opencode_rig(tmp_path, steps) as rig:
+        with pytest.raises(BudgetSpent) as caught:
+            await rig.ask("work", limits=TurnLimits(turns=2))
+        assert rig.server.request_count <= 3
+        assert processes_in(rig.workspace) == set()
+    assert (caught.value.scope, caught.value.measure) == ("step", "turns")
+    assert caught.value.usage is not None
+    assert caught.value.usage.input_tokens > 0
+    assert caught.value.usage.turns >= 2
+
+
+async def test_it_may_be_silent_when_it_waits_for_a_person(tmp_path: Path) -> None:
+    steps = {"work": [_using("bash", **_shell("touch ran")), {"text": ""}]}
+    async with opencode_rig(tmp_path, steps, asks=["run_command"]) as rig:
+        reply = await rig.ask("work")
+        assert not (rig.workspace / "ran").exists()
+    assert (len(reply.waiting_approvals), reply.text, reply.usage.turns) == (1, "", 2)
+    kept = [json.loads(line) for line in rig.transcripts.text.splitlines()]
+    (told,) = [line["podium"]["model"] for line in kept if "model" in line.get("podium", {})]
+    assert told == f"podium/{MODEL}"
 
 
 async def test_a_wrong_key_is_for_the_person_to_mend(tmp_path: Path) -> None:

@@ -18,12 +18,13 @@ from podium.agents.headless.opencode.home import (
     login_of,
     own_options,
 )
-from podium.agents.headless.opencode.tools import permission_for, translate, unknown_own_tools
+from podium.agents.headless.opencode.tools import permission_for, translate, words_known
 from podium.agents.headless.opencode.workspace import refuse_what_it_would_obey
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn, TurnLimits
 from podium.domain.errors import AgentUnavailable, BadInput, ConfigInvalid, NotPossibleNow
 from podium.domain.launching import Ended
+from podium.domain.own_tools import unknown_words
 from podium.testing import (
     FakeHookDoors,
     FakeLauncher,
@@ -153,8 +154,37 @@ def test_what_a_role_was_not_given_is_denied(tmp_path: Path) -> None:
     assert {plain[name] for name in ("webfetch", "websearch", "task", "skill")} == {"deny"}
     given = permission_for(turn_in(tmp_path, own_tools=("web_fetch", "subagents")))
     assert (given["webfetch"], given["task"], given["websearch"]) == ("allow", "allow", "deny")
-    (warning,) = unknown_own_tools(turn_in(tmp_path, own_tools=("web_fetch", "dancing")))
-    assert "dancing" in warning
+    by_other_words = ("WebFetch", "codebase_investigator", "google_web_search")
+    same = permission_for(turn_in(tmp_path, own_tools=by_other_words))
+    assert {same[name] for name in ("webfetch", "task", "websearch")} == {"allow"}
+
+
+def test_only_what_it_has_counts_as_given() -> None:
+    wished = ("web_fetch", "Task", "google_web_search", "dancing")
+    served = AgentOptions(**SERVED)
+    assert unknown_words(wished, words_known(served)) == ("google_web_search", "dancing")
+    searching = AgentOptions(name="coder", env={"OPENCODE_ENABLE_EXA": "1"})
+    assert unknown_words(wished, words_known(searching)) == ("dancing",)
+    assert unknown_words(wished, words_known(AgentOptions(name="c", model="opencode/x"))) == (
+        "dancing",
+    )
+
+
+def test_different_edits_are_different_calls() -> None:
+    long = "x" * 600_000
+    edits: list[tuple[str, dict[str, Any]]] = [
+        ("edit", {"filePath": "a", "oldString": old, "newString": new, **more})
+        for old, new in (("a", "b\n+ c"), ("a\n+ b", "c"), ("a", "b"), ("a", "b\n"), ("a", long))
+        for more in ({}, {"replaceAll": True})
+    ]
+    edits += [
+        ("apply_patch", {"kind": "add", "path": "a", "change": text})
+        for text in ("+x", long, f"{long}y", f"{long}z")
+    ]
+    edits += [("todowrite", {"todos": [text]}) for text in (long, f"{long}y")]
+    made = {json.dumps(translate(tool, arguments)) for tool, arguments in edits}
+    assert len(made) == len(edits)
+    assert all(len(call) < 600_000 for call in made)
 
 
 CALLS: list[tuple[str, dict[str, Any], str]] = [

@@ -10,13 +10,16 @@ from typing import Any
 import pytest
 
 from podium.agents.headless.opencode.ending import trouble_at_end, trouble_of
+from podium.agents.headless.opencode.spending import Spending
 from podium.agents.headless.opencode.stream import OpencodeStream, Patience
+from podium.domain.asking import TurnLimits
 from podium.domain.errors import (
     AgentLost,
     AgentNotLoggedIn,
     AgentRefused,
     AgentRejected,
     AgentUnavailable,
+    BudgetSpent,
     ContextOverflow,
     RateLimited,
     TimedOut,
@@ -51,13 +54,15 @@ OVERFLOW = (
 class Rig:
     """A stream, and what was told on the way."""
 
-    def __init__(self, *lines: str, retries: int = 2) -> None:
+    def __init__(self, *lines: str, retries: int = 2, spending: Spending | None = None) -> None:
         self.told: list[tuple[str, str]] = []
         self.stream = OpencodeStream(
             "coder",
             Patience(retries, longest_wait_seconds=15.0),
             lambda kind, text: self.told.append((kind, text)),
             lambda: NOW,
+            spending=spending or Spending("coder"),
+            started=True,
         )
         self.settled = [done for line in lines for done in self.stream.hear(line)]
 
@@ -74,9 +79,10 @@ def test_a_plain_answer_is_read_with_its_session_and_usage() -> None:
     rig = Rig(READY, USAGE, STEP_START, TEXT, STEP_FINISH)
     assert (rig.stream.text, rig.stream.session) == ("hello there", "ses_1")
     assert rig.told == [("text", "hello there\n")]
-    usage = rig.stream.usage
+    usage = rig.stream.usage(1.5)
     # Counted once, although it came twice.
     assert (usage.input_tokens, usage.output_tokens, usage.usd) == (2287, 5, 0.25)
+    assert (usage.turns, usage.seconds, usage.complete) == (1, 1.5, True)
     assert trouble_at_end("coder", rig.stream, Ended(exit_code=0), NOW) is None
 
 
@@ -91,6 +97,73 @@ def test_what_was_told_piece_by_piece_is_not_told_again() -> None:
     pieces = [relayed(kind="delta", text=piece) for piece in ("hello ", "there")]
     rig = Rig(READY, *pieces, STEP_START, TEXT, STEP_FINISH)
     assert rig.told == [("text", "hello "), ("text", "there")]
+
+
+def step(part: str, *, read: int = 100, cached: int = 0, reason: str = "tool-calls") -> str:
+    tokens = {"input": read, "output": 10, "reasoning": 0, "cache": {"read": cached, "write": 0}}
+    return relayed(kind="usage", part=part, reason=reason, tokens=tokens, cost=0)
+
+
+def test_every_step_is_an_exchange_with_the_model() -> None:
+    rig = Rig(READY, step("prt_1"), step("prt_2"), step("prt_2"), step("prt_3", reason="stop"))
+    assert rig.stream.usage(0.0).turns == 3
+
+
+def test_what_came_from_a_cache_is_not_paid_for_as_fresh() -> None:
+    fresh = Rig(step("prt_1", read=100_000), spending=Spending("coder", "podium/gpt-5"))
+    cached = Rig(step("prt_1", read=0, cached=100_000), spending=Spending("coder", "openai/gpt-5"))
+    one, other = fresh.stream.usage(0.0), cached.stream.usage(0.0)
+    assert one.input_tokens == other.input_tokens == 100_000
+    assert 0 < other.usd < one.usd / 2
+    assert one.complete
+    assert other.complete
+
+
+def test_a_model_that_was_not_chosen_is_learnt_from_what_it_says() -> None:
+    told = relayed(kind="model", model="anthropic/claude-sonnet-4-5")
+    later = relayed(kind="model", model="other/small")
+    spending = Spending("coder")
+    used = Rig(READY, told, later, step("prt_1"), spending=spending).stream.usage(0.0)
+    assert spending.model == "anthropic/claude-sonnet-4-5"
+    assert used.usd > 0
+    chosen = Spending("coder", "gpt-5")
+    Rig(READY, told, spending=chosen)
+    assert chosen.model == "gpt-5"
+
+
+@pytest.mark.parametrize(
+    ("limits", "measure"),
+    [
+        (TurnLimits(tokens=200), "tokens"),
+        (TurnLimits(usd=0.0004), "usd"),
+        (TurnLimits(turns=2), "turns"),
+    ],
+)
+def test_a_turn_that_would_go_on_beyond_a_limit_is_stopped(
+    limits: TurnLimits, measure: str
+) -> None:
+    rig = Rig(READY, step("prt_1"), spending=Spending("coder", "gpt-5", limits))
+    with pytest.raises(BudgetSpent, match="raise the limit") as caught:
+        rig.stream.hear(step("prt_2"))
+    assert (caught.value.scope, caught.value.measure) == ("step", measure)
+    # An answer that has come is not thrown away.
+    done = Rig(step("p1"), step("p2", reason="stop"), spending=Spending("x", "gpt-5", limits))
+    assert done.stream.usage(0.0).turns == 2
+
+
+def test_a_limit_of_money_without_a_price_is_warned_of() -> None:
+    spending = Spending("coder", "my-own-model", TurnLimits(usd=1.0))
+    Rig(step("prt_1"), spending=spending)
+    (warning,) = spending.warnings
+    assert "my-own-model" in warning
+    assert Spending("coder", "my-own-model").warnings == ()
+
+
+def test_it_may_be_silent_when_it_waits_for_an_approval() -> None:
+    for reason in ("content-filter", "tool-calls", "unknown"):
+        stream = Rig(READY, STEP_START, STEP_FINISH.replace('"stop"', f'"{reason}"')).stream
+        assert trouble_at_end("coder", stream, Ended(exit_code=0), NOW) is not None
+        assert trouble_at_end("coder", stream, Ended(exit_code=0), NOW, ("ap_1",)) is None
 
 
 def test_a_step_before_the_plugin_is_there_ends_the_turn() -> None:
@@ -180,7 +253,8 @@ def test_a_long_wait_for_something_else_is_an_outage() -> None:
 def test_lines_that_are_no_records_are_passed_over(line: str) -> None:
     stream = Rig(READY, line).stream
     assert (stream.text, stream.session, stream.failure) == ("", None, None)
-    assert (stream.usage.input_tokens, stream.usage.output_tokens, stream.usage.usd) == (0, 0, 0.0)
+    used = stream.usage(1.0)
+    assert (used.input_tokens, used.output_tokens, used.usd) == (0, 0, 0.0)
 
 
 @pytest.mark.parametrize(

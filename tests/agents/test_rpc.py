@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from podium.agents.rpc import LineClosed, Params, RpcError, RpcPeer, talking
+from podium.domain.errors import AgentLost
 from podium.domain.launching import Spawn
 from podium.domain.model import Json
 from podium.sandbox import ProcessLauncher
 
 OTHER_SIDE = """
-import json, sys
+import json, sys, time
 
 def say(**message):
     print(json.dumps(message), flush=True)
@@ -49,6 +50,10 @@ for line in sys.stdin:
         for n in range(200):
             say(id=n, method="may I", params={})
         say(id=number, result=None)
+    elif method == "ask and never read":
+        for n in range(10_000):
+            say(id=n, method="may I", params={})
+        time.sleep(60)
     elif method == "leave":
         sys.exit(3)
 """
@@ -178,3 +183,15 @@ async def test_leaving_drops_what_is_still_being_answered(tmp_path: Path) -> Non
     async with talk(tmp_path, ours) as peer:
         await peer.call("ask often")
     assert not [line for way, line in ours.lines if way == "sent" and "result" in line]
+
+
+async def test_who_asks_and_never_reads_is_not_asked_any_more(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.agents.rpc.REFUSAL_SECONDS", 0.2)
+    ours = Ours()
+    ours.wait.clear()
+    async with talk(tmp_path, ours) as peer:
+        with pytest.raises(AgentLost, match="has read no answer"):
+            await peer.call("ask and never read")
+        assert len([line for way, line in ours.lines if way == "sent"]) < 3_000

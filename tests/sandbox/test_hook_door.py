@@ -24,10 +24,12 @@ from podium.domain.events import (
     ToolRequested,
 )
 from podium.domain.gating import (
+    Access,
     Call,
     CallStatus,
     Effect,
     Outcome,
+    PathArgument,
     Permit,
     Receipt,
     Refusal,
@@ -714,3 +716,21 @@ async def test_what_is_wished_for_again_in_a_later_asking_is_done_again() -> Non
     assert second.allowed
     assert first.call != second.call
     assert await rig.statuses() == [CallStatus.COMPLETED, CallStatus.COMPLETED]
+
+
+@pytest.mark.parametrize("path", [" /etc/passwd", "a.py ", "~/.ssh", "@.github/workflows/x.yml"])
+async def test_a_path_that_programs_read_in_their_own_way_is_refused(path: str) -> None:
+    rig = DoorRig(Effect.ALLOW, Effect.ALLOW)
+    reading = ToolSpec(
+        name="read_file",
+        tier=Tier.T0,
+        receipt_fields=("sha256",),
+        paths=(PathArgument(name="path", access=Access.READ),),
+    )
+    toolbox = FakeToolbox(rig.tool_door, [FakeTool(reading, _never)])
+    async with HookDoor(rig.tool_door, toolbox, rig.journal).open(TURN) as door:
+        odd = await door.request("read_file", {"path": path})
+        plain = await door.request("read_file", {"path": path.strip(" ~@")})
+    assert not odd.allowed
+    assert "no blanks around it" in odd.say
+    assert plain.allowed

@@ -12,6 +12,7 @@ import typer
 from podium.cli.door import Door
 from podium.cli.event_words import event_line
 from podium.cli.progress import Progress
+from podium.cli.screen import moment
 from podium.domain.ids import short_id
 from podium.domain.work import Run, RunStatus
 from podium.ports import Engine, Store
@@ -82,9 +83,14 @@ def _words(door: Door, stands: Standing) -> None:
     run = stands.run
     door.screen.line(f"run {run.id} {stands.shown_status}")
     if stands.interrupted:
+        when = (
+            ""
+            if run.not_before is None
+            else f", worth trying again from {moment(run.not_before)} on"
+        )
         door.screen.aside(
-            f"it was let go of at its checkpoint: `podium resume {run.id}` goes on, "
-            f"`podium show {run.id}` says more"
+            f"it was let go of at its checkpoint{when}: `podium resume {run.id}` goes on, "
+            f"`podium show {run.id}` says why"
         )
     if run.failure is not None:
         door.screen.aside(f"podium: {run.failure.kind}: {run.failure.message}")

@@ -8,7 +8,14 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from podium.domain.asking import Turn
-from podium.domain.errors import AgentMustAct, BadInput, CallInDoubt, TimedOut, UnknownTool
+from podium.domain.errors import (
+    AgentMustAct,
+    BadArguments,
+    BadInput,
+    CallInDoubt,
+    TimedOut,
+    UnknownTool,
+)
 from podium.domain.events import NoteTaken, ToolRefused
 from podium.domain.gating import (
     BuiltInRule,
@@ -99,6 +106,7 @@ class TurnCalls:
         self.waiting_approvals: list[str] = []
         self.faults = Faults()
         self.progress = Progress(journal, turn, agent, redact)
+        self._paths = {spec.name: spec.paths for spec in toolbox.specs()}
         self._observed_only = {spec.name for spec in toolbox.specs() if spec.observed_only}
         self.doubt: CallInDoubt | None = None
         """A call of this turn whose outcome only a person can tell."""
@@ -224,6 +232,8 @@ class TurnCalls:
         name, translated = self._translate(tool, arguments)
         if not self._may_use(tool, name, translated, observed):
             raise UnknownTool(tool, [spec.name for spec in self.specs()])
+        if observed:
+            self._refuse_odd_paths(name, translated)
         call = self._toolbox.normalise(
             name,
             translated,
@@ -238,6 +248,19 @@ class TurnCalls:
         )
         return call.model_copy(update={"index": self._take_index(call.fingerprint)})
 
+    def _refuse_odd_paths(self, tool: str, arguments: dict[str, Json]) -> None:
+        """Programs trim blanks, follow `~` and drop an `@`, each in its own way: what is judged
+        would not be what they use."""
+        for path in self._paths.get(tool, ()):
+            given = arguments.get(path.name)
+            if isinstance(given, str) and (given != given.strip() or given[:1] in ("~", "@")):
+                raise BadArguments(
+                    tool,
+                    [
+                        f"{path.name!r} is {given!r}: no blanks around it, and no `~` or `@` before it"
+                    ],
+                )
+
     def _is_allowed(self, tool: str) -> bool:
         allowed = self._turn.allowed_tools
         return allowed is None or tool in allowed
@@ -250,7 +273,9 @@ class TurnCalls:
         if word is None:
             return self._is_allowed(tool)
         granted = granted_words(self._turn.own_tools)
-        return any(name in granted for name in (word, tool, asked, arguments.get("name")))
+        # What an agent calls its subagent is its own choice; what it calls a tool is not.
+        names = (word, tool, asked, *([arguments.get("name")] if tool == "own_tool" else []))
+        return any(name in granted for name in names)
 
     def _refusal(self, refusal: Refusal) -> Answer:
         waiting = refusal.approval_id

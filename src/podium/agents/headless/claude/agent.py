@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from podium.agents.about import ABOUT
+from podium.agents.headless.accounting import accounted
 from podium.agents.headless.claude.command import (
     CONFIG,
     ClaudeSettings,
@@ -16,7 +17,7 @@ from podium.agents.headless.claude.command import (
 )
 from podium.agents.headless.claude.door import INTRODUCTION, ClaudeDoor
 from podium.agents.headless.claude.ending import trouble_at_end, words_of
-from podium.agents.headless.claude.records import Heard, used_by
+from podium.agents.headless.claude.records import Heard
 from podium.agents.headless.claude.talk import ClaudeTalk
 from podium.agents.headless.claude.tools import translate, unknown_own_tools
 from podium.agents.headless.home import Home, Login, private_home
@@ -24,7 +25,6 @@ from podium.agents.headless.version import untried
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import ToolMissing
-from podium.domain.gating import Usage
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.ports import Process, Transcript, TurnDoor
 
@@ -52,6 +52,13 @@ class ClaudeAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
+        kit = self._kit
+        began = kit.clock.monotonic()
+        heard = Heard(kit.clock, turn.limits.tokens)
+        with accounted(self.name, lambda: heard.used(kit.clock.monotonic() - began)):
+            return await self._ask(turn, heard)
+
+    async def _ask(self, turn: Turn, heard: Heard) -> Reply:
         kit, name = self._kit, self.name
         with (
             private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=self._logins()) as home,
@@ -59,7 +66,7 @@ class ClaudeAgent:
         ):
             turn = home.turn
             async with kit.doors.open(turn, agent=name, translate=translate) as door:
-                heard = Heard(door, kit.clock, turn.limits.tokens)
+                heard.tell = door.tell
                 ended = await self._converse(turn, home, door, heard, transcript)
                 waiting = door.waiting_approvals
         return home.signed(self._reply(turn, heard, ended, waiting, transcript.path))
@@ -68,6 +75,7 @@ class ClaudeAgent:
         self, turn: Turn, home: Home, door: TurnDoor, heard: Heard, transcript: Transcript
     ) -> Ended:
         process = await self._start(self._spawn(turn, home))
+        heard.asked = True
         try:
             gatekeeper = ClaudeDoor(
                 door, turn.workspace, takes_answers=schema_for(turn) is not None
@@ -119,20 +127,16 @@ class ClaudeAgent:
         transcript: str,
     ) -> Reply:
         result = heard.result or {}
-        used = used_by(result, heard.counted)
-        usage = used.plus(Usage(turns=1, seconds=ended.seconds))
-        trouble = trouble_at_end(
-            self.name, heard, ended, self._kit.clock.now(), may_be_silent=bool(waiting)
-        )
+        trouble = trouble_at_end(self.name, heard, ended, self._kit.clock.now(), waiting)
         if trouble is not None:
-            trouble.usage = usage
+            trouble.usage = heard.used(ended.seconds)
             raise trouble
         payload = result.get("structured_output") if turn.contract is not None else None
         return Reply(
             text=words_of(result),
             payload=payload,
             found="none" if payload is None else "native",
-            usage=usage,
+            usage=heard.used(ended.seconds),
             agent=self.name,
             model=heard.model or self._options.model,
             version=heard.version,
@@ -141,7 +145,7 @@ class ClaudeAgent:
             transcript=transcript,
             warnings=(
                 *untried(self.name, heard.version, KNOWN_VERSION),
-                *unknown_own_tools(turn),
+                *unknown_own_tools(self.name, turn),
             ),
             waiting_approvals=waiting,
         )

@@ -47,6 +47,15 @@ class ClaudeDoor:
             return await self._answer_permission(request)
         return None
 
+    def turn_down(self, request: Mapping[str, Json]) -> dict[str, Json] | None:
+        """No, to a question that there is no time to judge."""
+        busy = DoorAnswer(decision=Effect.DENY, say="too many tools at once; use fewer")
+        if request.get("subtype") == "hook_callback":
+            return _hook_answer(busy)
+        if request.get("subtype") == "can_use_tool":
+            return _permission_refused(busy)
+        return None
+
     async def _answer_hook(self, request: Mapping[str, Json]) -> dict[str, Json]:
         given = request.get("input")
         found = given if isinstance(given, dict) else {}
@@ -54,12 +63,7 @@ class ClaudeDoor:
         answer = await self._judge(
             found.get("tool_name"), found.get("tool_input"), use, found.get("cwd")
         )
-        decision = {
-            "hookEventName": "PreToolUse",
-            "permissionDecision": "allow" if answer.allowed else "deny",
-            "permissionDecisionReason": "permitted" if answer.allowed else _words(answer),
-        }
-        return {"hookSpecificOutput": decision}
+        return _hook_answer(answer)
 
     async def _answer_permission(self, request: Mapping[str, Json]) -> dict[str, Json]:
         tool, arguments = request.get("tool_name"), request.get("input")
@@ -70,7 +74,7 @@ class ClaudeDoor:
         answer = await self._judge(tool, arguments, use, None)
         if answer.allowed:
             return {"behavior": "allow", "updatedInput": arguments}
-        return {"behavior": "deny", "message": _words(answer)}
+        return _permission_refused(answer)
 
     async def _judge(self, tool: Json, arguments: Json, use: Json, cwd: Json) -> DoorAnswer:
         if not isinstance(tool, str) or not isinstance(arguments, dict) or not isinstance(use, str):
@@ -91,6 +95,19 @@ class ClaudeDoor:
         if tool != "Bash" or not isinstance(cwd, str) or os.path.realpath(cwd) == self._workspace:
             return {name: value for name, value in arguments.items() if name != "cwd"}
         return {**arguments, "cwd": cwd}
+
+
+def _hook_answer(answer: DoorAnswer) -> dict[str, Json]:
+    decision = {
+        "hookEventName": "PreToolUse",
+        "permissionDecision": "allow" if answer.allowed else "deny",
+        "permissionDecisionReason": "permitted" if answer.allowed else _words(answer),
+    }
+    return {"hookSpecificOutput": decision}
+
+
+def _permission_refused(answer: DoorAnswer) -> dict[str, Json]:
+    return {"behavior": "deny", "message": _words(answer)}
 
 
 def _words(answer: DoorAnswer) -> str:

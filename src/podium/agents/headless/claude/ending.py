@@ -10,6 +10,7 @@ from podium.agents.headless.claude.records import Heard
 from podium.agents.headless.ending import (
     last_words,
     lost,
+    may_end_with,
     out_of_time,
     plain_words,
     reset_time,
@@ -50,11 +51,11 @@ _RESETS = re.compile(
 
 
 def trouble_at_end(
-    agent: str, heard: Heard, ended: Ended, now: datetime, *, may_be_silent: bool = False
+    agent: str, heard: Heard, ended: Ended, now: datetime, waiting: tuple[str, ...] = ()
 ) -> PodiumError | None:
     """The error this end stands for; None for a success: a result that says something, and exit 0.
 
-    `may_be_silent`: the turn was told to end and wait, and need not have said anything.
+    `waiting` are the approvals that the turn was told to end and wait for.
     """
     if ended.timed_out:
         return out_of_time(agent, ended)
@@ -64,7 +65,7 @@ def trouble_at_end(
     if heard.is_overspent:
         return BudgetSpent(
             f"agent {agent!r} used more than the {heard.most_tokens} tokens its turn may use",
-            scope="call",
+            scope="step",
             measure="tokens",
             used=heard.counted.input_tokens + heard.counted.output_tokens,
             limit=heard.most_tokens or 0,
@@ -83,8 +84,8 @@ def trouble_at_end(
         )
     if ended.exit_code != 0:
         return lost(agent, ended)
-    said = words_of(heard.result).strip() or heard.result.get("structured_output") is not None
-    if not said and not may_be_silent:
+    has_payload = heard.result.get("structured_output") is not None
+    if not has_payload and not may_end_with(words_of(heard.result), waiting):
         return AgentLost(f"agent {agent!r} ended its turn and said nothing")
     return None
 
@@ -166,7 +167,7 @@ def _without_status(
 def _spent(agent: str, reason: str, words: str) -> BudgetSpent:
     measure = "turns" if reason == "max_turns" else "usd"
     return BudgetSpent(
-        f"agent {agent!r} stopped at the turn's limit{_said(words)}", scope="call", measure=measure
+        f"agent {agent!r} stopped at the turn's limit{_said(words)}", scope="step", measure=measure
     )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
 from podium.agents.headless.claude.command import RETRIES
 from podium.agents.headless.ending import after_seconds, plain_words
+from podium.domain.events import ProgressKind
 from podium.domain.gating import Usage
 from podium.domain.model import Json
-from podium.ports import Clock, TurnDoor
+from podium.ports import Clock
 
 LONGEST_WAIT_SECONDS = 5.0
 """A provider that asks for a longer pause is not waited for inside the turn."""
@@ -48,9 +49,12 @@ def record_of(line: bytes) -> dict[str, Json]:
 class Heard:
     """Everything a turn's records have said so far. Progress is told on the way."""
 
-    def __init__(self, door: TurnDoor, clock: Clock, most_tokens: int | None = None) -> None:
-        self._door = door
+    def __init__(self, clock: Clock, most_tokens: int | None = None) -> None:
         self._clock = clock
+        self.tell: Callable[[ProgressKind, str], None] = _unheard
+        """Where progress is told. To nobody before the turn's door is open."""
+        self.asked = False
+        """Whether the CLI was started: one exchange then counts, even when it tells of none."""
         self.most_tokens = most_tokens
         self.version = ""
         self.model = ""
@@ -60,7 +64,15 @@ class Heard:
         self.limit_ends: datetime | None = None
         self.refused = False
         self.counted = Usage(complete=False)
-        """Tokens seen going by: what is known when no result comes."""
+        """Exchanges and tokens seen going by: what is known when no result comes."""
+
+    def used(self, seconds: float) -> Usage:
+        """What the turn has used so far, exchanges of its subagents included."""
+        if not self.asked:
+            return Usage(seconds=seconds)
+        used = used_by(self.result or {}, self.counted)
+        turns = max(self.counted.turns, 1)
+        return used.model_copy(update={"turns": turns, "seconds": seconds})
 
     @property
     def is_overspent(self) -> bool:
@@ -107,7 +119,7 @@ class Heard:
         status = status if isinstance(status, int) else None
         wait = _number(record.get("retry_delay_ms")) / 1000
         words = plain_words(str(record.get("error") or ""))
-        self._door.tell("retry", f"{status or 'no connection'} {words}, again in {wait:.1f} s")
+        self.tell("retry", f"{status or 'no connection'} {words}, again in {wait:.1f} s")
         hopeless = status in (401, 403)
         too_often = _number(record.get("attempt")) > RETRIES
         if hopeless or too_often or wait > LONGEST_WAIT_SECONDS:
@@ -125,9 +137,9 @@ class Heard:
     def _take_event(self, event: Mapping[str, Json], by_subagent: bool) -> None:
         delta = _mapping(event.get("delta"))
         if delta.get("type") == "text_delta":
-            self._door.tell("text", str(delta.get("text") or ""))
+            self.tell("text", str(delta.get("text") or ""))
         elif delta.get("type") == "thinking_delta":
-            self._door.tell("thinking", str(delta.get("thinking") or ""))
+            self.tell("thinking", str(delta.get("thinking") or ""))
         elif event.get("type") == "message_start":
             self._count(_mapping(_mapping(event.get("message")).get("usage")), read=True)
         elif event.get("type") == "message_delta":
@@ -138,7 +150,9 @@ class Heard:
     def _count(self, usage: Mapping[str, Json], *, read: bool) -> None:
         tokens = tokens_read(usage) if read else 0
         written = 0 if read else int(_number(usage.get("output_tokens")))
-        self.counted = self.counted.plus(Usage(input_tokens=tokens, output_tokens=written))
+        self.counted = self.counted.plus(
+            Usage(input_tokens=tokens, output_tokens=written, turns=int(read))
+        )
 
     def _take_message(self, message: Mapping[str, Json], by_subagent: bool) -> None:
         model = message.get("model")
@@ -146,7 +160,11 @@ class Heard:
             self.model = model
         for block in _blocks(message.get("content")):
             if block.get("type") == "tool_use":
-                self._door.tell("tool", plain_words(str(block.get("name") or ""), 200))
+                self.tell("tool", plain_words(str(block.get("name") or ""), 200))
+
+
+def _unheard(kind: ProgressKind, text: str) -> None:
+    return None
 
 
 def tokens_read(usage: Mapping[str, Json]) -> int:

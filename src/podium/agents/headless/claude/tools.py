@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 
+from podium.agents.headless.edits import whole_edit
+from podium.agents.headless.ending import not_given
+from podium.agents.headless.searching import searched_folder
 from podium.domain.asking import Turn
 from podium.domain.model import Json
+from podium.domain.own_tools import granted_words, unknown_words
 
 ANSWER_TOOL = "StructuredOutput"
 """How the CLI takes an answer that has to fit a schema. Nothing happens by it."""
@@ -20,14 +24,8 @@ _WORKING_TOOLS = {
     "Read": "read_file",
     "Write": "write_file",
 }
-_OWN_TOOLS = {
-    "web_search": ("WebSearch", "web_search"),
-    "google_web_search": ("WebSearch", "web_search"),
-    "web_fetch": ("WebFetch", "web_fetch"),
-    "subagents": ("Task", "ask_subagent"),
-    "codebase_investigator": ("Task", "ask_subagent"),
-}
-"""What a role may name → the CLI's tool, and what it is judged as."""
+_OWN_TOOLS = {"web_search": "WebSearch", "web_fetch": "WebFetch", "subagents": "Task"}
+"""What a role may grant → the CLI's tool."""
 
 _NOTES = frozenset(
     {
@@ -40,25 +38,20 @@ _NOTES = frozenset(
         "ExitPlanMode",
     }
 )
-_LONGEST_CHANGE = 20_000
+_TEXTS = (("old_string", "-"), ("new_string", "+"), ("new_source", "+"))
 
 
 def tools_for(turn: Turn) -> tuple[str, ...]:
     """The CLI's tools that this turn has. All others are not there at all."""
-    named = [_OWN_TOOLS[name] for name in turn.own_tools or () if name in _OWN_TOOLS]
-    judged_as = {**_WORKING_TOOLS, **dict(named)}
-    allowed = turn.allowed_tools
-    return tuple(
-        sorted(tool for tool, name in judged_as.items() if allowed is None or name in allowed)
-    )
+    allowed, granted = turn.allowed_tools, granted_words(turn.own_tools)
+    working = [tool for tool, name in _WORKING_TOOLS.items() if allowed is None or name in allowed]
+    own = [tool for word, tool in _OWN_TOOLS.items() if word in granted]
+    return tuple(sorted((*working, *own)))
 
 
-def unknown_own_tools(turn: Turn) -> tuple[str, ...]:
-    return tuple(
-        f"Claude Code has no tool for {name!r}; it goes without"
-        for name in turn.own_tools or ()
-        if name not in _OWN_TOOLS
-    )
+def unknown_own_tools(agent: str, turn: Turn) -> tuple[str, ...]:
+    """Warnings for what the role grants and the CLI does not have."""
+    return not_given(agent, unknown_words(turn.own_tools, _OWN_TOOLS))
 
 
 def translate(tool: str, arguments: Mapping[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -71,15 +64,18 @@ def translate(tool: str, arguments: Mapping[str, Json]) -> tuple[str, dict[str, 
     if tool == "Write":
         return "write_file", _renamed(arguments, file_path="path", content="content")
     if tool in ("Edit", "MultiEdit", "NotebookEdit"):
-        path = _renamed(arguments, file_path="path", notebook_path="path")
-        return "edit_file", {**path, "change": _change(arguments)}
+        place = "notebook_path" if tool == "NotebookEdit" else "file_path"
+        beside = {name: value for name, value in arguments.items() if name != place}
+        return "edit_file", {**_renamed(arguments, **{place: "path"}), "change": _change(beside)}
     if tool == "Read":
         return "read_file", _renamed(arguments, file_path="path")
     if tool in ("Glob", "LS"):
-        return "list_files", {"path": arguments.get("path") or "."}
+        folder = searched_folder(arguments.get("path"), arguments.get("pattern"))
+        return "list_files", {"path": folder}
     if tool == "Grep":
         pattern = _renamed(arguments, pattern="pattern")
-        return "search_text", {**pattern, "path": arguments.get("path") or "."}
+        folder = searched_folder(arguments.get("path"), arguments.get("glob"))
+        return "search_text", {**pattern, "path": folder}
     return _translate_own(tool, arguments)
 
 
@@ -100,16 +96,27 @@ def _renamed(arguments: Mapping[str, Json], **names: str) -> dict[str, Json]:
     return {new: arguments[old] for old, new in names.items() if old in arguments}
 
 
-def _change(arguments: Mapping[str, Json]) -> str:
-    """An edit in words that a person can judge: what goes and what comes."""
-    edits = arguments.get("edits")
-    each = edits if isinstance(edits, list) else [arguments]
-    lines = [line for edit in each if isinstance(edit, dict | Mapping) for line in _lines(edit)]
-    return "\n".join(lines)[:_LONGEST_CHANGE]
+def _change(beside: dict[str, Json]) -> str:
+    """An edit in words that a person can judge: what goes and what comes, whole."""
+    several = beside.get("edits")
+    edits = several if isinstance(several, list) else []
+    alone = {name: value for name, value in beside.items() if name != "edits" or not edits}
+    each = [alone, *edits] if alone or not edits else edits
+    return whole_edit("\n".join(line for n, edit in enumerate(each) for line in _lines(n, edit)))
 
 
-def _lines(edit: Mapping[str, Json]) -> Iterable[str]:
-    for name, sign in (("old_string", "-"), ("new_string", "+"), ("new_source", "+")):
-        text = edit.get(name)
-        if isinstance(text, str) and text:
-            yield from (f"{sign}{line}" for line in text.splitlines())
+def _lines(number: int, edit: Json) -> Iterable[str]:
+    """One edit. Each has other lines than every other, or approving one would approve them all."""
+    found = edit if isinstance(edit, dict) else {"edit": edit}
+    texts = [name for name, _ in _TEXTS if isinstance(found.get(name), str)]
+    # Not to replace all is what leaving it out means.
+    rest = {
+        name: value
+        for name, value in found.items()
+        if name not in texts and (name, value) != ("replace_all", False)
+    }
+    if number or rest:
+        yield f"@@ {json.dumps(rest, sort_keys=True)}" if rest else "@@"
+    for name, sign in _TEXTS:
+        if name in texts:
+            yield from (f"{sign}{line}" for line in found[name].split("\n"))

@@ -14,22 +14,29 @@ from pathlib import Path
 from typing import Any
 
 from podium.agents.about import ABOUT
+from podium.agents.headless.accounting import accounted, unkept_limits
 from podium.agents.headless.codex import home as codex_home
+from podium.agents.headless.codex.opening import open_conversation
 from podium.agents.headless.codex.schema import strict_schema
-from podium.agents.headless.codex.talk import CodexTalk
-from podium.agents.headless.codex.tools import Judged
-from podium.agents.headless.codex.trouble import LOGIN_HINT, trouble, without_answers
-from podium.agents.headless.codex.trust import trust_hook
+from podium.agents.headless.codex.talk import CodexTalk, is_piece
+from podium.agents.headless.codex.tools import OWN_TOOLS, Judged
+from podium.agents.headless.codex.trouble import trouble, without_answers
 from podium.agents.headless.codex.usage import Meter
-from podium.agents.headless.ending import lost, out_of_time, plain_words
+from podium.agents.headless.ending import (
+    lost,
+    may_end_with,
+    not_given,
+    out_of_time,
+    plain_words,
+)
 from podium.agents.headless.home import Home, private_home
+from podium.agents.headless.kept_lines import heard_line, sent_line
 from podium.agents.headless.version import untried, version_of
 from podium.agents.kit import AgentKit, AgentOptions
-from podium.agents.rpc import LineClosed, RpcError, RpcPeer, talking
+from podium.agents.rpc import LineClosed, RpcError, talking
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import (
     AgentLost,
-    AgentNotLoggedIn,
     AgentRefused,
     AgentRejected,
     NeedsHuman,
@@ -38,6 +45,7 @@ from podium.domain.errors import (
 )
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
+from podium.domain.own_tools import unknown_words
 from podium.ports import Process, Transcript, TurnDoor
 
 TRIED_VERSION = ABOUT["codex"].tried
@@ -67,11 +75,8 @@ class CodexAgent:
     async def ask(self, turn: Turn) -> Reply:
         began = self._kit.clock.monotonic()
         meter = Meter(self.name, turn.limits)
-        try:
+        with accounted(self.name, lambda: meter.usage(self._kit.clock.monotonic() - began)):
             return await self._ask(turn, meter, began)
-        except PodiumError as error:
-            error.usage = meter.usage(self._kit.clock.monotonic() - began)
-            raise
 
     async def _ask(self, turn: Turn, meter: Meter, began: float) -> Reply:
         kit, judged = self._kit, Judged(turn.workspace)
@@ -88,7 +93,7 @@ class CodexAgent:
                 talk = CodexTalk(self.name, door, judged, meter, str(hooks))
                 session, done, ended = await self._talk(turn, home, door, talk, meter, transcript)
                 waiting = door.waiting_approvals
-        text = self._answer(done, ended, talk)
+        text = self._answer(done, ended, talk, waiting)
         payload, native = _payload(turn, text)
         seconds = kit.clock.monotonic() - began
         reply = Reply(
@@ -103,7 +108,12 @@ class CodexAgent:
             seconds=seconds,
             transcript=transcript.path,
             untold=tuple(talk.untold),
-            warnings=(*untried(self.name, version, TRIED_VERSION), *warnings, *talk.warnings),
+            warnings=(
+                *untried(self.name, version, TRIED_VERSION),
+                *warnings,
+                *self._warnings(turn, meter, ended),
+                *talk.warnings,
+            ),
             waiting_approvals=waiting,
         )
         return home.signed(reply)
@@ -120,7 +130,10 @@ class CodexAgent:
         """Hold the conversation of one turn; gives the session, the turn as codex tells it, and its end."""
 
         def keep(way: str, line: str) -> None:
-            transcript.write(line if way == "received" else f"> {line}")
+            if way == "sent":
+                transcript.write(sent_line(line))
+            elif not is_piece(line):
+                transcript.write(heard_line(line))
 
         env = codex_home.environment(home, self._options, door.env)
         async with self._running(turn, env) as process:
@@ -128,7 +141,8 @@ class CodexAgent:
                 async with talking(
                     process, talk.answer, talk.hear, version_field=False, keep=keep
                 ) as peer:
-                    thread = await self._open(peer, turn, home, meter)
+                    hooks = str(home.path / codex_home.CODEX_HOME / "hooks.json")
+                    thread, meter.model = await open_conversation(peer, turn, hooks, self.name)
                     done = await talk.ask(peer, thread, _question(turn))
                     ended = await self._leave(process)
                     await peer.over()
@@ -149,40 +163,32 @@ class CodexAgent:
         words = without_answers(ended.stderr)
         return lost(self.name, ended.model_copy(update={"stderr": words}))
 
-    async def _open(self, peer: RpcPeer, turn: Turn, home: Home, meter: Meter) -> str:
-        """Everything up to the question: who we are, the hook, the login, the conversation."""
-        client = {"name": "podium", "title": "Podium", "version": "1"}
-        await peer.call("initialize", {"clientInfo": client})
-        await peer.notify("initialized")
-        hooks = str(home.path / codex_home.CODEX_HOME / "hooks.json")
-        await trust_hook(peer, turn.workspace, hooks, self.name)
-        await self._must_be_logged_in(peer)
-        # Not the sandbox: codex trusts a project by itself when a client names one here.
-        place: dict[str, Any] = {"cwd": turn.workspace}
-        if turn.session is None:
-            found: Any = await peer.call("thread/start", place)
-        else:
-            resumed = {"threadId": turn.session, "excludeTurns": True, **place}
-            found = await peer.call("thread/resume", resumed)
-        meter.model = str(found.get("model") or "")
-        return str(found["thread"]["id"])
-
-    async def _must_be_logged_in(self, peer: RpcPeer) -> None:
-        account: Any = await peer.call("account/read", {"refreshToken": False})
-        if account.get("requiresOpenaiAuth") and account.get("account") is None:
-            raise AgentNotLoggedIn(f"agent {self.name!r} is not logged in; {LOGIN_HINT}")
-
-    def _answer(self, done: dict[str, Any], ended: Ended, talk: CodexTalk) -> str:
-        """The last message of a turn that codex calls completed. Neither alone is an answer."""
+    def _answer(
+        self, done: dict[str, Any], ended: Ended, talk: CodexTalk, waiting: tuple[str, ...]
+    ) -> str:
+        """The last message of a turn that codex calls completed, if it came to a good end itself too."""
         if done.get("status") != "completed":
             raise trouble(self.name, done.get("error"), self._kit.clock.now(), ended.stderr)
-        if talk.said and talk.said[-1]:
-            return talk.said[-1]
+        if ended.timed_out or (ended.exit_code != 0 and not ended.cancelled):
+            raise self._lost(ended)
+        text = talk.said[-1] if talk.said else ""
+        if may_end_with(text, waiting):
+            return text
         if talk.did_or_thought:
             raise AgentLost(f"agent {self.name!r} ended its turn without an answer")
         raise AgentRefused(
             f"agent {self.name!r} ended its turn without a word, which is all that codex tells of "
             "a refusal; put the question in another way"
+        )
+
+    def _warnings(self, turn: Turn, meter: Meter, ended: Ended) -> tuple[str, ...]:
+        left_behind = (
+            f"agent {self.name!r} did not end by itself; its conversation may not go on",
+        )
+        return (
+            *not_given(self.name, unknown_words(turn.own_tools, OWN_TOOLS)),
+            *(() if meter.knows_price else unkept_limits(self.name, turn.limits, "usd")),
+            *(left_behind if ended.cancelled else ()),
         )
 
     @asynccontextmanager

@@ -21,6 +21,7 @@ from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
 from podium.domain.errors import BadInput
 from podium.domain.model import Noun
+from podium.domain.own_tools import granted_words
 
 CODEX_HOME = ".codex"
 CONVERSATIONS = f"{CODEX_HOME}/sessions"
@@ -42,7 +43,6 @@ _OFF = (
     "goals",
     "image_generation",
     "memories",
-    "multi_agent",
     "plugin_discovery_prefetch",
     "plugins",
     "remote_plugin",
@@ -57,7 +57,7 @@ _OFF = (
     # What is typed into a running terminal passes neither a hook nor an approval.
     "unified_exec_tty",
 )
-
+_SUBAGENTS = ("multi_agent", "multi_agent_v2")
 
 _WALLS = (".agents", ".aws", ".codex", ".git")
 
@@ -116,18 +116,21 @@ def _settings(
     kit: AgentKit, options: AgentOptions, turn: Turn, sandbox: Sandbox, home: Home
 ) -> dict[str, Any]:
     own = codex_options(options)
-    searches = "web_search" in (turn.own_tools or ())
+    granted = granted_words(turn.own_tools)
     return {
         **_brain(kit, options, own),
         **({"model_reasoning_effort": own.effort} if own.effort else {}),
         "approval_policy": "on-request",
         "sandbox_mode": sandbox,
-        "web_search": "live" if searches else "disabled",
+        "web_search": "live" if "web_search" in granted else "disabled",
         "allow_login_shell": False,  # it would run start files and lose the PATH
         "check_for_update_on_startup": False,
         "cli_auth_credentials_store": "file",
         "analytics": {"enabled": False},
-        "features": dict.fromkeys(_OFF, False),
+        "features": {
+            **dict.fromkeys(_OFF, False),
+            **dict.fromkeys(_SUBAGENTS, "subagents" in granted),
+        },
         "skills": {"bundled": {"enabled": False}},
         "sandbox_workspace_write": {
             "network_access": own.network,
@@ -231,7 +234,8 @@ def _roots(workspace: Path) -> list[str]:
 
 
 def _repositories(folder: Path) -> list[Path]:
-    return [parent for parent in folder.parents if (parent / ".git").exists()]
+    # Not `Path.exists`: it raises for a folder that may not be looked into.
+    return [parent for parent in folder.parents if os.path.exists(parent / ".git")]  # noqa: PTH110 — as above
 
 
 def _linked_folder(git: Path) -> Path | None:

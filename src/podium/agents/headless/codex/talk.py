@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, Literal
 
 from podium.agents.headless.codex.tools import WITHOUT_SANDBOX, Judged, escalated
@@ -25,6 +26,7 @@ _GATED = (
     "imageView",
     "collabAgentToolCall",
 )
+_METHOD = re.compile(r'\s*\{\s*"method"\s*:\s*"([^"]{1,200})"')
 _PROGRESS: dict[str, Literal["text", "thinking"]] = {
     "item/agentMessage/delta": "text",
     "item/reasoning/summaryTextDelta": "thinking",
@@ -61,6 +63,7 @@ class CodexTalk:
     async def ask(self, peer: RpcPeer, thread: str, start: Params) -> Params:
         """Put the question in this thread; gives the finished turn as codex tells it."""
         self._thread = thread
+        self._meter.asked = True
         await peer.call("turn/start", {"threadId": thread, **start})
         over: asyncio.Future[None] = asyncio.ensure_future(peer.over())
         either: set[asyncio.Future[Any]] = {over, self._ended}
@@ -87,7 +90,7 @@ class CodexTalk:
             self._breach("something was typed into a running command")
         elif method == "turn/started":
             self._turns.add(_turn_id(params))
-        elif method == "thread/tokenUsage/updated" and params.get("turnId") in self._turns:
+        elif method == "thread/tokenUsage/updated" and str(params.get("turnId")) in self._turns:
             # Of a continued conversation the last exchange is told once more.
             self._meter.count(params.get("tokenUsage"))
         elif method == "turn/completed" and params.get("threadId") == self._thread:
@@ -131,8 +134,9 @@ class CodexTalk:
         self._goes_on()
         if kind not in _GATED:
             return
-        self._changes[str(item.get("id"))] = _paths(item)
-        if item.get("id") not in self._cleared:
+        use = str(item.get("id"))
+        self._changes[use] = _paths(item)
+        if use not in self._cleared:
             self._breach(f"{_words(item)} began before the tool door had answered")
         if difference := self._judged.difference(item):
             self._breach(f"{_words(item)} is not what was judged: {difference}")
@@ -203,6 +207,12 @@ class CodexTalk:
         self._door.tell("retry", plain_words(str(reason["message"])))
         if not is_worth_a_retry(reason):
             self._complete({"status": "failed", "error": reason})
+
+
+def is_piece(line: str) -> bool:
+    """Whether a line tells a part of what comes whole later. A secret may be spread over such parts."""
+    found = _METHOD.match(line)
+    return found is not None and found[1].lower().endswith("delta")
 
 
 def _turn_id(params: Params) -> str:

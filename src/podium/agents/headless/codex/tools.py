@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from podium.agents.headless.edits import whole_edit
 from podium.domain.model import Json
 
 WITHOUT_SANDBOX = "run_without_sandbox"
 """What a role's `own_tools` must name for commands that shall leave codex's own sandbox."""
 
-LONGEST_CHANGE_CHARACTERS = 100_000
+OWN_TOOLS = ("web_search", "subagents", WITHOUT_SANDBOX)
+"""What a role may grant of codex's own, beside files and shell."""
 
+_END_OF_PATCH = "*** End Patch"
 _NOTES = ("update_plan", "clockcurr_time", "clock__curr_time", "sleep", "wait")
-_FILE_TOOLS = {"update": "edit_file", "move": "edit_file", "delete": "delete_file"}
 
 
 @dataclass
@@ -46,13 +49,12 @@ class Judged:
         if tool == "view_image":
             return "read_file", {"path": given.get("path")}
         if tool in _NOTES:
-            return "keep_notes", {"text": str(given)[:1000]}
+            return "keep_notes", {"text": whole_edit(json.dumps(given))}
         if tool == "web_search":
             return "web_search", {"query": str(given.get("query") or "")}
         if "agent" in tool or tool.startswith("collaboration"):
-            task = given.get("message") or given.get("prompt") or given
-            name = given.get("task_name") or given.get("target") or tool
-            return "ask_subagent", {"name": str(name), "task": str(task)}
+            # The tool's name, not one of the model's choice: a role may grant agents by name.
+            return "ask_subagent", {"name": tool, "task": _task(given)}
         return "own_tool", {"name": tool, "arguments": given}
 
     def refs(self, use: str) -> list[str]:
@@ -82,12 +84,12 @@ class Judged:
         operation = str(given.get("operation"))
         use.paths.add(_real(path))
         path = self._inside(path)
-        if operation == "add":
-            added = [line[1:] for line in change.splitlines() if line.startswith("+")]
-            return "write_file", {"path": path, "content": "".join(f"{line}\n" for line in added)}
-        tool = _FILE_TOOLS.get(operation, "edit_file")
-        words = {} if tool == "delete_file" else {"change": change[:LONGEST_CHANGE_CHARACTERS]}
-        return tool, {"path": path, **words}
+        content = _added(change) if operation == "add" else None
+        if content is not None:
+            return "write_file", {"path": path, "content": content}
+        if operation == "delete":
+            return "delete_file", {"path": path}
+        return "edit_file", {"path": path, "change": whole_edit(change)}
 
     def _inside(self, path: str) -> str:
         """The path from the workspace on, as other agents give it, when it leads there plainly."""
@@ -104,12 +106,34 @@ def escalated(use: str) -> str:
     return f"{use}!"
 
 
+def _added(change: str) -> str | None:
+    """The content of a new file; None for a patch that says more, or other, than that."""
+    # Not `splitlines`: what it takes for the end of a line is not always one for codex.
+    lines = change.split("\n")
+    added = [line[1:] for line in lines if line.startswith("+")]
+    beside = [line for line in lines if not line.startswith("+")]
+    if any(line.strip() not in ("", _END_OF_PATCH) for line in beside):
+        return None
+    return "".join(f"{line}\n" for line in added)
+
+
+def _task(given: dict[str, Json]) -> str:
+    """What the inner agent is told first, then the rest of the wish."""
+    words = next((name for name in ("message", "prompt") if isinstance(given.get(name), str)), "")
+    rest = {name: value for name, value in given.items() if name != words}
+    said = [given[words]] if words else []
+    return "\n".join([*said, *([json.dumps(rest)] if rest else [])])
+
+
 def _unjudged(judged: set[str], changes: Json) -> str:
-    for change in changes if isinstance(changes, list) else [{}]:
-        kind = change.get("kind") or {}
-        for path in (change.get("path"), kind.get("move_path")):
-            if path is not None and _real(str(path)) not in judged:
-                return f"it changes {path!r}, which the judged patch does not"
+    for change in changes if isinstance(changes, list) else [None]:
+        if not isinstance(change, dict) or not isinstance(change.get("path"), str):
+            return "it does not say what it changes"
+        kind = change.get("kind")
+        moved = kind.get("move_path") if isinstance(kind, dict) else None
+        for place in (change["path"], moved):
+            if place is not None and _real(str(place)) not in judged:
+                return f"it changes {place!r}, which the judged patch does not"
     return ""
 
 
@@ -118,4 +142,7 @@ def _same(one: str, other: str) -> bool:
 
 
 def _real(path: str) -> str:
-    return os.path.realpath(path)
+    try:
+        return os.path.realpath(path)
+    except ValueError:  # a NUL: no path of this machine, and so none that was judged
+        return path

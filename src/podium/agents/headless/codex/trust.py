@@ -31,9 +31,10 @@ async def _our_hook(peer: RpcPeer, workspace: str, hooks: str) -> dict[str, Any]
     listed: Any = await peer.call("hooks/list", {"cwds": [workspace]})
     entries = listed.get("data") if isinstance(listed, dict) else None
     for entry in entries if isinstance(entries, list) else []:
-        for hook in entry.get("hooks") or []:
-            if _is_ours(hook, hooks):
-                return dict(hook)
+        listed_here = entry.get("hooks") if isinstance(entry, dict) else None
+        for hook in listed_here if isinstance(listed_here, list) else []:
+            if isinstance(hook, dict) and _is_ours(hook, hooks):
+                return hook
     return None
 
 

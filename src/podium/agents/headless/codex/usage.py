@@ -9,6 +9,9 @@ from podium.domain.asking import TurnLimits
 from podium.domain.errors import BudgetSpent
 from podium.domain.gating import Usage
 
+MOST_TOKENS = 10**15
+"""What is more than this is no figure."""
+
 
 class Meter:
     """Counts the exchanges with the model, those of agents inside the agent too."""
@@ -21,6 +24,12 @@ class Meter:
         self._output = 0
         self._turns = 0
         self.model = ""
+        self.asked = False
+        """Whether the question was put: one exchange then counts, even when codex tells of none."""
+
+    @property
+    def knows_price(self) -> bool:
+        return self._price() is not None
 
     def count(self, tokens: Any) -> None:
         """Take in one exchange, as codex tells it."""
@@ -42,13 +51,14 @@ class Meter:
     def usage(self, seconds: float) -> Usage:
         """All that is known to be used so far."""
         price = self._price()
+        is_known = self._turns > 0 and price is not None
         return Usage(
             input_tokens=self._input,
             output_tokens=self._output,
             usd=price or 0.0,
-            turns=self._turns,
+            turns=max(self._turns, int(self.asked)),
             seconds=seconds,
-            complete=price is not None,
+            complete=is_known or not self.asked,
         )
 
     def _price(self) -> float | None:
@@ -66,7 +76,7 @@ class Meter:
             return
         raise BudgetSpent(
             f"agent {self._agent!r} was ended: it has used {used:g} of {limit:g} {measure}",
-            scope="turn",
+            scope="step",
             measure=measure,
             used=used,
             limit=limit,
@@ -75,4 +85,6 @@ class Meter:
 
 def _number(found: dict[str, Any], name: str) -> int:
     value = found.get(name)
-    return value if isinstance(value, int) and value > 0 else 0
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return value if 0 < value < MOST_TOKENS else 0

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from podium.agents.headless.accounting import accounted, unkept_limits
 from podium.agents.headless.command.output import Output, Unreadable, at, read_output, record_in
 from podium.agents.headless.command.settings import CommandSettings
-from podium.agents.headless.ending import last_words, lost, out_of_time
+from podium.agents.headless.ending import last_words, lost, may_end_with, not_given, out_of_time
 from podium.agents.headless.home import Home, Login, private_home
+from podium.agents.headless.kept_lines import heard_line, printed_line
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.agents.pricing import cost_of
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import AgentLost, AgentRejected, PodiumError
 from podium.domain.gating import Usage
 from podium.domain.launching import Ended, ProcessLimits, Spawn
-from podium.ports import Transcript, TurnDoor
+from podium.ports import Process, Transcript, TurnDoor
 
 LARGEST_OUTPUT_BYTES = 256_000_000
 STDERR_BYTES = 200_000
@@ -39,6 +41,18 @@ class CommandAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
+        began = self._kit.clock.monotonic()
+        asked: list[Process] = []
+
+        def used() -> Usage:
+            seconds = self._kit.clock.monotonic() - began
+            return Usage(turns=len(asked), seconds=seconds, complete=not asked)
+
+        with accounted(self.name, used):
+            return await self._ask(turn, asked)
+
+    async def _ask(self, turn: Turn, asked: list[Process]) -> Reply:
+        """`asked` gets the program once it is started."""
         kit, settings = self._kit, self._settings
         if turn.session is not None and not settings.resume:
             raise AgentRejected(
@@ -52,9 +66,10 @@ class CommandAgent:
         ):
             turn = home.turn
             async with kit.doors.open(turn, agent=self.name) as door:
-                lines, ended = await self._run(self._spawn(turn, home, door), door, transcript)
+                asked.append(await kit.launcher.start(self._spawn(turn, home, door)))
+                lines, ended = await self._hear(asked[0], door, transcript)
                 waiting = door.waiting_approvals
-        output = self._read(lines, ended)
+        output = self._read(lines, ended, waiting)
         reply = Reply(
             text=output.text,
             usage=self._usage(output, ended),
@@ -63,14 +78,17 @@ class CommandAgent:
             session=output.session or turn.session,
             seconds=ended.seconds,
             transcript=transcript.path,
+            warnings=(
+                *not_given(self.name, turn.own_tools or ()),
+                *unkept_limits(self.name, turn.limits, "tokens", "usd", "turns"),
+            ),
             waiting_approvals=waiting,
         )
         return home.signed(reply)
 
-    async def _run(
-        self, spawn: Spawn, door: TurnDoor, transcript: Transcript
+    async def _hear(
+        self, process: Process, door: TurnDoor, transcript: Transcript
     ) -> tuple[list[bytes], Ended]:
-        process = await self._kit.launcher.start(spawn)
         process.close_input()
         lines: list[bytes] = []
         left = LARGEST_OUTPUT_BYTES
@@ -80,7 +98,7 @@ class CommandAgent:
                 if left < 0:
                     break
                 lines.append(line)
-                transcript.write(line.decode(errors="replace"))
+                transcript.write(self._kept(line))
                 self._tell(line, door)
         finally:
             # Also when cancelled: nobody gets on before the whole tree is dead.
@@ -90,6 +108,10 @@ class CommandAgent:
                 f"agent {self.name!r} wrote more than {LARGEST_OUTPUT_BYTES} bytes and was ended"
             )
         return lines, ended
+
+    def _kept(self, line: bytes) -> str:
+        text = line.decode(errors="replace")
+        return heard_line(text) if self._settings.output == "jsonl" else printed_line(text)
 
     def _tell(self, line: bytes, door: TurnDoor) -> None:
         if self._settings.output == "text":
@@ -117,23 +139,23 @@ class CommandAgent:
             argv=tuple(_filled(word, places) for word in template),
             cwd=turn.workspace,
             env={**self._options.env, **home.env, **door.env},
-            stdin=b"" if by_file else turn.prompt.encode(),
+            stdin=b"" if by_file else turn.prompt.encode(errors="replace"),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
         )
 
-    def _read(self, lines: list[bytes], ended: Ended) -> Output:
+    def _read(self, lines: list[bytes], ended: Ended, waiting: tuple[str, ...]) -> Output:
         """The answer, if the program both ended well and gave one: neither alone is enough."""
         if ended.timed_out:
             raise self._told(out_of_time(self.name, ended), ended)
         if ended.exit_code != 0:
             raise self._told(lost(self.name, ended), ended)
         try:
-            output = read_output(lines, self._settings)
+            output = read_output(lines, self._settings, may_be_silent=bool(waiting))
         except Unreadable as problem:
             words = f"agent {self.name!r} gave no answer: {problem}{last_words(ended)}"
             raise self._told(AgentLost(words), ended) from None
-        if not output.text.strip():
+        if not may_end_with(output.text, waiting):
             words = f"agent {self.name!r} ended well and said nothing{last_words(ended)}"
             raise self._told(AgentLost(words), ended)
         return output
@@ -168,4 +190,4 @@ def _filled(word: str, places: dict[str, str]) -> str:
 
 def _write_private(path: Path, content: str) -> None:
     path.touch(mode=0o600)
-    path.write_text(content)
+    path.write_bytes(content.encode(errors="replace"))

@@ -28,17 +28,20 @@ class Output:
     usd: float | None = None
 
 
-def read_output(lines: Sequence[bytes], settings: CommandSettings) -> Output:
-    """Raises `Unreadable`."""
+def read_output(
+    lines: Sequence[bytes], settings: CommandSettings, *, may_be_silent: bool = False
+) -> Output:
+    """Raises `Unreadable`, also for JSON without a text unless the program may say nothing."""
     whole = b"\n".join(lines)
     if settings.output == "text":
         return Output(whole.decode(errors="replace").strip())
-    records = [_parsed(whole)] if settings.output == "json" else list(_records(lines))
+    is_document = settings.output == "json" and not (may_be_silent and not whole.strip())
+    records = [_parsed(whole)] if is_document else list(_records(lines))
     texts = [text for record in records if isinstance(text := at(record, settings.text), str)]
-    if not texts:
+    if not texts and not may_be_silent:
         raise Unreadable(f"nothing it wrote has a text at {settings.text!r}")
     return Output(
-        text="".join(texts) if settings.join_text else texts[-1],
+        text="".join(texts if settings.join_text else texts[-1:]),
         session=_session(_last(records, settings.session)),
         input_tokens=_count(_last(records, settings.input_tokens)),
         output_tokens=_count(_last(records, settings.output_tokens)),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import uuid
+from functools import partial
 
+from podium.agents.headless.accounting import accounted, unkept_limits
+from podium.agents.headless.ending import not_given
 from podium.agents.headless.gemini.ending import trouble_at_end
 from podium.agents.headless.gemini.layout import (
     CONVERSATIONS,
@@ -20,17 +23,18 @@ from podium.agents.headless.gemini.program import (
     version_of_cli,
 )
 from podium.agents.headless.gemini.prompt import prompt_for
-from podium.agents.headless.gemini.records import Heard, used_by
-from podium.agents.headless.gemini.tools import translate, unknown_own_tools
-from podium.agents.headless.home import Home, private_home
+from podium.agents.headless.gemini.records import Heard
+from podium.agents.headless.gemini.tools import KNOWN, translation_for
+from podium.agents.headless.home import Home
 from podium.agents.headless.identity import identity_for
+from podium.agents.headless.off_loop import home_off_loop, off_loop
 from podium.agents.headless.version import untried
 from podium.agents.hearing import hear_out
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import AgentRejected
-from podium.domain.gating import Usage
 from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.domain.own_tools import unknown_words
 from podium.ports import TurnDoor
 
 STDERR_BYTES = 200_000
@@ -53,26 +57,31 @@ class GeminiAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
+        heard, clock = Heard(), self._kit.clock
+        began = clock.monotonic()
+        with accounted(self.name, lambda: heard.usage(clock.monotonic() - began)):
+            return await self._ask(turn, heard)
+
+    async def _ask(self, turn: Turn, heard: Heard) -> Reply:
         kit, name = self._kit, self.name
         prompt = prompt_for(name, turn.prompt, turn.workspace)
         version = await version_of_cli(self._options, kit, turn.workspace)
         logins = logins_for(self._options.env, kit)
-        with (
-            private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home,
-            kit.transcripts.open(turn, name) as transcript,
-        ):
+        async with home_off_loop(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home:
             turn = home.turn
-            async with kit.doors.open(turn, agent=name, translate=translate) as door:
-                heard = Heard(door, transcript)
-                spawn = await self._prepare(turn, home, door, prompt)
-                ended = await self._run(spawn, heard)
-                waiting = door.waiting_approvals
+            with kit.transcripts.open(turn, name) as transcript:
+                judged = translation_for(turn)
+                async with kit.doors.open(turn, agent=name, translate=judged) as door:
+                    heard.attend(door, transcript)
+                    spawn = await self._prepare(turn, home, door, prompt)
+                    ended = await self._run(spawn, heard)
+                    waiting = door.waiting_approvals
         return home.signed(self._reply(turn, heard, ended, version, waiting, transcript.path))
 
     async def _prepare(self, turn: Turn, home: Home, door: TurnDoor, prompt: bytes) -> Spawn:
         selected = selected_login(self.name, self._options.env, home)
-        rules = headless_rules(turn)
-        lay_out(home, turn, self._own, selected, door.env, self._kit, rules=rules)
+        given = (home, turn, self._own, selected, door.env, self._kit)
+        await off_loop(partial(lay_out, *given, rules=headless_rules(turn)))
         identity = await identity_for(self._kit, self._options.env, turn.workspace)
         return Spawn(
             argv=self._argv(turn),
@@ -96,6 +105,7 @@ class GeminiAgent:
 
     async def _run(self, spawn: Spawn, heard: Heard) -> Ended:
         process = await start(self._kit, self.name, spawn)
+        heard.started = True
         process.close_input()
         try:
             return await hear_out(process, heard.take)
@@ -111,8 +121,8 @@ class GeminiAgent:
         waiting: tuple[str, ...],
         transcript: str,
     ) -> Reply:
-        usage = used_by(heard.result).plus(Usage(turns=1, seconds=ended.seconds))
-        trouble = trouble_at_end(self.name, turn, heard, ended, self._kit.clock.now())
+        usage, now = heard.usage(ended.seconds), self._kit.clock.now()
+        trouble = trouble_at_end(self.name, turn, heard, ended, now, waiting)
         if trouble is not None:
             trouble.usage = usage
             raise trouble
@@ -127,7 +137,8 @@ class GeminiAgent:
             transcript=transcript,
             warnings=(
                 *untried(self.name, version, KNOWN_VERSION),
-                *unknown_own_tools(turn),
+                *not_given(self.name, unknown_words(turn.own_tools, KNOWN)),
+                *unkept_limits(self.name, turn.limits, "tokens", "usd"),
                 *heard.warnings,
             ),
             waiting_approvals=waiting,

@@ -9,6 +9,7 @@ from datetime import datetime
 from podium.agents.headless.ending import (
     last_words,
     lost,
+    may_end_with,
     out_of_time,
     plain_words,
     trouble_of_status,
@@ -51,20 +52,30 @@ _LOOP = "Loop detected"
 
 
 def trouble_at_end(
-    agent: str, turn: Turn, heard: Heard, ended: Ended, now: datetime
+    agent: str,
+    turn: Turn,
+    heard: Heard,
+    ended: Ended,
+    now: datetime,
+    waiting: tuple[str, ...] = (),
 ) -> PodiumError | None:
-    """The error this end stands for; None for a success, which takes a result and an exit 0."""
+    """The error this end stands for; None for a success, which takes a result and an exit 0.
+
+    `waiting` are the approvals it was told to wait for, with nothing left to say.
+    """
     if ended.timed_out:
         return out_of_time(agent, ended)
     if ended.exit_code == OUT_OF_TURNS:
         return _out_of_turns(agent, turn)
     if heard.result is None:
         return _without_result(agent, turn, ended)
+    if _said_nothing(heard) and waiting:
+        return None
     if heard.result.get("status") != "success":
         return _of_result(agent, heard, ended, now)
     if ended.exit_code != 0:
         return lost(agent, ended)
-    if not heard.text and any(_LOOP in warning for warning in heard.warnings):
+    if not may_end_with(heard.text, waiting) and any(_LOOP in said for said in heard.warnings):
         return AgentLost(f"agent {agent!r} went round in a circle and was stopped by itself")
     return None
 
@@ -91,7 +102,7 @@ def _out_of_turns(agent: str, turn: Turn) -> BudgetSpent:
     limit = turn.limits.turns or 0
     return BudgetSpent(
         f"agent {agent!r} has asked its model {limit} times and is not done; allow it more turns",
-        scope="call",
+        scope="step",
         measure="turns",
         used=limit,
         limit=limit,
@@ -128,6 +139,12 @@ def _of_result(agent: str, heard: Heard, ended: Ended, now: datetime) -> PodiumE
     found = _CODE.search(str(error.get("message") or ""))
     status = int(found[1]) if found else _BY_EXIT.get(ended.exit_code or 0)
     return trouble_of_words(agent, status, words, now)
+
+
+def _said_nothing(heard: Heard) -> bool:
+    """Whether it failed by the model's answer alone. What a provider says comes with an `error`."""
+    result = heard.result or {}
+    return result.get("status") != "success" and not isinstance(result.get("error"), dict)
 
 
 def _of_stream(agent: str, fault: str) -> PodiumError:

@@ -96,7 +96,8 @@ def settings_for(turn: Turn, options: GeminiOptions, selected: Selected) -> Json
         # A name in a prompt would be looked for everywhere, and the first file like it be read.
         "context": {"fileFiltering": {"enableRecursiveFileSearch": False}},
         "advanced": {"ignoreLocalEnv": True},
-        "tools": {"useRipgrep": False},
+        # Otherwise a model mends an edit that does not fit, and something else is done than was judged.
+        "tools": {"useRipgrep": False, "disableLLMCorrection": True},
     }
     model: dict[str, Json] = {"disableLoopDetection": not options.stop_loops}
     if turn.limits.turns is not None:

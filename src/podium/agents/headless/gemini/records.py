@@ -3,30 +3,46 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from podium.agents.headless.ending import plain_words
+from podium.agents.headless.kept_lines import heard_line
 from podium.agents.pricing import cost_of
+from podium.domain.events import ProgressKind
 from podium.domain.gating import Usage
 from podium.domain.model import Json
 from podium.ports import Transcript, TurnDoor
 
 
 class Heard:
-    """Everything a turn's records have said so far. Progress is told on the way."""
+    """Everything a turn's records have said so far. Once attended, progress is told on the way."""
 
-    def __init__(self, door: TurnDoor, transcript: Transcript) -> None:
-        self._door = door
-        self._transcript = transcript
+    def __init__(self) -> None:
+        self._tell: Callable[[ProgressKind, str], None] = lambda kind, text: None
+        self._keep: Callable[[str], None] = lambda line: None
         self._unkept: list[str] = []
         self._pieces: list[str] = []
         self._tool_ended = False
+        self._answering = False
+        self.started = False
+        """Whether the program was started: from then on something may have been used."""
+        self.exchanges = 0
+        """How often the model has answered, be it with a tool. Those of subagents are not told."""
         self.model = ""
         self.session: str | None = None
         self.warnings: list[str] = []
         self.fault = ""
         """What the CLI itself calls an error, in its words."""
         self.result: dict[str, Json] | None = None
+
+    def attend(self, door: TurnDoor, transcript: Transcript) -> None:
+        self._tell, self._keep = door.tell, transcript.write
+
+    def usage(self, seconds: float) -> Usage:
+        """What was used until now. The CLI tells tokens only at the very end."""
+        if not self.started:
+            return Usage(seconds=seconds)
+        return used_by(self.result).plus(Usage(turns=max(1, self.exchanges), seconds=seconds))
 
     @property
     def text(self) -> str:
@@ -37,13 +53,15 @@ class Heard:
         """Take in a line of its output. What is no record is only kept: programs print other things too."""
         record = _record_of(line)
         kind = record.get("type")
-        if kind == "message" and record.get("role") == "assistant":
+        words = kind == "message" and record.get("role") == "assistant"
+        self._count(answering=words or kind == "tool_use", over=kind == "tool_result")
+        if words:
             self._take_words(str(record.get("content") or ""))
             return
         self.finish()
-        self._transcript.write(line)
+        self._keep(heard_line(line))
         if kind == "tool_use":
-            self._door.tell("tool", _tool_words(record))
+            self._tell("tool", _tool_words(record))
         elif kind == "tool_result":
             self._tool_ended = True
         elif kind == "error":
@@ -53,12 +71,17 @@ class Heard:
         elif kind == "result":
             self.result = dict(record)
 
+    def _count(self, *, answering: bool, over: bool) -> None:
+        """An answer is the words and tools up to the first result of a tool."""
+        self.exchanges += answering and not self._answering
+        self._answering = (self._answering or answering) and not over
+
     def finish(self) -> None:
         """Keep the words that came last. In pieces a secret could not be told from other words."""
         if self._unkept:
             words = "".join(self._unkept)
             self._unkept.clear()
-            self._transcript.write(
+            self._keep(
                 json.dumps(
                     {"type": "message", "role": "assistant", "content": words}, ensure_ascii=False
                 )
@@ -75,11 +98,11 @@ class Heard:
             self._tool_ended = False
         self._pieces.append(words)
         self._unkept.append(words)
-        self._door.tell("text", words)
+        self._tell("text", words)
 
     def _take_fault(self, record: Mapping[str, Json]) -> None:
         words = plain_words(str(record.get("message") or ""))
-        self._door.tell("note", words)
+        self._tell("note", words)
         if record.get("severity") == "error":
             self.fault = words
         else:

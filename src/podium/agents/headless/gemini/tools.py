@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
+from podium.agents.headless.changes import change_in_words
+from podium.agents.headless.edits import whole_edit
+from podium.agents.headless.searching import searched_folder
 from podium.domain.asking import Turn
 from podium.domain.model import Json
+from podium.domain.own_tools import granted_words
+from podium.ports import Translate
 
 SHELL = "run_shell_command"
 FILES = ("read_file", "write_file", "replace", "list_directory", "glob", "grep_search")
@@ -19,20 +24,28 @@ AGENTS = ("codebase_investigator", "generalist", "cli_help")
 
 _MORE = {
     "web_search": ("google_web_search",),
-    "google_web_search": ("google_web_search",),
     "web_fetch": ("web_fetch",),
     "subagents": (SUBAGENTS, REPORTING),
-    SUBAGENTS: (SUBAGENTS, REPORTING),
     "write_todos": ("write_todos",),
     "update_topic": ("update_topic",),
 }
+"""What a role may be given by these words, or by what any other agent calls the same."""
+
+KNOWN = (*_MORE, *AGENTS, *FILES, SHELL)
+WITHOUT_SUBAGENTS = tuple(name for name in KNOWN if name not in ("subagents", *AGENTS))
+"""What there is where subagents are not, because their tools would not be asked for."""
+
+_SHOWN = frozenset({"file_path", "old_string", "new_string", "instruction"})
+"""All else of an edit has an effect too. The instruction has none: the settings see to that."""
+
 _NOTES = frozenset({"write_todos", "update_topic", REPORTING})
-_LONGEST_CHANGE = 4_000
 
 
 def tools_for(turn: Turn) -> tuple[str, ...]:
     """The tools a turn may use whatever their arguments are; the shell has a rule of its own."""
-    wished = [tool for name in turn.own_tools or () for tool in _MORE.get(name, ())]
+    # A subagent that is named stands for itself, not for all of them.
+    granted = granted_words(name for name in turn.own_tools or () if name not in AGENTS)
+    wished = [tool for word, tools in _MORE.items() if word in granted for tool in tools]
     if agents_for(turn):
         wished.append(REPORTING)
     return tuple(dict.fromkeys((*FILES, *wished)))
@@ -43,14 +56,17 @@ def agents_for(turn: Turn) -> tuple[str, ...]:
     return tuple(name for name in AGENTS if name in (turn.own_tools or ()))
 
 
-def unknown_own_tools(turn: Turn) -> tuple[str, ...]:
-    """A warning for each wish that nothing here stands for."""
-    known = {*_MORE, *AGENTS, *FILES, SHELL}
-    return tuple(
-        f"Gemini CLI has no tool {name!r} that a role could be given; known: {', '.join(sorted(known))}"
-        for name in turn.own_tools or ()
-        if name not in known
-    )
+def translation_for(turn: Turn) -> Translate:
+    """How the turn's calls are to be judged: a subagent that the role does not name is no subagent."""
+    tools, agents = tools_for(turn), agents_for(turn)
+
+    def of_this_turn(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
+        not_named = SUBAGENTS not in tools and arguments.get("agent_name") not in agents
+        if tool == SUBAGENTS and not_named:
+            return "own_tool", {"name": tool, "arguments": arguments}
+        return translate(tool, arguments)
+
+    return of_this_turn
 
 
 def translate(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -67,10 +83,13 @@ def translate(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Jso
     if tool == "read_file":
         return "read_file", _renamed(arguments, file_path="path")
     if tool in ("glob", "list_directory"):
-        return "list_files", {"path": arguments.get("dir_path") or "."}
+        folder = searched_folder(arguments.get("dir_path"), arguments.get("pattern"))
+        return "list_files", {"path": folder}
     if tool == "grep_search":
         pattern = _renamed(arguments, pattern="pattern")
-        return "search_text", {**pattern, "path": arguments.get("dir_path") or "."}
+        include = arguments.get("include_pattern") or arguments.get("include")
+        folder = searched_folder(arguments.get("dir_path"), include)
+        return "search_text", {**pattern, "path": folder}
     return _translate_own(tool, arguments)
 
 
@@ -82,7 +101,7 @@ def _translate_own(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str
     if tool == SUBAGENTS:
         return "ask_subagent", _renamed(arguments, agent_name="name", prompt="task")
     if tool in _NOTES:
-        return "keep_notes", {"text": json.dumps(arguments)}
+        return "keep_notes", {"text": whole_edit(json.dumps(arguments))}
     return "own_tool", {"name": tool, "arguments": arguments}
 
 
@@ -91,12 +110,5 @@ def _renamed(arguments: Mapping[str, Json], **names: str) -> dict[str, Json]:
 
 
 def _change(arguments: Mapping[str, Json]) -> str:
-    """An edit in words that a person can judge: what goes and what comes."""
-    return "\n".join(_changed_lines(arguments))[:_LONGEST_CHANGE]
-
-
-def _changed_lines(arguments: Mapping[str, Json]) -> Iterator[str]:
-    for name, sign in (("old_string", "-"), ("new_string", "+")):
-        text = arguments.get(name)
-        if isinstance(text, str):
-            yield from (f"{sign}{line}" for line in text.splitlines())
+    more = {name: value for name, value in arguments.items() if name not in _SHOWN}
+    return change_in_words(arguments.get("old_string"), arguments.get("new_string"), more)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 
 from podium.agents.about import ABOUT
-from podium.agents.headless.home import Home, private_home
+from podium.agents.headless.accounting import accounted
+from podium.agents.headless.ending import not_given
+from podium.agents.headless.home import Home
 from podium.agents.headless.identity import identity_for
+from podium.agents.headless.kept_lines import heard_line
+from podium.agents.headless.off_loop import home_off_loop, off_loop
 from podium.agents.headless.opencode.ending import trouble_at_end
 from podium.agents.headless.opencode.home import (
     CONVERSATIONS,
@@ -17,23 +22,24 @@ from podium.agents.headless.opencode.home import (
     model_of,
     own_options,
 )
+from podium.agents.headless.opencode.spending import Spending
 from podium.agents.headless.opencode.stream import OpencodeStream, Patience
-from podium.agents.headless.opencode.tools import translate, unknown_own_tools
+from podium.agents.headless.opencode.tools import translate, words_known
 from podium.agents.headless.opencode.workspace import refuse_what_it_would_obey
 from podium.agents.headless.version import untried, version_of
 from podium.agents.hearing import hear_out
 from podium.agents.kit import AgentKit, AgentOptions
-from podium.agents.pricing import cost_of
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import (
     AgentLost,
     AgentUnavailable,
-    PodiumError,
     TimedOut,
     ToolMissing,
 )
+from podium.domain.events import ProgressKind
 from podium.domain.gating import Usage
 from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.domain.own_tools import unknown_words
 from podium.ports import Transcript, TurnDoor
 
 KNOWN_VERSION = ABOUT["opencode"].tried
@@ -58,25 +64,28 @@ class OpencodeAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
+        clock, options = self._kit.clock, self._options
+        patience = Patience(self._own.retries, self._own.longest_wait_seconds)
+        spending = Spending(self.name, options.model, turn.limits)
+        stream = OpencodeStream(self.name, patience, _to_nobody, clock.now, spending=spending)
+        began = clock.monotonic()
+        with accounted(self.name, lambda: _broken_off(stream.usage(clock.monotonic() - began))):
+            return await self._ask(turn, stream)
+
+    async def _ask(self, turn: Turn, stream: OpencodeStream) -> Reply:
         kit, name = self._kit, self.name
         refuse_what_it_would_obey(name, Path(turn.workspace))
         version = await self._version(turn.workspace)
         logins = login_of(self._options, kit)
-        with (
-            private_home(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home,
-            kit.transcripts.open(turn, name) as transcript,
-        ):
+        async with home_off_loop(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home:
             turn = home.turn
-            async with kit.doors.open(turn, agent=name, translate=translate) as door:
-                patience = Patience(self._own.retries, self._own.longest_wait_seconds)
-                stream = OpencodeStream(name, patience, door.tell, kit.clock.now)
-                lay_out(home, turn, self._options, self._own, kit, door.env, version)
-                began = kit.clock.monotonic()
-                try:
+            with kit.transcripts.open(turn, name) as transcript:
+                async with kit.doors.open(turn, agent=name, translate=translate) as door:
+                    stream.tell = door.tell
+                    given = (home, turn, self._options, self._own, kit, door.env, version)
+                    await off_loop(partial(lay_out, *given))
                     ended = await self._run(await self._spawn(turn, home), stream, door, transcript)
-                except PodiumError as error:
-                    raise _used(error, self._usage(stream, kit.clock.monotonic() - began)) from None
-                waiting = door.waiting_approvals
+                    waiting = door.waiting_approvals
         return home.signed(self._reply(turn, stream, ended, version, waiting, transcript.path))
 
     async def _version(self, cwd: str) -> str:
@@ -110,13 +119,14 @@ class OpencodeAgent:
     ) -> Ended:
         """Listen until it is over, or has said nothing for too long."""
         process = await self._kit.launcher.start(spawn)
+        stream.started = True
         process.close_input()
         loop, patience = asyncio.get_running_loop(), self._own.silence_seconds
         silence = asyncio.timeout(patience)
 
         async def take(line: str) -> None:
             if not line.startswith('{"podium":{"kind":"delta"'):
-                transcript.write(line)
+                transcript.write(heard_line(line))
             for done in stream.hear(line):
                 await door.settle(done.ref, ok=done.ok, result=done.result, error=done.error)
             silence.reschedule(None if stream.running else loop.time() + patience)
@@ -140,44 +150,37 @@ class OpencodeAgent:
         waiting: tuple[str, ...],
         transcript: str,
     ) -> Reply:
-        usage = self._usage(stream, ended.seconds)
-        trouble = trouble_at_end(self.name, stream, ended, self._kit.clock.now())
+        usage = stream.usage(ended.seconds)
+        trouble = trouble_at_end(self.name, stream, ended, self._kit.clock.now(), waiting)
         if trouble is not None:
-            raise _used(trouble, usage)
+            broke_off = isinstance(trouble, AgentLost | TimedOut)
+            trouble.usage = _broken_off(usage) if broke_off else usage
+            raise trouble
         cut = ("the answer was cut off: the model may not say more at once",)
         return Reply(
             text=stream.text,
             usage=usage,
             agent=self.name,
-            model=self._options.model,
+            model=stream.spending.model,
             version=version,
             session=stream.session,
             seconds=ended.seconds,
             transcript=transcript,
             warnings=(
                 *untried(self.name, version, KNOWN_VERSION),
-                *unknown_own_tools(turn),
+                *not_given(self.name, unknown_words(turn.own_tools, words_known(self._options))),
+                *stream.spending.warnings,
                 *(f"opencode was kept from loading {path!r}" for path in stream.kept_out),
                 *(cut if stream.reason == "length" else ()),
             ),
             waiting_approvals=waiting,
         )
 
-    def _usage(self, stream: OpencodeStream, seconds: float) -> Usage:
-        """With what the tokens cost, where opencode does not say it."""
-        used = stream.usage.plus(Usage(turns=1, seconds=seconds))
-        if used.usd or not (used.input_tokens or used.output_tokens):
-            return used
-        usd = cost_of(
-            self._options.model.rpartition("/")[2],
-            input_tokens=used.input_tokens,
-            output_tokens=used.output_tokens,
-        )
-        return used.model_copy(update={"usd": usd or 0.0, "complete": usd is not None})
+
+def _to_nobody(kind: ProgressKind, text: str) -> None:
+    """There is no door yet through which anybody could be told."""
 
 
-def _used(error: PodiumError, usage: Usage) -> PodiumError:
-    """The error with what was used. Of an answer that broke off nobody knows it all."""
-    broke_off = isinstance(error, AgentLost | TimedOut)
-    error.usage = usage.model_copy(update={"complete": usage.complete and not broke_off})
-    return error
+def _broken_off(usage: Usage) -> Usage:
+    """Of an answer that broke off nobody knows it all."""
+    return usage.model_copy(update={"complete": False})

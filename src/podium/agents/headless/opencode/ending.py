@@ -9,6 +9,7 @@ from typing import Any
 from podium.agents.headless.ending import (
     after_seconds,
     lost,
+    may_end_with,
     out_of_time,
     plain_words,
     trouble_of_status,
@@ -32,15 +33,24 @@ GOOD_REASONS = ("stop", "length")
 
 
 def trouble_at_end(
-    agent: str, stream: OpencodeStream, ended: Ended, now: datetime
+    agent: str,
+    stream: OpencodeStream,
+    ended: Ended,
+    now: datetime,
+    waiting: tuple[str, ...] = (),
 ) -> PodiumError | None:
-    """None only when it both ended well and finished a last step: neither alone is an answer."""
+    """None only when it both ended well and finished a last step: neither alone is an answer.
+
+    `waiting` are the approvals it was told to wait for: then it has nothing left to say.
+    """
     if ended.timed_out:
         return out_of_time(agent, ended)
     if stream.failure is not None:
         return trouble_of(agent, stream.failure, now)
     if ended.exit_code != 0:
         return _without_record(agent, ended)
+    if may_end_with("", waiting):
+        return None
     if stream.reason == "content-filter":
         return AgentRefused(f"agent {agent!r}: its provider has stopped the answer")
     if stream.reason not in GOOD_REASONS:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from podium.agents.headless.ending import plain_words, reset_time
+from podium.agents.headless.opencode.spending import Spending, Step
 from podium.domain.errors import AgentRejected, AgentUnavailable, PodiumError, RateLimited
 from podium.domain.events import ProgressKind
 from podium.domain.gating import Usage
@@ -61,8 +62,10 @@ class OpencodeStream:
     kept_out: list[str] = field(default_factory=list)
     """Code that it would have loaded, had it been let."""
     _texts: dict[str, list[str]] = field(default_factory=dict)
+    spending: Spending = field(default_factory=Spending)
+    started: bool = False
+    """Whether the program was started: from then on something may have been used."""
     _last_message: str = ""
-    _used: dict[str, Usage] = field(default_factory=dict)
     _streamed: bool = False
 
     def hear(self, line: str) -> list[Settled]:
@@ -81,12 +84,12 @@ class OpencodeStream:
         """The words of its last message."""
         return "\n".join(self._texts.get(self._last_message, []))
 
-    @property
-    def usage(self) -> Usage:
-        total = Usage()
-        for used in self._used.values():
-            total = total.plus(used)
-        return total
+    def usage(self, seconds: float) -> Usage:
+        """What was used until now. Of an answer that is still coming nobody knows it."""
+        if not self.started:
+            return Usage(seconds=seconds)
+        used = self.spending.used
+        return used.plus(Usage(turns=0 if used.turns else 1, seconds=seconds))
 
     def _hear_opencode(self, record: Record) -> None:
         kind, part = record.get("type"), _dict(record.get("part"))
@@ -95,7 +98,7 @@ class OpencodeStream:
         elif kind == "step_finish":
             self.reason = str(part.get("reason", ""))
             self._last_message = str(part.get("messageID", ""))
-            self._count(str(part.get("id", "")), _dict(part.get("tokens")), part.get("cost"))
+            self._count(str(part.get("id", "")), part)
         elif kind == "text" and isinstance(part.get("text"), str):
             self._texts.setdefault(str(part.get("messageID", "")), []).append(part["text"])
             if not self._streamed:
@@ -121,7 +124,9 @@ class OpencodeStream:
             case {"kind": "kept_out", "path": str(path)} if len(self.kept_out) < MOST_KEPT_OUT:
                 self.kept_out.append(plain_words(path))
             case {"kind": "usage", "part": str(part)}:
-                self._count(part, _dict(relayed.get("tokens")), relayed.get("cost"))
+                self._count(part, relayed)
+            case {"kind": "model", "model": str(model)} if not self.spending.model:
+                self.spending.model = plain_words(model)
             case {"kind": "retry"}:
                 self._retrying(relayed)
             case {"kind": "tool", "call": str(call), "status": str(status)}:
@@ -159,16 +164,10 @@ class OpencodeStream:
             return RateLimited(f"agent {self.agent!r} has been asked too much: {said}", retry_at)
         return AgentUnavailable(f"agent {self.agent!r} cannot reach its model: {said}")
 
-    def _count(self, part: str, tokens: Record, cost: object) -> None:
+    def _count(self, part: str, told: Record) -> None:
         """What a step used. It comes twice, from opencode and from the plugin, by one name."""
-        cache = _dict(tokens.get("cache"))
-        self._used[part] = Usage(
-            input_tokens=_whole(tokens.get("input"))
-            + _whole(cache.get("read"))
-            + _whole(cache.get("write")),
-            output_tokens=_whole(tokens.get("output")) + _whole(tokens.get("reasoning")),
-            usd=float(cost) if isinstance(cost, int | float) and 0 <= cost < 1e9 else 0.0,
-        )
+        step = Step.told(_dict(told.get("tokens")), told.get("cost"))
+        self.spending.add(part, step, told.get("reason"))
 
 
 def _record(line: str) -> Record:
@@ -182,10 +181,6 @@ def _record(line: str) -> Record:
 
 def _dict(found: object) -> Record:
     return found if isinstance(found, dict) else {}
-
-
-def _whole(found: object) -> int:
-    return int(found) if isinstance(found, int | float) and 0 <= found < 1e15 else 0
 
 
 def _moment(milliseconds: object) -> datetime | None:

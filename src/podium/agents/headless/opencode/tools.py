@@ -5,28 +5,39 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
+from podium.agents.headless.changes import change_in_words
+from podium.agents.headless.edits import whole_edit
+from podium.agents.kit import AgentOptions
 from podium.domain.asking import Turn
 from podium.domain.model import Json
+from podium.domain.own_tools import granted_words
 
 Arguments = dict[str, Json]
 Translated = tuple[str, Arguments]
 
-LONGEST_CHANGE = 2_000
-
 GRANTS = {
-    "webfetch": ("web_fetch", "webfetch"),
-    "websearch": ("web_search", "websearch"),
+    "webfetch": ("web_fetch",),
+    "websearch": ("web_search",),
     "codesearch": ("web_search", "codesearch"),
-    "task": ("subagents", "ask_subagent", "task"),
+    "task": ("subagents", "ask_subagent"),
     "skill": ("skill",),
-    "lsp": ("lsp",),
+    "lsp": (),
 }
 """opencode's name of a permission → the words by which a role's `own_tools` grants it."""
+
+SEARCHES = (
+    "OPENCODE_ENABLE_EXA",
+    "OPENCODE_EXPERIMENTAL_EXA",
+    "OPENCODE_ENABLE_PARALLEL",
+    "OPENCODE_EXPERIMENTAL_PARALLEL",
+    "OPENCODE_EXPERIMENTAL",
+)
+"""Variables that let it search the web. Without them it does so for its maker's own models alone."""
 
 
 def permission_for(turn: Turn) -> Arguments:
     """What opencode itself lets through to the door: files and shell, and what the role was given."""
-    granted = set(turn.own_tools or ())
+    granted = granted_words(turn.own_tools)
     own = {name: "allow" if granted & set(words) else "deny" for name, words in GRANTS.items()}
     # Nobody is there to be asked, and paths outside the workspace are the gate's to judge.
     return {
@@ -40,14 +51,12 @@ def permission_for(turn: Turn) -> Arguments:
     }
 
 
-def unknown_own_tools(turn: Turn) -> tuple[str, ...]:
-    """Warnings for what a role was given and opencode does not have."""
-    known = {word for words in GRANTS.values() for word in words}
-    return tuple(
-        f"opencode has no tool {name!r} of its own"
-        for name in turn.own_tools or ()
-        if name not in known
-    )
+def words_known(options: AgentOptions) -> tuple[str, ...]:
+    """What a role can be given with these settings."""
+    its_own = options.model.startswith("opencode/") and not options.base_url
+    searches = its_own or any(options.env.get(name) for name in SEARCHES)
+    search = ("web_search", "codesearch") if searches else ()
+    return (*GRANTS["webfetch"], *GRANTS["task"], *GRANTS["skill"], *search)
 
 
 def translate(tool: str, arguments: Arguments) -> Translated:
@@ -66,15 +75,17 @@ def _bash(arguments: Arguments) -> Translated:
 
 
 def _edit(arguments: Arguments) -> Translated:
-    change = f"- {arguments.get('oldString', '')}\n+ {arguments.get('newString', '')}"
-    return "edit_file", {"path": arguments.get("filePath"), "change": change[:LONGEST_CHANGE]}
+    shown = ("filePath", "oldString", "newString")
+    more = {name: value for name, value in arguments.items() if name not in shown}
+    change = change_in_words(arguments.get("oldString"), arguments.get("newString"), more)
+    return "edit_file", {"path": arguments.get("filePath"), "change": change}
 
 
 def _patch(arguments: Arguments) -> Translated:
     if arguments.get("kind") == "delete":
         return "delete_file", {"path": arguments.get("path")}
-    change = str(arguments.get("change", ""))
-    return "edit_file", {"path": arguments.get("path"), "change": change[:LONGEST_CHANGE]}
+    change = whole_edit(str(arguments.get("change", "")))
+    return "edit_file", {"path": arguments.get("path"), "change": change}
 
 
 def _search(arguments: Arguments) -> Translated:
@@ -87,7 +98,7 @@ def _task(arguments: Arguments) -> Translated:
 
 
 def _notes(arguments: Arguments) -> Translated:
-    return "keep_notes", {"text": json.dumps(arguments)[:LONGEST_CHANGE]}
+    return "keep_notes", {"text": whole_edit(json.dumps(arguments))}
 
 
 def _listing(arguments: Arguments) -> Translated:

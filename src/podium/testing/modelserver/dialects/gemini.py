@@ -17,6 +17,7 @@ from podium.testing.modelserver.dialects.dialect import (
 )
 from podium.testing.modelserver.script import ProtocolName
 
+SCHEMA_KEYS = ("parametersJsonSchema", "parameters_json_schema", "parameters")
 _FINISH = {"stop": "STOP", "length": "MAX_TOKENS", "safety": "SAFETY"}
 _STATUS = {
     400: ("INVALID_ARGUMENT", "Request contains an invalid argument."),
@@ -134,7 +135,7 @@ def _offered(body: Mapping[str, Any]) -> Iterator[OfferedTool]:
     for tool in tables(body.get("tools")):
         declared = tool.get("functionDeclarations", tool.get("function_declarations"))
         for each in tables(declared):
-            schema = each.get("parametersJsonSchema") or each.get("parameters")
+            schema = next((each[key] for key in SCHEMA_KEYS if each.get(key)), None)
             yield OfferedTool(word(each.get("name")), table(schema))
 
 
