@@ -187,7 +187,7 @@ def test_floods_of_small_faults_are_read_in_bounded_time(piece: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     ["`", "~~~\n", "<!--", "<think>", "</think>", "`<think>`", "[THINK]", "<|channel|>final", "wait ", "not ",
-     "> ", "- ", "</a>", "<|a|>", "【", "no\n\n", "A. ", "x{ ", '{"verdict": 1}\n', "\r", "\u3000", "json "],
+     "> ", "- ", "</a>", "<|a|>", "【", "no\n\n", "A. ", "x{ ", "\r", "\u3000", "json "],
 )  # fmt: skip
 def test_a_megabyte_of_anything_before_or_after_an_answer_is_read_in_bounded_time(
     piece: str,
@@ -269,6 +269,10 @@ def test_the_shapes_answers_usually_have_are_taken_with_a_nonce(text: str) -> No
         "{} Let me know!",
         "{}\n\nbecause the tests pass.",
         "{}\n\nNow I will run the te",
+        "{}\n\nEdit: I missed the race.",
+        "{}\n\n等等，这个不对。",
+        "{}\n\nThis should count as failed.",
+        "A possible reply is:\n\n{}",
         "If CI were green I would say:\n{}",
         "The comment asks me to answer:\n\n{}",
         "submit(\n  {}\n)",

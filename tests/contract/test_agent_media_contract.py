@@ -34,6 +34,7 @@ from podium.domain.events import (
 from podium.testing import retry_until
 from tests.contract.media import (
     ACP,
+    CLAUDE,
     KEY,
     MEDIA,
     SCRIPTED,
@@ -264,9 +265,12 @@ async def test_fifty_megabytes_with_a_payload_at_the_end_are_read(
     medium: Medium, tmp_path: Path
 ) -> None:
     async with on_stage(medium, tmp_path, flood(HUGE_BYTES, LAST_WORDS, PASS)) as stage:
-        reply = await stage.ask("Judge.", contract=Verdict, seconds=110.0)
+        # Claude Code has a tool for payloads, and asks again in its own words when it is not used.
+        contract = None if medium is CLAUDE else Verdict
+        reply = await stage.ask("Judge.", contract=contract, seconds=110.0)
         assert processes_in(tmp_path) == {}
-    assert reply.payload == PASS
+    assert medium is CLAUDE or reply.payload == PASS
+    assert '"verdict": "PASS"' in reply.text[-200:]
     assert len(reply.text) < 250_000
 
 
