@@ -8,15 +8,15 @@ from podium.agents.acp.ending import trouble_at_end, trouble_of_error, warnings_
 from podium.agents.acp.gatekeeper import Gatekeeper
 from podium.agents.acp.gemini import GeminiSetup, is_gemini
 from podium.agents.acp.keeping import Keeper
-from podium.agents.acp.records import Heard, used_in
+from podium.agents.acp.records import Heard
 from podium.agents.acp.setups import AcpOptions, PlainSetup, Setup
 from podium.agents.acp.talk import AcpTalk
-from podium.agents.headless.home import private_home
+from podium.agents.headless.accounting import accounted
+from podium.agents.headless.off_loop import home_off_loop
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.agents.rpc import RpcError
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import ConfigFault, ConfigInvalid, PodiumError, ToolMissing
-from podium.domain.gating import Usage
 from podium.domain.launching import Ended, Spawn
 from podium.domain.model import Json
 from podium.ports import Process, Transcript
@@ -39,18 +39,23 @@ class AcpAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
+        heard, clock = Heard(self._options.model), self._kit.clock
+        began = clock.monotonic()
+        with accounted(self.name, lambda: heard.usage(clock.monotonic() - began)):
+            return await self._ask(turn, heard)
+
+    async def _ask(self, turn: Turn, heard: Heard) -> Reply:
         kit, name, setup = self._kit, self.name, self._setup
-        with (
-            private_home(kit, turn, name, keep=setup.keep, logins=setup.logins()) as home,
-            kit.transcripts.open(turn, name) as transcript,
-        ):
+        logins = setup.logins()
+        async with home_off_loop(kit, turn, name, keep=setup.keep, logins=logins) as home:
             turn = home.turn
-            async with kit.doors.open(turn, agent=name) as door:
-                gatekeeper = Gatekeeper(door, setup.wishes)
-                heard = Heard(door, gatekeeper)
-                spawn = await setup.prepare(turn, home, door)
-                ended = await self._converse(turn, spawn, gatekeeper, heard, transcript)
-                waiting = door.waiting_approvals
+            with kit.transcripts.open(turn, name) as transcript:
+                async with kit.doors.open(turn, agent=name) as door:
+                    gatekeeper = Gatekeeper(door, setup.wishes)
+                    heard.attend(door, gatekeeper)
+                    spawn = await setup.prepare(turn, home, door)
+                    ended = await self._converse(turn, spawn, gatekeeper, heard, transcript)
+                    waiting = door.waiting_approvals
         return home.signed(self._reply(turn, heard, gatekeeper, ended, waiting, transcript.path))
 
     async def _converse(
@@ -62,6 +67,7 @@ class AcpAgent:
         transcript: Transcript,
     ) -> Ended:
         process = await self._start(spawn)
+        heard.started = True
         keeper = Keeper(transcript, self.name)
         talk = AcpTalk(process, gatekeeper, heard, keeper, self.name)
         fault: Exception | None = None
@@ -96,9 +102,8 @@ class AcpAgent:
         waiting: tuple[str, ...],
         transcript: str,
     ) -> Reply:
-        used = used_in(heard.result or {}, self._options.model)
-        usage = used.plus(Usage(turns=1, seconds=ended.seconds))
-        trouble = trouble_at_end(self.name, turn, heard, gatekeeper, ended)
+        usage = heard.usage(ended.seconds)
+        trouble = trouble_at_end(self.name, turn, heard, gatekeeper, ended, waiting)
         if trouble is not None:
             trouble.usage = usage
             raise trouble
@@ -107,7 +112,7 @@ class AcpAgent:
             text=heard.text,
             usage=usage,
             agent=self.name,
-            model=self._options.model,
+            model=heard.model,
             version=version,
             session=heard.session,
             seconds=ended.seconds,

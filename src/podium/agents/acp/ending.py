@@ -8,7 +8,7 @@ from datetime import datetime
 from podium.agents.acp.gatekeeper import Gatekeeper
 from podium.agents.acp.records import Heard
 from podium.agents.acp.talk import words_of
-from podium.agents.headless.ending import lost, out_of_time, trouble_of_status
+from podium.agents.headless.ending import lost, may_end_with, out_of_time, trouble_of_status
 from podium.agents.rpc import LineClosed, RpcError
 from podium.domain.asking import Turn
 from podium.domain.errors import (
@@ -32,25 +32,35 @@ ReadTrouble = Callable[[str, int | None, str, datetime], PodiumError]
 
 
 def trouble_at_end(
-    agent: str, turn: Turn, heard: Heard, gatekeeper: Gatekeeper, ended: Ended
+    agent: str,
+    turn: Turn,
+    heard: Heard,
+    gatekeeper: Gatekeeper,
+    ended: Ended,
+    waiting: tuple[str, ...] = (),
 ) -> PodiumError | None:
-    """The error this end stands for; None for a success, which takes an answer to the prompt."""
+    """The error this end stands for; None for a success, which takes an answer to the prompt.
+
+    `waiting` are the approvals it was told to wait for, with nothing left to say.
+    """
     if ended.timed_out:
         return out_of_time(agent, ended)
     if heard.result is None:
         return lost(agent, ended)
     reason = heard.result.get("stopReason")
-    if reason == "refusal":
-        return AgentRefused(f"the model of agent {agent!r} will not do what it was asked")
     if reason == "max_turn_requests":
         return _out_of_turns(agent, turn)
+    if heard.silent and may_end_with("", waiting):
+        return None
+    if reason == "refusal":
+        return AgentRefused(f"the model of agent {agent!r} will not do what it was asked")
     if reason == "cancelled" and not gatekeeper.refused:
         return AgentLost(f"agent {agent!r} broke off its turn by itself")
     if reason == "max_tokens" and not heard.text:
         return ContextOverflow(f"the model of agent {agent!r} came to its limit before any word")
     if reason not in ("end_turn", "cancelled", "max_tokens"):
         return AgentLost(f"agent {agent!r} ended its turn for a reason unknown here: {reason!r}")
-    if reason == "end_turn" and not heard.text:
+    if reason == "end_turn" and not may_end_with(heard.text, waiting):
         return AgentUnavailable(f"the model of agent {agent!r} gave no answer")
     return None
 
@@ -97,7 +107,7 @@ def _out_of_turns(agent: str, turn: Turn) -> BudgetSpent:
     limit = turn.limits.turns or 0
     return BudgetSpent(
         f"agent {agent!r} has asked its model as often as it may and is not done",
-        scope="call",
+        scope="step",
         measure="turns",
         used=limit,
         limit=limit,

@@ -11,6 +11,8 @@ from podium.domain.model import Json
 from podium.ports import TurnDoor
 
 REFUSED = -32001
+NOTHING_CHOSEN = {"outcome": "cancelled"}
+NO_SINGLE_YES = "it may be done, but the agent offers no way to permit it once"
 _MOST_UNTOLD = 50
 _LONGEST_OUTPUT = 4_000
 
@@ -56,11 +58,19 @@ class Gatekeeper:
         if not isinstance(number, str) or not number:
             return _chosen(params, "reject_once")
         refusal = await self._judge(number, found)
-        if refusal is None:
-            return _chosen(params, "allow_once")
+        yes = _chosen(params, "allow_once")
+        if refusal is None and yes != NOTHING_CHOSEN:
+            return yes
         self.refused.add(number)
-        self._keep_untold(title_of(found), refusal)
+        words = refusal.say if refusal is not None else await self._take_back(number)
+        self._keep_untold(title_of(found), words)
         return _chosen(params, "reject_once")
+
+    async def _take_back(self, number: str) -> str:
+        """Settle a permit that could not be handed over. Gives the words for it."""
+        for ref in self._permitted.pop(number, ()):
+            await self._door.settle(ref, ok=False, error=NO_SINGLE_YES)
+        return NO_SINGLE_YES
 
     async def _judge(self, number: str, call: Mapping[str, Json]) -> DoorAnswer | None:
         """The first no to any of what the call wants; None when all of it may be done."""
@@ -87,12 +97,12 @@ class Gatekeeper:
         if answer.allowed:
             words = ended.error if ended is not None else "it was not done"
             raise RpcError(REFUSED, f"{path!r} was not written: {words}")
-        self._keep_untold(f"writing {path}", answer)
+        self._keep_untold(f"writing {path}", answer.say)
         raise RpcError(REFUSED, f"Permission Denied: {answer.say}")
 
-    def _keep_untold(self, what: str, refusal: DoorAnswer) -> None:
+    def _keep_untold(self, what: str, words: str) -> None:
         if len(self.untold) < _MOST_UNTOLD:
-            self.untold.append(f"Permission Denied: {what[:200]}: {refusal.say}")
+            self.untold.append(f"Permission Denied: {what[:200]}: {words}")
 
 
 def _chosen(params: Params, kind: str) -> Json:
@@ -101,4 +111,4 @@ def _chosen(params: Params, kind: str) -> Json:
     for option in options if isinstance(options, list) else []:
         if isinstance(option, dict) and option.get("kind") == kind:
             return {"outcome": "selected", "optionId": option.get("optionId")}
-    return {"outcome": "cancelled"}
+    return dict(NOTHING_CHOSEN)

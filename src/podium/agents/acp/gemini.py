@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from podium.agents.acp.setups import spawn_of
 from podium.agents.acp.wishes import Wish, title_of, wishes_of
+from podium.agents.headless.accounting import unkept_limits
+from podium.agents.headless.ending import not_given
 from podium.agents.headless.gemini.ending import trouble_of_words
 from podium.agents.headless.gemini.layout import (
     CONVERSATIONS,
@@ -18,15 +21,17 @@ from podium.agents.headless.gemini.layout import (
 )
 from podium.agents.headless.gemini.login import logins_for, selected_login
 from podium.agents.headless.gemini.program import KNOWN_VERSION, own_options
-from podium.agents.headless.gemini.tools import unknown_own_tools
+from podium.agents.headless.gemini.tools import WITHOUT_SUBAGENTS
 from podium.agents.headless.home import Home, Login
 from podium.agents.headless.identity import identity_for
+from podium.agents.headless.off_loop import off_loop
 from podium.agents.headless.version import untried
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
 from podium.domain.errors import PodiumError
 from podium.domain.launching import Spawn
 from podium.domain.model import Json
+from podium.domain.own_tools import unknown_words
 from podium.ports import TurnDoor
 
 _PROGRAM = re.compile(r"(^|/)gemini(\.js)?$")
@@ -56,8 +61,9 @@ class GeminiSetup:
     async def prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
         options, kit = self._options, self._kit
         selected = selected_login(options.name, options.env, home)
-        _set_apart(home.path / CONVERSATIONS)
-        lay_out(home, turn, self._own, selected, door.env, kit, rules=asking_rules(turn))
+        await off_loop(partial(_set_apart, home.path / CONVERSATIONS))
+        given = (home, turn, self._own, selected, door.env, kit)
+        await off_loop(partial(lay_out, *given, rules=asking_rules(turn)))
         identity = await identity_for(kit, options.env, turn.workspace)
         model = ("-m", options.model) if options.model else ()
         argv = (*options.command, "--approval-mode", "default", *model)
@@ -80,7 +86,12 @@ class GeminiSetup:
         return trouble_of_words(agent, status, words, now)
 
     def warnings(self, turn: Turn, version: str) -> tuple[str, ...]:
-        return (*untried(self._options.name, version, KNOWN_VERSION), *unknown_own_tools(turn))
+        name = self._options.name
+        return (
+            *untried(name, version, KNOWN_VERSION),
+            *not_given(name, unknown_words(turn.own_tools, WITHOUT_SUBAGENTS)),
+            *unkept_limits(name, turn.limits, "tokens", "usd"),
+        )
 
 
 def _command(call: Mapping[str, Json], command: str) -> Wish:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
+from podium.agents.headless.kept_lines import heard_line, sent_line
 from podium.domain.errors import AgentLost
 from podium.ports import Transcript
 
@@ -26,7 +27,7 @@ class Keeper:
         piece = _piece_in(line) if way == "received" else None
         if piece is None:
             self.finish()
-            self._transcript.write(f"{'>' if way == 'sent' else '<'} {line}")
+            self._transcript.write(sent_line(line) if way == "sent" else heard_line(line))
         else:
             self._add(*piece)
         if len(line) * 4 >= LINE_BYTES and len(line.encode(errors="replace")) >= LINE_BYTES:
@@ -40,7 +41,7 @@ class Keeper:
         if self._pieces:
             said = {self._kind: "".join(self._pieces)}
             self._pieces.clear()
-            self._transcript.write(f"< {json.dumps(said, ensure_ascii=False)}")
+            self._transcript.write(json.dumps(said, ensure_ascii=False))
 
     def _add(self, kind: str, words: str) -> None:
         if kind != self._kind:

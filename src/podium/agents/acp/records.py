@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from podium.agents.acp.gatekeeper import Gatekeeper
 from podium.agents.acp.wishes import ACTING, changed_paths, title_of
 from podium.agents.headless.ending import plain_words
 from podium.agents.pricing import cost_of
 from podium.agents.rpc import Params
+from podium.domain.events import ProgressKind
 from podium.domain.gating import Usage
 from podium.domain.model import Json
 from podium.ports import TurnDoor
@@ -20,9 +21,11 @@ _MOST_WARNINGS = 20
 class Heard:
     """Everything a turn's updates have said so far. Progress is told on the way."""
 
-    def __init__(self, door: TurnDoor, gatekeeper: Gatekeeper) -> None:
-        self._door = door
-        self._gatekeeper = gatekeeper
+    def __init__(self, model: str = "") -> None:
+        """`model` is what it was told to think with; empty where that is its own choice."""
+        self._model = model
+        self._tell: Callable[[ProgressKind, str], None] = lambda kind, text: None
+        self._gatekeeper: Gatekeeper | None = None
         self._pieces: list[str] = []
         self._kinds: dict[str, str] = {}
         self._tool_since = False
@@ -30,10 +33,28 @@ class Heard:
         """Updates count only from our prompt on: a loaded conversation is told over again."""
         self.replayed = 0
         """How many updates came before."""
+        self.started = False
+        """Whether the program was started: from then on something may have been used."""
         self.agent: Mapping[str, Json] = {}
         self.session: str | None = None
+        self.current_model = ""
+        """What the conversation began with, where that is told."""
         self.result: Mapping[str, Json] | None = None
         self.warnings: list[str] = []
+
+    def attend(self, door: TurnDoor, gatekeeper: Gatekeeper) -> None:
+        """From here on progress is told, and ends of tools are handed on."""
+        self._tell, self._gatekeeper = door.tell, gatekeeper
+
+    @property
+    def model(self) -> str:
+        return self._model or model_in(self.result or {}) or self.current_model
+
+    def usage(self, seconds: float) -> Usage:
+        """What was used until now. Agents tell it with the answer, if at all."""
+        if not self.started:
+            return Usage(seconds=seconds)
+        return used_in(self.result or {}, self.model).plus(Usage(turns=1, seconds=seconds))
 
     @property
     def text(self) -> str:
@@ -41,8 +62,9 @@ class Heard:
         return "".join(self._pieces)
 
     @property
-    def used_tools(self) -> bool:
-        return bool(self._kinds)
+    def silent(self) -> bool:
+        """Whether it has said nothing since its last tool."""
+        return self._tool_since or not self.text
 
     async def hear(self, method: str, params: Params) -> None:
         update = params.get("update")
@@ -55,25 +77,25 @@ class Heard:
         if kind == "agent_message_chunk":
             self._take_words(_text(update.get("content")))
         elif kind == "agent_thought_chunk":
-            self._door.tell("thinking", _text(update.get("content")))
+            self._tell("thinking", _text(update.get("content")))
         elif kind in ("tool_call", "tool_call_update"):
             await self._take_tool(update)
         elif kind == "plan":
-            self._door.tell("note", "a plan")
+            self._tell("note", "a plan")
 
     def _take_words(self, words: str) -> None:
         if self._tool_since:
             self._pieces.clear()
             self._tool_since = False
         self._pieces.append(words)
-        self._door.tell("text", words)
+        self._tell("text", words)
 
     async def _take_tool(self, update: Mapping[str, Json]) -> None:
         number = str(update.get("toolCallId") or "")
         title = plain_words(title_of(update), 200)
         self._tool_since = True
         if number not in self._kinds:
-            self._door.tell("tool", title or "a tool")
+            self._tell("tool", title or "a tool")
         kind = update.get("kind")
         if isinstance(kind, str) or number not in self._kinds:
             self._kinds[number] = str(kind or "other")
@@ -81,33 +103,69 @@ class Heard:
         if status not in _OVER:
             return
         ok = _OVER[status]
-        if self._gatekeeper.permitted(number):
-            await self._gatekeeper.settle(number, ok=ok, output=_output(update))
-        elif ok:
-            self._note_unasked(number, title, update)
+        keeper = self._gatekeeper
+        if keeper is not None and keeper.permitted(number):
+            await keeper.settle(number, ok=ok, output=_output(update))
+        elif keeper is not None and ok:
+            self._note_unasked(keeper, number, title, update)
 
-    def _note_unasked(self, number: str, title: str, update: Mapping[str, Json]) -> None:
+    def _note_unasked(
+        self, keeper: Gatekeeper, number: str, title: str, update: Mapping[str, Json]
+    ) -> None:
         """Something was done that nobody permitted: it must not stay unsaid."""
         if self._kinds[number] not in ACTING or len(self.warnings) >= _MOST_WARNINGS:
             return
         changed = changed_paths(update)
-        if changed and changed <= self._gatekeeper.written:
+        if changed and changed <= keeper.written:
             return
-        how = "although it was refused" if number in self._gatekeeper.refused else "without asking"
+        how = "although it was refused" if number in keeper.refused else "without asking"
         self.warnings.append(f"the agent says it did {title!r} {how}")
 
 
 def used_in(result: Mapping[str, Json], model: str) -> Usage:
     """What the prompt used, where the agent tells. The protocol has no fixed place for it yet."""
-    usage = _mapping(result.get("usage"))
-    counted = _mapping(_mapping(_mapping(result.get("_meta")).get("quota")).get("token_count"))
-    cached = _count(usage.get("cachedReadTokens"))
-    read = _count(usage.get("inputTokens")) + _count(counted.get("input_tokens")) + cached
-    written = _count(usage.get("outputTokens")) + _count(counted.get("output_tokens"))
+    read, written, cached = _used_by_protocol(result) or _used_by_quota(result)
     if read + written == 0:
         return Usage(complete=False)
     usd = cost_of(model, input_tokens=read, output_tokens=written, cached_tokens=cached)
     return Usage(input_tokens=read, output_tokens=written, usd=usd or 0.0, complete=usd is not None)
+
+
+def model_in(result: Mapping[str, Json]) -> str:
+    """The model that most was used of, where the agent names those it asked."""
+    told = _quota(result).get("model_usage")
+    models = [_mapping(entry) for entry in told] if isinstance(told, list) else []
+    # Gemini CLI calls it `auto` for all answers but the first where it chooses itself.
+    named = [entry for entry in models if _is_name(entry.get("model"))]
+    most = max(named, key=lambda entry: sum(_counted(entry)), default={})
+    return str(most.get("model", ""))
+
+
+def _is_name(model: Json) -> bool:
+    return isinstance(model, str) and not model.startswith("auto")
+
+
+def _used_by_protocol(result: Mapping[str, Json]) -> tuple[int, int, int] | None:
+    """Read, written and cached tokens as a draft of the protocol has them: each kind by itself."""
+    usage = _mapping(result.get("usage"))
+    cached = _count(usage.get("cachedReadTokens"))
+    read = cached + sum(_count(usage.get(name)) for name in ("inputTokens", "cachedWriteTokens"))
+    written = sum(_count(usage.get(name)) for name in ("outputTokens", "thoughtTokens"))
+    return (read, written, cached) if read + written else None
+
+
+def _used_by_quota(result: Mapping[str, Json]) -> tuple[int, int, int]:
+    """As Gemini CLI has them."""
+    return (*_counted(_quota(result)), 0)
+
+
+def _counted(entry: Mapping[str, Json]) -> tuple[int, int]:
+    counted = _mapping(entry.get("token_count"))
+    return _count(counted.get("input_tokens")), _count(counted.get("output_tokens"))
+
+
+def _quota(result: Mapping[str, Json]) -> Mapping[str, Json]:
+    return _mapping(_mapping(result.get("_meta")).get("quota"))
 
 
 def _text(content: Json) -> str:

@@ -9,12 +9,15 @@ from typing import Protocol
 from podium.agents.acp.ending import trouble_of_words
 from podium.agents.acp.keeping import LINE_BYTES
 from podium.agents.acp.wishes import Wish, wishes_of
+from podium.agents.headless.accounting import unkept_limits
+from podium.agents.headless.ending import not_given
 from podium.agents.headless.home import Home, Login
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
 from podium.domain.errors import PodiumError
 from podium.domain.launching import ProcessLimits, Spawn
 from podium.domain.model import Json, Noun
+from podium.domain.own_tools import WORDS, granted_words, unknown_words
 from podium.ports import TurnDoor
 
 STDERR_BYTES = 200_000
@@ -73,7 +76,15 @@ class PlainSetup:
         return trouble_of_words(agent, status, words, now)
 
     def warnings(self, turn: Turn, version: str) -> tuple[str, ...]:
-        return ()
+        """Words that no question of the protocol stands for. Any other name may be that of a tool of its."""
+        name = self._options.name
+        common = [
+            word for word in turn.own_tools or () if granted_words((word,)) & frozenset(WORDS)
+        ]
+        return (
+            *not_given(name, unknown_words(common, ("web_fetch",))),
+            *unkept_limits(name, turn.limits, "tokens", "usd", "turns"),
+        )
 
 
 def spawn_of(argv: tuple[str, ...], turn: Turn, env: dict[str, str]) -> Spawn:

@@ -81,7 +81,8 @@ class AcpTalk:
         place: dict[str, Json] = {"cwd": turn.workspace, "mcpServers": []}
         if turn.session is not None and self._can_load():
             try:
-                await peer.call("session/load", {"sessionId": turn.session, **place})
+                loaded = await peer.call("session/load", {"sessionId": turn.session, **place})
+                self._heard.current_model = _model_in(_mapping(loaded))
             except RpcError as error:
                 raise SessionUnknown(
                     f"agent {self._agent!r} cannot go on with conversation {turn.session!r} "
@@ -93,7 +94,9 @@ class AcpTalk:
             self._heard.warnings.append(
                 f"agent {self._agent!r} cannot continue conversations; a new one was begun"
             )
-        session = _mapping(await peer.call("session/new", place)).get("sessionId")
+        opened = _mapping(await peer.call("session/new", place))
+        self._heard.current_model = _model_in(opened)
+        session = opened.get("sessionId")
         if not isinstance(session, str) or not session:
             raise AgentLost(f"agent {self._agent!r} opened a session without an id")
         return session
@@ -135,6 +138,11 @@ def words_of(error: RpcError) -> str:
     """What an error says. Some agents put the words that matter beside the message."""
     details = _mapping(error.data).get("details")
     return f"{error.message}: {details}" if isinstance(details, str) else error.message
+
+
+def _model_in(opened: Mapping[str, Json]) -> str:
+    model = _mapping(opened.get("models")).get("currentModelId")
+    return model if isinstance(model, str) else ""
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:

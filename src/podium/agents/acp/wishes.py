@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from podium.agents.headless.changes import change_in_words
+from podium.agents.headless.edits import whole_edit
 from podium.domain.model import Json
 
 ACTING = frozenset({"execute", "edit", "delete", "move"})
 """Kinds of tool calls that change something."""
-_LONGEST_CHANGE = 4_000
 
 
 class Wish(NamedTuple):
@@ -26,7 +28,7 @@ def wishes_of(call: Mapping[str, Json]) -> list[Wish]:
     places = list(_places(call))
     if kind == "execute":
         return [Wish("run_command", _command(given, title))]
-    if kind == "edit" and (changes := [*_changes(call)] or _edits(places, title)):
+    if kind == "edit" and (changes := [*_changes(call)] or _edits(places, title, given)):
         return changes
     if kind == "delete" and places:
         return [Wish("delete_file", {"path": place}) for place in places]
@@ -69,18 +71,15 @@ def _changes(call: Mapping[str, Json]) -> Iterator[Wish]:
     content = call.get("content")
     for item in content if isinstance(content, list) else []:
         if isinstance(item, dict) and item.get("type") == "diff":
-            change = [*_lines("-", item.get("oldText")), *_lines("+", item.get("newText"))]
-            shown = "\n".join(change)[:_LONGEST_CHANGE]
-            yield Wish("edit_file", {"path": str(item.get("path") or ""), "change": shown})
+            change = change_in_words(item.get("oldText"), item.get("newText"))
+            yield Wish("edit_file", {"path": str(item.get("path") or ""), "change": change})
 
 
-def _edits(places: list[str], title: str) -> list[Wish]:
-    return [Wish("edit_file", {"path": place, "change": title}) for place in places]
-
-
-def _lines(sign: str, text: Json) -> Iterator[str]:
-    if isinstance(text, str):
-        yield from (f"{sign}{line}" for line in text.splitlines())
+def _edits(places: list[str], title: str, given: Mapping[str, Json]) -> list[Wish]:
+    """Without a diff: what is called the edit, and all that it was told."""
+    told = [title, json.dumps(given, sort_keys=True)] if given else [title]
+    change = whole_edit("\n".join(told))
+    return [Wish("edit_file", {"path": place, "change": change}) for place in places]
 
 
 def _places(call: Mapping[str, Json]) -> Iterator[str]:

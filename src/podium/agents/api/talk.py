@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 
 from pydantic_ai.messages import (
@@ -18,6 +17,7 @@ from podium.agents.api.choosing import Choice
 from podium.agents.api.conversation import Conversation
 from podium.agents.api.exchange import Exchange, Rejected
 from podium.agents.api.offering import Offer
+from podium.agents.contract.strict import load_object
 from podium.domain.asking import Turn
 from podium.domain.model import Json
 from podium.ports import TurnDoor
@@ -132,8 +132,8 @@ class Talk:
         if not self._offer.native:
             return
         try:
-            self.said.payload = json.loads(self.said.text)
-        except (ValueError, RecursionError):
+            self.said.payload = load_object(self.said.text)
+        except ValueError:
             self._warn("the provider did not keep to its own schema")
 
     def _warn(self, words: str) -> None:

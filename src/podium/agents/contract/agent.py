@@ -9,13 +9,14 @@ from collections.abc import Callable
 from pydantic import BaseModel
 
 from podium.agents.contract.bounding import bounded
+from podium.agents.contract.fitness import check_contract, kept_form
 from podium.agents.contract.instructions import once_more, with_form
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.payload import read_payload
 from podium.agents.contract.strict import check_value
-from podium.agents.contract.wanted import NONCE_KEY, validated
+from podium.agents.contract.wanted import NONCE_KEY, check_known, known_keys, validated
 from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import PodiumError, ReplyInvalid
+from podium.domain.errors import BadInput, PodiumError, ReplyInvalid
 from podium.domain.gating import Usage
 from podium.domain.model import whole_text
 from podium.ports import Agent
@@ -54,10 +55,14 @@ class ContractedAgent:
         return self._inner.name
 
     async def ask(self, turn: Turn) -> Reply:
-        """As the port has it; `ReplyInvalid` when the second answer is none either, with both turns' usage."""
+        """As the port has it; `ReplyInvalid` when the second answer is none either, with both turns' usage.
+
+        `BadInput` for a contract that no JSON object can answer, before anything is asked.
+        """
         turn = turn.model_copy(update={"prompt": self._redact(turn.prompt)})
         if turn.contract is None:
             return _short(await self._inner.ask(turn))
+        check_contract(turn.contract)
         began = asyncio.get_running_loop().time()
         nonce = self._nonce()
         prompt = with_form(turn.prompt, turn.contract, nonce)
@@ -79,9 +84,15 @@ class ContractedAgent:
         nonce = self._nonce()
         words = self._redact(once_more(str(problem), first.text, first.untold))
         if first.session is None:
+            # Whether the conversation has kept the first asking is not known then.
             words = f"{turn.prompt.rstrip()}\n\n{words}"
         prompt = with_form(words, contract, nonce)
-        asked = turn.model_copy(update={"prompt": prompt, "session": first.session})
+        again = {
+            "prompt": prompt,
+            "session": first.session or turn.session,
+            "asking": turn.asking + 1,
+        }
+        asked = turn.model_copy(update=again)
         try:
             second = await self._inner.ask(asked)
         except PodiumError as error:
@@ -108,8 +119,12 @@ async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None) ->
         # In a thread: a hostile reply can take the parser a second, and other agents share the loop.
         read = await asyncio.to_thread(read_payload, reply.text, contract, nonce=nonce)
         payload, found = read.payload, read.how
-    plain = payload.model_dump(mode="json", by_alias=True)
-    return _short(reply.model_copy(update={"payload": plain, "found": found}))
+    try:
+        kept = kept_form(payload)
+    except BadInput as error:
+        error.usage = reply.usage
+        raise
+    return _short(reply.model_copy(update={"payload": kept, "found": found}))
 
 
 def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
@@ -120,6 +135,8 @@ def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
         if isinstance(payload, dict):
             # The prompt asks for the nonce; a schema that is closed may have kept it out, or not.
             payload = {key: value for key, value in payload.items() if key != NONCE_KEY}
+            if payload:
+                check_known(known_keys(contract), payload)
         return validated(contract, payload)
     except (ValueError, TypeError) as error:
         raise NotAnAnswer("malformed", f"The JSON object cannot be used: {error}") from None
@@ -157,6 +174,7 @@ def _together(first: Reply, second: Reply) -> Reply:
         update={
             "usage": first.usage.plus(second.usage),
             "seconds": first.seconds + second.seconds,
+            "session": second.session or first.session,
             "warnings": (*first.warnings, *second.warnings),
         }
     )

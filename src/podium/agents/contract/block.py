@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from podium.agents.contract.cleaning import without_escapes
+from podium.agents.contract.framing import body_freed, header_of
 from podium.agents.contract.not_an_answer import NotAnAnswer
-from podium.agents.contract.strict import load_object
+from podium.agents.contract.thinking import thoughts
 from podium.domain.model import Json
 
 LOOKED_AT = 1_000_000
@@ -26,10 +27,10 @@ MOST_BLOCKS = 1000
 
 MOST_HEADER = 4000
 
-_LEAD = r"^(?P<lead>[ \t]{0,200}(?:[⏺●•✦◆│┃|][ \t]{0,200})?)"
-_WRAP = re.compile(r"[ \t│┃|]*\n[ \t│┃|]*")
-_HEADER_ENDS = re.compile(r"\]\][ \t│┃|]*(?:\n|\Z)")
-_BORDERED = re.compile(r"[ \t]*[│┃|] ?(.*?)[ \t]*[│┃|][ \t]*")
+_LEAD = r"^(?P<lead>[\u200b\ufeff]?[ \t]{0,200}+(?:[⏺●•✦◆│┃|][ \t]{0,200}+)?)"
+_EDGE = r"[ \t]{0,200}+[│┃|]?+[ \t]{0,2000}+$"
+_HEADER_ENDS = re.compile(r"\]\][ \t│┃|]*+(?:\n|\Z)")
+_ATTRIBUTES = re.compile(r"""([\w-]{1,40})=(?:"([^"\n]{0,200})"|'([^'\n]{0,200})')""")
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def read_block(text: str, tag: str, *, nonce: str | None = None) -> Block:
     With a nonce only blocks count whose id is the nonce, or begins with it and a dash. Blocks of the
     same header must have the same body. Raises `NotAnAnswer`, a `ReplyInvalid`, when there is none.
     """
-    page = _Page(text[-LOOKED_AT:], tag, nonce)
+    page = _Page(text, tag, nonce)
     page.check_end()
     blocks = list(page.blocks())
     if not blocks:
@@ -65,7 +66,8 @@ def read_block(text: str, tag: str, *, nonce: str | None = None) -> Block:
 class _Page:
     """The end of a text, with its tags."""
 
-    def __init__(self, raw: str, tag: str, nonce: str | None) -> None:
+    def __init__(self, whole: str, tag: str, nonce: str | None) -> None:
+        raw = whole[-LOOKED_AT:]
         self.text = without_escapes(raw).replace("\r\n", "\n")
         self.how: Literal["strict", "repaired"] = "repaired" if "\x1b" in raw else "strict"
         self.nonce = nonce
@@ -73,23 +75,44 @@ class _Page:
         self.name = tag.strip("<>")
         self.shown = f"<{self.name}>" if self.angled else f"[[{self.name}]]"
         opening, closing = _patterns(re.escape(self.name), angled=self.angled)
-        self.opens = list(opening.finditer(self.text))
-        self.closes = list(closing.finditer(self.text))
+        thought = thoughts(self.text, earlier=whole[: -len(raw) or None])
+        self.opens = [
+            each for each in opening.finditer(self.text) if not thought.hold(each.start())
+        ]
+        self.closes = [
+            each.start()
+            for each in closing.finditer(self.text)
+            if not thought.hold(each.start()) and not self._is_named(each.start())
+        ]
+
+    def _is_named(self, closing: int) -> bool:
+        """Whether a closing tag ends a line of text. In angle brackets only a block of one line ends so."""
+        if not self.angled:
+            return False
+        begin = self.text.rfind("\n", 0, closing) + 1
+        at = bisect_left(self.opens, begin, key=re.Match.start)
+        on_its_line = at < len(self.opens) and self.opens[at].start() == begin
+        return not on_its_line and self.text[begin:closing].strip(" \t│┃|") != ""
 
     def blocks(self) -> Iterator[Block]:
         """Whole blocks of this turn, last first. Of several opening tags the last before a closing one counts."""
         starts = [each.start() for each in self.opens]
-        ends = [each.start() for each in self.closes]
+        ends = self.closes
         for number in range(len(ends) - 1, max(-1, len(ends) - 1 - MOST_BLOCKS), -1):
             before = bisect_left(starts, ends[number]) - 1
-            if before >= 0 and (number == 0 or starts[before] > ends[number - 1]):
-                block = self._block(self.opens[before], ends[number])
-                if block is not None and self._is_of_this_turn(block.header):
-                    yield block
+            if before < 0 or (number > 0 and starts[before] < ends[number - 1]):
+                continue
+            block = self._block(self.opens[before], ends[number])
+            if block is None:
+                continue
+            following = starts[before + 1] if before + 1 < len(starts) else len(self.text)
+            if number + 1 < len(ends) and ends[number + 1] < following:
+                raise NotAnAnswer("ambiguous", f"The {self.shown} block has two closing tags")
+            yield block
 
     def check_end(self) -> None:
         """A block that begins after the last closing tag was cut off, unless it is of another turn."""
-        if not self.opens or (self.closes and self.closes[-1].start() > self.opens[-1].start()):
+        if not self.opens or (self.closes and self.closes[-1] > self.opens[-1].start()):
             return
         header = self._header(self.opens[-1])
         if header is None or self._is_of_this_turn(header[0]):
@@ -107,14 +130,25 @@ class _Page:
         return self.nonce is None or given == self.nonce or given.startswith(f"{self.nonce}-")
 
     def _block(self, opening: re.Match[str], end: int) -> Block | None:
+        """None when its header cannot be read or is another turn's, whose body is not looked at."""
         found = self._header(opening)
-        if found is None or found[1] > end:
+        if found is None or found[1] > end or not self._is_of_this_turn(found[0]):
             return None
         header, start, header_how = found
         written = self.text[start:end].removesuffix("\n")
-        body = _freed(written, opening["lead"])
+        self._check_body(written)
+        is_framed = self.text[opening.start() : start].rstrip().endswith(("│", "┃", "|"))
+        body = body_freed(written, opening["lead"], is_framed=is_framed)
         intact = body == written and header_how == self.how == "strict"
         return Block(header, body, "strict" if intact else "repaired")
+
+    def _check_body(self, body: str) -> None:
+        if body.count("```") % 2:
+            raise NotAnAnswer(
+                "cut off", f"The {self.shown} block closes inside a fence of its text"
+            )
+        if self.angled and f"</{self.name}>" in body:
+            raise NotAnAnswer("ambiguous", f"The {self.shown} block has two closing tags")
 
     def _header(
         self, opening: re.Match[str]
@@ -122,46 +156,23 @@ class _Page:
         """What the opening tag says, and where the body begins. None when it cannot be read."""
         if self.angled:
             start = opening.end() + self.text.startswith("\n", opening.end())
-            return {"id": opening["id"]} if opening["id"] else {}, start, "strict"
+            said = [
+                (name, one or other) for name, one, other in _ATTRIBUTES.findall(opening["said"])
+            ]
+            return (dict(said), start, "strict") if len(dict(said)) == len(said) else None
         end = _HEADER_ENDS.search(self.text, opening.end(), opening.end() + MOST_HEADER)
-        if end is None:
-            return None
-        written = self.text[opening.end() : end.start()].strip()
-        for source in (written, _WRAP.sub("", written)):
-            try:
-                header = load_object(source or "{}")
-            except ValueError:
-                continue
-            return header, end.end(), "strict" if source == written else "repaired"
-        return None
+        header = header_of(self.text[opening.end() : end.start()]) if end else None
+        return (header[0], end.end(), header[1]) if end and header else None
 
 
 def _patterns(name: str, *, angled: bool) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    edge = r"[ \t]{0,200}[│┃|]?[ \t]{0,2000}$"
     if angled:
+        said = r"""(?P<said>(?:[ \t]{1,8}[\w-]{1,40}=(?:"[^"\n]{0,200}"|'[^'\n]{0,200}')){0,8})"""
         return (
-            re.compile(
-                rf'{_LEAD}<{name}(?:[ \t]+id="(?P<id>[^"\n]{{1,200}})")?[ \t]*>', re.MULTILINE
-            ),
-            re.compile(rf"</{name}>{edge}", re.MULTILINE),
+            re.compile(rf"{_LEAD}<{name}{said}[ \t]{{0,8}}>", re.MULTILINE),
+            re.compile(rf"</{name}>{_EDGE}", re.MULTILINE),
         )
     return (
         re.compile(rf"{_LEAD}\[\[{name}(?=[\s{{\]])", re.MULTILINE),
-        re.compile(rf"{_LEAD}\[\[/{name}\]\]{edge}", re.MULTILINE),
+        re.compile(rf"{_LEAD}\[\[/{name}\]\]{_EDGE}", re.MULTILINE),
     )
-
-
-def _freed(body: str, lead: str) -> str:
-    """The body without the frame or the indent that its opening tag stands behind."""
-    if not lead:
-        return body
-    lines = body.split("\n")
-    framed = (
-        [_BORDERED.fullmatch(line) for line in lines]
-        if lead.strip(" \t") in "│┃|" and lead.strip()
-        else []
-    )
-    if framed and all(framed):
-        return "\n".join(each[1] for each in framed if each)
-    width = len(lead)
-    return "\n".join(line[width:] if not line[:width].strip() else line for line in lines)

@@ -7,6 +7,7 @@ line breaks in strings, and quotes inside a string where they can mean nothing e
 
 from __future__ import annotations
 
+import math
 import re
 
 from podium.domain.model import Json
@@ -22,36 +23,56 @@ _BEFORE_QUOTATION = set(" \t\n([-—–/")
 _AFTER_QUOTATION = set(" \t\n).;!?-—–/")
 _OTHER_ESCAPES = re.compile(r"\\(?:x[0-9A-Fa-f]{2}|U[0-9A-Fa-f]{8}|N\{|[0-7])")  # of Python, C
 _RAW_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-_LEAVES_OUT = re.compile(r"\.\.|…")
+_LEAVES_OUT = re.compile(
+    r"\.\.|…|\b(?:remaining|rest|same|unchanged|omitted|others?|similar|etc|and so on|todo|fixme|or|if|should)\b",
+    re.IGNORECASE,
+)
+# Before these a backslash is markdown's or a shell's: whether it belongs to the text cannot be told.
+_ESCAPED_ELSEWHERE = set("_*!$#~`")
+_LETTER_ESCAPES = set("bfnrt")
+_WRAPPED_AT = 60
+"""Characters from which on a line that ends in a string may have been broken by a terminal."""
+
+
+# A path, a hash, a name: what a terminal breaks and nobody else does.
+_ONE_WORD = re.compile(r"\S++\n\s*+\S++")
 
 
 class _Differs(Exception):
     """The source does not say this."""
 
 
-def says_the_same(source: str, value: Json) -> bool:
-    """Whether the source, read with the allowances above, is this value and nothing more."""
+def says_the_same(source: str, value: Json, names: re.Pattern[str] | None = None) -> bool:
+    """Whether the source, read with the allowances above, is this value and nothing more.
+
+    A comment in which one of these `names` stands speaks of the answer itself, and is more.
+    """
     if _RAW_CONTROLS.search(source):
         return False
-    walk = _Walk(source)
+    walk = _Walk(source, names)
     try:
         walk.value(value)
         walk.gap()
     except (_Differs, RecursionError):
         return False
-    return walk.at == len(source)
+    # Beside a backslash that escapes nothing, `\\n` and its like are as likely two characters.
+    return walk.at == len(source) and not (walk.bare_backslash and walk.letter_escape)
 
 
 class _Walk:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, names: re.Pattern[str] | None) -> None:
         self.source = source
+        self.names = names
         self.at = 0
+        self.bare_backslash = False
+        self.letter_escape = False
 
     def gap(self) -> str:
-        """Step over white space and comments. A comment with dots stands for what was left out."""
+        """Step over white space and comments. Some comments stand for what was left out, or say otherwise."""
         found = _GAP.match(self.source, self.at)
         skipped = found[0] if found else ""
-        if _LEAVES_OUT.search(skipped):
+        says_more = self.names is not None and self.names.search(skipped)
+        if says_more or _LEAVES_OUT.search(skipped):
             raise _Differs
         self.at += len(skipped)
         return skipped
@@ -73,7 +94,7 @@ class _Walk:
         self._expect(begin)
         for number, item in enumerate(items):
             if number:
-                self._separator()
+                self._separator(comma_needed=begin == "[")
             walk_item(item)
         skipped = self.gap()
         if not items and skipped.strip():
@@ -83,11 +104,12 @@ class _Walk:
             self.gap()
         self._expect(end)
 
-    def _separator(self) -> None:
+    def _separator(self, *, comma_needed: bool) -> None:
+        """In a list, two strings without a comma may as well be one, as Python and C have it."""
         skipped = self.gap()
         if self._peek() == ",":
             self.at += 1
-        elif "\n" not in skipped:
+        elif comma_needed or "\n" not in skipped:
             raise _Differs
 
     def _member(self, member: tuple[str, Json]) -> None:
@@ -114,7 +136,7 @@ class _Walk:
 
     def _number(self, value: float) -> None:
         found = _NUMBER.match(self.source, self.at)
-        if found is None or found[0] != str(value):
+        if found is None or not _is_number(found[0], value):
             raise _Differs
         self.at = found.end()
 
@@ -123,7 +145,7 @@ class _Walk:
         if close is None:
             raise _Differs
         self.at += 1
-        inner_quotes = 0
+        begin, inner_quotes = self.at, 0
         for char in value:
             if self._peek() == "\\":
                 self._escape(char)
@@ -131,11 +153,22 @@ class _Walk:
             if self._peek() != char:
                 raise _Differs
             self.at += 1
-            if char == close:
+            if char == "\n":
+                self._check_break()
+            elif char == close:
                 inner_quotes += self._inner_quote(close, inner_quotes)
-        if inner_quotes % 2:
+        if inner_quotes % 2 or _ONE_WORD.fullmatch(self.source, begin, self.at):
             raise _Differs
         self._expect(close)
+
+    def _check_break(self) -> None:
+        """A line break in a string that a terminal may have made. Differs where it would change what is meant."""
+        end = self.at - 1
+        length = end - self.source.rfind("\n", max(0, end - _WRAPPED_AT), end) - 1
+        is_long = length >= _WRAPPED_AT or (end >= _WRAPPED_AT and length == end)
+        is_indented = self._peek() in (" ", "\t") and not self.source[end - 1].isspace()
+        if is_long and is_indented:
+            raise _Differs
 
     def _inner_quote(self, quote: str, earlier: int) -> int:
         """Step over a quote that is text: 1 when it needs a partner. Differs where it could be more."""
@@ -162,8 +195,14 @@ class _Walk:
             if _ESCAPED[escape] != char:
                 raise _Differs
             self.at += 2
-        elif char == "\\" and not _OTHER_ESCAPES.match(self.source, self.at):
+            self.letter_escape |= escape in _LETTER_ESCAPES and self._peek().isalpha()
+        elif (
+            char == "\\"
+            and escape not in _ESCAPED_ELSEWHERE
+            and not _OTHER_ESCAPES.match(self.source, self.at)
+        ):
             self.at += 1  # no escape at all: the backslash of a path or a pattern
+            self.bare_backslash = True
         else:
             raise _Differs
 
@@ -182,3 +221,9 @@ class _Walk:
         if self._peek() != mark:
             raise _Differs
         self.at += 1
+
+
+def _is_number(written: str, value: float) -> bool:
+    if isinstance(value, int):
+        return written == str(value)
+    return math.isfinite(value) and not written.lstrip("-").isdigit() and float(written) == value

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from podium.agents.contract.not_an_answer import excerpt
+from podium.agents.contract.not_an_answer import excerpt, on_one_line
 from podium.agents.contract.wanted import NONCE_KEY
 
 # The nonce stands in a sentence and never in an object: an echo of the prompt holds no object that
@@ -34,7 +34,7 @@ def with_form(prompt: str, contract: type[BaseModel], nonce: str | None) -> str:
 
 def once_more(problem: str, said: str, untold: Sequence[str] = ()) -> str:
     """Asks for the answer again, quoting what is wrong and the end of what came."""
-    refusals = "".join(f"\nNot done in your last turn: {each}" for each in untold)
+    refusals = "".join(f"\nNot done in your last turn: {on_one_line(each, 500)}" for each in untold)
     quoted = "\n".join(f"> {line}" for line in excerpt(said).splitlines())
     return (
         f"Your last reply could not be used. {problem}\n"

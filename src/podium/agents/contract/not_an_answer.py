@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from podium.domain.errors import ReplyInvalid
@@ -34,15 +35,27 @@ REMEDIES: dict[Problem, str] = {
 }
 
 
+MOST_WORDS = 2000
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
 class NotAnAnswer(ReplyInvalid):
     """A reply, or a part of it, that is not taken for the answer. `problem` says in a word why."""
 
     def __init__(self, problem: Problem, words: str) -> None:
-        super().__init__(f"{words}. {REMEDIES[problem]}")
+        super().__init__(f"{on_one_line(words)}. {REMEDIES[problem]}")
         self.problem = problem
+
+
+def on_one_line(words: str, most: int = MOST_WORDS) -> str:
+    """Words that may hold an agent's own, made so that they cannot pass for lines of a prompt."""
+    line = words[:most]
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else " " for char in line)
+    return line if len(words) <= most else f"{line}…"
 
 
 def excerpt(text: str, most: int = 300) -> str:
     """The end of a text, cut short, fit for a prompt and for any encoding."""
-    kept = text[-most:].encode("utf-8", "backslashreplace").decode()
+    kept = _CONTROLS.sub(" ", text[-most:]).encode("utf-8", "backslashreplace").decode()
     return kept if len(text) <= most else f"[… {len(text) - most} characters before] {kept}"

@@ -7,11 +7,18 @@ from dataclasses import dataclass
 from typing import Generic, Literal
 
 from podium.agents.contract.cleaning import without_escapes
+from podium.agents.contract.doubting import (
+    is_doubtful,
+    is_only_supposed,
+    names_one_of,
+    takes_back,
+)
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.objects import Objects, Span, find_objects
-from podium.agents.contract.placing import is_part_of_more, surroundings
+from podium.agents.contract.placing import MOST_LEAD, is_part_of_more, surroundings
 from podium.agents.contract.repairing import repair_object
 from podium.agents.contract.strict import load_object
+from podium.agents.contract.thinking import thoughts
 from podium.agents.contract.wanted import M, Wanted
 
 LOOKED_AT = 1_000_000
@@ -23,12 +30,14 @@ MOST_TRAILING = 600
 MOST_PROSE = 20_000
 """Characters at the end of a text that are searched for an object behind braces that mean nothing."""
 
-_THOUGHT = r"(?:think|thinking|thought|reasoning|scratchpad)"
-_THOUGHT_BEGINS = re.compile(
-    rf"<{_THOUGHT}\b[^<>]{{0,80}}>|<\|channel\|>(?:analysis|commentary)\b", re.IGNORECASE
-)
-_THOUGHT_ENDS = re.compile(rf"</{_THOUGHT}\s{{0,8}}>|<\|channel\|>final\b", re.IGNORECASE)
-_FENCE = re.compile(r"[\s}]*(?:`{3,}|~{3,})")
+MOST_BEGUN = 2000
+"""Braces without a partner before the object that are looked at; more are no text that holds an answer."""
+
+MOST_RIVALS_MENDED = 20
+"""Broken objects before the answer of which it is asked what they would say."""
+
+_FENCE = re.compile(r"[\s}]*+(?:`{3,}|~{3,})(?:\s*+(?:`{4,}|~{4,}))?")
+_NAMED = ("`{`", "'{'", '"{"')
 
 
 @dataclass(frozen=True)
@@ -46,11 +55,12 @@ def read_payload(text: str, model: type[M], *, nonce: str | None = None) -> Foun
     Raises `NotAnAnswer`, a `ReplyInvalid` whose words can be quoted to the agent.
     """
     raw = text[-LOOKED_AT:]
-    page = _Page(without_escapes(raw), Wanted(model, nonce), is_cut=len(raw) < len(text))
+    page = _Page(without_escapes(raw), Wanted(model, nonce), earlier=text[: -len(raw) or None])
     span = page.answer_span()
     page.check_place(span)
     found = page.read(span)
     page.check_rivals(span, found.payload)
+    page.check_words(span, found.payload)
     # An object that terminal escapes ran through is not as the agent sent it.
     intact = page.text is raw or page.text[span.start : span.end] in raw
     return found if intact else Found(found.payload, "repaired")
@@ -59,11 +69,12 @@ def read_payload(text: str, model: type[M], *, nonce: str | None = None) -> Foun
 class _Page(Generic[M]):
     """The end of a reply, with its objects."""
 
-    def __init__(self, text: str, wanted: Wanted[M], *, is_cut: bool) -> None:
+    def __init__(self, text: str, wanted: Wanted[M], *, earlier: str) -> None:
         self.text = text
         self.wanted = wanted
         self.objects: Objects = find_objects(text)
-        self.begins_earlier = is_cut and bool(self.objects.closed)
+        self.thoughts = thoughts(text, self.objects.spans, earlier)
+        self.begins_earlier = bool(earlier) and bool(self.objects.closed)
         """An object ends here whose beginning lies before what is looked at."""
 
     def answer_span(self) -> Span:
@@ -81,22 +92,55 @@ class _Page(Generic[M]):
         raise NotAnAnswer("missing", "There is no JSON object in the reply")
 
     def check_place(self, span: Span) -> None:
-        if self.objects.opened and self.objects.opened[0] > span.end:
+        self._check_whole(span)
+        if self.thoughts.hold(span.start):
             raise NotAnAnswer(
-                "cut off", "After the last whole JSON object another one begins and does not end"
+                "thinking", "The last JSON object stands inside the thinking, or that never ends"
             )
-        around = surroundings(self.text, span)
-        if is_part_of_more(self.text[: span.start]):
+        if is_part_of_more(self.text[: span.start], self.text[span.end :]):
             self._check_size()
             raise NotAnAnswer(
                 "misplaced", "The last JSON object is part of something larger, or that was cut off"
             )
-        if around.is_quoted or not (around.begins_its_line or around.closes_its_line):
+        around = surroundings(self.text, span)
+        may_go_on = not self.wanted.nonce and around.is_followed_by_a_sentence
+        if not around.is_an_answers or not (around.ends_its_line or may_go_on):
             raise NotAnAnswer(
                 "misplaced", "The last JSON object is only mentioned in a sentence or quoted"
             )
         self._check_trailing(self.text[span.end :])
-        self._check_thinking(span)
+
+    def _check_whole(self, span: Span) -> None:
+        """Nothing that begins like an answer may be left open, before the object or after it."""
+        after = [each for each in self.objects.opened if each >= span.end]
+        if any(self.text[each - 1 : each + 2] not in _NAMED for each in after):
+            raise NotAnAnswer(
+                "cut off", "After the last whole JSON object another one begins and does not end"
+            )
+        before = self.objects.opened[len(after) :]
+        if len(before) > MOST_BEGUN or any(self._is_its_beginning(each, span) for each in before):
+            raise NotAnAnswer(
+                "cut off", "Before the last whole JSON object another one begins and does not end"
+            )
+
+    def _is_its_beginning(self, opened: int, span: Span) -> bool:
+        """Whether the object may be a piece of one that begins here and was cut off."""
+        has_a_key = self.wanted.is_begun_in(self.text[opened : min(opened + MOST_LEAD, span.start)])
+        begins_line = surroundings(self.text, Span(opened, opened)).begins_its_line
+        if not (has_a_key or begins_line) or self._is_begun_anew(opened, span):
+            return False
+        if not self.wanted.nonce or self.text.find(self.wanted.nonce, opened, span.start) >= 0:
+            return True
+        # Only the object carries the nonce: what begins before it is a try that was given up, or code.
+        return has_a_key and self.text.find("\n\n", opened, span.start) < 0
+
+    def _is_begun_anew(self, opened: int, span: Span) -> bool:
+        """Whether the object is the same answer once more, as after a lost connection."""
+        if self.thoughts.hold(opened) and not self.thoughts.hold(span.start):
+            return True
+        line_end = self.text.find("\n", opened, span.start)
+        half = self.text[opened:line_end].rstrip() if line_end >= 0 else "{"
+        return half[-1] not in "{[:," and self.text.startswith(half, span.start)
 
     def _check_size(self) -> None:
         if self.begins_earlier:
@@ -105,8 +149,10 @@ class _Page(Generic[M]):
             )
 
     def _check_trailing(self, rest: str) -> None:
+        # A bracket on the next line closes a call that the object is given to.
+        on_the_next_line = rest.strip(" \t\r")[:1] == "\n"
         rest = rest.strip()
-        if rest.startswith(("]", '"', "'", ",", ":")):
+        if rest.startswith(("]", '"', "'", ",", ":")) or (on_the_next_line and rest[:1] == ")"):
             raise NotAnAnswer("misplaced", "The last JSON object is part of something larger")
         if len(rest) > MOST_TRAILING:
             raise NotAnAnswer("trailing", f"{len(rest)} characters follow the last JSON object")
@@ -117,17 +163,20 @@ class _Page(Generic[M]):
                 "cut off", "After the last JSON object another block begins and does not end"
             )
 
-    def _check_thinking(self, span: Span) -> None:
-        ended = _THOUGHT_ENDS.search(self.text, span.end)
-        if ended and not _THOUGHT_BEGINS.search(self.text, span.end, ended.start()):
-            raise NotAnAnswer("thinking", "The last JSON object stands inside the thinking")
-        begun = [each.start() for each in _THOUGHT_BEGINS.finditer(self.text, 0, span.start)]
-        if begun and begun[-1] >= self._thought_until(span):
-            raise NotAnAnswer("thinking", "The thinking before the last JSON object never ends")
-
-    def _thought_until(self, span: Span) -> int:
-        ends = [each.end() for each in _THOUGHT_ENDS.finditer(self.text, 0, span.start)]
-        return ends[-1] if ends else 0
+    def check_words(self, span: Span, payload: M) -> None:
+        """The words around the object must not take it back."""
+        if is_only_supposed(self.text[max(0, span.start - 1000) : span.start]):
+            raise NotAnAnswer(
+                "misplaced", "The words before the last JSON object do not give it as the answer"
+            )
+        rest = self.text[span.end :].strip()
+        others = self.wanted.choices_beside(payload)
+        if (
+            takes_back(rest)
+            or names_one_of(rest, others)
+            or (self.wanted.nonce and is_doubtful(rest))
+        ):
+            raise NotAnAnswer("trailing", "The words after the last JSON object may take it back")
 
     def read(self, span: Span) -> Found[M]:
         source = self.text[span.start : span.end]
@@ -144,7 +193,7 @@ class _Page(Generic[M]):
         if not around.begins_its_line or self.objects.opened:
             raise NotAnAnswer("malformed", f"The last JSON object is not valid JSON: {problem}")
         try:
-            value = repair_object(source)
+            value = repair_object(source, self.wanted.names)
         except ValueError as error:
             raise NotAnAnswer(
                 "malformed", f"The last JSON object is not valid JSON: {problem}; {error}"
@@ -153,9 +202,9 @@ class _Page(Generic[M]):
 
     def check_rivals(self, span: Span, payload: M) -> None:
         """Another object that could be the answer, and says something else, makes both worthless."""
-        since = self._thought_until(span)
+        self._to_mend = MOST_RIVALS_MENDED
         for other in self.objects.spans:
-            if since <= other.start < span.start and self._is_rival(other, payload):
+            if other.start < span.start and self._is_rival(other, payload):
                 raise NotAnAnswer(
                     "ambiguous",
                     "The reply holds several JSON objects that fit the schema and differ",
@@ -163,12 +212,33 @@ class _Page(Generic[M]):
 
     def _is_rival(self, span: Span, payload: M) -> bool:
         source = self.text[span.start : span.end]
-        if not self.wanted.is_mentioned_in(source):
+        if not self.wanted.is_mentioned_in(source) or self.thoughts.hold(span.start):
             return False
+        if self.wanted.nonce:
+            # Nobody but the agent knows the nonce: wherever such an object stands, it is its own.
+            return self.wanted.nonce in source and self._says_otherwise(source, payload)
         around = surroundings(self.text, span)
-        if around.is_quoted or not (around.begins_its_line or around.closes_its_line):
+        in_a_list = around.lead.lstrip().startswith("[")
+        return (around.is_an_answers or in_a_list) and self._says_otherwise(source, payload)
+
+    def _says_otherwise(self, source: str, payload: M) -> bool:
+        try:
+            value = load_object(source)
+        except ValueError:
+            return self._might_say_otherwise(source, payload)
+        try:
+            return self.wanted.fit(value) != payload
+        except NotAnAnswer:
+            return False
+
+    def _might_say_otherwise(self, source: str, payload: M) -> bool:
+        """Of what is no JSON. With the nonce in it, it was meant to be; without, mending shows it."""
+        if self.wanted.nonce:
+            return True
+        self._to_mend -= 1
+        if self._to_mend < 0:
             return False
         try:
-            return self.wanted.fit(load_object(source)) != payload
+            return self.wanted.fit(repair_object(source, self.wanted.names), mended=True) != payload
         except (ValueError, NotAnAnswer):
             return False

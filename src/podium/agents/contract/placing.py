@@ -14,19 +14,38 @@ MOST_LEAD = 200
 # ASCII has too many that begin comments, diffs and table cells.
 _BULLET = r"(?:[-*][ \t]+|\d{1,2}[.)][ \t]+|[^\x00-\x7f\w\s“”„‘’«»‹›「」]{1,3}[ \t]*)"
 _FENCE = r"(?:`{1,8}|~~~)[ \t]*\w{0,12}"
-_TAG = r"(?:<[A-Za-z][\w:.-]{0,40}>|<\|\w{1,40}\|>\w{0,20})"
+# Other tags hold examples, quotations, and what tools said.
+_TAG = (
+    r"(?:<(?:(?:final|json|structured|my)[_-])?(?:answer|final|output|result|json|response|reply|payload|verdict|decision|pre|code)"
+    r"(?:[ \t][^<>\n]{0,80})?>|<\|\w{1,40}\|>\w{0,20})"
+)
 _LABEL = (
     r"[#*_ \t]{0,8}(?:here(?:'s|’s| is) )?(?:(?:the|my|your) )?(?:(?:final|corrected|structured) )?"
     r"(?:json|answer|result|output|payload|response|reply|verdict|decision|data)"
     r"(?: (?:json|payload|object))?[*_]{0,3}(?::|[ \t]*[-–—])?[*_]{0,3}"
 )
 _BEGINS = re.compile(
-    rf"(?:\ufeff|ï»¿)?[ \t]*{_BULLET}{{0,4}}(?:(?:{_FENCE}|{_TAG}|{_LABEL})[ \t]*){{0,3}}",
+    rf"(?:\ufeff|ï»¿)?[^\S\n]*{_BULLET}{{0,4}}(?:(?:{_FENCE}|{_TAG}|{_LABEL})[ \t]*){{0,3}}",
     re.IGNORECASE,
 )
-_ENDS = re.compile(r"[ \t`*_.;)}]*(?:</[A-Za-z][\w:.-]{0,40}>)?[ \t`\r]*")
-_SENTENCE_ENDS = ".!?:—–>*→⇒➜：。！？"
+_ENDS = re.compile(
+    r"[ \t`*_.;)}]*+(?:(?:</?[A-Za-z][\w:.-]{0,40}>|<\|\w{1,40}\|>|【[^】\n]{0,40}】)[ \t`*_.;)}]*+){0,4}[\s\u200b\ufeff]*+"
+)
+_QUOTED = re.compile(rf"[^\S\n]*(?:{_BULLET}){{0,4}}>")
+_SENTENCE_ENDS = ".!?:—–*→⇒➜：。！？"
+_ANSWER_TAG = re.compile(rf"{_TAG}$", re.IGNORECASE)
+# Code, a log, another speaker: whatever comes after these on a line is not the agent's answer.
+_OTHERS_LINE = re.compile(
+    r"//|/\*|<!--|=>|\b(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR)\b|\d\d:\d\d:\d\d"
+    r"|^\W*(?i:human|user|system|tool|stdout|stderr)\b[^:\n]{0,40}:"
+)
+_OTHERS_LINE_BEFORE = re.compile(r"\s*(?:>|\$ )")
+_HEADER_BEFORE = re.compile(r"^(?:HTTP/\d|Content-[A-Z])[^\n]*\s*\Z", re.MULTILINE)
 _LITERAL_ENDS = re.compile(r"""(?:[}\]"'\d]|\b(?:true|false|null|True|False|None))$""")
+_TAG_BEFORE = re.compile(r"<(?P<name>[A-Za-z][\w:.-]{0,40})(?:[ \t][^<>\n]{0,80})?>$")
+_OTHER_LANGUAGES = re.compile(
+    r"[`~]*+[ \t]*(?:diff|patch|ya?ml|toml|console|shell\w*|bash|sh|http|log)\b", re.IGNORECASE
+)
 
 
 class Surroundings(NamedTuple):
@@ -34,41 +53,82 @@ class Surroundings(NamedTuple):
 
     lead: str
     rest: str
+    before: str
+    """Some of what comes before those."""
+
+    @property
+    def is_an_answers(self) -> bool:
+        """Whether it stands as an answer does: at the beginning of a line, or at its end after a sentence."""
+        led_to = self.is_led_to and self.ends_its_line
+        return not self.is_quoted and (self.begins_its_line or led_to)
 
     @property
     def is_quoted(self) -> bool:
-        """As mail and markdown quote others: with `>` before it."""
-        return self.lead.lstrip().startswith(">")
+        """As mail and markdown quote others, with `>` before it; as a terminal shows what a command said."""
+        line_before = self.before.removesuffix("\n").rpartition("\n")[2]
+        return (
+            _QUOTED.match(self.lead) is not None
+            or _OTHERS_LINE_BEFORE.match(line_before) is not None
+            or _HEADER_BEFORE.search(self.before) is not None
+        )
 
     @property
     def begins_its_line(self) -> bool:
         return len(self.lead) <= MOST_LEAD and _BEGINS.fullmatch(self.lead) is not None
 
     @property
-    def closes_its_line(self) -> bool:
-        """Whether it comes after a sentence or a label, and nothing comes after it."""
-        last = self.lead.rstrip(" \t`")[-1:]
-        return bool(last) and last in _SENTENCE_ENDS and _ENDS.fullmatch(self.rest) is not None
+    def is_led_to(self) -> bool:
+        """Whether it comes after a sentence or a label."""
+        lead = self.lead.rstrip(" \t`")
+        if _OTHERS_LINE.search(lead):
+            return False
+        return bool(lead) and (lead[-1] in _SENTENCE_ENDS or _ANSWER_TAG.search(lead) is not None)
+
+    @property
+    def ends_its_line(self) -> bool:
+        return _ENDS.fullmatch(self.rest) is not None
+
+    @property
+    def is_followed_by_a_sentence(self) -> bool:
+        """Whether a whole sentence stands after it on its line, which is not about the object itself."""
+        rest = self.rest.strip(" \t\r.;")
+        return rest[:1].isupper() and self.rest.rstrip()[-1:] in (".", "!", "?")
 
 
 def surroundings(text: str, span: Span) -> Surroundings:
     earliest = max(0, span.start - MOST_LEAD - 1)
-    begin = max(earliest, text.rfind("\n", earliest, span.start) + 1)
+    # A carriage return alone is how a terminal writes a line anew.
+    begin = max(earliest, *(text.rfind(mark, earliest, span.start) + 1 for mark in "\n\r"))
     end = text.find("\n", span.end, span.end + MOST_LEAD)
     return Surroundings(
         lead=text[begin : span.start],
         rest=text[span.end : end if end >= 0 else span.end + MOST_LEAD],
+        before=text[max(0, begin - MOST_LEAD) : begin],
     )
 
 
-def is_part_of_more(before: str) -> bool:
-    """Whether what comes before an object shows it to be inside a list, an object, a string or code."""
+def is_part_of_more(before: str, after: str) -> bool:
+    """Whether what is around an object shows it to be inside a list, an object, a string, code, another's tag."""
     lead = before.rstrip()
     last = lead[-1:]
-    if last in ("[", "{") or (last in ('"', "\\") and "\n" not in before[len(lead) :]):
+    if last in ("[", "{", "(", "\\") or (last == '"' and "\n" not in before[len(lead) :]):
+        return True
+    if lead.endswith("/*") or before.rfind("<!--") > before.rfind("-->"):
+        return True
+    if _OTHER_LANGUAGES.match(before[max(before.rfind("```"), before.rfind("~~~")) :][:40]):
         return True
     if last == "=":
-        return not lead.endswith("==")  # an assignment; several are a line drawn under a heading
+        # An assignment or a comparison; several at both ends are a line drawn across.
+        return not (lead.endswith("==") and lead.rpartition("\n")[2].startswith("=="))
     if last == ",":
         return _LITERAL_ENDS.search(lead[:-1].rstrip()[-8:]) is not None
+    if last == ">":
+        return _is_in_anothers_tag(lead[-200:], after)
     return last == ":" and lead[:-1].rstrip().endswith(('"', "'"))
+
+
+def _is_in_anothers_tag(lead: str, after: str) -> bool:
+    found = _TAG_BEFORE.search(lead)
+    if found is None or _ANSWER_TAG.search(found[0]):
+        return False
+    return after[:2000].lstrip().startswith(f"</{found['name']}")

@@ -7,6 +7,7 @@ accepted.
 
 from __future__ import annotations
 
+import re
 from itertools import accumulate
 
 from podium.agents.contract.conserving import says_the_same
@@ -21,10 +22,20 @@ MOST_CHARACTERS = 4_000
 with the square of the length, and 32,000 characters of them were seen to take it a minute."""
 
 
-def repair_object(source: str) -> dict[str, Json]:
-    """The object that was meant. Raises `ValueError` when that would be guessing."""
-    value = _with_raw_breaks(source) or _proposal(source)
-    if not isinstance(value, dict) or not says_the_same(source, value):
+# Strings are passed over whole, one that does not end to the end of the text, so that each is looked at
+# once; a comma before a closing bracket goes, a bare key gets its quotes.
+_SMALL_FAULTS = re.compile(
+    r'"(?:[^"\\]|\\.)*+"?|,(?=\s*+[}\]])|(?<![\w$])[A-Za-z_$][\w$]*+(?=\s*+:)', re.DOTALL
+)
+
+
+def repair_object(source: str, names: re.Pattern[str] | None = None) -> dict[str, Json]:
+    """The object that was meant. Raises `ValueError` when that would be guessing.
+
+    `names` are what the comments in it must not speak of.
+    """
+    value = _with_raw_breaks(source) or _with_small_faults(source) or _proposal(source)
+    if not isinstance(value, dict) or not says_the_same(source, value, names):
         raise ValueError("it cannot be mended without guessing")
     check_value(value)
     return value
@@ -38,6 +49,19 @@ def _with_raw_breaks(source: str) -> Json:
         return load_object(source, raw_breaks=True)
     except ValueError:
         return None
+
+
+def _with_small_faults(source: str) -> Json:
+    """Commas too many and keys without quotes, read exactly, in objects of any length."""
+    try:
+        return load_object(_SMALL_FAULTS.sub(_put_right, source), raw_breaks=True)
+    except ValueError:
+        return None
+
+
+def _put_right(fault: re.Match[str]) -> str:
+    found = fault[0]
+    return found if found[0] == '"' else "" if found == "," else f'"{found}"'
 
 
 def _proposal(source: str) -> Json:

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from typing import Any
 
+from podium.agents.contract.misfit import quoted
 from podium.domain.model import Json
 
 MOST_DEPTH = 100
@@ -54,7 +55,7 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise ValueError(f"the key {twice!r} stands in it twice")
+        raise ValueError(f"the key {quoted(twice)} stands in it twice")
     return found
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Generic, TypeVar
+from collections.abc import Collection, Iterable, Mapping
+from enum import Enum
+from functools import cached_property
+from types import UnionType
+from typing import Annotated, Generic, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, RootModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from podium.agents.contract.misfit import misfit
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.domain.model import Json
 
@@ -18,7 +22,9 @@ M = TypeVar("M", bound=BaseModel)
 NONCE_KEY = "podium_nonce"
 """The key beside the contract's own that shows an object to be of this turn."""
 
-MOST_PROBLEMS = 5
+MOST_VALUES = 50_000
+MOST_OBJECTS = 5_000
+"""In one answer, however deep."""
 
 
 class Wanted(Generic[M]):
@@ -27,13 +33,31 @@ class Wanted(Generic[M]):
     def __init__(self, model: type[M], nonce: str | None = None) -> None:
         self.model = model
         self.nonce = nonce
-        self.keys = _keys(model)
-        names = "|".join(map(re.escape, sorted({*self.keys, NONCE_KEY})))
-        self._mention = re.compile(rf"(?<!\w)(?:{names})(?!\w)")
+        self.keys = known_keys(model)
+        self._choices = {name: _choices(field) for name, field in model.model_fields.items()}
+        keys = _one_of({*self.keys, NONCE_KEY})
+        self._mention = re.compile(rf"(?<!\w){keys}(?!\w)")
+        self._beginning = re.compile(rf"""(?<!\w){keys}["'”’]?\s{{0,8}}:""")
+        said = set().union(*self._choices.values())
+        self.names = re.compile(rf"(?<!\w){_one_of({*self.keys, *said, NONCE_KEY})}(?!\w)")
+        """Keys of the contract and the choices it gives: what a comment in an object must not speak of."""
 
     def is_mentioned_in(self, source: str) -> bool:
         """Whether a key of the contract stands anywhere in this text."""
         return not self.keys or self._mention.search(source) is not None
+
+    def is_begun_in(self, source: str) -> bool:
+        """Whether a key of the contract stands in this text as in an object, before a colon."""
+        return self._beginning.search(source) is not None
+
+    def choices_beside(self, payload: M) -> set[str]:
+        """What the payload could have said and did not, where the contract gives a choice."""
+        beside: set[str] = set()
+        said: set[str] = set()
+        for name, choices in self._choices.items():
+            beside |= choices
+            said.add(str(_plain(getattr(payload, name))))
+        return beside - said
 
     def fit(self, value: Mapping[str, Json], *, mended: bool = False) -> M:
         """The value as the contract has it. Raises `NotAnAnswer` when it does not fit.
@@ -45,6 +69,10 @@ class Wanted(Generic[M]):
         self._check_keys(fields, mended=mended)
         return validated(self.model, fields, strict=mended or None)
 
+    @cached_property
+    def _schema(self) -> dict[str, Json]:
+        return self.model.model_json_schema()
+
     def _check_nonce(self, value: Mapping[str, Json]) -> None:
         if self.nonce is None or value.get(NONCE_KEY) == self.nonce:
             return
@@ -53,13 +81,15 @@ class Wanted(Generic[M]):
         raise NotAnAnswer("nonce", f"The last JSON object has no {NONCE_KEY!r}")
 
     def _check_keys(self, fields: Mapping[str, Json], *, mended: bool) -> None:
+        names_properties = (
+            isinstance(fields.get("properties"), dict) and "properties" not in self.keys
+        )
+        if (self.keys and names_properties) or ("title" in fields and fields == self._schema):
+            raise NotAnAnswer("misfit", "The last JSON object is the schema and not an answer")
         if not self.keys:
             return
-        if isinstance(fields.get("properties"), dict) and "properties" not in self.keys:
-            raise NotAnAnswer("misfit", "The last JSON object is the schema and not an answer")
-        if not self.nonce and self.keys.isdisjoint(fields):
-            known = ", ".join(sorted(self.keys))
-            raise NotAnAnswer("misfit", f"The last JSON object has none of the keys {known}")
+        if fields or not self.nonce:
+            check_known(self.keys, fields)
         unknown = [key for key in fields if key not in self.keys]
         if mended and unknown and self.model.model_config.get("extra") != "allow":
             raise NotAnAnswer(
@@ -68,45 +98,84 @@ class Wanted(Generic[M]):
             )
 
 
+def check_known(keys: Collection[str], fields: Mapping[str, Json]) -> None:
+    """Raise `NotAnAnswer` for an object about something else, that a contract without required keys would take."""
+    if keys and not any(key in fields for key in keys):
+        known = ", ".join(sorted(keys))
+        raise NotAnAnswer("misfit", f"The last JSON object has none of the keys {known}")
+
+
 def validated(model: type[M], value: Json, *, strict: bool | None = None) -> M:
     """The value as this model. Raises `NotAnAnswer` that names each field and what is wrong with it."""
+    _check_amount(value)
+    # As JSON, where even the strict mode lets text stand for dates and names of choices.
+    source = json.dumps(value, allow_nan=False)
     try:
-        # As JSON, where even the strict mode lets text stand for dates and names of choices.
-        return model.model_validate_json(json.dumps(value, allow_nan=False), strict=strict)
+        return model.model_validate_json(source, strict=strict)
     except ValidationError as error:
-        raise NotAnAnswer("misfit", _misfit(error)) from None
+        raise NotAnAnswer("misfit", misfit(error)) from None
+    except Exception as error:  # a validator of the contract may raise anything
+        raise NotAnAnswer(
+            "misfit", f"The contract's own check of the JSON object failed ({type(error).__name__})"
+        ) from error
 
 
-def _keys(model: type[BaseModel]) -> frozenset[str]:
+def _check_amount(value: Json) -> None:
+    """pydantic keeps a kilobyte for each thing that is wrong: a megabyte of `{}` would cost gigabytes."""
+    level: list[Json] = [value]
+    values = objects = 0
+    while level:
+        values += len(level)
+        objects += sum(isinstance(each, dict) for each in level)
+        if values > MOST_VALUES or objects > MOST_OBJECTS:
+            raise NotAnAnswer(
+                "too large",
+                f"The last JSON object holds more than {MOST_VALUES} values or {MOST_OBJECTS} objects",
+            )
+        level = [inner for each in level for inner in _inner(each)]
+
+
+def _inner(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, list) else ()
+
+
+def known_keys(model: type[BaseModel]) -> frozenset[str]:
+    """The keys its objects have. None when it takes any."""
     if issubclass(model, RootModel):
         return frozenset()
-    return frozenset(
-        key for name, field in model.model_fields.items() for key in _names(name, field)
-    )
+    return frozenset[str]().union(*(field_keys(model, name) for name in model.model_fields))
 
 
-def _names(name: str, field: FieldInfo) -> list[str]:
+def field_keys(model: type[BaseModel], name: str) -> frozenset[str]:
+    """The keys a field of a model is read from."""
+    field = model.model_fields[name]
     alias = field.validation_alias or field.alias
     choices = alias.choices if isinstance(alias, AliasChoices) else [alias]
-    return [name, *(each for each in choices if isinstance(each, str))]
+    aliases = frozenset(each for each in choices if isinstance(each, str))
+    by_name = any(model.model_config.get(each) for each in ("populate_by_name", "validate_by_name"))
+    return aliases | {name} if by_name or not aliases else aliases
 
 
-def _misfit(error: ValidationError) -> str:
-    found = error.errors(include_url=False, include_context=False)
-    shown = "; ".join(
-        f"{_path(each['loc'])}: {each['msg']}{_was(each['input'], each['type'])}"
-        for each in found[:MOST_PROBLEMS]
-    )
-    more = f"; and {len(found) - MOST_PROBLEMS} more" if len(found) > MOST_PROBLEMS else ""
-    return f"The last JSON object does not fit the schema: {shown}{more}"
+def _choices(field: FieldInfo) -> set[str]:
+    """The texts a field may be, when it may be nothing else."""
+    found: set[str] = set()
+    kinds: list[object] = [field.annotation]
+    while kinds:
+        kind = kinds.pop()
+        if get_origin(kind) is Literal:
+            found |= {str(_plain(each)) for each in get_args(kind)}
+        elif get_origin(kind) in (Union, UnionType, Annotated):
+            kinds += get_args(kind)
+        elif isinstance(kind, type) and issubclass(kind, Enum):
+            found |= {str(each.value) for each in kind}
+    return {each for each in found if len(each) > 1}
 
 
-def _was(given: object, kind: str) -> str:
-    if kind == "missing":
-        return ""
-    shown = json.dumps(given, default=repr)
-    return f" (was {shown if len(shown) <= 80 else shown[:80] + '…'})"
+def _plain(choice: object) -> object:
+    return choice.value if isinstance(choice, Enum) else choice
 
 
-def _path(location: tuple[int | str, ...]) -> str:
-    return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+def _one_of(names: set[str]) -> str:
+    return f"(?:{'|'.join(map(re.escape, sorted(names)))})"

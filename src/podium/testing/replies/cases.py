@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, RootModel, model_validator
 
 from podium.domain.model import Json, NonEmpty, Noun
 
@@ -76,6 +76,95 @@ class Exact(BaseModel):
     answer: int
 
 
+class ClosedVerdict(Verdict):
+    """A verdict that allows no other keys."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Step(BaseModel):
+    """One step of what is to be done."""
+
+    id: int
+    action: str
+    files: list[str] = []
+
+
+class Steps(BaseModel):
+    """A plan of nested steps."""
+
+    title: str
+    steps: list[Step]
+    risk: Literal["low", "medium", "high"] = "low"
+
+
+class Labels(BaseModel):
+    """Lists, and nothing but lists."""
+
+    tags: list[str]
+    scores: list[float] = []
+
+
+class Summary(BaseModel):
+    """A contract in which all may be left out."""
+
+    summary: str | None = None
+    commit: str | None = None
+    notes: str | None = None
+
+
+class Went(BaseModel):
+    """One of two ends."""
+
+    kind: Literal["ok"]
+    value: int
+
+
+class Failed(BaseModel):
+    """The other."""
+
+    kind: Literal["err"]
+    message: str
+
+
+class Outcome(BaseModel):
+    """A union of objects."""
+
+    result: Went | Failed
+
+
+class SourceFile(BaseModel):
+    """A file as text, with all that text may hold."""
+
+    path: str
+    content: str
+
+
+class Measure(BaseModel):
+    """Numbers."""
+
+    count: int
+    ratio: float = 0.0
+    ok: bool = True
+
+
+class Answer(BaseModel):
+    """A text."""
+
+    answer: str
+
+
+class Tree(BaseModel):
+    """A contract whose parts fit it too."""
+
+    verdict: Literal["APPROVE", "REJECT"]
+    child: Tree | None = None
+
+
+class Anything(RootModel[dict[str, Json]]):
+    """Any object at all."""
+
+
 CONTRACTS: dict[str, type[BaseModel]] = {
     "verdict": Verdict,
     "work": WorkDone,
@@ -84,6 +173,16 @@ CONTRACTS: dict[str, type[BaseModel]] = {
     "intent": Intent,
     "note": Note,
     "exact": Exact,
+    "closed verdict": ClosedVerdict,
+    "steps": Steps,
+    "labels": Labels,
+    "summary": Summary,
+    "outcome": Outcome,
+    "file": SourceFile,
+    "measure": Measure,
+    "answer": Answer,
+    "tree": Tree,
+    "anything": Anything,
 }
 """What the payload of a case must fit, by the case's `contract`."""
 
