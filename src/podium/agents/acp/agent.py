@@ -51,7 +51,7 @@ class AcpAgent:
             turn = home.turn
             with kit.transcripts.open(turn, name) as transcript:
                 async with kit.doors.open(turn, agent=name) as door:
-                    gatekeeper = Gatekeeper(door, setup.wishes)
+                    gatekeeper = Gatekeeper(door, setup.wishes, setup.hands_over_in(turn))
                     heard.attend(door, gatekeeper)
                     spawn = await setup.prepare(turn, home, door)
                     ended = await self._converse(turn, spawn, gatekeeper, heard, transcript)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 from podium.agents.acp.wishes import Wish, title_of
@@ -23,7 +24,12 @@ ReadWishes = Callable[[Mapping[str, Json]], list[Wish]]
 class Gatekeeper:
     """Answers for one turn. Only single permissions are given, never lasting ones."""
 
-    def __init__(self, door: TurnDoor, read_wishes: ReadWishes) -> None:
+    def __init__(self, door: TurnDoor, read_wishes: ReadWishes, writes_in: str = "") -> None:
+        """`writes_in`: a folder in which the agent is known to hand every write over to us.
+
+        What it asks for there is judged when it comes to be written, once and with its content.
+        """
+        self._writes_in = os.path.realpath(writes_in) if writes_in else ""
         self._door = door
         self._read_wishes = read_wishes
         self._permitted: dict[str, list[str]] = {}
@@ -62,8 +68,11 @@ class Gatekeeper:
         if refusal is None and yes != NOTHING_CHOSEN:
             return yes
         self.refused.add(number)
-        words = refusal.say if refusal is not None else await self._take_back(number)
-        self._keep_untold(title_of(found), words)
+        if refusal is None:
+            self._keep_untold(title_of(found), await self._take_back(number))
+        elif refusal.approval_id is None:
+            # What waits for a person is told with what the person says.
+            self._keep_untold(title_of(found), refusal.say)
         return _chosen(params, "reject_once")
 
     async def _take_back(self, number: str) -> str:
@@ -76,6 +85,8 @@ class Gatekeeper:
         """The first no to any of what the call wants; None when all of it may be done."""
         refs: list[str] = []
         for place, wish in enumerate(self._read_wishes(call)):
+            if self._comes_to_us(wish):
+                continue
             ref = f"{number}#{place}"
             answer = await self._door.request(wish.tool, wish.arguments, ref=ref)
             if not answer.allowed:
@@ -85,6 +96,13 @@ class Gatekeeper:
             refs.append(ref)
         self._permitted[number] = refs
         return None
+
+    def _comes_to_us(self, wish: Wish) -> bool:
+        path = wish.arguments.get("path")
+        if not self._writes_in or wish.tool != "edit_file" or not isinstance(path, str) or not path:
+            return False
+        real = os.path.realpath(os.path.join(self._writes_in, path))  # noqa: PTH118 — may be absolute
+        return real.startswith(self._writes_in + os.sep)
 
     async def _write(self, params: Params) -> Json:
         """Write a file in the agent's place, so that it is judged and receipted as our own act."""
@@ -97,7 +115,8 @@ class Gatekeeper:
         if answer.allowed:
             words = ended.error if ended is not None else "it was not done"
             raise RpcError(REFUSED, f"{path!r} was not written: {words}")
-        self._keep_untold(f"writing {path}", answer.say)
+        if answer.approval_id is None:
+            self._keep_untold(f"writing {path}", answer.say)
         raise RpcError(REFUSED, f"Permission Denied: {answer.say}")
 
     def _keep_untold(self, what: str, words: str) -> None:

@@ -69,6 +69,10 @@ class GeminiSetup:
         argv = (*options.command, "--approval-mode", "default", *model)
         return spawn_of(argv, turn, environment_for(options, home, identity))
 
+    def hands_over_in(self, turn: Turn) -> str:
+        """Inside its working folder it writes through us, in whatever mode; outside it does not."""
+        return turn.workspace
+
     def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
         """Its title has the whole command, and its id begins with the name of the tool."""
         tool, title = str(call.get("toolCallId") or "").partition("__")[0], title_of(call)

@@ -47,6 +47,10 @@ class Setup(Protocol):
         """What a tool call wants."""
         ...
 
+    def hands_over_in(self, turn: Turn) -> str:
+        """The folder in which it lets us write every file; empty when that is not known."""
+        ...
+
     def trouble(self, agent: str, status: int | None, words: str, now: datetime) -> PodiumError:
         """The error for what its provider answered."""
         ...
@@ -71,6 +75,9 @@ class PlainSetup:
 
     def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
         return wishes_of(call)
+
+    def hands_over_in(self, turn: Turn) -> str:
+        return ""
 
     def trouble(self, agent: str, status: int | None, words: str, now: datetime) -> PodiumError:
         return trouble_of_words(agent, status, words, now)

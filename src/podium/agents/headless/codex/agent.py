@@ -7,13 +7,13 @@ in the very process that works, and it tells of every hook and every act, refuse
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from podium.agents.about import ABOUT
+from podium.agents.contract.strict import load_object
 from podium.agents.headless.accounting import accounted, unkept_limits
 from podium.agents.headless.codex import home as codex_home
 from podium.agents.headless.codex.opening import open_conversation
@@ -260,6 +260,6 @@ def _payload(turn: Turn, text: str) -> tuple[Json, bool]:
     if turn.contract is None or strict_schema(turn.contract) is None:
         return None, False
     try:
-        return json.loads(text), True
-    except (ValueError, RecursionError):
+        return load_object(text), True
+    except ValueError:
         return None, False
