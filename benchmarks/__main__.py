@@ -9,7 +9,7 @@ import platform
 import sqlite3
 import sys
 
-NAMES = ("durable", "deciding", "waking", "history", "starting", "spawning", "contract")
+NAMES = ("durable", "deciding", "waking", "history", "starting", "spawning", "asking", "contract")
 
 
 def main() -> int:
