@@ -326,9 +326,7 @@ async def test_a_denied_call_is_recorded_and_the_agent_is_told_why(house: House)
     call = a_call(arguments={"to": "ann"})
     refusal = await refused(house.door(gate), call)
 
-    assert refusal.say.startswith(
-        "outside office hours (rule scripted). Nothing was done."
-    )
+    assert refusal.say.startswith("outside office hours (rule scripted). Nothing was done.")
     assert await house.events() == [
         ToolRefused(
             call=call.key,
