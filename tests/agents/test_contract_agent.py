@@ -357,7 +357,7 @@ async def test_with_nothing_left_it_does_not_ask_again(limits: TurnLimits) -> No
 
 async def test_time_that_the_reply_does_not_own_up_to_counts_too() -> None:
     async def slow(asked: Turn) -> Reply:
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0)
         return Reply(text="no", seconds=0.0)
 
     inner = FakeAgent([slow, '{"verdict": "PASS"}'])
