@@ -126,8 +126,6 @@ cargo test --config 'build.rustc="./evil"'
 npm test --script-shell=./evil
 npm run deploy
 node --test --import=./evil.js
-uv run git checkout evil
-poetry run git checkout evil
 rg --pre ./evil TODO
 sort -o a b
 sort -uo a b
@@ -279,6 +277,8 @@ if true; then git checkout evil; fi
 git status > .git/HEAD
 cat <(git checkout evil)
 git\tcheckout\tevil
+uv run git checkout evil
+poetry run git checkout evil
 rm -rf /
 rm -rf build
 rm -r -f src

@@ -237,3 +237,17 @@ def test_walking_tools_can_ask_which_paths_are_forbidden() -> None:
 
     assert gate.passed_over(f"{ROOT}/secrets/a", ROOT)
     assert not gate.passed_over(f"{ROOT}/src/a", ROOT)
+
+
+def test_closed_zones_with_plain_names_are_told_so_that_the_kernel_can_hold_them() -> None:
+    gate = gate_of(
+        project="""
+        zones:
+          forbidden: ["secrets/**", "**/*.pem", "./infra/", "/etc"]
+          generated: {paths: ["gen", "gen/*"], kind: read-only}
+          notes: {paths: ["notes"], write_tier: T2}
+        """
+    )
+    assert set(gate.closed_paths) >= {"secrets", "infra", "gen"}
+    assert not {"notes", "/etc"} & set(gate.closed_paths)
+    assert not any("*" in path for path in gate.closed_paths)

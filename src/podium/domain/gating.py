@@ -10,6 +10,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from podium.domain.launching import NetworkPolicy
 from podium.domain.model import Json, Moment, NonEmpty, Noun
 
 
@@ -53,6 +54,8 @@ class BuiltInRule(StrEnum):
     GIT_FIREWALL = "git-firewall"
     DESTRUCTIVE_COMMAND = "destructive-command"
     OUTSIDE_WORKSPACE = "outside-workspace"
+    UNREACHABLE_HOST = "unreachable-host"
+    """The network of a confined run does not lead there."""
     CALL_CHANGED = "call-changed"
     """Done before, and what it names has changed since."""
     HOOK_DOOR = "hook-door"
@@ -88,6 +91,8 @@ class Zone(Noun):
     name: NonEmpty
     paths: tuple[str, ...]
     """Globs from the workspace on, or absolute. Each covers all beneath it."""
+    but_not: tuple[str, ...] = ()
+    """Globs of places among these that are not meant."""
     kind: ZoneKind = "plain"
     read_tier: Tier | None = None
     """Reading in it is at least of this tier."""
@@ -105,6 +110,8 @@ class PathArgument(Noun):
 
     name: NonEmpty
     access: Access
+    glob_argument: str | None = None
+    """The tool reads the files beneath the path that this argument names, all without it."""
 
 
 class FileSeen(Noun):
@@ -334,6 +341,11 @@ class GateContext(Noun):
     """A person is at the door right now."""
     root: str = ""
     """Real path of the workspace."""
+    confined: bool = False
+    """The kernel keeps what the call starts to the workspace and a git directory of its own."""
+    network: NetworkPolicy = "open"
+    """With `confined`: what its processes may connect to, and `hosts` which ones by name."""
+    hosts: tuple[str, ...] = ()
     budgets: tuple[BudgetState, ...] = ()
     quotas: tuple[QuotaState, ...] = ()
     approval: Approval | None = None

@@ -7,17 +7,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from podium.domain.gating import Access, BuiltInRule, Tier, TierTerm
+from podium.domain.gating import Access, BuiltInRule, GateContext, Tier, TierTerm
 from podium.gate import programs
-from podium.gate.command_paths import Standing, path_parts, touches_of
-from podium.gate.commands import ASSIGNMENT
+from podium.gate.command_paths import Standing, path_parts, touches_of, unknown_place
 from podium.gate.git import RULE as GIT_RULE
 from podium.gate.git import read_git
-from podium.gate.places import Touch
+from podium.gate.places import HARMLESS_PATHS, Touch
 from podium.gate.programs import Kind
+from podium.gate.reaching import hosts_of, refuse_hosts
 from podium.gate.refusing import Refused
+from podium.gate.removing import finds_and_removes, refuse_ruin, removed_by_find, removes_folders
+from podium.gate.shell import ASSIGNMENT, COMPUTED, SimpleCommand, assignment, shown
+from podium.gate.shell.wrappers import SHELLS, runs_a_file
 from podium.gate.variables import weigh_variable
-from podium.gate.wrappers import SHELLS, SimpleCommand, assignment
 from podium.gate.writers import moved, understood, writer_touches
 
 _JQ_LOADING = re.compile(r"\b(import|include|env|ENV)\b")
@@ -34,8 +36,13 @@ class CommandUse:
     terms: tuple[TierTerm, ...]
     perhaps: Kind | None = None
     """What it may do in a form that is not understood: allow rules do not go by it, others do."""
-    given: tuple[str, ...] = ()
-    """The words it was wrapped in, as they were given."""
+    computed: bool = False
+    """Something in it is only known when it runs."""
+
+    @property
+    def open(self) -> bool:
+        """Whether what it does shows only when it runs: by computed words, or by what the program is."""
+        return self.computed or self.kind is Kind.OTHER
 
     @cached_property
     def words(self) -> tuple[str, ...]:
@@ -46,81 +53,155 @@ class CommandUse:
     def readings(self) -> tuple[tuple[str, ...], ...]:
         """What deny and ask rules see: also the program by its bare name, and any wrapper."""
         plain = (self.command.basename, *self.command.argv[1:])
-        return tuple(dict.fromkeys((self.words, plain, self.given)))
+        return tuple(dict.fromkeys((self.words, plain, self.command.given)))
 
 
-def read_command(command: SimpleCommand, standing: Standing) -> CommandUse:
+def read_command(command: SimpleCommand, standing: Standing, context: GateContext) -> CommandUse:
     """Classify a command. Raises `Refused` for what is denied under every policy."""
-    terms = [*_variable_terms(command.variables)]
+    confined = context.confined
+    terms = [*_variable_terms(_lasting(command), confined)]
+    opened = tuple(_opened(command, standing))
+    writes = any(touch.access is Access.WRITE for touch in opened)
     if not command.argv:
-        return CommandUse(command, Kind.OTHER, (), tuple(terms))
-    _refuse_by_name(command)
+        kind = Kind.WRITE if writes else Kind.OTHER
+        return CommandUse(command, kind, opened, tuple(terms))
+    _refuse_by_name(command, confined)
     if command.basename == "git":
-        return _read_git(command, standing, terms)
-    if command.program in programs.EXPORTING:
-        terms += _variable_terms(
-            assignment(word) for word in command.argv[1:] if ASSIGNMENT.match(word)
-        )
-    kind = _kind(command)
-    terms += _kind_terms(command, kind)
+        return _read_git(command, standing, terms, opened, confined)
+    terms += _variable_terms(_set_by(command), confined)
+    kind = _kind(command, confined)
+    terms += _kind_terms(command, kind, context)
+    if kind is Kind.READ and writes:
+        kind = Kind.WRITE
+    perhaps = Kind.WRITE if command.program in programs.WRITERS else None
+    touches = (*_touched(command, kind, standing, confined), *opened)
+    if confined:
+        refuse_ruin(command, touches, standing)
+    return CommandUse(command, kind, touches, tuple(terms), perhaps, command.computed)
+
+
+def _opened(command: SimpleCommand, standing: Standing) -> Iterator[Touch]:
+    """The files that the shell opens for the command."""
+    for redirect in command.redirects:
+        if not unknown_place(redirect.target) and redirect.target not in HARMLESS_PATHS:
+            yield standing.touch(redirect.target, redirect.access)
+
+
+def _touched(
+    command: SimpleCommand, kind: Kind, standing: Standing, confined: bool
+) -> Iterator[Touch]:
     if command.program in programs.WRITERS:
-        touches = tuple(writer_touches(command, standing))
-        return CommandUse(command, kind, touches, tuple(terms), perhaps=Kind.WRITE)
-    return CommandUse(command, kind, tuple(touches_of(command, kind, standing)), tuple(terms))
+        yield from writer_touches(command, standing)
+    else:
+        yield from touches_of(command, kind, standing)
+    if confined and command.program == "find":
+        yield from removed_by_find(command, standing)
 
 
-def _variable_terms(variables: Iterable[tuple[str, str]]) -> Iterator[TierTerm]:
+def _lasting(command: SimpleCommand) -> Iterator[tuple[str, str]]:
+    """The variables it is given, but for `IFS= read`, where it only parts the line that is read."""
+    for name, value in command.variables:
+        if not (name == "IFS" and command.argv[:1] == ("read",)):
+            yield name, value
+
+
+def _set_by(command: SimpleCommand) -> Iterator[tuple[str, str]]:
+    """Variables that a builtin sets: `export A=1`, `read A`, `printf -v A`."""
+    arguments = command.argv[1:]
+    if command.program in programs.EXPORTING:
+        yield from (assignment(word) for word in arguments if ASSIGNMENT.match(word))
+    elif command.program in programs.NAMING:
+        yield from ((word, COMPUTED) for word in arguments if word.isidentifier())
+    elif command.program == "printf" and arguments[:1] == ("-v",):
+        yield from ((word, COMPUTED) for word in arguments[1:2])
+
+
+def _variable_terms(
+    variables: Iterable[tuple[str, str]], confined: bool = False
+) -> Iterator[TierTerm]:
     for name, value in variables:
-        weight = weigh_variable(name, value)
+        weight = weigh_variable(name, value, confined=confined)
         if weight == "dangerous":
             raise Refused(
                 BuiltInRule.DANGEROUS_VARIABLE,
                 f"the variable {name} changes which programs run or what they load; leave it out",
             )
-        if weight == "unknown":
+        if weight == "unknown" and not confined:
             yield TierTerm(tier=Tier.T2, because=f"sets {name}, whose effect is not known")
 
 
-def _refuse_by_name(command: SimpleCommand) -> None:
+def _refuse_by_name(command: SimpleCommand, confined: bool) -> None:
     name = command.basename
     if name in programs.PRIVILEGED:
         raise Refused(
             BuiltInRule.PRIVILEGE, f"{name} works with another user's rights; do without it"
         )
-    if name in programs.SHELL_STATE:
+    if name in programs.SHELL_STATE and not (confined and _steady(command)):
         raise Refused(
             BuiltInRule.SHELL_INDIRECTION, f"{name} changes the shell itself; do without it"
         )
-    if name in programs.INDIRECT or name.startswith(programs.LOADER_BEGINNINGS):
+    if confined and name in programs.CALCULATING:
+        _refuse_calculation(command)
+    if _is_indirect(name, confined):
         raise Refused(
             BuiltInRule.SHELL_INDIRECTION,
             f"{name} starts commands that its words do not show; run them one by one",
         )
-    if name in programs.RUINOUS or name.startswith(programs.RUINOUS_BEGINNINGS):
+    ruinous = name in programs.RUINOUS or name.startswith(programs.RUINOUS_BEGINNINGS)
+    if ruinous and not (confined and name in programs.DELETERS):
         raise Refused(
             BuiltInRule.DESTRUCTIVE_COMMAND, f"{name} destroys what cannot be brought back"
         )
     if name.startswith("git-") or (name == "git" and command.program != "git"):
         raise Refused(
-            GIT_RULE, f"{command.argv[0]!r}: call the system's git as `git <command>`", Tier.T2
+            GIT_RULE,
+            f"{command.argv[0]!r}: call the system's git as `git <command>`",
+            Tier.T2,
         )
-    if name in SHELLS and not _runs_a_file(command.argv):
+    if name in SHELLS and not runs_a_file(command.argv, confined=confined):
         raise Refused(
             BuiltInRule.SHELL_INDIRECTION, f"{name} would read commands that are not shown here"
         )
 
 
-def _runs_a_file(argv: Sequence[str]) -> bool:
-    return len(argv) > 1 and not argv[1].startswith(("-", "+", "/dev/", "/proc/"))
+def _is_indirect(name: str, confined: bool) -> bool:
+    if confined and name in programs.CONFINED_INDIRECT:
+        return False
+    return name in programs.INDIRECT or name.startswith(programs.LOADER_BEGINNINGS)
 
 
-def _read_git(command: SimpleCommand, standing: Standing, terms: Sequence[TierTerm]) -> CommandUse:
+def _steady(command: SimpleCommand) -> bool:
+    """Whether a builtin changes nothing but variables, limits and options of its own shell."""
+    letters = programs.STEADY_STATE.get(command.basename)
+    if letters is None:
+        return False
+    short = [word for word in command.argv[1:] if word[:1] in "-+" and word[:2] != "--"]
+    return not any(set(letters) & set(word[1:]) for word in short)
+
+
+def _refuse_calculation(command: SimpleCommand) -> None:
+    """These builtins take some words for calculations, which run `a[$(…)]`."""
+    for word in command.argv[1:]:
+        if "$(" in word or "`" in word:
+            raise Refused(
+                BuiltInRule.SHELL_INDIRECTION,
+                f"{command.basename} may run the text {shown(word)[:80]!r}; do without it",
+            )
+
+
+def _read_git(
+    command: SimpleCommand,
+    standing: Standing,
+    terms: Sequence[TierTerm],
+    opened: tuple[Touch, ...],
+    confined: bool,
+) -> CommandUse:
     if not standing.holds("."):
         raise Refused(GIT_RULE, "git may only run inside the workspace", Tier.T2)
-    use = read_git(command.argv[1:], standing.holds)
+    use = read_git(command.argv[1:], standing.holds, confined=confined)
     if use.folder is not None:
         standing = Standing(standing.root, standing.touch(use.folder, None).paths)
-    if standing.folders != (standing.root,):
+    if standing.folders != (standing.root,) and not confined:
         because = "a folder may be a repository of its own, whose settings start programs"
         terms = (*terms, TierTerm(tier=Tier.T2, because=because))
     access = Access.WRITE if use.writes else Access.READ
@@ -128,23 +209,35 @@ def _read_git(command: SimpleCommand, standing: Standing, terms: Sequence[TierTe
     if len(use.moved) > 1:
         touches = (*touches, *moved(use.moved, standing))
     kind = Kind.GIT_WRITE if use.writes else Kind.GIT_READ
-    return CommandUse(command, kind, touches, (*terms, *use.terms))
+    if any(touch.access is Access.WRITE for touch in opened):
+        kind = Kind.GIT_WRITE
+    losing = () if confined else use.terms
+    return CommandUse(
+        command, kind, (*touches, *opened), (*terms, *losing), computed=command.computed
+    )
 
 
-def _kind(command: SimpleCommand) -> Kind:
+def _kind(command: SimpleCommand, confined: bool) -> Kind:
     program, name = command.program, command.basename
-    _refuse_recursion(command)
+    if not confined:
+        _refuse_recursion(command)
     if name in programs.REACHING:
-        return Kind.NETWORK
+        return Kind.OTHER if confined and _stays(name, command.argv) else Kind.NETWORK
     if name in programs.INSTALLING or _installs(name, command.argv):
         return Kind.INSTALL
     if name in programs.DELETERS:
         return Kind.DELETE
     if program in programs.WRITERS:
         return Kind.WRITE if understood(command) else Kind.OTHER
+    if confined and program == "find" and finds_and_removes(command):
+        return Kind.DELETE
     if program in programs.READERS and not _does_more(program, command.argv[1:]):
         return Kind.READ
     return Kind.OTHER
+
+
+def _stays(name: str, argv: Sequence[str]) -> bool:
+    return len(argv) > 1 and argv[1] in programs.LOCAL_WORDS.get(name, ())
 
 
 def _installs(name: str, argv: Sequence[str]) -> bool:
@@ -178,28 +271,29 @@ def _does_more(program: str, arguments: Sequence[str]) -> bool:
 
 
 def _refuse_recursion(command: SimpleCommand) -> None:
-    if command.basename not in programs.RECURSIVE:
-        return
-    for word in command.argv[1:]:
-        if word == "--":
-            break
-        bundled = word.startswith("-") and not word.startswith("--") and set("rR") & set(word)
-        if command.basename == "rm":
-            recursive = bundled or word.startswith(("--r", "--no-preserve-root"))
-        else:
-            recursive = (bundled and "R" in word) or word.startswith("--rec")
-        if recursive:
-            raise Refused(
-                BuiltInRule.DESTRUCTIVE_COMMAND,
-                f"{command.basename} {word} goes through whole folders; name the files one by one",
-            )
+    word = removes_folders(command)
+    if word:
+        raise Refused(
+            BuiltInRule.DESTRUCTIVE_COMMAND,
+            f"{command.basename} {word} goes through whole folders; name the files one by one",
+        )
 
 
-def _kind_terms(command: SimpleCommand, kind: Kind) -> Iterator[TierTerm]:
-    name = command.basename
+def _kind_terms(command: SimpleCommand, kind: Kind, context: GateContext) -> Iterator[TierTerm]:
+    """What the kernel keeps in the workspace can be undone; what leaves the machine cannot."""
+    name, confined = command.basename, context.confined
+    undone = Tier.T1 if confined else Tier.T2
     if kind is Kind.NETWORK:
-        yield TierTerm(tier=programs.REACHING[name], because=f"{name} reaches beyond this machine")
+        hosts = hosts_of(command) if confined else None
+        if hosts is None or context.network == "open":
+            yield TierTerm(
+                tier=programs.REACHING[name], because=f"{name} reaches beyond this machine"
+            )
+            return
+        refuse_hosts(name, hosts, context)
+        yield TierTerm(tier=Tier.T1, because=f"{name} reaches hosts that are listed")
     elif kind is Kind.INSTALL:
-        yield TierTerm(tier=Tier.T2, because=f"{name} brings code from elsewhere")
+        because = f"{name} brings code from elsewhere"
+        yield TierTerm(tier=undone if context.network == "listed" else Tier.T2, because=because)
     elif kind is Kind.DELETE:
-        yield TierTerm(tier=Tier.T2, because=f"{name} removes or overwrites what is there")
+        yield TierTerm(tier=undone, because=f"{name} removes or overwrites what is there")

@@ -4,63 +4,56 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
-from podium.domain.gating import Access, BuiltInRule, Tier
+from podium.domain.gating import Access, BuiltInRule
 from podium.gate import programs
 from podium.gate.places import HARMLESS_PATHS, Touch, relative_to, resolve
 from podium.gate.programs import Kind
 from podium.gate.refusing import Refused
-from podium.gate.wrappers import SimpleCommand
+from podium.gate.shell import ANY, COMPUTED, SimpleCommand, plainly, shown
 
-_MOST_FOLDERS = 16
 _MOST_LETTERS = 32
 """Options bundled in one word; of more, each of which may begin a value, none is read."""
 _BUNDLE = re.compile(r"-([A-Za-z0-9]*)")
+_WHOLE = re.compile(r"[A-Za-z0-9_./~+][A-Za-z0-9_./~+-]*")
+"""A word with nothing in it that could part it."""
 _JOINTS = re.compile(r"://(?!/)|[=:@]")
 """What parts a name from a path in one word. Behind `://` stands a host."""
 _ALL_JOINTS = re.compile(r"""://(?!/)|[=:@,;|\s"'(){}\[\]]""")
 """The same for programs that may have a grammar of their own for their words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where commands run: the workspace, and every folder a `cd` may have led to."""
+class Standing(NamedTuple):
+    """Where a command runs: the workspace, and every folder a `cd` may have led to."""
 
     root: str
     folders: tuple[str, ...]
+    known: bool = True
+    """False: a `cd` led somewhere that is only known when it runs."""
 
     def touch(self, word: str, access: Access | None, *, whole: bool = False) -> Touch:
         """A word taken as a path. `~` at its start is somebody's home, never the workspace."""
-        places = ("/",) if word.startswith("~") else self.folders
-        return Touch(word, tuple(resolve(word, folder) for folder in places), access, whole)
+        # What is only known when it runs is taken for any name in the folder before it.
+        path = plainly(word).replace(COMPUTED, ANY)
+        places = ("/",) if path.startswith("~") else self.folders
+        paths = tuple([resolve(path, folder) for folder in places])
+        return Touch(shown(word), paths, access, whole)
 
     def holds(self, word: str) -> bool:
         return all(
             relative_to(path, self.root) is not None for path in self.touch(word, None).paths
         )
 
-    def after(self, command: SimpleCommand) -> Standing:
-        """Where the next command runs. After `cd` both places count: it may fail."""
-        if command.program != "cd":
-            return self
-        plain = [word for word in command.argv[1:] if word not in ("-L", "-P", "--")]
-        if len(plain) != 1 or plain[0].startswith("-") or not self.holds(plain[0]):
-            raise Refused(
-                BuiltInRule.OUTSIDE_WORKSPACE,
-                "cd may only go to one folder in the workspace",
-                Tier.T2,
-            )
-        reached = self.touch(plain[0], None).paths
-        folders = tuple(dict.fromkeys((*self.folders, *reached)))
-        if len(folders) > _MOST_FOLDERS:
-            raise Refused(BuiltInRule.UNDECIDABLE_COMMAND, "too many cd in one line; use fewer")
-        return Standing(self.root, folders)
+
+def unknown_place(word: str) -> bool:
+    """Whether not even the beginning of a path is known."""
+    return word.startswith(COMPUTED)
 
 
 def touches_of(command: SimpleCommand, kind: Kind, standing: Standing) -> Iterator[Touch]:
     program, arguments = command.basename, command.argv[1:]
-    if kind is Kind.DELETE:
+    if kind is Kind.DELETE and program in programs.DELETERS:
         yield from _removed(program, arguments, standing)
     if command.program in programs.SILENT:
         return
@@ -69,7 +62,7 @@ def touches_of(command: SimpleCommand, kind: Kind, standing: Standing) -> Iterat
     access = Access.READ if kind in (Kind.READ, Kind.DELETE) else None
     for word in arguments:
         for part in path_parts(word, own_grammar=access is None):
-            if part not in HARMLESS_PATHS:
+            if part not in HARMLESS_PATHS and not unknown_place(part):
                 yield standing.touch(part, access)
 
 
@@ -80,7 +73,16 @@ def _removed(program: str, arguments: Sequence[str], standing: Standing) -> Iter
                 yield standing.touch(word[3:], Access.WRITE)
         return
     for word in _plain_words(arguments, programs.DELETERS[program].split()):
-        yield standing.touch(word, Access.DELETE)
+        if not unknown_place(word):
+            yield removal(word, standing)
+
+
+def removal(word: str, standing: Standing) -> Touch:
+    """Removing what a word names: all names in a folder are the folder itself."""
+    folder, slash, name = plainly(word).rpartition("/")
+    if ANY in name and not name.strip(f"{ANY}."):
+        word = f"{folder}{slash}" if folder or slash else "."
+    return standing.touch(word, Access.DELETE, whole=True)
 
 
 def _plain_words(arguments: Sequence[str], valued: Sequence[str]) -> list[str]:
@@ -123,6 +125,11 @@ def path_parts(word: str, *, own_grammar: bool = False) -> Iterator[str]:
 
     Raises `Refused` for a bundle of so many options that it cannot be read.
     """
+    if _WHOLE.fullmatch(word):
+        yield word
+        return
+    if unknown_place(word):
+        return
     values = tuple(_values(word))
     found = dict.fromkeys(values)
     for value in values[:1]:

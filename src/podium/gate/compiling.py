@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from podium.domain.gating import Budget, BuiltInRule, Quota, Tier
+from podium.gate.built_in_examples import built_in_faults
 from podium.gate.examples import wrong_examples
 from podium.gate.limits import DEFAULT_APPROVAL_SECONDS, Limits
 from podium.gate.places import CompiledZone, PlaceGlob, WritablePlaces
-from podium.gate.policy import Matcher, Policy, PolicyLayer
+from podium.gate.policy import Matcher, Policy, PolicyLayer, Undecidable
 from podium.gate.refusing import PolicyFault
 from podium.gate.rule_gate import RuleGate
 from podium.gate.rules import CompiledMatcher, CompiledRule, RuleBook
@@ -16,6 +17,7 @@ from podium.gate.rules import CompiledMatcher, CompiledRule, RuleBook
 ZonesByName = dict[str, CompiledZone]
 
 BUILT_IN_NAMES = frozenset(map(str, BuiltInRule))
+_STRICTNESS: tuple[Undecidable, ...] = ("sandbox", "ask", "deny")
 _NARROWED = ("usd", "tokens", "turns", "seconds")
 
 
@@ -27,8 +29,10 @@ def compile_policy(layers: Sequence[PolicyLayer]) -> RuleGate:
     for fault in find_faults(layers):
         raise fault
     visible = [*_visible_zones(layers)]
+    limits = _limits(layers)
+    to_sandbox = limits.undecidable == "sandbox"
     rules = [
-        CompiledRule(rule, layer.origin, zones)
+        CompiledRule(rule, layer.origin, zones, to_sandbox=to_sandbox)
         for layer, zones in zip(layers, visible, strict=True)
         for rule in layer.policy.rules
     ]
@@ -37,12 +41,13 @@ def compile_policy(layers: Sequence[PolicyLayer]) -> RuleGate:
         [zone for layer in layers for zone in _zones(layer.policy).values()],
         WritablePlaces([*_safe_places(layers)]),
         [*_quotas(layers, visible)],
-        _limits(layers),
+        limits,
     )
 
 
 def find_faults(layers: Sequence[PolicyLayer]) -> Iterator[PolicyFault]:
     """Everything wrong with these layers that their shape alone does not show."""
+    yield from built_in_faults()
     for layer, zones in zip(layers, _visible_zones(layers), strict=True):
         yield from _name_faults(layer)
         for at, quota in enumerate(layer.policy.quotas):
@@ -119,14 +124,12 @@ def _zones(policy: Policy) -> ZonesByName:
 
 def _safe_places(layers: Sequence[PolicyLayer]) -> Iterator[tuple[PlaceGlob, bool]]:
     for layer in layers:
-        paths = [
-            path
-            for name, spec in layer.policy.zones.items()
-            if spec.zone(name).kind == "safe"
-            for path in spec.paths
-        ]
+        specs = layer.policy.zones.items()
+        safe = [spec for name, spec in specs if spec.zone(name).kind == "safe"]
+        paths = [path for spec in safe for path in spec.paths]
+        but_not = [path for spec in safe for path in spec.but_not]
         if paths:
-            yield PlaceGlob(paths), layer.origin != "project"
+            yield PlaceGlob(paths, but_not=but_not), layer.origin != "project"
 
 
 def _quotas(
@@ -157,7 +160,20 @@ def _limits(layers: Sequence[PolicyLayer]) -> Limits:
                 most_seconds = min(most_seconds, layer.policy.approval_seconds)
             else:
                 seconds = layer.policy.approval_seconds
-    return Limits(tiers, caps, _budgets(layers), min(seconds, most_seconds))
+    return Limits(tiers, caps, _budgets(layers), min(seconds, most_seconds), _undecidable(layers))
+
+
+def _undecidable(layers: Sequence[PolicyLayer]) -> Undecidable:
+    """A user replaces what is built in; a project may only be stricter."""
+    said: Undecidable = "sandbox"
+    for layer in layers:
+        wished = layer.policy.undecidable
+        if wished is None:
+            continue
+        stricter = _STRICTNESS.index(wished) > _STRICTNESS.index(said)
+        if layer.origin != "project" or stricter:
+            said = wished
+    return said
 
 
 def _budgets(layers: Sequence[PolicyLayer]) -> tuple[Budget, ...]:

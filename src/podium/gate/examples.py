@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 from podium.domain.gating import Access, Call, Effect, GateContext, PathUse, Tier, ToolSpec
-from podium.gate.commands import split_command
 from podium.gate.facts import Facts, gather
 from podium.gate.places import resolve
 from podium.gate.policy import Example, Rule
 from podium.gate.rules import CompiledRule
+from podium.gate.shell import split_command
 
 _ROOT = "/workspace"
 _MOMENT = datetime(2000, 1, 1, tzinfo=UTC)
@@ -28,14 +29,27 @@ def wrong_examples(rule: Rule, compiled: CompiledRule) -> Iterator[tuple[str, in
 
 def _fits(rule: Rule, compiled: CompiledRule, example: Example) -> bool:
     """An allow rule must fit every command of a line, any other just one of them."""
-    facts = _facts(rule, example)
+    facts = example_facts(_completed(rule, example))
     if facts.refusal is not None or not compiled.means_tool(facts.call.tool):
         return False
     answers = [compiled.fits(facts, use) for use in facts.uses or (None,)]
     return all(answers) if rule.decision is Effect.ALLOW else any(answers)
 
 
-def _facts(rule: Rule, example: Example) -> Facts:
+def _completed(rule: Rule, example: Example) -> Example:
+    """What the example leaves open is as the rule wants it."""
+    changes: dict[str, Any] = {}
+    if example.mode is None and rule.modes:
+        changes["mode"] = rule.modes[0]
+    if example.confined is None:
+        changes["confined"] = bool(rule.confined)
+    if example.network is None and rule.network:
+        changes["network"] = rule.network[0]
+    return example.model_copy(update=changes) if changes else example
+
+
+def example_facts(example: Example) -> Facts:
+    """The call that an example describes, read as the gate reads calls."""
     split = split_command(example.command) if example.command else None
     call = Call(
         run_id="example",
@@ -53,8 +67,16 @@ def _facts(rule: Rule, example: Example) -> Facts:
     tool = ToolSpec(
         name=example.tool, tier=Tier.T0, command_argument="command" if example.command else None
     )
-    mode = example.mode or (rule.modes[0] if rule.modes else "supervised")
-    return gather(call, GateContext(tool=tool, mode=mode, root=_ROOT, now=_MOMENT))
+    context = GateContext(
+        tool=tool,
+        mode=example.mode or "supervised",
+        root=_ROOT,
+        confined=bool(example.confined),
+        network=example.network or "open",
+        hosts=example.hosts,
+        now=_MOMENT,
+    )
+    return gather(call, context)
 
 
 def _paths(example: Example) -> Iterator[PathUse]:

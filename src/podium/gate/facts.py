@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from podium.domain.gating import Access, BuiltInRule, Call, GateContext, PathUse, ToolSpec
 from podium.gate.classify import CommandUse, read_command
-from podium.gate.command_paths import Standing
-from podium.gate.commands import LONGEST_LINE, MOST_WORDS
-from podium.gate.places import CompiledZone, Touch, WritablePlaces, relative_to, resolve
+from podium.gate.confines import is_private, may_be_seen
+from podium.gate.places import CompiledZone, Touch, WritablePlaces, ZoneSet, relative_to, resolve
 from podium.gate.refusing import Refused
-from podium.gate.wrappers import unwrap
+from podium.gate.routes import ConfinedRoute, Route
+from podium.gate.shell import MOST_WORDS, Reading, SimpleCommand, read_line, read_words
+from podium.gate.shell.lines import LONGEST_PLAIN_LINE
 
 FOLDER_ARGUMENT = "cwd"
 """A path argument of this name is the folder that the call's commands run in."""
@@ -72,17 +73,16 @@ def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> 
             BuiltInRule.UNDECIDABLE_COMMAND, f"{call.tool!r} was given no command that can be read"
         )
     folder = next((use.real for use in call.paths if use.argument == FOLDER_ARGUMENT), context.root)
-    standing = Standing(context.root, (folder,))
-    _refuse_too_much(call)
     variables = _environment(call)
     paths = 0
-    for argv in call.commands:
-        if not argv or not argv[0]:
-            raise Refused(
-                BuiltInRule.UNDECIDABLE_COMMAND, "a command without a program cannot be judged"
-            )
-        for command in unwrap(argv, variables, assigns=_assigns(call, tool, argv)):
-            use = replace(read_command(command, standing), given=argv)
+    route = Route(context.root, folder)
+    for reading in _readings(call, tool):
+        if context.confined:
+            route = ConfinedRoute(context.root, folder, reading.commands, unsteady=reading.unsteady)
+        elif reading.beyond_plain is not None:
+            raise Refused(*reading.beyond_plain)
+        for command in reading.commands:
+            use = _read(command, route, context, variables)
             paths += sum(len(touch.paths) for touch in use.touches)
             if paths > _MOST_PATHS:
                 raise Refused(
@@ -90,28 +90,49 @@ def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> 
                     f"its words may name more than {_MOST_PATHS} paths; do it in several calls",
                 )
             uses.append(use)
-            standing = standing.after(command)
+        if reading.refusal is not None:
+            raise Refused(*reading.refusal)
+
+
+def _read(
+    command: SimpleCommand,
+    route: Route,
+    context: GateContext,
+    variables: tuple[tuple[str, str], ...],
+) -> CommandUse:
+    if variables:
+        command = command._replace(variables=(*variables, *command.variables))
+    use = read_command(command, route.standing(command), context)
+    route.passed(command)
+    return use
+
+
+def _readings(call: Call, tool: ToolSpec | None) -> Iterator[Reading]:
+    """The line that a shell would be given, or the words of each program that is started without one."""
+    name = tool.command_argument if tool is not None else None
+    given = call.arguments.get(name) if name is not None else None
+    if isinstance(given, str):
+        yield read_line(given)
+        return
+    _refuse_too_much(call)
+    for argv in call.commands:
+        if not argv or not argv[0]:
+            raise Refused(
+                BuiltInRule.UNDECIDABLE_COMMAND, "a command without a program cannot be judged"
+            )
+        yield read_words(argv, assigns=given is None and "/" not in argv[0])
 
 
 def _refuse_too_much(call: Call) -> None:
     words = sum(map(len, call.commands))
     if (
         words > MOST_WORDS
-        or sum(len(word) for argv in call.commands for word in argv) > LONGEST_LINE
+        or sum(len(word) for argv in call.commands for word in argv) > LONGEST_PLAIN_LINE
     ):
         raise Refused(
             BuiltInRule.UNDECIDABLE_COMMAND,
-            f"more than {MOST_WORDS} words or {LONGEST_LINE} characters are not read; use less",
+            f"more than {MOST_WORDS} words or {LONGEST_PLAIN_LINE} characters are not read; use less",
         )
-
-
-def _assigns(call: Call, tool: ToolSpec | None, argv: Sequence[str]) -> bool:
-    """Whether a leading `NAME=value` sets a variable: on a line it does, in a list it is the program."""
-    name = tool.command_argument if tool is not None else None
-    given = call.arguments.get(name) if name is not None else None
-    if isinstance(given, str):
-        return True
-    return given is None and "/" not in argv[0]
 
 
 def _environment(call: Call) -> tuple[tuple[str, str], ...]:
@@ -136,13 +157,12 @@ def _path_touch(path: PathUse, root: str) -> Touch:
     return Touch(path.given, (path.real,), path.access)
 
 
-def refuse_places(
-    facts: Facts, zones: Sequence[CompiledZone], writable: WritablePlaces
-) -> Refused | None:
+def refuse_places(facts: Facts, zones: ZoneSet, writable: WritablePlaces) -> Refused | None:
     """What zones and the workspace's edge have against the call."""
     root = facts.context.root
+    confined = facts.context.confined and facts.starts_commands
     for touch in facts.touches():
-        for zone in zones:
+        for zone in zones.near(touch, root):
             closed = zone.kind == "forbidden" or (zone.kind == "read-only" and touch.may_write)
             if closed and zone.holds(touch, root):
                 return Refused(f"{zone.kind}-zone:{zone.name}", _closed(touch, zone))
@@ -152,13 +172,31 @@ def refuse_places(
                     f"{touch.given!r} holds the {zone.kind} zone {zone.name!r}; leave it in place",
                 )
         if touch.access in (Access.WRITE, Access.DELETE) and not all(
-            writable.hold(path, root) for path in touch.paths
+            writable.hold(path, root) or (confined and _is_own(path, root)) for path in touch.paths
         ):
             return Refused(
                 BuiltInRule.OUTSIDE_WORKSPACE,
                 f"{touch.given!r} is outside what may be written here; stay in the workspace",
             )
+        if (
+            confined
+            and touch.access is Access.READ
+            and not all(
+                relative_to(path, root) is not None
+                or may_be_seen(path)
+                or writable.hold(path, root)
+                for path in touch.paths
+            )
+        ):
+            return Refused(
+                BuiltInRule.OUTSIDE_WORKSPACE,
+                f"{touch.given!r} is not there for a confined command; stay in the workspace",
+            )
     return None
+
+
+def _is_own(path: str, root: str) -> bool:
+    return relative_to(path, root) is None and is_private(path)
 
 
 def _closed(touch: Touch, zone: CompiledZone) -> str:

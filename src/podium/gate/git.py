@@ -8,102 +8,15 @@ and so is every word that is not known.
 from __future__ import annotations
 
 import posixpath
-import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from podium.domain.gating import BuiltInRule, Tier, TierTerm
-from podium.gate.programs import names
+from podium.gate import git_words as words
 from podium.gate.refusing import Refused
+from podium.gate.shell import ANY, COMPUTED, DERIVED
 
 RULE = BuiltInRule.GIT_FIREWALL
-
-_READING = names(
-    """
-    status diff log show rev-parse ls-files ls-tree cat-file blame annotate grep describe shortlog
-    merge-base diff-tree diff-index diff-files for-each-ref rev-list name-rev check-ignore
-    check-attr check-mailmap show-ref version cherry range-diff whatchanged count-objects
-    show-branch merge-tree var
-    """
-)
-_WRITING = names("add commit rm mv restore")
-_REMOTE = names("push fetch pull clone ls-remote remote submodule send-email request-pull")
-_LEAVING = names(
-    "checkout switch branch worktree reset rebase merge stash bisect cherry-pick revert"
-)
-_GLOBAL_FLAGS = names(
-    """
-    --no-pager -P --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs
-    --icase-pathspecs --no-replace-objects --no-advice
-    """
-)
-_SETTINGS = names(
-    """
-    core.fsmonitor= core.fsmonitor=false core.hookspath=/dev/null core.pager= core.pager=cat
-    core.untrackedcache=false safe.barerepository=explicit commit.gpgsign=false tag.gpgsign=false
-    log.showsignature=false gc.auto=0 diff.external= protocol.ext.allow=never
-    """
-)
-_SETTING_KEYS = names(
-    """
-    user.name user.email core.quotepath core.abbrev core.autocrlf diff.noprefix
-    diff.mnemonicprefix diff.renames diff.context
-    """
-)
-_SETTING_SECTIONS = ("color.", "advice.")
-
-_REFUSED_OPTIONS = (
-    *("--output", "--ext-diff", "--textconv", "--filters", "--open-files-in-pager", "--exec"),
-    *("--exec-path", "--upload-pack", "--receive-pack", "--no-index", "--unsafe-paths"),
-    *("--git-dir", "--work-tree", "--config-env", "--separate-git-dir", "--super-prefix"),
-)
-_INNOCENT_BEGINNINGS = frozenset({"--text"})
-"""Whole options that only look like a refused one cut short."""
-
-_LISTING: dict[str, frozenset[str]] = {
-    "branch": names(
-        "--list -l -a -r --all --remotes -v -vv --verbose --show-current --no-color --color "
-        "--no-column --column --contains --no-contains --merged --no-merged --points-at --format "
-        "--sort -i --ignore-case --no-abbrev --abbrev"
-    ),
-    "tag": names(
-        "--list -l -n --contains --no-contains --merged --no-merged --points-at --format --sort "
-        "--column --no-column -i --ignore-case --no-color --color"
-    ),
-    "config": names(
-        "--get --get-all --get-regexp --list -l --global --system --local --worktree --show-origin "
-        "--show-scope --name-only -z --null --bool --int --path --type --default"
-    ),
-    "remote": frozenset({"-v", "--verbose", "--all", "--push", "-n"}),
-    "stash": names("--stat -p --patch --name-only --name-status --oneline --format"),
-    "worktree": frozenset({"--porcelain", "-z", "-v", "--verbose"}),
-    "notes": frozenset(),
-    "symbolic-ref": frozenset({"--short", "-q", "--quiet", "--no-recurse"}),
-    "reflog": names("--oneline --all --date --format -n --decorate --no-abbrev"),
-}
-"""Commands that may only list, with the options they may have."""
-_LISTS_NAMES = names("--list -l --contains --no-contains --merged --no-merged --points-at -n")
-
-
-_MODEST_OPTIONS: dict[str, tuple[frozenset[str], str]] = {
-    "add": (names("--all --update --verbose --dry-run --intent-to-add --no-all"), "AuvnN"),
-    "commit": (
-        names(
-            "--message --all --quiet --verbose --signoff --allow-empty --no-edit --file --dry-run "
-            "--short --porcelain --no-gpg-sign --status --no-status"
-        ),
-        "aqvs",
-    ),
-    "rm": (names("--cached --dry-run --quiet --ignore-unmatch"), "nq"),
-    "mv": (names("--dry-run --verbose"), "nvk"),
-    "restore": (names("--staged --worktree --quiet --source"), "SWqs"),
-}
-"""Options with which a write still only adds to the branch: whole ones, and letters of bundles."""
-_VALUED_LETTER = re.compile("[mF]")
-_FOLDERS = frozenset({".", "..", "/"})
-
-_SHORT_MESSAGE = re.compile(r"-[a-z]*m")
-"""`-m` and bundles such as `-am`, whose message is the next word."""
 
 
 class GitUse(NamedTuple):
@@ -119,28 +32,35 @@ class GitUse(NamedTuple):
     """What `git mv` moves, and last where to."""
 
 
-def read_git(arguments: Sequence[str], inside: Callable[[str], bool]) -> GitUse:
+def read_git(
+    arguments: Sequence[str], inside: Callable[[str], bool], *, confined: bool = False
+) -> GitUse:
     """Judge the words after `git`. `inside` says whether a folder lies in the workspace.
 
     Raises `Refused` for everything that is not on the list.
     """
     folder, at = _global_options(arguments, inside)
+    if any(_marked(word) for word in arguments[: at + 1]):
+        raise _refused("which git command this is shows only when it runs; write it out")
     rest = arguments[at:]
     if not rest:
         return GitUse(False, folder, (), ())
-    name, words = rest[0], tuple(rest[1:])
-    options, plain = _parted(words)
+    name, after = rest[0], tuple(rest[1:])
+    options, plain = _parted(after)
     _check_options(name, options)
-    if name in _LISTING:
+    writes = name in words.WRITING or (confined and name in words.CONFINED_WRITING)
+    if name in words.LISTING:
         _check_listing(name, options, plain)
-    elif name not in _READING and name not in _WRITING:
+    elif name == "reset" and writes:
+        _check_reset(options, plain, after)
+    elif name not in words.READING and not writes:
         raise _refused(
             f"git {name} is not on the list of what an agent may do; {_advice(name)}",
-            Tier.T3 if name in _REMOTE else Tier.T2,
+            Tier.T3 if name in words.REMOTE else Tier.T2,
         )
-    terms = tuple(_terms(name, options, plain)) if name in _WRITING else ()
-    named = _without_messages(words) if name == "commit" else words
-    return GitUse(name in _WRITING, folder, terms, named, plain if name == "mv" else ())
+    terms = tuple(_terms(name, options, plain)) if writes else ()
+    named = _without_messages(after) if name == "commit" else after
+    return GitUse(writes, folder, terms, named, plain if name == "mv" else ())
 
 
 def _refused(reason: str, tier: Tier = Tier.T2) -> Refused:
@@ -163,7 +83,7 @@ def _global_options(
             folder = value
         elif option == "-c":
             _check_setting(value)
-        elif option not in _GLOBAL_FLAGS:
+        elif option not in words.GLOBAL_FLAGS:
             raise _refused(f"git {option} is not allowed; leave that option out")
         at += 2 if option in ("-C", "-c") else 1
     return folder, at
@@ -172,17 +92,17 @@ def _global_options(
 def _check_setting(setting: str) -> None:
     key, equals, value = setting.partition("=")
     key = key.lower()
-    known = key in _SETTING_KEYS or key.startswith(_SETTING_SECTIONS)
-    if not known and f"{key}{equals}{value}" not in _SETTINGS:
+    known = key in words.SETTING_KEYS or key.startswith(words.SETTING_SECTIONS)
+    if not known and f"{key}{equals}{value}" not in words.SETTINGS:
         raise _refused(f"git -c {key} may make git run programs; leave it out")
 
 
-def _parted(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Options and plain words. Behind `--` all words are plain."""
-    cut = words.index("--") if "--" in words else len(words)
-    options = tuple(word for word in words[:cut] if word.startswith("-") and word != "-")
-    plain = tuple(word for word in words[:cut] if not word.startswith("-") or word == "-")
-    return options, (*plain, *words[cut + 1 :])
+def _parted(given: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Options and plain given. Behind `--` all words are plain."""
+    cut = given.index("--") if "--" in given else len(given)
+    options = tuple(word for word in given[:cut] if word.startswith("-") and word != "-")
+    plain = tuple(word for word in given[:cut] if not word.startswith("-") or word == "-")
+    return options, (*plain, *given[cut + 1 :])
 
 
 def _check_options(name: str, options: Sequence[str]) -> None:
@@ -194,17 +114,33 @@ def _check_options(name: str, options: Sequence[str]) -> None:
                 raise _refused(f"git {name} {option} starts another program; leave it out")
         elif name == "rev-parse" and bare == "--git-dir":
             continue
-        elif bare not in _INNOCENT_BEGINNINGS and any(
-            refused.startswith(bare) for refused in _REFUSED_OPTIONS
+        elif bare not in words.INNOCENT_BEGINNINGS and any(
+            refused.startswith(bare) for refused in words.REFUSED_OPTIONS
         ):
             raise _refused(
                 f"git {name} {option} may write elsewhere or start a program; leave it out"
             )
 
 
+def _check_reset(options: Sequence[str], plain: Sequence[str], after: Sequence[str]) -> None:
+    """Only files may be taken off the list for the next commit: the branch stays where it is."""
+    before_paths = after[: after.index("--")] if "--" in after else after
+    named = [word for word in before_paths if not word.startswith("-")]
+    if not words.RESETTING_OPTIONS.issuperset(options) or named[:1] not in ([], ["HEAD"]):
+        raise _refused(
+            "git reset may only take files off the next commit: git restore --staged PATH"
+        )
+
+
+def _marked(word: str) -> bool:
+    return COMPUTED in word or ANY in word or DERIVED in word
+
+
 def _check_listing(name: str, options: Sequence[str], plain: Sequence[str]) -> None:
+    if any(map(_marked, (*options, *plain))):
+        raise _refused(f"what git {name} would do shows only when it runs; write it out")
     bare = {part for option in options for part in _bare_options(option)}
-    if not bare <= _LISTING[name] or not _lists_only(name, bare, plain):
+    if not bare <= words.LISTING[name] or not _lists_only(name, bare, plain):
         raise _refused(f"git {name} may only list here; {_advice(name)}")
 
 
@@ -219,7 +155,7 @@ def _bare_options(option: str) -> Iterator[str]:
 def _lists_only(name: str, options: set[str], plain: Sequence[str]) -> bool:
     first = plain[0] if plain else ""
     if name in ("branch", "tag"):
-        return not plain or bool(options & _LISTS_NAMES)
+        return not plain or bool(options & words.LISTS_NAMES)
     if name == "config":
         asks = bool(options & {"--get", "--get-all", "--get-regexp", "--list", "-l"})
         return asks or len(plain) == 1 or first in ("get", "list")
@@ -251,27 +187,29 @@ def _terms(name: str, options: Sequence[str], plain: Sequence[str]) -> Iterator[
 
 
 def _is_modest(name: str, option: str) -> bool:
-    longs, letters = _MODEST_OPTIONS[name]
+    longs, letters = words.MODEST_OPTIONS[name]
     if option.startswith("--"):
         return option.partition("=")[0] in longs
     # `-am text`: what follows the m or F of a bundle is its value.
-    flags = _VALUED_LETTER.split(option[1:], maxsplit=1)[0] if name == "commit" else option[1:]
+    flags = words.VALUED_LETTER.split(option[1:], maxsplit=1)[0] if name == "commit" else option[1:]
     return set(flags) <= set(letters)
 
 
 def _may_be_several(word: str) -> bool:
     return (
-        bool(set("*?[") & set(word)) or word[:1] == ":" or posixpath.normpath(word)[:2] in _FOLDERS
+        bool(set("*?[") & set(word))
+        or word[:1] == ":"
+        or posixpath.normpath(word)[:2] in words.FOLDERS
     )
 
 
-def _without_messages(words: Sequence[str]) -> tuple[str, ...]:
+def _without_messages(given: Sequence[str]) -> tuple[str, ...]:
     kept: list[str] = []
     message_next = False
-    for word in words:
+    for word in given:
         if message_next:
             message_next = False
-        elif word == "--message" or _SHORT_MESSAGE.fullmatch(word):
+        elif word == "--message" or words.SHORT_MESSAGE.fullmatch(word):
             message_next = True
         elif not word.startswith(("-m", "--message=")):
             kept.append(word)
@@ -279,8 +217,8 @@ def _without_messages(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _advice(name: str) -> str:
-    if name in _REMOTE:
+    if name in words.REMOTE:
         return "Podium talks to remotes itself when the work is delivered"
-    if name in _LEAVING:
+    if name in words.LEAVING:
         return "stay on your branch: add and commit there, Podium does the rest"
     return "use status, diff, log, show, add, commit, rm, mv or restore"

@@ -16,6 +16,7 @@ from podium.domain.gating import (
     Tier,
 )
 from podium.gate.facts import Facts
+from podium.gate.policy import Undecidable
 from podium.gate.refusing import Refused
 
 ACTING_MODES = frozenset({"supervised", "autonomous"})
@@ -34,6 +35,8 @@ class Limits:
     """What a project tightened that to; a rule's `up_to_tier` does not reach beyond."""
     budgets: tuple[Budget, ...]
     approval_seconds: float
+    undecidable: Undecidable = "sandbox"
+    """What becomes of confined commands with words that are only known when they run."""
 
     def tier_without_asking(self, mode: str, up_to_tier: Tier | None) -> Tier:
         limit = self.tiers.get(mode, DEFAULT_TIER)

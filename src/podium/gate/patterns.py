@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 
+from podium.gate.shell import ANY, COMPUTED
+
 REST = "**"
 """A word of a command pattern that stands for any number of words, none included."""
 
@@ -51,6 +53,22 @@ class CommandPattern:
                 return False
         return all(word == REST for word in self._words[at_pattern:])
 
+    def may_fit(self, command: Sequence[str]) -> bool:
+        """Whether it could fit once words that are only known when they run are known."""
+        known: list[str] = []
+        for word in command:
+            if COMPUTED in word or ANY in word:
+                return any(
+                    self._fits_beginning(known, length) for length in range(len(self._words) + 1)
+                )
+            known.append(word)
+        return self.fits(command)
+
+    def _fits_beginning(self, known: Sequence[str], length: int) -> bool:
+        shorter = CommandPattern.__new__(CommandPattern)
+        shorter._words = self._words[:length]
+        return shorter.fits(known)
+
 
 class CommandPatterns:
     """Several patterns, found by program."""
@@ -67,6 +85,10 @@ class CommandPatterns:
     def fit(self, command: Sequence[str]) -> bool:
         named = self._by_program.get(command[0], ()) if command else ()
         return any(pattern.fits(command) for pattern in (*named, *self._for_any))
+
+    def may_fit(self, command: Sequence[str]) -> bool:
+        named = self._by_program.get(command[0], ()) if command else ()
+        return any(pattern.may_fit(command) for pattern in (*named, *self._for_any))
 
 
 class NamePatterns:

@@ -6,16 +6,20 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import NamedTuple
 
 from podium.domain.gating import Access, Zone
+from podium.gate.shell.nouns import ANY
 
 HARMLESS_PATHS = frozenset({"/dev/null"})
+_DEEPEST = 64
+_BENEATH = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*(?:/[A-Za-z0-9_][A-Za-z0-9_.-]*)*")
+"""Names beneath a folder, none of which is `.` or `..`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
+class Touch(NamedTuple):
     """Something a call touches, under every path it may turn out to be."""
 
     given: str
@@ -29,19 +33,36 @@ class Touch:
     def may_write(self) -> bool:
         return self.access is not Access.READ
 
+    @property
+    def changes(self) -> bool:
+        return self.access in (Access.WRITE, Access.DELETE)
+
 
 class PlaceGlob:
     """Globs over paths. Each covers what it names and everything beneath it."""
 
-    def __init__(self, globs: Iterable[str], *, ignore_case: bool = False) -> None:
+    def __init__(
+        self, globs: Iterable[str], *, ignore_case: bool = False, but_not: Sequence[str] = ()
+    ) -> None:
         listed = [_tidy(glob) for glob in globs]
         flags = re.IGNORECASE | re.DOTALL if ignore_case else re.DOTALL
         self._relative = _joined((g for g in listed if not g.startswith("/")), flags)
         self._absolute = _joined((g for g in listed if g.startswith("/")), flags)
         self._ignore_case = ignore_case
         self._fixed = tuple(self._cased(_fixed_part(glob)) for glob in listed)
+        self._segments = {
+            absolute: [tuple(g.split("/")) for g in listed if g.startswith("/") is absolute]
+            for absolute in (True, False)
+        }
+        # To the letter, whatever the case of the others: what is let off must be meant.
+        self._but_not = PlaceGlob(but_not) if but_not else None
 
     def covers(self, path: str, root: str) -> bool:
+        if not self._names(path, root):
+            return False
+        return self._but_not is None or not self._but_not.covers(path, root)
+
+    def _names(self, path: str, root: str) -> bool:
         path = _composed(path)
         if self._absolute is not None and self._absolute.fullmatch(path):
             return True
@@ -49,6 +70,19 @@ class PlaceGlob:
             return False
         inner = relative_to(path, root)
         return inner is not None and self._relative.fullmatch(inner) is not None
+
+    def meets(self, pattern: str, root: str, *, all_names: bool) -> bool:
+        """Whether a path with wildcards (`ANY`) in it may turn out to be one of these places.
+
+        `all_names`: a part that is nothing but a wildcard may be any of them.
+        """
+        inner = relative_to(pattern, root)
+        return any(
+            _segments_meet(tuple(path.split("/")), segments, all_names)
+            for path, absolute in ((pattern, True), (inner, False))
+            if path is not None
+            for segments in self._segments[absolute]
+        )
 
     def lies_below(self, path: str, root: str) -> bool:
         """Whether moving or removing `path` would take the place along with it."""
@@ -63,22 +97,36 @@ class PlaceGlob:
         return path.lower() if self._ignore_case else path
 
 
+def plain_path(glob: str) -> str:
+    """The path that a glob of a zone stands for when it stands for one with all beneath; else nothing."""
+    path = glob.removesuffix("/**").removesuffix("/*").removeprefix("./").rstrip("/")
+    plain = path and not path.startswith(("/", "~")) and not any(char in path for char in "*?[]{}")
+    return path if plain else ""
+
+
 class CompiledZone:
     """A zone of one layer, ready to be asked."""
 
-    __slots__ = ("kind", "name", "places", "read_tier", "write_tier")
+    __slots__ = ("globs", "kind", "name", "places", "read_tier", "write_tier")
 
     def __init__(self, zone: Zone) -> None:
         self.name = zone.name
+        self.globs = zone.paths
         self.kind = zone.kind
         self.read_tier = zone.read_tier
         self.write_tier = zone.write_tier
         # Denying and raising is done as if letter case did not matter: on some file systems it
         # does not.
-        self.places = PlaceGlob(zone.paths, ignore_case=zone.guards)
+        self.places = PlaceGlob(zone.paths, ignore_case=zone.guards, but_not=zone.but_not)
 
     def holds(self, touch: Touch, root: str) -> bool:
-        return any(self.places.covers(path, root) for path in touch.paths)
+        for path in touch.paths:
+            if self.places.covers(path, root):
+                return True
+            # Reading all names of a folder is no wish for those of a zone; walks leave them out too.
+            if ANY in path and self.places.meets(path, root, all_names=touch.changes):
+                return True
+        return False
 
     def lies_below(self, touch: Touch, root: str) -> bool:
         """A folder above the zone is copied or filled with all that lies in it."""
@@ -89,6 +137,23 @@ class CompiledZone:
         return touch.access is Access.DELETE and any(
             self.places.lies_below(path, root) for path in touch.paths
         )
+
+
+class ZoneSet:
+    """Zones that are asked together. Most paths lie in none of them, which one look tells."""
+
+    def __init__(self, zones: Iterable[CompiledZone]) -> None:
+        self._zones = tuple(zones)
+        self._all = PlaceGlob((g for zone in self._zones for g in zone.globs), ignore_case=True)
+
+    def near(self, touch: Touch, root: str) -> Sequence[CompiledZone]:
+        """The zones that may have something against a touch."""
+        if touch.whole or touch.access is Access.DELETE:
+            return self._zones
+        for path in touch.paths:
+            if ANY in path or self._all.covers(path, root):
+                return self._zones
+        return ()
 
 
 class WritablePlaces:
@@ -121,6 +186,8 @@ def relative_to(path: str, root: str) -> str | None:
 
 def resolve(word: str, folder: str) -> str:
     """The path a word names, by its text alone: links are not followed."""
+    if len(folder) > 1 and _BENEATH.fullmatch(word):
+        return f"{folder}/{word}"
     path = posixpath.normpath(posixpath.join(folder or "/", word))
     return path[1:] if path.startswith("//") else path
 
@@ -171,6 +238,39 @@ def _regex(glob: str) -> str:
 def _segment_regex(segment: str) -> str:
     pieces = {"*": "[^/]*", "?": "[^/]"}
     return "".join(pieces.get(char) or re.escape(char) for char in segment)
+
+
+@lru_cache(maxsize=1024)
+def _segments_meet(path: tuple[str, ...], zone: tuple[str, ...], all_names: bool) -> bool:
+    """Whether a path with wildcards can lie at or beneath what a zone's glob names."""
+    if not zone or zone == ("**",) or len(path) > _DEEPEST:
+        return True
+    if not path:
+        return False
+    if zone[0] == "**":
+        return _segments_meet(path, zone[1:], all_names) or _segments_meet(
+            path[1:], zone, all_names
+        )
+    if not all_names and ANY in path[0] and not path[0].strip(f"{ANY}."):
+        return False
+    return _names_meet(path[0].lower(), zone[0].lower()) and _segments_meet(
+        path[1:], zone[1:], all_names
+    )
+
+
+@lru_cache(maxsize=4096)
+def _names_meet(pattern: str, zone: str) -> bool:
+    """Whether wildcards (`ANY`) may stand for a name such as a zone's glob means.
+
+    Held against examples of such names: `*.py` and `id_rsa*` do have names in common, which nobody
+    means. A shell's wildcard does not stand for the dot that a hidden name begins with.
+    """
+    examples = {zone.replace("*", stand_in).replace("?", "x") for stand_in in ("", "x")}
+    glob = re.sub(r"[*?\[\]]", "?", pattern).replace(ANY, "*")
+    return any(
+        fnmatchcase(name, glob) and not (name.startswith(".") and not glob.startswith("."))
+        for name in examples
+    )
 
 
 def _fixed_part(glob: str) -> str:

@@ -11,6 +11,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from podium.domain.gating import Access, Budget, Effect, Tier, Zone, ZoneKind
+from podium.domain.launching import NetworkPolicy
 from podium.domain.model import Json, NonEmpty, Noun
 from podium.domain.terms import Mode
 from podium.gate.patterns import CommandPattern
@@ -18,6 +19,8 @@ from podium.gate.places import check_glob
 from podium.gate.programs import Kind
 
 Origin = Literal["built-in", "user", "project"]
+Undecidable = Literal["sandbox", "ask", "deny"]
+"""From the most to the least: left to the sandbox, asked about, denied."""
 
 
 def _tier_named(value: Any) -> Any:
@@ -105,6 +108,10 @@ class Example(Noun):
     mode: Mode | None = None
     """None: one in which the rule holds."""
     role: str = ""
+    confined: bool | None = None
+    """None: as the rule wants it."""
+    network: NetworkPolicy | None = None
+    hosts: tuple[str, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
@@ -130,6 +137,10 @@ class Matcher(Noun):
     modes: Annotated[tuple[Mode, ...], BeforeValidator(_listed)] = ()
     roles: Names = ()
     """Globs over the role that asks."""
+    confined: bool | None = None
+    """Whether the kernel keeps what the call starts to the workspace."""
+    network: Annotated[tuple[NetworkPolicy, ...], BeforeValidator(_listed)] = ()
+    """What a confined call's processes may connect to."""
 
     @model_validator(mode="after")
     def _means_something(self) -> Self:
@@ -178,6 +189,8 @@ class ZoneSpec(Noun):
 
     paths: PathGlobs
     """Globs from the workspace on, or absolute. Each covers all beneath it."""
+    but_not: PathGlobs = ()
+    """Globs of places among these that are not meant."""
     kind: ZoneKind | None = None
     """None: `safe` and `forbidden` for zones of these names, else `plain`."""
     read_tier: TierName | None = None
@@ -193,6 +206,7 @@ class ZoneSpec(Noun):
         return Zone(
             name=name,
             paths=self.paths,
+            but_not=self.but_not,
             kind=self.kind or _KIND_BY_NAME.get(name, "plain"),
             read_tier=self.read_tier,
             write_tier=self.write_tier,
@@ -219,6 +233,8 @@ class Policy(Noun):
     approval_seconds: float | None = Field(default=None, gt=0)
     """How long a person has to answer."""
     max_tier_without_asking: TierLimits = TierLimits()
+    undecidable: Undecidable | None = None
+    """What becomes of a confined command whose effect shows only when it runs."""
 
 
 class PolicyLayer(Noun):

@@ -40,9 +40,31 @@ INDIRECT = names(
 
 SHELL_STATE = names(
     "alias unalias trap enable hash set shopt unset let read mapfile readarray getopts complete "
-    "compopt bind pushd popd dirs fc history ulimit umask"
+    "compgen compopt bind pushd popd dirs fc history ulimit umask"
 )
 """Each changes the shell itself."""
+
+STEADY_STATE: dict[str, str] = {
+    **dict.fromkeys(names("set unset read getopts ulimit umask let shopt pushd popd dirs"), ""),
+    **dict.fromkeys(names("mapfile readarray"), "C"),
+}
+"""Those that a confined run may use, with letters of options that start something."""
+
+NAMING = names("read unset getopts mapfile readarray")
+"""Builtins that set the variables whose names are their words."""
+
+CALCULATING = names("let test [ read unset printf export declare typeset local readonly mapfile")
+"""Builtins that may take a word for a calculation."""
+
+CONFINED_INDIRECT = names("source . gdb strace ltrace fakeroot rlwrap unbuffer")
+"""Those that a confined run may use: what they start was looked for in their words before."""
+
+LOCAL_WORDS: dict[str, frozenset[str]] = {
+    "openssl": names("rand dgst enc x509 req genrsa genpkey rsa ec version passwd base64 verify"),
+    **dict.fromkeys(("terraform", "tofu"), names("fmt validate version")),
+    "helm": names("template lint version"),
+}
+"""First words with which a program of `REACHING` stays on the machine."""
 
 RUINOUS = names(
     "shred wipefs mkfs fdisk sfdisk sgdisk parted blkdiscard hdparm mkswap swapoff shutdown reboot "
@@ -115,6 +137,7 @@ DELETERS: dict[str, str] = {
     "unlink": "",
     "truncate": "-s --size -r --reference",
     "dd": "",
+    "shred": "-n --iterations -s --size --random-source",
 }
 
 TARGET_LAST = frozenset({"cp", "mv"})
@@ -169,3 +192,24 @@ INSTALLING_WORDS: dict[str, frozenset[str]] = {
     "dotnet": frozenset({"add", "restore", "tool", "nuget"}),
 }
 """Programs that bring code from elsewhere when one of these is their first plain word."""
+
+_KNOWN = (
+    frozenset({"git", "cd", "test", "[", "exit", "export", "make", "python", "python3", "node"})
+    | PRIVILEGED
+    | INDIRECT
+    | SHELL_STATE
+    | RUINOUS
+    | EXPORTING
+    | SILENT
+    | INSTALLING
+    | frozenset(READERS)
+    | frozenset(WRITERS)
+    | frozenset(DELETERS)
+    | frozenset(REACHING)
+    | frozenset(INSTALLING_WORDS)
+)
+
+
+def is_known(name: str) -> bool:
+    """Whether a name stands for a program or builtin that something is known of here."""
+    return name in _KNOWN

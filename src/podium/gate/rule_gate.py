@@ -24,9 +24,10 @@ from podium.gate.limits import (
     refuse_by_mode,
     refuse_by_spending,
 )
-from podium.gate.places import CompiledZone, WritablePlaces
+from podium.gate.places import CompiledZone, WritablePlaces, ZoneSet, plain_path
 from podium.gate.refusing import Refused
 from podium.gate.rules import CompiledMatcher, RuleBook, Verdict
+from podium.gate.shell import shown
 from podium.gate.tiers import Arithmetic, add_up
 
 
@@ -43,8 +44,8 @@ class RuleGate:
     ) -> None:
         self._rules = rules
         self._zones = tuple(zones)
-        self._guarded = tuple(zone for zone in zones if zone.kind in ("forbidden", "read-only"))
-        self._weighed = tuple(
+        self._guarded = ZoneSet(zone for zone in zones if zone.kind in ("forbidden", "read-only"))
+        self._weighed = ZoneSet(
             zone
             for zone in zones
             if zone.read_tier or zone.write_tier or zone.kind in ("forbidden", "read-only")
@@ -98,6 +99,21 @@ class RuleGate:
             for zone in self._zones
         )
 
+    @property
+    def closed_paths(self) -> tuple[str, ...]:
+        """What zones keep from being changed, as far as it has plain names: the kernel can hold those.
+
+        From the workspace on; each covers all beneath it.
+        """
+        found = {
+            path: None
+            for zone in self._zones
+            if zone.kind in ("forbidden", "read-only")
+            for glob in zone.globs
+            if (path := plain_path(glob))
+        }
+        return tuple(found)
+
     def _decided(self, call: Call, context: GateContext) -> Decision:
         facts = gather(call, context)
         risk = add_up(facts, self._weighed)
@@ -127,6 +143,8 @@ class RuleGate:
             return Refused(BuiltInRule.UNKNOWN_MODE, f"there is no mode {context.mode!r}")
         if facts.refusal is not None:
             return facts.refusal
+        if self._limits.undecidable == "deny" and (unknown := _only_known_later(facts)):
+            return Refused(BuiltInRule.UNDECIDABLE_COMMAND, f"{unknown}; write it out")
         return refuse_places(facts, self._guarded, self._writable)
 
     def _within_limits(
@@ -148,6 +166,9 @@ class RuleGate:
         if asking:
             approvers = _approvers(asking, facts.context)
             return _answer(Effect.ASK, _named(asking), _reasons(asking), risk, approvers)
+        if self._limits.undecidable == "ask" and (unknown := _only_known_later(facts)):
+            approvers = _approvers(asking, facts.context)
+            return _answer(Effect.ASK, BuiltInRule.UNDECIDABLE_COMMAND, unknown, risk, approvers)
         limit = min(
             self._limits.tier_without_asking(mode, verdict.rule.up_to_tier) for verdict in verdicts
         )
@@ -156,6 +177,15 @@ class RuleGate:
             approvers = _approvers(asking, facts.context)
             return _answer(Effect.ASK, f"tier:{risk.tier}", reason, risk, approvers)
         return _answer(Effect.ALLOW, _named(verdicts), _reasons(verdicts), risk)
+
+
+def _only_known_later(facts: Facts) -> str:
+    """Which command has words that are only known when it runs; empty when none has."""
+    for use in facts.uses:
+        if use.computed:
+            words = " ".join(map(shown, use.command.argv))[:200]
+            return f"what {words!r} does is only known when it runs"
+    return ""
 
 
 def _answer(
@@ -197,5 +227,5 @@ def _nothing_said(facts: Facts, verdicts: Sequence[Verdict | None]) -> str:
     if not facts.uses:
         return f"no rule speaks about {facts.call.tool!r}, and what no rule allows is denied"
     unspoken = facts.uses[list(verdicts).index(None)]
-    shown = " ".join(unspoken.words)[:200]
-    return f"no rule speaks about the command {shown!r}, and what no rule allows is denied"
+    words = " ".join(map(shown, unspoken.words))[:200]
+    return f"no rule speaks about the command {words!r}, and what no rule allows is denied"

@@ -18,9 +18,18 @@ class CompiledMatcher:
     """Says whether a call is meant. `lenient` matchers, of denials, asks and quotas, take doubt for yes."""
 
     def __init__(
-        self, matcher: Matcher, zones: Mapping[str, CompiledZone], *, lenient: bool
+        self,
+        matcher: Matcher,
+        zones: Mapping[str, CompiledZone],
+        *,
+        lenient: bool,
+        to_sandbox: bool = True,
     ) -> None:
         self._lenient = lenient
+        self._confined = matcher.confined
+        self._networks = frozenset(matcher.network)
+        # What a policy does not leave to the sandbox is judged as if there were none.
+        self._takes_open = to_sandbox or lenient or not matcher.confined
         self._tools = NamePatterns(matcher.tool or ("*",))
         self._about_commands = bool(matcher.command or matcher.kind)
         self._commands = CommandPatterns(matcher.command) if matcher.command else None
@@ -41,7 +50,10 @@ class CompiledMatcher:
         """Whether the call is meant; `use` is the one of its commands that is looked at."""
         call, context = facts.call, facts.context
         return (
-            (not self._modes or context.mode in self._modes)
+            (self._confined is None or context.confined is self._confined)
+            and (not self._networks or (context.confined and context.network in self._networks))
+            and (self._takes_open or use is None or not use.open)
+            and (not self._modes or context.mode in self._modes)
             and (self._roles is None or self._roles.fit(call.role))
             and (not self._about_commands or (use is not None and self._fits_command(use)))
             and (not self._arguments or self._fits_arguments(facts))
@@ -62,7 +74,10 @@ class CompiledMatcher:
         return use.kind in self._kinds or (self._lenient and use.perhaps in self._kinds)
 
     def _fits_words(self, patterns: CommandPatterns, use: CommandUse) -> bool:
-        return any(map(patterns.fit, use.readings)) if self._lenient else patterns.fit(use.words)
+        if not self._lenient:
+            return patterns.fit(use.words)
+        fit = patterns.may_fit if use.computed else patterns.fit
+        return any(map(fit, use.readings))
 
     def _fits_places(self, facts: Facts, use: CommandUse | None) -> bool:
         root = facts.context.root
@@ -92,8 +107,16 @@ class CompiledMatcher:
 class CompiledRule(CompiledMatcher):
     """A rule of one layer."""
 
-    def __init__(self, rule: Rule, origin: Origin, zones: Mapping[str, CompiledZone]) -> None:
-        super().__init__(rule, zones, lenient=rule.decision is not Effect.ALLOW)
+    def __init__(
+        self,
+        rule: Rule,
+        origin: Origin,
+        zones: Mapping[str, CompiledZone],
+        *,
+        to_sandbox: bool = True,
+    ) -> None:
+        lenient = rule.decision is not Effect.ALLOW
+        super().__init__(rule, zones, lenient=lenient, to_sandbox=to_sandbox)
         self.name = rule.name
         self.origin = origin
         self.effect = rule.decision

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from podium.domain.gating import Access, Tier, TierTerm
 from podium.domain.model import Json
 from podium.gate.facts import Facts
-from podium.gate.places import HARMLESS_PATHS, CompiledZone, Touch, relative_to
+from podium.gate.places import HARMLESS_PATHS, Touch, ZoneSet, relative_to
 
 _SECRET = re.compile(r"secret://(\w*)")
 
@@ -39,12 +39,12 @@ class Arithmetic:
         return Arithmetic((*self.terms, *terms), self.provenance) if terms else self
 
 
-def add_up(facts: Facts, zones: Sequence[CompiledZone]) -> Arithmetic:
+def add_up(facts: Facts, zones: ZoneSet) -> Arithmetic:
     """The terms that a call's tool, paths and commands give."""
     return Arithmetic(tuple(_terms(facts, zones)), facts.call.provenance)
 
 
-def _terms(facts: Facts, zones: Sequence[CompiledZone]) -> Iterator[TierTerm]:
+def _terms(facts: Facts, zones: ZoneSet) -> Iterator[TierTerm]:
     tool = facts.context.tool
     if tool is not None:
         yield TierTerm(tier=tool.tier, because=f"{tool.name} is registered as {tool.tier}")
@@ -53,22 +53,26 @@ def _terms(facts: Facts, zones: Sequence[CompiledZone]) -> Iterator[TierTerm]:
     for touch in facts.path_touches:
         if touch.access is Access.DELETE:
             yield TierTerm(tier=Tier.T2, because=f"removes {touch.given!r}")
+    confined = facts.context.confined and facts.starts_commands
     for touch in facts.touches():
-        yield from _place_terms(touch, zones, facts.context.root)
+        yield from _place_terms(touch, zones, facts.context.root, confined=confined)
     for use in facts.uses:
         yield from use.terms
     for name in dict.fromkeys(_secrets(facts.call.arguments)):
         yield TierTerm(tier=Tier.T2, because=f"is given the secret {name!r}")
 
 
-def _place_terms(touch: Touch, zones: Sequence[CompiledZone], root: str) -> Iterator[TierTerm]:
-    if any(relative_to(path, root) is None and path not in HARMLESS_PATHS for path in touch.paths):
+def _place_terms(touch: Touch, zones: ZoneSet, root: str, *, confined: bool) -> Iterator[TierTerm]:
+    """A confined command finds nothing outside but what is there for everybody."""
+    if not confined and any(
+        relative_to(path, root) is None and path not in HARMLESS_PATHS for path in touch.paths
+    ):
         yield TierTerm(tier=Tier.T2, because=f"{touch.given!r} is outside the workspace")
-    for zone in zones:
+    for zone in zones.near(touch, root):
         tier = zone.write_tier if touch.may_write else zone.read_tier
         if tier is not None and zone.holds(touch, root):
             yield TierTerm(tier=tier, because=f"{touch.given!r} lies in zone {zone.name!r}")
-        elif zone.lies_below(touch, root):
+        elif not confined and zone.lies_below(touch, root):
             because = f"{touch.given!r} with all beneath it may reach into zone {zone.name!r}"
             yield TierTerm(tier=max(Tier.T2, tier or Tier.T2), because=because)
 

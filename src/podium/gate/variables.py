@@ -29,21 +29,31 @@ _HARMLESS_VALUES = frozenset(
 )
 _DANGEROUS = names(
     """
-    _JAVA_OPTIONS BASHOPTS BROWSER CDPATH CLASSPATH DOCKER_HOST EDITOR ENV FPATH GCONV_PATH
-    GNUMAKEFLAGS GOFLAGS GOROOT HOME HOSTALIASES IFS JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS KUBECONFIG
-    LESSCLOSE LESSOPEN LOCPATH MAKEFILES MAKEFLAGS MANPAGER MANROFFOPT NODE_OPTIONS NODE_PATH PAGER
-    PATH PERL5DB PERL5LIB PERL5OPT PROMPT_COMMAND PS4 PYTEST_ADDOPTS PYTEST_PLUGINS
-    PYTHONBREAKPOINT PYTHONHOME PYTHONINSPECT PYTHONPATH PYTHONSTARTUP PYTHONUSERBASE
-    PYTHONWARNINGS RIPGREP_CONFIG_PATH RSYNC_RSH RUBYLIB RUBYOPT RUSTC RUSTC_WRAPPER SHELL
-    SHELLOPTS SUDO_ASKPASS TAR_OPTIONS TERMINFO TMUX VISUAL XDG_CONFIG_DIRS XDG_CONFIG_HOME
-    ZDOTDIR
+    BASHOPTS BROWSER CDPATH DOCKER_HOST EDITOR ENV FPATH GCONV_PATH HOME HOSTALIASES IFS KUBECONFIG
+    LESSCLOSE LESSOPEN LOCPATH MANPAGER MANROFFOPT OLDPWD PAGER PATH PROMPT_COMMAND PS4 PWD RSYNC_RSH
+    SHELL SHELLOPTS SUDO_ASKPASS TERMINFO TMUX VISUAL XDG_CONFIG_DIRS XDG_CONFIG_HOME ZDOTDIR
     """
 )
-_DANGEROUS_BEGINNINGS = ("GIT_", "LD_", "DYLD_", "BASH_", "SSH_", "NPM_CONFIG_", "PIP_", "CARGO_")
+"""Each changes which programs run, in a shell or in git."""
+_DANGEROUS_BEGINNINGS = ("GIT_", "LD_", "DYLD_", "BASH_", "SSH_")
+_OF_LANGUAGES = names(
+    """
+    _JAVA_OPTIONS CLASSPATH GNUMAKEFLAGS GOFLAGS GOROOT JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS MAKEFILES
+    MAKEFLAGS NODE_OPTIONS NODE_PATH PERL5DB PERL5LIB PERL5OPT PYTEST_ADDOPTS PYTEST_PLUGINS
+    PYTHONBREAKPOINT PYTHONHOME PYTHONINSPECT PYTHONPATH PYTHONSTARTUP PYTHONUSERBASE
+    PYTHONWARNINGS RIPGREP_CONFIG_PATH RUBYLIB RUBYOPT RUSTC RUSTC_WRAPPER TAR_OPTIONS
+    """
+)
+"""Each changes what a language's own tools load: no more than a script of the workspace may do."""
+_OF_LANGUAGES_BEGINNINGS = ("NPM_CONFIG_", "PIP_", "CARGO_")
 
 
-def weigh_variable(name: str, value: str) -> Weight:
-    """Judge `NAME=value`. What is not known to be harmless is at least `unknown`."""
+def weigh_variable(name: str, value: str, *, confined: bool = False) -> Weight:
+    """Judge `NAME=value`. What is not known to be harmless is at least `unknown`.
+
+    In a confined run, where a script of the workspace may run anyway, so may what only changes a
+    language's tools.
+    """
     if "secret://" not in value and (
         name in _HARMLESS or name.startswith("LC_") or f"{name}={value}" in _HARMLESS_VALUES
     ):
@@ -51,4 +61,6 @@ def weigh_variable(name: str, value: str) -> Weight:
     upper = name.upper()
     if upper in _DANGEROUS or upper.startswith(_DANGEROUS_BEGINNINGS):
         return "dangerous"
+    if upper in _OF_LANGUAGES or upper.startswith(_OF_LANGUAGES_BEGINNINGS):
+        return "unknown" if confined else "dangerous"
     return "unknown"

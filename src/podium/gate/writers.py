@@ -15,7 +15,7 @@ from podium.domain.gating import Access
 from podium.gate import programs
 from podium.gate.command_paths import Standing, path_parts
 from podium.gate.places import Touch
-from podium.gate.wrappers import SimpleCommand
+from podium.gate.shell import SimpleCommand
 
 _MODE = re.compile(r"0?[0-7]{3}|[ugoa]*[-+=][rwxX]*(,[ugoa]*[-+=][rwxX]*)*")
 """Permissions for `chmod` that give no program another user's rights."""

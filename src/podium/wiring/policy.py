@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from pydantic import ConfigDict
 
 from podium.domain.errors import ConfigFault, ConfigInvalid
-from podium.domain.model import Noun
+from podium.domain.model import Json, Noun
 from podium.gate import (
     Policy,
     PolicyFault,
@@ -17,6 +19,7 @@ from podium.gate import (
 )
 from podium.wiring.configuration import Configuration
 from podium.wiring.layers import Layer
+from podium.wiring.located import KeyPath, dotted
 
 
 class PolicyFile(Noun):
@@ -41,6 +44,38 @@ def build_gate(configuration: Configuration) -> RuleGate:
         if found:
             raise ConfigInvalid(file.located.file, found)
     return compile_policy(layers)
+
+
+def policies_record(configuration: Configuration) -> dict[str, Json]:
+    """Each layer of the policy as it was written, the built-in one first."""
+    built_in = default_policy().model_dump(mode="json", exclude_defaults=True)
+    files = [layer for layer in configuration.layers if layer.located.data.get("policy")]
+    return {"built-in": built_in, **{each.name: each.located.data["policy"] for each in files}}
+
+
+def policy_listing(configuration: Configuration) -> list[tuple[str, Json, str]]:
+    """Every rule, zone, quota and limit of all layers: dotted key, value, origin.
+
+    All of them are in force together: a layer can only make what is above it stricter.
+    """
+    layers: dict[str, Layer] = {layer.name: layer for layer in configuration.layers}
+    rows: list[tuple[str, Json, str]] = []
+    for name, policy in policies_record(configuration).items():
+        for path, value in _parts(policy):
+            layer = layers.get(name)
+            origin = layer.origin_of(("policy", *path)) if layer else "built-in"
+            rows.append((dotted(("policy", name, *path)), value, origin))
+    return rows
+
+
+def _parts(policy: Json) -> Iterator[tuple[KeyPath, Json]]:
+    """The entries of a policy's lists and tables, and its single values."""
+    for key, value in policy.items():
+        inner = enumerate(value) if isinstance(value, list) else ()
+        entries = value.items() if isinstance(value, dict) else inner
+        yield from (((key, entry), part) for entry, part in entries)
+        if not isinstance(value, dict | list):
+            yield (key,), value
 
 
 def _policy_layer(layer: Layer) -> PolicyLayer:

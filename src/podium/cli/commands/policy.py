@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,8 +16,9 @@ from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput
 from podium.domain.gating import Decision, Effect
 from podium.domain.model import Json
-from podium.usecases import check_policy
+from podium.usecases import Tried, check_policy, policy_cases, try_policy
 from podium.wiring import ClosedDoor, Podium
+from podium.wiring.policy_cases import read_yaml, shipped_cases
 
 app = command_app(group=True)
 
@@ -65,6 +68,90 @@ def check(
     decision = door.run(work)
     door.screen.answer(_record(decision), lambda: _words(door.screen, decision))
     raise typer.Exit(EXIT_CODES[decision.effect])
+
+
+@app.command("test")
+def try_cases(
+    context: typer.Context,
+    file: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="A YAML list of cases.", show_default=False),
+    ] = None,
+) -> None:
+    """Try a list of commands on the gate and compare what it says with what the list expects.
+
+    FILE is a list of cases, each with `command` and `decision` (allow, ask or deny), and perhaps
+    `rule`, `confined`, `network`, `hosts`, `mode` and `why`. Without FILE the lists that come with
+    Podium are tried. Leaves with 0 only when every case holds, else with 1. Nothing is started.
+
+    \b
+    Example:
+      podium policy test cases.yaml
+    """
+    door = Door(context.obj)
+    lists = [(str(file), read_yaml(file))] if file is not None else [*shipped_cases()]
+    cases = [case for name, data in lists for case in policy_cases(data, name)]
+
+    async def work(podium: Podium) -> list[Tried]:
+        return [
+            *try_policy(
+                podium.gate,
+                podium.toolbox_behind(ClosedDoor("only looking")),
+                cases,
+                mode=podium.settings.mode,
+                root=str(podium.folders.project),
+                now=podium.clock.now(),
+            )
+        ]
+
+    tried = door.run(work)
+    wrong = [one for one in tried if not one.holds]
+    door.screen.answer(_outcome(tried, wrong), lambda: _told(door.screen, tried, wrong))
+    raise typer.Exit(1 if wrong else 0)
+
+
+def _outcome(tried: list[Tried], wrong: list[Tried]) -> dict[str, Json]:
+    return {
+        "cases": len(tried),
+        "held": len(tried) - len(wrong),
+        "wrong": [
+            {
+                "command": one.case.command,
+                "confined": one.case.confined,
+                "expected": one.case.decision.value,
+                "decision": one.decision.value,
+                "expected_rule": one.case.rule,
+                "rule": one.rule,
+                "reason": one.reason,
+                "why": one.case.why,
+            }
+            for one in wrong
+        ],
+        "wrongly_stopped_share": _stopped_share(tried),
+    }
+
+
+def _stopped_share(tried: list[Tried]) -> float:
+    """Of what should pass, how much does not."""
+    passing = [one for one in tried if one.case.decision is Effect.ALLOW]
+    stopped = sum(one.decision is not Effect.ALLOW for one in passing)
+    return round(stopped / len(passing), 4) if passing else 0.0
+
+
+def _told(screen: Screen, tried: list[Tried], wrong: list[Tried]) -> None:
+    for one in wrong:
+        command = one.case.command
+        words = command if isinstance(command, str) else shlex.join(command)
+        wanted = one.case.decision.value + (f" by {one.case.rule}" if one.case.rule else "")
+        screen.line(
+            f"expected {wanted}, got {one.decision.value} by {one.rule}: {shown_line(words)}"
+        )
+        screen.line(f"  {shown_line(one.reason)}")
+        if one.case.why:
+            screen.line(f"  the case says: {shown_line(one.case.why)}")
+    screen.line(f"{len(tried) - len(wrong)} of {len(tried)} cases hold")
+    if any(one.case.decision is Effect.ALLOW for one in tried):
+        screen.line(f"wrongly stopped: {_stopped_share(tried):.2%} of what should pass")
 
 
 def _wish(command: list[str], tool: str | None, args: str | None) -> tuple[str, dict[str, Json]]:
