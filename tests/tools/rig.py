@@ -14,7 +14,14 @@ from podium.domain.gating import Call, Effect, Outcome, PathArgument, Receipt, T
 from podium.domain.model import Json
 from podium.ports import EventQuery, Gate, Launcher, Store
 from podium.sandbox import ProcessLauncher
-from podium.testing import FixedClock, MemoryStore, ScriptedGate, SteadyIds, decision
+from podium.testing import (
+    FakeEnclosures,
+    FixedClock,
+    MemoryStore,
+    ScriptedGate,
+    SteadyIds,
+    decision,
+)
 from podium.tools import (
     DoorSettings,
     GatedDoor,
@@ -123,6 +130,7 @@ def make_rig(
         registry,
         door,
         launcher or ProcessLauncher(),
+        enclosures=FakeEnclosures(),
         clock=clock,
         settings=ToolboxSettings(
             root=str(root),

@@ -210,7 +210,7 @@ SEARCH_TEXT = Tool(
         idempotent=True,
         timeout_seconds=_SEARCH_SECONDS + 10,
         receipt_fields=("count", "files_searched", "complete"),
-        paths=(PathArgument(name="path", access=Access.READ),),
+        paths=(PathArgument(name="path", access=Access.READ, glob_argument="glob"),),
         input_schema={
             "type": "object",
             "properties": {
