@@ -9,10 +9,17 @@ from contextlib import aclosing
 import pytest
 
 from podium.domain.errors import BadInput, UnknownId
-from podium.domain.gating import Receipt
+from podium.domain.events import (
+    AgentReplied,
+    EventBody,
+    StepCompleted,
+    StepStarted,
+    UsageRecorded,
+)
+from podium.domain.gating import Receipt, Usage
 from podium.domain.ids import short_id
-from podium.domain.work import RunStatus
-from podium.ports import RunQuery
+from podium.domain.work import RunStatus, StepRecord, StepStatus
+from podium.ports import RunQuery, Tx
 from podium.usecases import (
     find_call_key,
     follow_logs,
@@ -23,6 +30,7 @@ from podium.usecases import (
     verify_receipts,
 )
 from podium.usecases.verify_receipts import Fault, Finding
+from podium.usecases.who_worked import PAGE
 from tests.usecases.scene import Scene
 
 
@@ -44,6 +52,61 @@ async def test_a_report_holds_the_run_and_its_last_events(scene: Scene) -> None:
     assert len(report.approvals) == 1
     assert [event.seq for event in report.events] == [4, 5]
     assert report.record()["events"][1]["text"] == "note 4"
+
+
+async def test_a_report_says_who_answered_in_each_step_and_what_it_all_cost(scene: Scene) -> None:
+    run = await scene.add_run()
+    lost = Usage(input_tokens=5, usd=0.01, complete=False)
+    used = Usage(input_tokens=100, output_tokens=20, usd=0.25, turns=1)
+    bodies: list[EventBody] = [
+        StepStarted(step="plan#0"),
+        UsageRecorded(source="agent:a", usage=lost),
+        AgentReplied(role="planner", agent="b", text="ok", usage=used),
+        UsageRecorded(source="agent:b", usage=used),
+        StepCompleted(step="plan#0"),
+        # Two side by side: only the transcript tells whose answer it is.
+        StepStarted(step="left#0"),
+        StepStarted(step="right#0"),
+        AgentReplied(role="dev", agent="c", text="done", transcript="runs/x/2.jsonl"),
+        AgentReplied(role="dev", agent="d", text="done"),
+        StepCompleted(step="right#0"),
+    ]
+
+    def write(tx: Tx) -> None:
+        for key, output in (("plan#0", None), ("right#0", {"transcript": "runs/x/2.jsonl"})):
+            now = scene.clock.now()
+            tx.save_step(
+                StepRecord(
+                    run_id=run.id,
+                    key=key,
+                    status=StepStatus.COMPLETED,
+                    output=output,
+                    started_at=now,
+                )
+            )
+        for body in bodies:
+            tx.append(run.id, body)
+
+    await scene.store.write(write)
+    report = await show_run(scene.store, run.id)
+    assert report.work.agents == {"plan#0": ("b",), "right#0": ("c",)}
+    assert report.work.usage == lost.plus(used)
+    record = report.record()
+    assert [step["agents"] for step in record["steps"]] == [["b"], ["c"]]
+    assert (record["usage"]["usd"], record["usage"]["complete"]) == (0.26, False)
+
+
+async def test_what_was_used_is_counted_over_more_events_than_are_read_at_once(
+    scene: Scene,
+) -> None:
+    run = await scene.add_run()
+
+    def write(tx: Tx) -> None:
+        for _ in range(PAGE + 1):
+            tx.append(run.id, UsageRecorded(source="agent:a", usage=Usage(turns=1)))
+
+    await scene.store.write(write)
+    assert (await show_run(scene.store, run.id)).work.usage.turns == PAGE + 1
 
 
 async def test_an_unknown_run_is_said_to_be_unknown(scene: Scene) -> None:

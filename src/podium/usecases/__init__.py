@@ -7,31 +7,64 @@ from podium.usecases.find_id import find_call_key, find_id
 from podium.usecases.follow_logs import follow_logs
 from podium.usecases.list_approvals import list_approvals, show_approval
 from podium.usecases.list_receipts import follow_receipts, list_receipts
-from podium.usecases.list_runs import INTERRUPTED, Standing, how_they_stand, list_runs
+from podium.usecases.list_runs import (
+    INTERRUPTED,
+    ShownStatus,
+    Standing,
+    how_they_stand,
+    list_runs,
+    list_standings,
+)
 from podium.usecases.reject import reject
 from podium.usecases.resolve import resolve_call
 from podium.usecases.resume import resume, see_through
 from podium.usecases.retry import retry
 from podium.usecases.show_run import RunReport, show_run
+from podium.usecases.try_policy import PolicyCase, Tried, policy_cases, try_policy
 from podium.usecases.verify_receipts import Verdict, Verifier, verify_receipts
+from podium.usecases.workspaces import (
+    Collected,
+    Needed,
+    Overview,
+    collect_workspaces,
+    find_removed,
+    find_workspace,
+    needed_by_runs,
+    recover_workspace,
+    snapshot_workspace,
+    survey_workspaces,
+)
 
 __all__ = [
     "INTERRUPTED",
+    "Collected",
+    "Needed",
+    "Overview",
+    "PolicyCase",
     "RunReport",
+    "ShownStatus",
     "Standing",
+    "Tried",
     "Verdict",
     "Verifier",
     "approve",
     "cancel",
     "check_policy",
+    "collect_workspaces",
     "find_call_key",
     "find_id",
+    "find_removed",
+    "find_workspace",
     "follow_logs",
     "follow_receipts",
     "how_they_stand",
     "list_approvals",
     "list_receipts",
     "list_runs",
+    "list_standings",
+    "needed_by_runs",
+    "policy_cases",
+    "recover_workspace",
     "reject",
     "resolve_call",
     "resume",
@@ -39,5 +72,8 @@ __all__ = [
     "see_through",
     "show_approval",
     "show_run",
+    "snapshot_workspace",
+    "survey_workspaces",
+    "try_policy",
     "verify_receipts",
 ]

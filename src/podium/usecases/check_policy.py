@@ -6,6 +6,7 @@ from datetime import datetime
 
 from podium.domain.errors import UnknownTool
 from podium.domain.gating import Call, Decision, GateContext
+from podium.domain.launching import NetworkPolicy
 from podium.domain.model import Json
 from podium.ports import Gate, Toolbox
 
@@ -19,9 +20,13 @@ def check_policy(
     mode: str,
     root: str,
     now: datetime,
+    confined: bool = False,
+    network: NetworkPolicy = "open",
+    hosts: tuple[str, ...] = (),
 ) -> Decision:
     """Judge a call as if it were the first of a fresh run: nothing spent, nothing approved.
 
+    `confined`: as if the kernel kept what it starts to the workspace, with this network.
     Raises `BadArguments` when the arguments do not fit the tool.
     """
     specs = {spec.name: spec for spec in toolbox.specs()}
@@ -30,5 +35,13 @@ def check_policy(
     except UnknownTool:
         # The gate has an answer to this as well, and it is the one a run would get.
         call = Call(run_id="check", step_key="check", index=0, tool=tool, arguments=arguments)
-    context = GateContext(tool=specs.get(tool), mode=mode, root=root, now=now)
+    context = GateContext(
+        tool=specs.get(tool),
+        mode=mode,
+        root=root,
+        confined=confined,
+        network=network,
+        hosts=hosts,
+        now=now,
+    )
     return gate.decide(call, context)

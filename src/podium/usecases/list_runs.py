@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
 
 from podium.domain.model import Json, Noun
 from podium.domain.work import Run, RunStatus
@@ -10,6 +11,23 @@ from podium.ports import Engine, RunQuery, Store
 
 INTERRUPTED = "interrupted"
 """What a run is called that is stored as running and that nobody alive hosts."""
+
+
+class ShownStatus(StrEnum):
+    """How a run can stand, as people are shown it."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    INTERRUPTED = INTERRUPTED
+    WAITING = "waiting"
+    NEEDS_HUMAN = "needs_human"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+MOST_RUNNING = 10_000
+"""So many of the runs that are stored as running are looked at to tell who is hosted."""
 
 
 class Standing(Noun):
@@ -37,6 +55,23 @@ async def list_runs(store: Store, query: RunQuery | None = None) -> list[Run]:
     """The runs that fit, newest first."""
     wanted = query or RunQuery()
     return await store.read(lambda view: view.runs(wanted))
+
+
+async def list_standings(
+    store: Store,
+    engine: Callable[[], Awaitable[Engine]],
+    statuses: Sequence[str] = (),
+    *,
+    flow: str | None = None,
+    limit: int = 20,
+) -> list[Standing]:
+    """Runs that stand in one of the shown `statuses`, newest first. No statuses: all runs."""
+    stored = {RunStatus.RUNNING if each == INTERRUPTED else RunStatus(each) for each in statuses}
+    # Whether one of these is hosted is not stored, so it cannot be asked for.
+    most = max(limit, MOST_RUNNING) if RunStatus.RUNNING in stored else limit
+    query = RunQuery(statuses=tuple(sorted(stored)), flow=flow, limit=most)
+    found = await how_they_stand(await list_runs(store, query), engine)
+    return [each for each in found if not statuses or each.shown_status in statuses][:limit]
 
 
 async def how_they_stand(

@@ -17,5 +17,8 @@ async def resume(store: Store, engine: Engine, run: str, *, note: str = "", by: 
 
 
 async def see_through(engine: Engine, run: Run, *, wait: bool = False) -> Run:
-    """Stay until the hosted run ended or needs a person; without `wait` also until it waits."""
+    """Stay until the hosted run ended or needs a person; without `wait` also until it waits for somebody.
+
+    A run that only lets time pass goes on by itself and is stayed with.
+    """
     return await engine.finish(run.id, stop_when_waiting=not wait)

@@ -9,6 +9,7 @@ from podium.domain.model import Json, Noun
 from podium.domain.work import Run, StepRecord, WorkerBeat
 from podium.ports import EventQuery, Store, View
 from podium.usecases.find_id import find_id
+from podium.usecases.who_worked import Work, who_worked
 
 FLIGHT = ("run_started", "step_started", "step_completed", "step_broke")
 """Events that say which step is being done."""
@@ -30,12 +31,18 @@ class RunReport(Noun):
     """Steps that were begun by whoever took the run last, and not ended."""
     owner: WorkerBeat | None = None
     """What the run's owner last said of itself, if it is known."""
+    work: Work = Work()
+    """Who answered in its steps, and what it has used so far."""
 
     def record(self) -> dict[str, Json]:
         """The report as JSON, events flat as in traces."""
         return {
             "run": self.run.model_dump(mode="json"),
-            "steps": [step.model_dump(mode="json") for step in self.steps],
+            "steps": [
+                {**step.model_dump(mode="json"), "agents": list(self.work.agents.get(step.key, ()))}
+                for step in self.steps
+            ],
+            "usage": self.work.usage.model_dump(mode="json"),
             "calls": [call.model_dump(mode="json") for call in self.calls],
             "approvals": [approval.model_dump(mode="json") for approval in self.approvals],
             "receipts": [receipt.model_dump(mode="json") for receipt in self.receipts],
@@ -57,15 +64,17 @@ def _report(view: View, text: str, last_events: int) -> RunReport:
         raise UnknownId("run", text)
     last = view.last_seq(run_id)
     behind = max(0, last - last_events)
+    steps = tuple(view.steps(run_id))
     return RunReport(
         run=run,
-        steps=tuple(view.steps(run_id)),
+        steps=steps,
         calls=tuple(view.calls(run_id)),
         approvals=tuple(view.approvals(run_id=run_id)),
         receipts=tuple(view.receipts(run_id)),
         events=tuple(view.events(_last(run_id, behind, last_events))),
         in_flight=() if run.status.ended else _in_flight(view, run_id, last),
         owner=next((beat for beat in view.workers() if beat.id == run.owner), None),
+        work=who_worked(view, run_id, steps),
     )
 
 

@@ -1,0 +1,172 @@
+"""`podium workspaces create`, `exec` and `deliver`: a workspace in a person's own hands."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from podium.cli.door import Door
+from podium.cli.screen import counted
+from podium.cli.untrusted import shown_line
+from podium.domain.errors import WorkspaceTampered
+from podium.domain.ids import short_id
+from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.domain.workspaces import Delivery, TurnEnd, WorkspaceRecord
+from podium.usecases import find_workspace
+from podium.wiring import Podium
+
+NameArgument = Annotated[
+    str, typer.Argument(metavar="WORKSPACE", help="Its id, a short form, or its task.")
+]
+_OUTPUT_BYTES = 1_000_000
+
+
+def create(
+    context: typer.Context,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="A short name for it.")],
+    base: Annotated[str, typer.Option("--base", help="Where it starts from.")] = "HEAD",
+    branch: Annotated[
+        str, typer.Option("--branch", help="Its branch; without it podium/TASK.")
+    ] = "",
+) -> None:
+    """Make a workspace: a worktree with a branch of its own, set up as podium.yaml says.
+
+    \b
+    Example:
+      podium workspaces create fix-login
+      podium workspaces create fix-login --base origin/main --branch fix/login
+    """
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> WorkspaceRecord:
+        made = await podium.workspaces.create(podium.workspace_wish(task, base=base, branch=branch))
+        return made.record
+
+    record = door.run(work)
+
+    def words() -> None:
+        door.screen.line(f"{short_id(record.id)}: {record.path}")
+        door.screen.line(
+            f"branch {record.branch.removeprefix('refs/heads/')} from {record.base[:12]}"
+        )
+        for name, port in record.ports.items():
+            door.screen.line(f"{name}={port}")
+
+    door.screen.answer({"workspace": record.model_dump(mode="json")}, words)
+
+
+def exec_(
+    context: typer.Context,
+    name: NameArgument,
+    command: Annotated[
+        list[str], typer.Argument(metavar="-- COMMAND...", help="What to run, and its arguments.")
+    ],
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", help="How long it may take.", min=0.1)
+    ] = None,
+) -> None:
+    """Run a command in a workspace, confined as an agent is, and leave with its exit code.
+
+    \b
+    Example:
+      podium workspaces exec fix-login -- npm test
+      podium workspaces exec fix-login -- sh -c 'git add -A && git commit -m wip'
+    """
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> tuple[Ended, TurnEnd, str]:
+        record = find_workspace(podium.workspaces, name, str(podium.folders.project))
+        workspace = await podium.workspaces.open(record.id)
+        seen = await workspace.begin_turn()
+        heard: list[str] = []
+        try:
+            process = await podium.launcher.start(
+                Spawn(
+                    argv=tuple(command),
+                    cwd=record.path,
+                    env={key: str(port) for key, port in record.ports.items()},
+                    interactive=True,
+                    limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
+                    confinement=await podium.enclosures.confinement(record.path),
+                )
+            )
+            process.close_input()
+            async for line in process.lines():
+                text = podium.redactor.text(line.decode(errors="replace"))
+                heard.append(text)
+                if not door.options.json:
+                    door.screen.line(shown_line(text))
+            ended = await process.wait()
+        finally:
+            end = await workspace.end_turn(seen)
+        return ended, end, "\n".join(heard)
+
+    ended, end, output = door.run(work)
+    errors = ended.stderr.decode(errors="replace")
+    record = {
+        "exit_code": ended.exit_code,
+        "signal": ended.signal,
+        "timed_out": ended.timed_out,
+        "stdout": output,
+        "stderr": errors,
+        "refused_programs": list(ended.refused_execs),
+        "refused_hosts": list(ended.refused_hosts),
+        "moved_away": list(end.moved_away),
+        "violations": [each.model_dump(mode="json") for each in end.violations],
+    }
+    door.screen.answer(record, lambda: None)
+    if not door.options.json:
+        sys.stderr.write(errors)
+    _tell_refused(door, ended, end)
+    raise typer.Exit(_exit_code(ended))
+
+
+def deliver(context: typer.Context, name: NameArgument) -> None:
+    """Bring a workspace's commits into your repository, through the import gate, onto its branch.
+
+    Nothing changes, and this leaves with 4, when they are not what may come back.
+
+    \b
+    Example:
+      podium workspaces deliver fix-login
+    """
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> Delivery:
+        record = find_workspace(podium.workspaces, name, str(podium.folders.project))
+        return await (await podium.workspaces.open(record.id)).deliver()
+
+    done = door.run(work)
+    branch = done.branch.removeprefix("refs/heads/")
+
+    def words() -> None:
+        if not done.commits:
+            door.screen.line(f"{branch}: nothing new")
+            return
+        brought = counted(len(done.commits), "commit")
+        changed = counted(len(done.paths), "file")
+        door.screen.line(f"{branch}: {brought}, {changed}; now at {done.after[:12]}")
+
+    door.screen.answer({"delivery": done.model_dump(mode="json")}, words)
+
+
+def _tell_refused(door: Door, ended: Ended, end: TurnEnd) -> None:
+    for what in ended.refused_execs:
+        door.screen.aside(f"podium: refused: {shown_line(what)}")
+    for host in ended.refused_hosts:
+        door.screen.aside(f"podium: refused: no way to {shown_line(host)}")
+    for path in end.moved_away:
+        door.screen.aside(f"podium: moved away, it would have run as yours: {shown_line(path)}")
+    if end.violations:
+        told = ", ".join(each.what for each in end.violations)
+        raise WorkspaceTampered(f"something outside the workspace was changed: {told}")
+
+
+def _exit_code(ended: Ended) -> int:
+    if ended.timed_out:
+        return 6
+    if ended.exit_code is None:
+        return 128 + (ended.signal or 0)
+    return ended.exit_code

@@ -1,0 +1,193 @@
+"""Workspaces: where an agent works on a task, apart from everything that is not its own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from podium.domain.launching import NetworkPolicy
+from podium.domain.model import Moment, NonEmpty, Noun
+
+
+class SetUp(Noun):
+    """What makes a fresh workspace one in which the project can be built and tested."""
+
+    copy_files: tuple[str, ...] = ()
+    """Files of the user's checkout that git does not carry, such as `.env`, by their paths."""
+    ports: tuple[str, ...] = ()
+    """Variables that each get a free port of their own."""
+    after_create: tuple[tuple[str, ...], ...] = ()
+    """Commands, each as argv, run inside the workspace in this order."""
+    ready: tuple[str, ...] = ()
+    """A command that must succeed before the workspace is used. Empty: none."""
+    seconds: float = 600.0
+    """For all commands together."""
+    network: NetworkPolicy = "none"
+    """What the commands may connect to; the settings may tighten it."""
+    hosts: tuple[str, ...] = ()
+    """For `listed`, such as a package index."""
+
+
+class WorkspaceWish(Noun):
+    """A workspace to be made."""
+
+    task: NonEmpty
+    """Short name of the task: letters, digits, dots and dashes."""
+    repository: NonEmpty
+    """The user's checkout, or a folder inside it."""
+    base: str = "HEAD"
+    """What the work starts from."""
+    branch: str = ""
+    """Short name of the branch that is made. Empty: `podium/<task>`."""
+    folder: str = ""
+    """Where the worktree goes. Empty: `../.worktrees/<task>` beside the checkout."""
+    forbidden: tuple[str, ...] = ()
+    """Paths from the workspace on that nobody in it may change, whether they exist or not."""
+    set_up: SetUp = SetUp()
+    run_id: str = ""
+
+
+class WorkspaceRecord(Noun):
+    """A workspace as it is kept on disk, out of the agent's reach."""
+
+    id: NonEmpty
+    task: NonEmpty
+    repository: NonEmpty
+    """Real path of the user's checkout."""
+    git_dir: NonEmpty
+    """Real path of its common git directory."""
+    path: NonEmpty
+    """The worktree."""
+    private: NonEmpty
+    """Folder of everything that belongs to the workspace beside the worktree."""
+    branch: NonEmpty
+    """Whole name: `refs/heads/…`."""
+    base: NonEmpty
+    """Commit the work starts from."""
+    admin: str = ""
+    """Name of the worktree's folder under `worktrees` in the git directory. Empty while it is being made."""
+    forbidden: tuple[str, ...] = ()
+    ports: dict[str, int] = Field(default_factory=dict)
+    copied: tuple[str, ...] = ()
+    """Files that were copied from the checkout. They never come back in a commit."""
+    run_id: str = ""
+    created_at: Moment
+
+
+class RefsSeen(Noun):
+    """The user's repository at a moment: whatever an agent must leave alone."""
+
+    refs: dict[str, str] = Field(default_factory=dict)
+    """Commit, or other ref, by name: branches, tags, stash, HEAD and those of other worktrees."""
+    files: dict[str, str] = Field(default_factory=dict)
+    """Digests of settings and hooks by name."""
+
+
+class Violation(Noun):
+    """Something changed during a turn that the agent had no business with."""
+
+    what: NonEmpty
+    """`ref refs/heads/main`, `hook pre-commit`, `config`, …"""
+    before: str = ""
+    after: str = ""
+    restored: bool = False
+
+
+class TurnEnd(Noun):
+    """What was found when a turn in a workspace had ended."""
+
+    violations: tuple[Violation, ...] = ()
+    moved_away: tuple[str, ...] = ()
+    """Repositories that were planted in the worktree."""
+    changed_meanwhile: tuple[str, ...] = ()
+    """What somebody else changed in the user's repository, out of a confined agent's reach. It stays."""
+    seen: RefsSeen = RefsSeen()
+    """What the repository held then, before anything was put back."""
+
+
+class Delivery(Noun):
+    """Commits that came back through the import gate."""
+
+    branch: NonEmpty
+    before: str
+    after: str
+    commits: tuple[str, ...] = ()
+    """Oldest first. Empty: there was nothing new."""
+    paths: tuple[str, ...] = ()
+    """Paths they change."""
+
+
+class Snapshot(Noun):
+    """Everything in a worktree, untracked files included, as a commit under a private ref."""
+
+    ref: NonEmpty
+    commit: NonEmpty
+    why: str
+    at: Moment
+    left_out: tuple[str, ...] = ()
+    """What could not be kept, in words."""
+
+
+class Kept(StrEnum):
+    """Where a workspace's work is safe, if anywhere."""
+
+    MERGED = "merged"
+    PUSHED = "pushed"
+    SNAPSHOTTED = "snapshotted"
+    UNCHANGED = "unchanged"
+    """There is no work in it."""
+    IN_USE = "in_use"
+    UNKNOWN = "unknown"
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether the workspace itself is not needed for its work."""
+        return self not in (Kept.IN_USE, Kept.UNKNOWN)
+
+
+class WorkspaceListing(Noun):
+    """A workspace with what is known of it."""
+
+    record: WorkspaceRecord
+    kept: Kept
+    because: str
+    bytes: int
+    """Size of the worktree and of what belongs to it."""
+    changed_at: Moment
+    snapshots: tuple[Snapshot, ...] = ()
+
+
+class Removal(Noun):
+    """A workspace that was removed, or not, and why."""
+
+    id: NonEmpty
+    removed: bool
+    because: str
+    kept: Kept | None = None
+    """None: a leftover, or it is not known."""
+    snapshot: Snapshot | None = None
+    bytes: int = 0
+    failed: bool = False
+    """It was to be removed, and something was in the way."""
+
+
+class RemovedWorkspace(Noun):
+    """What is remembered of a workspace that is no more, so that its snapshots can be found."""
+
+    record: WorkspaceRecord
+    removed_at: Moment
+    because: str
+    snapshots: tuple[Snapshot, ...] = ()
+    """Those that still exist. Newest last."""
+
+
+class Leftover(Noun):
+    """What a killed Podium left of a workspace that was not wholly made, or not wholly removed."""
+
+    id: NonEmpty
+    because: str
+    """What was going on, and why it can be cleared away."""
+    places: tuple[str, ...] = ()
+    """Files and folders that are still there."""
+    bytes: int = 0

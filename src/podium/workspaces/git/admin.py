@@ -1,0 +1,71 @@
+"""A worktree and its folder under `worktrees` in the user's git directory, which name each other."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from podium.domain.errors import NotPossibleNow
+from podium.domain.workspaces import WorkspaceRecord
+
+_LARGEST_POINTER_BYTES = 5000
+
+
+def admin_of(record: WorkspaceRecord) -> str:
+    """The name that git gave to the folder of the record's worktree."""
+    named = admin_folders(record)
+    if len(named) != 1 or not points_at(record, named[0]):
+        raise NotPossibleNow(
+            f"git made no worktree in {record.path!r} that belongs to {record.git_dir!r}; "
+            "look at `git worktree list`"
+        )
+    return named[0].name
+
+
+def admin_folders(record: WorkspaceRecord) -> list[Path]:
+    """Folders in the user's git directory that name the record's worktree: one, or none after a crash."""
+    wanted = f"{record.path}/.git"
+    try:
+        entries = list(os.scandir(Path(record.git_dir, "worktrees")))
+    except FileNotFoundError:
+        return []
+    return [Path(entry.path) for entry in entries if _read(Path(entry.path, "gitdir")) == wanted]
+
+
+def points_at(record: WorkspaceRecord, admin: Path) -> bool:
+    """Whether the worktree names that folder."""
+    return _read(Path(record.path, ".git")) == f"gitdir: {admin}"
+
+
+def _read(path: Path) -> str:
+    with suppress(OSError), path.open("rb") as file:
+        return os.fsdecode(file.read(_LARGEST_POINTER_BYTES)).strip()
+    return ""
+
+
+def prepare_parent(folder: Path) -> None:
+    """Make the folder for worktrees; where it lies in a repository, that one does not see them."""
+    parent = folder.parent
+    if not parent.is_dir():
+        parent.mkdir(parents=True)
+    if parent.name == ".worktrees" and _inside_repository(parent):
+        ignore = parent / ".gitignore"
+        if not os.path.lexists(ignore):
+            ignore.write_text("*\n")
+
+
+def forget_parent(folder: Path) -> None:
+    """Remove the folder for worktrees when the last one is gone."""
+    parent = folder.parent
+    if parent.name != ".worktrees":
+        return
+    with suppress(OSError):
+        ignore = parent / ".gitignore"
+        if list(parent.iterdir()) == [ignore] and ignore.read_text() == "*\n":
+            ignore.unlink()
+        parent.rmdir()
+
+
+def _inside_repository(folder: Path) -> bool:
+    return any(os.path.lexists(above / ".git") for above in folder.parents)

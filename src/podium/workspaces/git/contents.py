@@ -1,0 +1,121 @@
+"""What is in a workspace now, as objects that can be compared with what the user's repository holds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from podium.domain.launching import Confinement
+from podium.domain.workspaces import WorkspaceRecord
+from podium.workspaces.git.copying import ignoring
+from podium.workspaces.git.git import Git
+from podium.workspaces.git.layout import confinement_of
+from podium.workspaces.git.loose_commits import LooseCommits
+from podium.workspaces.git.private_dir import PRIVATE_CONFIG
+from podium.workspaces.git.private_refs import read_head, read_ref, read_refs
+
+
+@dataclass(frozen=True)
+class Contents:
+    """Commits and files of a workspace at a moment."""
+
+    objects: str
+    """Folder of objects in which all of it can be read, together with the user's own."""
+    head: str
+    """The agent's own tip; empty when it has none."""
+    others: tuple[str, ...]
+    """Further tips in its private git directory: other branches, tags, a stash."""
+    tree: str
+    """Of the worktree without what git ignores; empty when the worktree is gone."""
+    unread: tuple[str, ...]
+    """What could not be looked into, in words."""
+
+
+class ContentsReader:
+    """Reads workspaces. It puts nothing into them, nor any ref into the user's repository."""
+
+    def __init__(self, git: Git, *, confined: bool) -> None:
+        self._git = git
+        self._confined = confined
+
+    @asynccontextmanager
+    async def read(self, record: WorkspaceRecord) -> AsyncIterator[Contents]:
+        """What is in it, which can be asked about until the end of the block."""
+        head, others = await asyncio.to_thread(_tips, record)
+        there = os.path.isdir(record.path)  # noqa: PTH112, ASYNC240 — one look
+        # The user's repository takes over what it lacks, checked and with nothing referring to it.
+        loose = LooseCommits(self._git, record, await self._confinement(record, there))
+        tips = [tip for tip in (head, *others) if tip not in ("", record.base)]
+        unread = await loose.bring(tips) if tips else []
+        with tempfile.TemporaryDirectory(prefix="looking-", dir=record.private) as folder:
+            scratch = Path(folder)
+            await asyncio.to_thread(_make_scratch, scratch, record)
+            tree = await self._tree(scratch, record, head) if there else ""
+            yield Contents(str(scratch / "objects"), head, others, tree, tuple(unread))
+
+    async def _confinement(self, record: WorkspaceRecord, there: bool) -> Confinement | None:
+        if not self._confined or not there:
+            return None
+        return await asyncio.to_thread(confinement_of, record)
+
+    async def _tree(self, scratch: Path, record: WorkspaceRecord, head: str) -> str:
+        """As `git add --all` would have it, in an index of our own."""
+        await self._run(scratch, record, "read-tree", "--reset", head or record.base)
+        await self._run(scratch, record, "add", "--all", "--sparse")
+        return (await self._run(scratch, record, "write-tree")).strip()
+
+    async def _run(self, scratch: Path, record: WorkspaceRecord, *words: str) -> str:
+        ended = await self._git.run(
+            *words,
+            git_dir=str(scratch),
+            work_tree=record.path,
+            cwd=record.path,
+            settings=("core.sparseCheckout=true", "advice.addEmbeddedRepo=false"),
+        )
+        return ended.stdout.decode()
+
+
+def _tips(record: WorkspaceRecord) -> tuple[str, tuple[str, ...]]:
+    """Read as the plain data it is: an agent can have written anything there."""
+    private = Path(record.private, "git")
+    checked_out = read_head(private, record.admin)
+    detached = "" if checked_out.startswith("refs/") else checked_out
+    named = read_ref(private, record.branch)
+    head = _ids([detached or named], record)
+    others = _ids([named, *read_refs(private).values()], record)
+    return "".join(head[:1]), tuple(tip for tip in others if tip not in head)
+
+
+def _ids(texts: Sequence[str], record: WorkspaceRecord) -> list[str]:
+    """Those that are ids of this repository's kind and not all zeros, each once."""
+    length = len(record.base)
+    fitting = (text for text in texts if len(text) == length and text.isalnum())
+    return [text for text in dict.fromkeys(fitting) if text.strip("0")]
+
+
+def _make_scratch(scratch: Path, record: WorkspaceRecord) -> None:
+    """A git directory with trusted settings, and an index that knows what was read at the checkout."""
+    for folder in ("objects/info", "refs", "info"):
+        (scratch / folder).mkdir(parents=True)
+    own = Path(record.git_dir, "worktrees", record.admin)
+    _copy(Path(record.private, PRIVATE_CONFIG), scratch / "config")
+    _copy(own / "index", scratch / "index")
+    _copy(Path(record.git_dir, "info/exclude"), scratch / "info/exclude")
+    with (scratch / "info/exclude").open("a", encoding="utf-8") as file:
+        file.write(f"\n{ignoring(record.copied)}")
+    _copy(Path(record.git_dir, "shallow"), scratch / "shallow")
+    (scratch / "info/sparse-checkout").write_text("/*\n")
+    _copy(own / "info/sparse-checkout", scratch / "info/sparse-checkout")
+    (scratch / "HEAD").write_text("ref: refs/heads/none\n")
+    (scratch / "objects/info/alternates").write_bytes(os.fsencode(f"{record.git_dir}/objects\n"))
+
+
+def _copy(source: Path, target: Path) -> None:
+    with suppress(FileNotFoundError):
+        shutil.copyfile(source, target)

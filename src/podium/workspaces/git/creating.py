@@ -1,0 +1,182 @@
+"""Making a workspace, whole or not at all; a kill at any point leaves something that can be undone."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from podium.domain.errors import BadInput, NotPossibleNow, WorkspaceTampered
+from podium.domain.workspaces import WorkspaceRecord
+from podium.workspaces.git.admin import admin_of, prepare_parent
+from podium.workspaces.git.git import Git, GitFailed
+from podium.workspaces.git.private_dir import (
+    PRIVATE_CONFIG,
+    PRIVATE_HOOKS,
+    build_private_dir,
+    private_settings,
+)
+from podium.workspaces.git.records import Records, write_whole
+from podium.workspaces.git.repository import Repository
+from podium.workspaces.git.undoing import undo_creation
+from podium.workspaces.git.wishes import same_name
+from podium.workspaces.git.zones import pin_zones
+
+_NEXT_TO_NOTHING_BYTES = 1_000_000
+
+Plan = Callable[[], Awaitable[tuple[Repository, WorkspaceRecord]]]
+"""Says what is to be made, as of now. Raises when it cannot be."""
+SetUpOf = Callable[[WorkspaceRecord], Awaitable[WorkspaceRecord]]
+"""Sets the workspace up; gives the record with what belongs to that. Raises when it fails."""
+
+
+async def make_workspace(
+    git: Git, records: Records, git_dir: str, plan: Plan, set_up: SetUpOf
+) -> WorkspaceRecord:
+    """Make a workspace, or nothing. Its lock is held until it is whole, the repository's only as needed."""
+    with ExitStack() as held:
+        async with records.repository_lock(git_dir):
+            repository, record = await plan()
+            _refuse_case_twins(await _twins(git, repository, record.base))
+            with _in_words(record):
+                records.begin(record)
+                held.enter_context(records.workspace_lock(record.id))
+            async with _undone_on_failure(git, records, record, locked=True):
+                made = await _checked_out(git, repository, record)
+        async with _undone_on_failure(git, records, made, locked=False):
+            made = await set_up(made)
+            records.finish(made)
+    return made
+
+
+@asynccontextmanager
+async def _undone_on_failure(
+    git: Git, records: Records, record: WorkspaceRecord, *, locked: bool
+) -> AsyncIterator[None]:
+    try:
+        with _in_words(record):
+            yield
+    except BaseException as error:
+        undoing = _undo(git, records, record, locked, keep_branch=_branch_was_there(error))
+        await asyncio.shield(asyncio.ensure_future(undoing))
+        raise
+
+
+async def _undo(
+    git: Git, records: Records, record: WorkspaceRecord, locked: bool, *, keep_branch: bool
+) -> None:
+    lock = nullcontext() if locked else records.repository_lock(record.git_dir)
+    async with lock:
+        await undo_creation(git, records, record, keep_branch=keep_branch)
+
+
+async def _checked_out(
+    git: Git, repository: Repository, record: WorkspaceRecord
+) -> WorkspaceRecord:
+    await _add_worktree(git, repository, record)
+    made = record.model_copy(update={"admin": admin_of(record)})
+    await asyncio.to_thread(_make_private, repository, made)
+    return made
+
+
+async def _add_worktree(git: Git, repository: Repository, record: WorkspaceRecord) -> None:
+    prepare_parent(Path(record.path))
+    await git.run(
+        "worktree", "add", "--quiet", "-b", record.branch.removeprefix("refs/heads/"),
+        "--", record.path, record.base,
+        git_dir=repository.own_git_dir, env=without_filters(repository),
+        settings=("checkout.workers=0",),  # as many as there are processors
+    )  # fmt: skip
+
+
+def without_filters(repository: Repository) -> dict[str, str]:
+    """Variables that switch off the user's filter drivers: large files stay pointers, nothing starts."""
+    pairs = [
+        (f"filter.{name}.{key}", value)
+        for name in repository.filters
+        for key, value in (("smudge", ""), ("clean", ""), ("process", ""), ("required", "false"))
+    ]
+    env = {"GIT_CONFIG_COUNT": str(len(pairs))}
+    for number, (key, value) in enumerate(pairs):
+        env |= {f"GIT_CONFIG_KEY_{number}": key, f"GIT_CONFIG_VALUE_{number}": value}
+    return env
+
+
+def _make_private(repository: Repository, record: WorkspaceRecord) -> None:
+    private = Path(record.private)
+    for folder in ("home", PRIVATE_HOOKS):
+        (private / folder).mkdir(mode=0o700)
+    write_whole(private / PRIVATE_CONFIG, private_settings(repository).encode())
+    build_private_dir(
+        private / "git",
+        repository,
+        branch=record.branch,
+        tip=record.base,
+        worktree=record.path,
+        admin=record.admin,
+    )
+    try:
+        pin_zones(record.path, record.forbidden)
+    except WorkspaceTampered as odd:
+        raise BadInput(f"a forbidden path cannot be protected: {odd}") from odd
+
+
+async def _twins(git: Git, repository: Repository, base: str) -> list[str]:
+    """Paths of the base that this file system takes for one another."""
+    if not repository.is_on("core.ignorecase"):
+        return []
+    names = await git.text("ls-tree", "-r", "-z", "--name-only", base, git_dir=repository.git_dir)
+    paths = [path for path in names.split("\0") if path]
+    counted = Counter(same_name(path) for path in paths)
+    return [path for path in paths if counted[same_name(path)] > 1]
+
+
+def _refuse_case_twins(paths: list[str]) -> None:
+    if paths:
+        raise NotPossibleNow(
+            f"{paths[0]!r} and {paths[1]!r} differ by upper and lower case alone, which this file system "
+            "cannot keep apart; rename one in the base, or work on another file system"
+        )
+
+
+def _branch_was_there(error: BaseException) -> bool:
+    return isinstance(error, GitFailed) and "already exists" in error.stderr
+
+
+@contextmanager
+def _in_words(record: WorkspaceRecord) -> Iterator[None]:
+    """Errors of the machine become ones that say what to do."""
+    try:
+        yield
+    except GitFailed as failed:
+        # git does not always say why it could not write a file.
+        if "No space left" in failed.stderr or _is_full(record):
+            raise _no_space(record) from failed
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _no_space(record) from error
+        raise NotPossibleNow(
+            f"the workspace {record.task!r} cannot be made: {error.strerror} ({error.filename!r}); "
+            "mend that, then try again"
+        ) from error
+
+
+def _is_full(record: WorkspaceRecord) -> bool:
+    for place in (Path(record.path).parent, Path(record.git_dir), Path(record.private)):
+        with suppress(OSError):
+            found = os.statvfs(place)
+            if found.f_bavail * found.f_frsize < _NEXT_TO_NOTHING_BYTES:
+                return True
+    return False
+
+
+def _no_space(record: WorkspaceRecord) -> NotPossibleNow:
+    return NotPossibleNow(
+        f"there is no space left for the workspace {record.task!r} in {record.path!r}; free some, or "
+        "name a folder elsewhere. Nothing was left behind"
+    )

@@ -1,0 +1,189 @@
+"""Bringing an agent's commits back: as bytes, through the gate, by moving one ref."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from podium.domain.errors import ImportRefused, NotPossibleNow
+from podium.domain.launching import Confinement
+from podium.domain.workspaces import Delivery, WorkspaceRecord
+from podium.workspaces.git.borrowing import make_borrower
+from podium.workspaces.git.bundles import read_bundle
+from podium.workspaces.git.git import Git, GitFailed
+from podium.workspaces.git.history import History
+from podium.workspaces.git.import_gate import ImportGate
+from podium.workspaces.git.keeper import Keeper
+from podium.workspaces.git.private_refs import read_head, read_ref
+from podium.workspaces.git.quarantine import LARGEST_PACK_BYTES, quarantined
+from podium.workspaces.git.records import Records, write_whole
+
+_INTENT = "delivering"
+"""Says where the branch was about to go, so that a killed delivery is known for ours."""
+
+
+class Deliveries:
+    """Takes commits out of workspaces."""
+
+    def __init__(self, git: Git, records: Records) -> None:
+        self._git = git
+        self._records = records
+
+    async def deliver(self, record: WorkspaceRecord, confinement: Confinement | None) -> Delivery:
+        """Without a confinement, nothing of the private directory but its objects is used."""
+        async with self._records.repository_lock(record.git_dir):
+            before = await self._expected(record)
+            tip = _tip(record)
+            if tip == before:
+                return Delivery(branch=record.branch, before=before, after=before)
+            content = await self._bundled(record, before, tip, confinement)
+            return await self._brought_in(record, before, tip, content)
+
+    async def _expected(self, record: WorkspaceRecord) -> str:
+        """Where the user's branch is, which must be where we left it."""
+        delivered = self._records.delivered(record)
+        current = await self._git.resolve(record.branch, record.git_dir)
+        if current == delivered:
+            return delivered
+        if current and current == _intent(record):
+            await self._settle(record, current)
+            return current
+        raise NotPossibleNow(
+            f"{record.branch.removeprefix('refs/heads/')!r} was at {delivered[:12]} and is "
+            f"{f'at {current[:12]}' if current else 'gone'} now: somebody else moved it; keep that under "
+            f"another name, then say `git update-ref {record.branch} {delivered}`"
+        )
+
+    async def _bundled(
+        self, record: WorkspaceRecord, before: str, tip: str, confinement: Confinement | None
+    ) -> bytes:
+        try:
+            if confinement is None:
+                return await self._bundled_apart(record, before, tip)
+            ended = await self._git.run(
+                *_bundle(before, record.branch),
+                cwd=record.path,
+                confinement=confinement,
+                env={"HOME": str(Path(record.private, "home"))},
+                output_bytes=LARGEST_PACK_BYTES,
+            )
+        except GitFailed as failed:
+            raise _not_bundled(record, failed) from failed
+        return ended.stdout
+
+    async def _bundled_apart(self, record: WorkspaceRecord, before: str, tip: str) -> bytes:
+        """The agent may have written settings: a fresh git directory that only borrows its objects."""
+        with tempfile.TemporaryDirectory(prefix="podium-", dir=record.private) as folder:
+            await asyncio.to_thread(make_borrower, Path(folder), record, tip)
+            ended = await self._git.run(
+                *_bundle(before, record.branch), git_dir=folder, output_bytes=LARGEST_PACK_BYTES
+            )
+        return ended.stdout
+
+    async def _brought_in(
+        self, record: WorkspaceRecord, before: str, tip: str, content: bytes
+    ) -> Delivery:
+        bundle = read_bundle(content, record.branch)
+        if bundle.tip != tip:
+            raise ImportRefused("the branch moved while it was brought in; end your work first")
+        async with quarantined(self._git, record.git_dir) as quarantine:
+            await quarantine.take(bundle.pack)
+            history = History(self._git, record.git_dir, quarantine)
+            await _refuse_rewritten(history, record, before, tip)
+            known = [before, record.base, *await self._known(record)]
+            commits = await history.new_commits(tip, known)
+            paths = await ImportGate(history, (*record.forbidden, *record.copied)).judge(
+                record.base, tip, commits
+            )
+            await quarantine.release()
+        write_whole(Path(record.private, _INTENT), tip.encode())
+        await self._moved(record, before, tip)
+        await self._settle(record, tip)
+        return Delivery(
+            branch=record.branch, before=before, after=tip, commits=tuple(commits), paths=tuple(paths)
+        )  # fmt: skip
+
+    async def _known(self, record: WorkspaceRecord) -> list[str]:
+        """Tips of the user's own branches: what they hold is his. Other workspaces' are not counted."""
+        held = [self._records.of(each) for each in self._records.ids()]
+        others = {each.branch for each in held if each is not None}
+        rows = await self._git.text(
+            "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes",
+            git_dir=record.git_dir,
+        )  # fmt: skip
+        pairs = [row.split(" ", 1) for row in rows.splitlines()]
+        return [commit for commit, name in pairs if name not in others]
+
+    async def _moved(self, record: WorkspaceRecord, before: str, tip: str) -> None:
+        try:
+            await self._git.move_ref(
+                record.branch, tip, before, record.git_dir, f"podium: delivered from {record.id}"
+            )
+        except GitFailed as failed:
+            raise NotPossibleNow(
+                f"{record.branch!r} could not be moved: {failed.stderr[-300:]}; try again"
+            ) from failed
+
+    async def _settle(self, record: WorkspaceRecord, tip: str) -> None:
+        """Let the user's git see the branch's files as they are; the files themselves stay as they are."""
+        self._records.note_delivered(record, tip)
+        Path(record.private, _INTENT).unlink(missing_ok=True)  # noqa: ASYNC240 — one small file
+        index = Path(record.git_dir, "worktrees", record.admin, "index")
+        # The user's git may hold the index just now; it will see old entries until the next delivery.
+        with suppress(GitFailed):
+            await Keeper(self._git, record).write_index(tip, index)
+
+
+async def _refuse_rewritten(
+    history: History, record: WorkspaceRecord, before: str, tip: str
+) -> None:
+    for old in (before, record.base):
+        if not await history.is_ancestor(old, tip):
+            raise _rewritten(record, old)
+
+
+def _rewritten(record: WorkspaceRecord, old: str) -> ImportRefused:
+    return ImportRefused(
+        f"the history of {record.branch.removeprefix('refs/heads/')!r} was rewritten: it does not contain "
+        f"{old[:12]} any more, which was brought back already; go back with `git reset --soft {old[:12]}` "
+        "and commit on top of that"
+    )
+
+
+def _tip(record: WorkspaceRecord) -> str:
+    """Where the agent's branch is, read as plain data."""
+    private = Path(record.private, "git")
+    head = read_head(private, record.admin)
+    short = record.branch.removeprefix("refs/heads/")
+    if head != record.branch:
+        raise ImportRefused(
+            f"{head[:100] or 'nothing'!r} is checked out in place of {short!r}, and only that may come "
+            f"back; go back to it with `git symbolic-ref HEAD {record.branch}` and commit there"
+        )
+    tip = read_ref(private, record.branch)
+    if len(tip) != len(record.base):
+        raise ImportRefused(
+            f"there is no branch {short!r} any more; make it again and commit there"
+        )
+    return tip
+
+
+def _intent(record: WorkspaceRecord) -> str:
+    path = Path(record.private, _INTENT)
+    return path.read_text("ascii").strip() if path.exists() else ""
+
+
+def _bundle(before: str, branch: str) -> Sequence[str]:
+    return ("bundle", "create", "--quiet", "-", f"^{before}", branch)
+
+
+def _not_bundled(record: WorkspaceRecord, failed: GitFailed) -> ImportRefused:
+    if "empty bundle" in failed.stderr:
+        return _rewritten(record, "the newest commit")
+    return ImportRefused(
+        f"the commits could not be taken out of the workspace (at most {LARGEST_PACK_BYTES} bytes): "
+        f"{failed.stderr[-300:]}"
+    )

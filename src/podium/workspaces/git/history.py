@@ -1,0 +1,132 @@
+"""What commits in quarantine change, asked of git by plumbing commands alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.domain.errors import ImportRefused
+from podium.workspaces.git.git import Git, GitFailed
+from podium.workspaces.git.judging import LINK, Change
+from podium.workspaces.git.quarantine import Quarantine
+
+_LONGEST_TARGET_BYTES = 4096
+_MOST_OUTPUT_BYTES = 200_000_000
+
+
+class History:
+    """Reads commits of one repository together with what is in quarantine."""
+
+    def __init__(self, git: Git, git_dir: str, quarantine: Quarantine) -> None:
+        self._git = git
+        self._git_dir = git_dir
+        self._env = quarantine.env
+
+    async def _lines(self, *words: str, stdin: bytes = b"", zero: bool = False) -> list[str]:
+        try:
+            ended = await self._git.run(
+                *words, git_dir=self._git_dir, env=self._env, stdin=stdin, output_bytes=_MOST_OUTPUT_BYTES
+            )  # fmt: skip
+        except GitFailed as failed:
+            raise ImportRefused(f"the commits cannot be read: {failed.stderr[-300:]}") from failed
+        text = ended.stdout.decode(errors="surrogateescape")
+        return [line for line in text.split("\0" if zero else "\n") if line]
+
+    async def is_ancestor(self, old: str, new: str) -> bool:
+        ended = await self._git.run(
+            "merge-base", "--is-ancestor", old, new,
+            git_dir=self._git_dir, env=self._env, accept=(0, 1, 128),
+        )  # fmt: skip
+        return ended.exit_code == 0
+
+    async def new_commits(self, tip: str, known: Sequence[str]) -> dict[str, list[str]]:
+        """Parents by commit, oldest first, of all that is reachable from none of the known.
+
+        Raises `ImportRefused` when an object that they need is missing.
+        """
+        wanted = "\n".join([tip, *(f"^{each}" for each in known)]).encode() + b"\n"
+        await self._lines("rev-list", "--objects", "--quiet", "--stdin", stdin=wanted)
+        rows = await self._lines(
+            "rev-list", "--topo-order", "--reverse", "--parents", "--stdin", stdin=wanted
+        )
+        return {row.split()[0]: row.split()[1:] for row in rows}
+
+    async def changes(self, commits: Sequence[str]) -> list[Change]:
+        """What each changes against each of its parents."""
+        fields = await self._lines(
+            "diff-tree", "--stdin", "-r", "-m", "-z", "--root", "--raw", "--no-renames", "--abbrev=64",
+            stdin="".join(f"{each}\n" for each in commits).encode(), zero=True,
+        )  # fmt: skip
+        found: list[Change] = []
+        commit = ""
+        rows = iter(fields)
+        for row in rows:
+            if not row.startswith(":"):
+                commit = row.strip()
+                continue
+            old_mode, new_mode, _, blob, _ = row[1:].split(" ")
+            found.append(Change(commit, next(rows), old_mode, new_mode, blob))
+        return found
+
+    async def differing(self, one: str, other: str) -> list[str]:
+        """Paths in which two commits differ."""
+        return await self._lines(
+            "diff-tree", "-r", "-z", "--name-only", "--no-renames", one, other, zero=True
+        )
+
+    async def entries(self, commit: str) -> dict[str, str]:
+        """Modes by path of a whole commit."""
+        rows = await self._lines("ls-tree", "-r", "-z", commit, zero=True)
+        return {row.split("\t", 1)[1]: row[:6] for row in rows}
+
+    async def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
+        rows = await self._lines(
+            "cat-file", "--batch-check=%(objectname) %(objectsize)",
+            stdin="".join(f"{each}\n" for each in blobs).encode(),
+        )  # fmt: skip
+        return {row.split()[0]: int(row.split()[1]) for row in rows if row.split()[1].isdecimal()}
+
+    async def targets(self, blobs: Sequence[str], sizes: dict[str, int]) -> dict[str, str]:
+        """Texts of links."""
+        texts: dict[str, str] = {}
+        for blob in dict.fromkeys(blobs):
+            if sizes.get(blob, 0) > _LONGEST_TARGET_BYTES:
+                raise ImportRefused("a link's target is too long; take the link out")
+        ended = await self._git.run(
+            "cat-file", "--batch", "--buffer",
+            git_dir=self._git_dir, env=self._env,
+            stdin="".join(f"{each}\n" for each in dict.fromkeys(blobs)).encode(),
+        )  # fmt: skip
+        rest = ended.stdout
+        while rest:
+            head, _, rest = rest.partition(b"\n")
+            blob, _, size = head.decode().split(" ")
+            texts[blob] = rest[: int(size)].decode(errors="surrogateescape")
+            rest = rest[int(size) + 1 :]
+        return texts
+
+    async def leading_out(self, commit: str) -> set[str]:
+        """Links of a whole commit that end outside of it, through whatever other links."""
+        links = [path for path, mode in (await self.entries(commit)).items() if mode == LINK]
+        askable = [path for path in links if "\n" not in path]
+        ended = await self._git.run(
+            "cat-file", "--batch-check", "--follow-symlinks",
+            git_dir=self._git_dir, env=self._env, output_bytes=_MOST_OUTPUT_BYTES,
+            stdin="".join(f"{commit}:{path}\n" for path in askable).encode(errors="surrogateescape"),
+        )  # fmt: skip
+        verdicts = _followed(ended.stdout)
+        out = {
+            path for path, verdict in zip(askable, verdicts, strict=True) if verdict == "symlink"
+        }
+        return out | (set(links) - set(askable))
+
+
+def _followed(answers: bytes) -> list[str]:
+    """The first word of each answer. What a link ends at follows on lines of its own, counted in bytes."""
+    verdicts: list[str] = []
+    while answers:
+        line, _, answers = answers.partition(b"\n")
+        word, _, size = line.partition(b" ")
+        if word in (b"symlink", b"dangling", b"loop", b"notdir"):
+            answers = answers[int(size) + 1 :]
+        verdicts.append(word.decode(errors="replace"))
+    return verdicts

@@ -1,0 +1,194 @@
+"""Where the work in a workspace is safe, if anywhere. When in doubt the answer is `unknown`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+from podium.domain.workspaces import Kept, Snapshot, WorkspaceRecord
+from podium.workspaces.git.contents import Contents
+from podium.workspaces.git.git import Git
+
+_SQUASHES_TRIED = 100
+"""How many commits of a branch are looked at for one that holds the whole work."""
+
+
+class Finding(NamedTuple):
+    """A class, and the reason in words."""
+
+    kept: Kept
+    because: str
+
+
+class Keeping:
+    """Compares what is in one workspace with what the user's repository holds."""
+
+    def __init__(self, git: Git, record: WorkspaceRecord, contents: Contents) -> None:
+        self._git = git
+        self._record = record
+        self._contents = contents
+
+    async def judge(self, snapshots: Sequence[Snapshot], own_branches: Collection[str]) -> Finding:
+        """`own_branches` are those of all workspaces: being on one of them is not being merged."""
+        if self._contents.unread:
+            return Finding(Kept.UNKNOWN, f"not all can be read: {self._contents.unread[0]}")
+        tips = await self._tips(own_branches)
+        loose = await self._loose()
+        finding = None if loose else await self._safe(tips)
+        if finding is None and snapshots and await self._is_in(snapshots[-1], tips):
+            finding = Finding(Kept.SNAPSHOTTED, f"all of it is in {snapshots[-1].ref}")
+        if finding is not None:
+            return finding
+        if snapshots and snapshots[-1].left_out:
+            left_out = f"its snapshot could not keep {snapshots[-1].left_out[0]}"
+            return Finding(Kept.UNKNOWN, f"{left_out}; save or delete that, then snapshot it again")
+        commits = await self._missing(tips.mine, tips.all_places)
+        return Finding(Kept.UNKNOWN, _unknown_words(self._record, loose, commits))
+
+    async def _tips(self, own_branches: Collection[str]) -> _Tips:
+        listed = await self._ask("for-each-ref", "--format=%(refname) %(objectname)")
+        refs = dict(line.rsplit(" ", 1) for line in listed.splitlines())
+        tips = _Tips(self._record, self._contents, refs, own_branches)
+        # The private directory was made with the user's own refs, which are no work.
+        if tips.others and not await self._missing(tips.others, tips.all_places):
+            tips.others = []
+        return tips
+
+    async def _safe(self, tips: _Tips) -> Finding | None:
+        """Where all commits are, if that is one place and they are all there is."""
+        for kept, places, words in tips.safe_places():
+            if not await self._missing(tips.mine, places):
+                return Finding(kept, words)
+        squashed = await self._squashed(tips)
+        return Finding(Kept.MERGED, squashed) if squashed else None
+
+    async def _loose(self) -> list[str]:
+        """Paths in the worktree that are in no commit of the agent's."""
+        if not self._contents.tree:
+            return []
+        return await self._differing(self._contents.head or self._record.base, self._contents.tree)
+
+    async def _squashed(self, tips: _Tips) -> str:
+        """The commit of a branch that has every file as the work left it, in words."""
+        head, base = self._contents.head, self._record.base
+        if not head or await self._missing(tips.mine, [*tips.all_places, head]):
+            return ""
+        paths = set(await self._differing(base, head))
+        wanted = await self._entries(head, paths)
+        for name, tip in tips.branches.items():
+            for commit in await self._since_the_base(tip) if paths else ():
+                if await self._entries(commit, paths) == wanted:
+                    return f"{commit[:12]} on {_short(name)} has every file as the work left it"
+        return ""
+
+    async def _since_the_base(self, tip: str) -> list[str]:
+        """Commits that came to a branch after the work began, newest first."""
+        count = f"--max-count={_SQUASHES_TRIED}"
+        listed = await self._ask(
+            "rev-list", "--first-parent", count, tip, "--not", self._record.base
+        )
+        return listed.split()
+
+    async def _entries(self, commit: str, paths: Collection[str]) -> set[str]:
+        """Mode, id and path of each of the paths, as far as the commit has them."""
+        listed = await self._ask("ls-tree", "-r", "-z", "--full-tree", commit)
+        return {entry for entry in listed.split("\0") if entry.partition("\t")[2] in paths}
+
+    async def _is_in(self, snapshot: Snapshot, tips: _Tips) -> bool:
+        """Whether everything that is in the workspace now is in the snapshot, which may hold more."""
+        if snapshot.left_out or await self._missing(tips.mine, [*tips.all_places, snapshot.commit]):
+            return False
+        if not self._contents.tree:
+            return True
+        # What was deleted since is no work that could be lost.
+        return not await self._differing(snapshot.commit, self._contents.tree, "--diff-filter=AMT")
+
+    async def _differing(self, old: str, new: str, *options: str) -> list[str]:
+        words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", *options)
+        listed = await self._ask(*words, f"{old}^{{tree}}", f"{new}^{{tree}}")
+        return [path for path in listed.split("\0") if path]
+
+    async def _missing(self, tips: Sequence[str], places: Sequence[str]) -> int:
+        """How many commits of the tips are in none of the places. A ref may name what never was."""
+        apart = [tip for tip in tips if tip not in places]
+        if not apart:
+            return 0
+        # By stdin: a repository may have more refs than a command line holds.
+        given = "".join([*(f"{tip}\n" for tip in apart), *(f"^{place}\n" for place in places)])
+        return int(
+            await self._ask(
+                "rev-list", "--count", "--ignore-missing", "--stdin", stdin=given.encode()
+            )
+        )
+
+    async def _ask(self, *words: str, stdin: bytes = b"") -> str:
+        ended = await self._git.run(
+            *words,
+            git_dir=self._record.git_dir,
+            env={"GIT_OBJECT_DIRECTORY": self._contents.objects},
+            stdin=stdin,
+        )
+        return ended.stdout.decode(errors="surrogateescape")
+
+
+class _Tips:
+    """What is to be kept, and the refs that could keep it."""
+
+    def __init__(
+        self,
+        record: WorkspaceRecord,
+        contents: Contents,
+        refs: dict[str, str],
+        own_branches: Collection[str],
+    ) -> None:
+        own = (contents.head, refs.get(record.branch, ""))
+        self._own = [tip for tip in dict.fromkeys(own) if tip]
+        self.others = list(contents.others)
+        self.branches = {
+            name: commit
+            for name, commit in refs.items()
+            if name.startswith("refs/heads/") and name not in own_branches
+        }
+        self._base = record.base
+        self._remotes = _under(refs, "refs/remotes/")
+        self._tags = _under(refs, "refs/tags/")
+
+    @property
+    def mine(self) -> list[str]:
+        return [*self._own, *self.others]
+
+    @property
+    def all_places(self) -> list[str]:
+        return [self._base, *self.branches.values(), *self._tags, *self._remotes]
+
+    def safe_places(self) -> list[tuple[Kept, list[str], str]]:
+        """Each class with the commits that its work would have to be reachable from, best first."""
+        merged = [self._base, *self.branches.values()]
+        return [
+            (Kept.UNCHANGED, [self._base], "nothing was changed in it"),
+            (Kept.MERGED, merged, "all is committed, and every commit is on another branch"),
+            (
+                Kept.PUSHED,
+                [*merged, *self._remotes],
+                "all is committed, and every commit is pushed",
+            ),
+        ]
+
+
+def _under(refs: dict[str, str], prefix: str) -> list[str]:
+    return [commit for name, commit in refs.items() if name.startswith(prefix)]
+
+
+def _short(name: str) -> str:
+    return name.removeprefix("refs/heads/")
+
+
+def _unknown_words(record: WorkspaceRecord, loose: Sequence[str], commits: int) -> str:
+    found = []
+    if commits:
+        found.append(f"{commits} commit{'s' if commits > 1 else ''} neither merged nor pushed")
+    if loose:
+        more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
+        found.append(f"{loose[0]!r}{more} not committed")
+    what = " and ".join(found) or "what is in it is nowhere else as it is"
+    return f"{what}; `podium workspaces snapshot {record.task}` keeps it"

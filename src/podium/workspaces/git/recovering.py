@@ -1,0 +1,106 @@
+"""Getting work back from snapshots, and letting go of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from podium.domain.errors import BadInput, NotPossibleNow, UnknownId
+from podium.domain.workspaces import RemovedWorkspace, Snapshot, WorkspaceRecord
+from podium.workspaces.git.git import Git, GitFailed, no_object
+from podium.workspaces.git.records import Records
+from podium.workspaces.git.removed import RemovedOnes
+from podium.workspaces.git.snapshots import Snapshots
+
+
+class Recovery:
+    """Works on the snapshots of workspaces, removed or not. They lie in the user's repository."""
+
+    def __init__(self, git: Git, records: Records, snapshots: Snapshots) -> None:
+        self._git = git
+        self._records = records
+        self._snapshots = snapshots
+        self._memories = RemovedOnes(records)
+
+    async def removed(self) -> list[RemovedWorkspace]:
+        """Those whose snapshots are still there, oldest first."""
+        living = set(self._records.ids())
+        found = []
+        for memory in self._memories.listed():
+            if memory.record.id in living:
+                continue
+            snapshots = await self._of(memory.record)
+            if snapshots:
+                found.append(
+                    RemovedWorkspace(
+                        record=memory.record,
+                        removed_at=memory.removed_at,
+                        because=memory.because,
+                        snapshots=tuple(snapshots),
+                    )
+                )
+        return found
+
+    async def recover(self, workspace_id: str, branch: str) -> Snapshot:
+        """Make a branch of the newest snapshot. Nothing that exists is moved."""
+        record = self._record(workspace_id)
+        snapshots = await self._of(record)
+        if not snapshots:
+            raise NotPossibleNow(
+                f"workspace {record.task!r} has no snapshot; `podium workspaces snapshot` makes one "
+                "of a workspace that is still there"
+            )
+        name = await self._branch(branch, record)
+        newest = snapshots[-1]
+        why = f"podium: recovered from {newest.ref}"
+        try:
+            await self._git.move_ref(
+                name, newest.commit, no_object(newest.commit), record.git_dir, why
+            )
+        except GitFailed as failed:
+            raise NotPossibleNow(
+                f"branch {branch!r} cannot be made: {failed.stderr[-300:]}; name another with --branch"
+            ) from failed
+        return newest
+
+    async def forget(self, workspace_id: str) -> list[Snapshot]:
+        """Drop every snapshot of a workspace that was removed, and the memory of it."""
+        if workspace_id in self._records.ids():
+            raise NotPossibleNow(
+                f"workspace {workspace_id} is still there; its snapshots are dropped after it was "
+                "removed by `podium workspaces gc`"
+            )
+        record = self._record(workspace_id)
+        snapshots = await self._of(record)
+        for snapshot in snapshots:
+            await self._git.run(
+                "update-ref", "-d", snapshot.ref, snapshot.commit, git_dir=record.git_dir
+            )
+        self._memories.forget(workspace_id)
+        return snapshots
+
+    async def _branch(self, short: str, record: WorkspaceRecord) -> str:
+        name = f"refs/heads/{short}"
+        checked = await self._git.run(
+            "check-ref-format", "--branch", short, git_dir=record.git_dir, accept=(0, 1, 128)
+        )
+        if checked.exit_code != 0 or short.startswith(("-", "@")):
+            raise BadInput(f"{short!r} cannot be the name of a branch; name another with --branch")
+        if await self._git.resolve(name, record.git_dir):
+            raise NotPossibleNow(f"branch {short!r} exists already; name another with --branch")
+        return name
+
+    async def _of(self, record: WorkspaceRecord) -> list[Snapshot]:
+        """Its snapshots, newest last. None where the repository itself is gone."""
+        if not Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
+            return []
+        return await self._snapshots.listed(record)
+
+    def _record(self, workspace_id: str) -> WorkspaceRecord:
+        if workspace_id in self._records.ids():
+            record = self._records.of(workspace_id)
+        else:
+            memory = self._memories.find(workspace_id)
+            record = memory.record if memory is not None else None
+        if record is None:
+            raise UnknownId("workspace", workspace_id)
+        return record

@@ -1,0 +1,97 @@
+"""A workspace in a git repository, as the port has it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from podium.domain.errors import NotPossibleNow
+from podium.domain.launching import Confinement
+from podium.domain.workspaces import Delivery, RefsSeen, Snapshot, TurnEnd, WorkspaceRecord
+from podium.ports.clock import Clock
+from podium.workspaces.git.delivering import Deliveries
+from podium.workspaces.git.git import Git
+from podium.workspaces.git.layout import confinement_of
+from podium.workspaces.git.pointer import put_pointer_back
+from podium.workspaces.git.records import Records
+from podium.workspaces.git.restoring import restore
+from podium.workspaces.git.snapshots import Snapshots
+from podium.workspaces.git.turns import Turns
+
+
+class GitWorkspace:
+    """A worktree with a branch of its own; see `Workspace`.
+
+    Its lock is held from the beginning of a turn to its end, and while anything else is done with it.
+    """
+
+    def __init__(
+        self, git: Git, records: Records, clock: Clock, record: WorkspaceRecord, *, confined: bool
+    ) -> None:
+        self._git = git
+        self._records = records
+        self._record = record
+        self._confined = confined
+        self._turns = Turns(git, records, clock, record, confined=confined)
+        self._snapshots = Snapshots(git, records, clock, confined=confined)
+        self._held: ExitStack | None = None
+
+    @property
+    def record(self) -> WorkspaceRecord:
+        return self._record
+
+    async def confinement(self) -> Confinement:
+        with self._in_words():
+            return await asyncio.to_thread(confinement_of, self._record)
+
+    async def begin_turn(self) -> RefsSeen:
+        """Raises `LockHeld` while somebody else is at work here."""
+        if self._held is None:
+            with ExitStack() as held:
+                held.enter_context(self._records.workspace_lock(self._record.id))
+                self._held = held.pop_all()
+        with self._in_words():
+            return await self._turns.begin()
+
+    async def end_turn(self, seen: RefsSeen) -> TurnEnd:
+        """Raises `WorkspaceTampered`, with everything else done, when something stands where it must not."""
+        try:
+            with self._at_work():
+                return await self._turns.end(seen)
+        finally:
+            if self._held is not None:
+                self._held.close()
+                self._held = None
+
+    async def deliver(self) -> Delivery:
+        with self._at_work():
+            await asyncio.to_thread(put_pointer_back, self._record)
+            confinement = await self.confinement() if self._confined else None
+            return await Deliveries(self._git, self._records).deliver(self._record, confinement)
+
+    async def snapshot(self, why: str) -> Snapshot:
+        with self._at_work():
+            return await self._snapshots.take(self._record, why)
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        with self._at_work():
+            await restore(self._git, self._snapshots, self._record, snapshot)
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        with ExitStack() as lock, self._in_words():
+            if self._held is None:
+                lock.enter_context(self._records.workspace_lock(self._record.id))
+            yield
+
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """What the machine refuses becomes an error that says what to do."""
+        try:
+            yield
+        except OSError as error:
+            raise NotPossibleNow(
+                f"workspace {self._record.task!r} cannot be worked with: {error.strerror} "
+                f"({error.filename!r}); mend that, then try again"
+            ) from error

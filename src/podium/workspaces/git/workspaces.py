@@ -1,0 +1,141 @@
+"""All workspaces of a user in git repositories, as the port has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from podium.domain.workspaces import (
+    Leftover,
+    Removal,
+    RemovedWorkspace,
+    Snapshot,
+    WorkspaceListing,
+    WorkspaceRecord,
+    WorkspaceWish,
+)
+from podium.ports.clock import Clock, Ids
+from podium.ports.launcher import Launcher
+from podium.workspaces.git.creating import make_workspace
+from podium.workspaces.git.git import Git
+from podium.workspaces.git.records import Records
+from podium.workspaces.git.recovering import Recovery
+from podium.workspaces.git.repository import Repository, find_git_dir, find_repository
+from podium.workspaces.git.setting_up import check_set_up, set_up
+from podium.workspaces.git.snapshots import Snapshots
+from podium.workspaces.git.tending import Tending
+from podium.workspaces.git.wishes import branch_of, check_task, folder_of, forbidden_paths
+from podium.workspaces.git.workspace import GitWorkspace
+
+
+def _untold(_: str) -> None:
+    """For those who do not want to hear of the progress."""
+
+
+class GitWorkspaces:
+    """Makes and keeps workspaces under a folder that no agent can reach."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        state_home: Path,
+        clock: Clock,
+        ids: Ids,
+        *,
+        inside: Launcher | None = None,
+        confined: bool = True,
+        tell: Callable[[str], None] = _untold,
+    ) -> None:
+        """`confined` says that agents run under the kernel's confinement: then whatever changes in the
+        user's repository during a turn is the user's own doing. `inside` starts the project's own
+        commands, None: as `launcher` does all else. `tell` takes lines of progress."""
+        self._inside = inside or launcher
+        self._clock = clock
+        self._ids = ids
+        self._confined = confined
+        self._tell = tell
+        self._state_home = state_home
+        self.git = Git(launcher)
+        self.records = Records(state_home)
+        snapshots = Snapshots(self.git, self.records, clock, confined=confined)
+        self._tending = Tending(self.git, self.records, clock, snapshots, confined=confined)
+        self._recovery = Recovery(self.git, self.records, snapshots)
+
+    async def create(self, wish: WorkspaceWish) -> GitWorkspace:
+        """Make one, whole or not at all."""
+        check_task(wish.task)
+        forbidden = forbidden_paths(wish.forbidden)
+        git_dir = await find_git_dir(self.git, wish.repository)
+
+        async def plan() -> tuple[Repository, WorkspaceRecord]:
+            repository = await find_repository(self.git, wish.repository, wish.base)
+            check_set_up(wish.set_up, Path(repository.checkout))
+            return repository, self._planned(wish, forbidden, repository)
+
+        async def ready(made: WorkspaceRecord) -> WorkspaceRecord:
+            return await set_up(self._workspace(made), wish, self._inside, self.records, self._tell)
+
+        made = await make_workspace(self.git, self.records, git_dir, plan, ready)
+        return self._workspace(made)
+
+    def _planned(
+        self, wish: WorkspaceWish, forbidden: tuple[str, ...], repository: Repository
+    ) -> WorkspaceRecord:
+        workspace_id = self._ids.new("ws")
+        return WorkspaceRecord(
+            id=workspace_id,
+            task=wish.task,
+            repository=repository.checkout,
+            git_dir=repository.git_dir,
+            path=folder_of(wish, repository, self._state_home),
+            private=str(self.records.private(workspace_id)),
+            branch=branch_of(wish, repository),
+            base=repository.base,
+            forbidden=forbidden,
+            run_id=wish.run_id,
+            created_at=self._clock.now(),
+        )
+
+    def at(self, path: str) -> WorkspaceRecord | None:
+        """The workspace whose worktree this folder is."""
+        return next((each for each in reversed(self.known()) if each.path == path), None)
+
+    def known(self) -> Sequence[WorkspaceRecord]:
+        """All that are whole, oldest first, without a look at what is in them."""
+        found = (self.records.finished(each) for each in self.records.ids())
+        return [record for record in found if record is not None]
+
+    async def open(self, workspace_id: str) -> GitWorkspace:
+        """One that was made before. Raises `UnknownId`."""
+        return self._workspace(self.records.read(workspace_id))
+
+    async def listed(self) -> list[WorkspaceListing]:
+        """All of them, oldest first."""
+        return await self._tending.listing.listed()
+
+    async def remove(self, workspace_id: str) -> Removal:
+        """Remove one whose work is safe elsewhere; else say why not."""
+        return await self._tending.remove(workspace_id)
+
+    async def leftovers(self) -> list[Leftover]:
+        """What killed processes left of workspaces that were being made or removed."""
+        return await self._tending.listing.leftovers()
+
+    async def clear(self, leftover_id: str) -> Removal:
+        """Finish what a killed process began. Raises `UnknownId`."""
+        return await self._tending.clear(leftover_id)
+
+    async def removed(self) -> list[RemovedWorkspace]:
+        """Those that are no more and whose snapshots are still there, oldest first."""
+        return await self._recovery.removed()
+
+    async def recover(self, workspace_id: str, branch: str) -> Snapshot:
+        """Make a branch of the newest snapshot of a workspace, also of one that was removed."""
+        return await self._recovery.recover(workspace_id, branch)
+
+    async def forget(self, workspace_id: str) -> list[Snapshot]:
+        """Drop all snapshots of a workspace that was removed, and give them."""
+        return await self._recovery.forget(workspace_id)
+
+    def _workspace(self, record: WorkspaceRecord) -> GitWorkspace:
+        return GitWorkspace(self.git, self.records, self._clock, record, confined=self._confined)

@@ -1,0 +1,156 @@
+"""`podium workspaces create`, `exec` and `deliver`, on real repositories and the real kernel."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.cli.desk import Desk
+from tests.cli.test_workspaces import git
+
+
+@pytest.fixture
+def project(desk: Desk) -> Desk:
+    (desk.project / "app.py").write_text("print('hello')\n")
+    (desk.project / ".gitignore").write_text(".env\n.podium\n")
+    (desk.project / ".env").write_text("KEY=1\n")
+    for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "first")):
+        git(desk, *words)
+    return desk
+
+
+def made(desk: Desk, *words: str) -> dict[str, object]:
+    said = desk.run("workspaces", "create", "fix", *words, "--json")
+    assert said.code == 0, said.err
+    record: dict[str, object] = said.json["workspace"]
+    return record
+
+
+def test_work_is_made_inside_and_comes_back_only_as_the_one_branch(project: Desk) -> None:
+    path = str(made(project)["path"])
+    before = git(project, "for-each-ref")
+    script = "echo '# more' >> app.py && git commit -qam work && git log --oneline"
+    said = project.spawn("workspaces", "exec", "fix", "--", "sh", "-c", script)
+    assert said.code == 0, said.err
+    assert "work" in said.out
+    assert git(project, "for-each-ref") == before
+    done = project.run("workspaces", "deliver", "fix", "--json").json["delivery"]
+    assert done["branch"] == "refs/heads/podium/fix"
+    assert done["paths"] == ["app.py"]
+    assert git(project, "log", "--format=%s", "podium/fix") == "work\nfirst"
+    assert git(project, "log", "--format=%s", "main") == "first"
+    assert Path(path, "app.py").read_text().endswith("# more\n")
+    assert "nothing new" in project.run("workspaces", "deliver", "fix").out
+
+
+def test_a_command_leaves_with_its_own_code_and_says_what_was_refused(project: Desk) -> None:
+    made(project)
+    outside = project.project / "outside.txt"
+    script = (
+        f"echo x > {outside}; git checkout -q main; curl -sS http://example.org >/dev/null; exit 7"
+    )
+    said = project.spawn("workspaces", "exec", "fix", "--", "sh", "-c", script)
+    assert said.code == 7
+    assert "podium: refused: git checkout -q main" in said.err
+    assert not outside.exists()
+    assert git(project, "branch", "--show-current") == "main"
+
+
+def test_json_holds_all_of_it_and_nothing_else_is_printed(project: Desk) -> None:
+    made(project)
+    said = project.run(
+        "workspaces", "exec", "fix", "--json", "--", "sh", "-c", "echo out; echo err >&2"
+    )
+    assert (said.code, said.json["exit_code"]) == (0, 0)
+    assert said.json["stdout"] == "out"
+    assert said.json["stderr"] == "err\n"
+
+
+def test_a_command_without_end_is_ended(project: Desk) -> None:
+    made(project)
+    said = project.run("workspaces", "exec", "fix", "--seconds", "0.5", "--", "sleep", "600")
+    assert said.code == 6
+
+
+def test_a_repository_planted_inside_is_moved_away_and_told(project: Desk) -> None:
+    path = str(made(project)["path"])
+    script = "mkdir src && cd src && git init -q . 2>/dev/null || mkdir -p .git/objects"
+    said = project.spawn("workspaces", "exec", "fix", "--", "sh", "-c", script)
+    assert "moved away" in said.err
+    assert not Path(path, "src/.git").exists()
+
+
+def test_commits_that_may_not_come_back_change_nothing(project: Desk) -> None:
+    made(project)
+    before = git(project, "for-each-ref")
+    script = "ln -s /etc/passwd link && git add link && git commit -qm link"
+    assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", script).code == 0
+    said = project.run("workspaces", "deliver", "fix")
+    assert said.code == 4
+    assert "link" in said.err
+    assert git(project, "for-each-ref") == before
+
+
+def test_a_projects_set_up_runs_once_a_person_trusts_it(project: Desk) -> None:
+    project.says(
+        "workspaces:\n  copy_files: [.env]\n  ports: [PORT]\n"
+        "  after_create: ['echo $PORT > port.txt']\n  ready: 'test -f port.txt'\n  forbidden: [infra]\n"
+    )
+    said = project.run("workspaces", "create", "fix")
+    assert said.code == 1
+    assert "podium trust" in said.err
+    assert not list(project.project.parent.glob(".worktrees/*"))
+    assert "after_create" in project.run("trust").out
+    record = made(project)
+    path, ports = Path(str(record["path"])), record["ports"]
+    assert isinstance(ports, dict)
+    assert (path / ".env").read_text() == "KEY=1\n"
+    assert (path / "port.txt").read_text().strip() == str(ports["PORT"])
+    script = "echo $PORT; touch infra/x"
+    said = project.run("workspaces", "exec", "fix", "--", "sh", "-c", script)
+    assert said.out.strip() == str(ports["PORT"])
+    assert said.code != 0
+
+
+def test_a_set_up_that_fails_leaves_nothing_and_shows_its_output(project: Desk) -> None:
+    (project.home).mkdir(exist_ok=True)
+    (project.home / "config.yaml").write_text(
+        "workspaces:\n  after_create: ['echo no such package; exit 3']\n"
+    )
+    before = git(project, "for-each-ref")
+    said = project.run("workspaces", "create", "fix")
+    assert said.code == 1
+    assert "no such package" in said.err
+    assert git(project, "for-each-ref") == before
+    assert git(project, "worktree", "list").count("\n") == 0
+
+
+def test_where_nothing_is_confined_it_is_said_each_time(project: Desk) -> None:
+    made(project)
+    said = project.spawn("workspaces", "exec", "fix", "--", "true", env={"PODIUM_SANDBOX": "none"})
+    assert said.code == 0
+    assert "`sandbox: none`: agents and their commands run with all your rights" in said.err
+
+
+def test_a_project_cannot_switch_the_sandbox_off(project: Desk) -> None:
+    project.says("sandbox: none\n")
+    made(project)
+    target = project.project / "escaped.txt"
+    project.run("workspaces", "exec", "fix", "--", "sh", "-c", f"echo x > {target}")
+    assert not target.exists()
+
+
+def test_names_of_workspaces_that_are_not_there_are_told(project: Desk) -> None:
+    for words in (("exec", "nope", "--", "true"), ("deliver", "nope")):
+        said = project.run("workspaces", *words)
+        assert said.code == 2
+        assert "no workspace 'nope'" in said.err
+
+
+def test_the_example_in_the_help_is_a_command(project: Desk) -> None:
+    done = subprocess.run(
+        project.command("workspaces", "exec", "--help"), capture_output=True, text=True, check=True
+    )
+    assert "podium workspaces exec fix-login -- npm test" in done.stdout

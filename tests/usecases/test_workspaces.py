@@ -1,0 +1,204 @@
+"""Looking after workspaces, tried on some that exist on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+import pytest
+
+from podium.domain.errors import AmbiguousId, BadInput, NotPossibleNow, UnknownId
+from podium.domain.work import Run, RunStatus
+from podium.domain.workspaces import (
+    Kept,
+    Leftover,
+    Removal,
+    RemovedWorkspace,
+    Snapshot,
+    WorkspaceListing,
+    WorkspaceRecord,
+    WorkspaceWish,
+)
+from podium.ports import Workspace
+from podium.testing import FixedClock, MemoryStore, SteadyIds
+from podium.usecases import (
+    collect_workspaces,
+    find_removed,
+    needed_by_runs,
+    recover_workspace,
+    survey_workspaces,
+)
+
+CLOCK = FixedClock()
+IDS = SteadyIds()
+
+
+class PaperWorkspaces:
+    """Workspaces that are rows of a list. It removes whatever it is asked to, so callers must not."""
+
+    def __init__(self, *listings: WorkspaceListing, leftovers: Sequence[Leftover] = ()) -> None:
+        self.listings = list(listings)
+        self.left = list(leftovers)
+        self.gone: list[RemovedWorkspace] = []
+        self.asked: list[str] = []
+        self.broken: set[str] = set()
+
+    async def create(self, wish: WorkspaceWish) -> Workspace:
+        raise NotPossibleNow("on paper nothing is made")
+
+    async def open(self, workspace_id: str) -> Workspace:
+        raise UnknownId("workspace", workspace_id)
+
+    def at(self, path: str) -> WorkspaceRecord | None:
+        return next((each.record for each in self.listings if each.record.path == path), None)
+
+    async def listed(self) -> Sequence[WorkspaceListing]:
+        return self.listings
+
+    async def leftovers(self) -> Sequence[Leftover]:
+        return self.left
+
+    async def clear(self, leftover_id: str) -> Removal:
+        return await self.remove(leftover_id)
+
+    async def remove(self, workspace_id: str) -> Removal:
+        self.asked.append(workspace_id)
+        if workspace_id in self.broken:
+            raise NotPossibleNow("a file is in the way")
+        return Removal(id=workspace_id, removed=True, because="asked", bytes=10)
+
+    async def removed(self) -> Sequence[RemovedWorkspace]:
+        return self.gone
+
+    async def recover(self, workspace_id: str, branch: str) -> Snapshot:
+        self.asked.append(f"{workspace_id} {branch}")
+        return snapshot()
+
+    async def forget(self, workspace_id: str) -> Sequence[Snapshot]:
+        return []
+
+
+def snapshot() -> Snapshot:
+    return Snapshot(ref="refs/podium/snapshots/x/1", commit="1" * 40, why="test", at=CLOCK.now())
+
+
+def record(task: str) -> WorkspaceRecord:
+    return WorkspaceRecord(
+        id=IDS.new("ws"),
+        task=task,
+        repository="/r",
+        git_dir="/r/.git",
+        path=f"/w/{task}",
+        private="/p",
+        branch=f"refs/heads/podium/{task}",
+        base="0" * 40,
+        created_at=CLOCK.now(),
+    )
+
+
+def of_run(listing: WorkspaceListing, run_id: str) -> WorkspaceListing:
+    owned = listing.record.model_copy(update={"run_id": run_id})
+    return listing.model_copy(update={"record": owned})
+
+
+def listing(task: str, kept: Kept, days: float = 0.0) -> WorkspaceListing:
+    return WorkspaceListing(
+        record=record(task),
+        kept=kept,
+        because=f"it is {kept.value}",
+        bytes=10,
+        changed_at=CLOCK.now() - timedelta(days=days),
+    )
+
+
+async def test_only_what_is_old_enough_is_collected() -> None:
+    old, new = listing("old", Kept.MERGED, days=8), listing("new", Kept.MERGED, days=6)
+    paper = PaperWorkspaces(old, new)
+    done = await collect_workspaces(paper, CLOCK, older_than=timedelta(days=7))
+    assert paper.asked == [old.record.id]
+    assert done.bytes == 10
+
+
+async def test_a_dry_run_says_what_would_go_and_asks_for_nothing() -> None:
+    kinds = [listing(kept.value, kept) for kept in Kept]
+    left = Leftover(id="half", because="making it was cut off")
+    paper = PaperWorkspaces(*kinds, leftovers=[left])
+    done = await collect_workspaces(paper, CLOCK, dry_run=True)
+    assert paper.asked == []
+    stay = {removal.kept for removal in done.removals if not removal.removed}
+    assert stay == {Kept.UNKNOWN, Kept.IN_USE}
+    assert "half" in {removal.id for removal in done.removals if removal.removed}
+
+
+async def test_named_ones_alone_are_collected_by_id_short_form_or_task() -> None:
+    first, second, third = (listing(task, Kept.MERGED) for task in ("one", "two", "three"))
+    paper = PaperWorkspaces(first, second, third, leftovers=[Leftover(id="half", because="x")])
+    names = ["one", second.record.id[-12:-6]]
+    await collect_workspaces(paper, CLOCK, names=names, older_than=timedelta(days=7))
+    assert paper.asked == [first.record.id, second.record.id]
+
+
+async def test_a_name_that_fits_nothing_or_several_removes_nothing() -> None:
+    paper = PaperWorkspaces(listing("same", Kept.MERGED), listing("same", Kept.MERGED))
+    for name, error in (("no", UnknownId), ("same", AmbiguousId), (" ", BadInput)):
+        with pytest.raises(error):
+            await collect_workspaces(paper, CLOCK, names=["same" if name == "same" else name])
+    assert paper.asked == []
+
+
+async def test_one_that_cannot_be_removed_keeps_no_other_from_it() -> None:
+    first, second = listing("one", Kept.MERGED), listing("two", Kept.MERGED)
+    paper = PaperWorkspaces(first, second)
+    paper.broken.add(first.record.id)
+    done = await collect_workspaces(paper, CLOCK)
+    assert [removal.failed for removal in done.removals] == [True, False]
+    assert [removal.removed for removal in done.removals] == [False, True]
+    assert "in the way" in done.removals[0].because
+
+
+async def test_what_a_run_goes_on_with_stays_although_nobody_holds_it_now() -> None:
+    store = MemoryStore()
+    waiting = Run(id="run_1", flow="f", status=RunStatus.WAITING, created_at=CLOCK.now())
+    ended = Run(id="run_2", flow="f", status=RunStatus.SUCCEEDED, created_at=CLOCK.now())
+    await store.write(lambda tx: tx.add_run(waiting))
+    await store.write(lambda tx: tx.add_run(ended))
+    listings = [
+        of_run(listing(run, Kept.MERGED), run) for run in ("run_1", "run_2", "run_not_known")
+    ]
+    paper = PaperWorkspaces(*listings)
+    done = await collect_workspaces(paper, CLOCK, needed=needed_by_runs(store, "/r"))
+    assert [removal.removed for removal in done.removals] == [False, True, True]
+    assert done.removals[0].kept is Kept.IN_USE
+    assert "waiting" in done.removals[0].because
+    paper.asked.clear()
+    done = await collect_workspaces(paper, CLOCK, needed=needed_by_runs(None, "/other"))
+    assert paper.asked == []
+    assert all("another project" in removal.because for removal in done.removals)
+    await store.close()
+
+
+async def test_a_workspace_whose_work_is_nowhere_else_is_not_even_asked_for() -> None:
+    paper = PaperWorkspaces(listing("a", Kept.UNKNOWN), listing("b", Kept.IN_USE))
+    done = await collect_workspaces(paper, CLOCK, names=["a", "b"])
+    assert paper.asked == []
+    assert [removal.because for removal in done.removals] == ["it is unknown", "it is in_use"]
+
+
+async def test_the_living_one_of_a_name_is_recovered_before_one_that_is_no_more() -> None:
+    living = listing("task", Kept.UNKNOWN)
+    paper = PaperWorkspaces(living)
+    paper.gone = [RemovedWorkspace(record=record("task"), removed_at=CLOCK.now(), because="x")]
+    branch, _ = await recover_workspace(paper, "task")
+    assert branch == "recovered/task"
+    assert paper.asked == [f"{living.record.id} recovered/task"]
+    paper.listings = []
+    await recover_workspace(paper, "task", "mine")
+    assert paper.asked[1] == f"{paper.gone[0].record.id} mine"
+    assert (await find_removed(paper, "task")).record == paper.gone[0].record
+
+
+async def test_a_look_at_all_of_them_asks_for_removed_ones_only_when_told_to() -> None:
+    paper = PaperWorkspaces(listing("one", Kept.MERGED))
+    paper.gone = [RemovedWorkspace(record=record("two"), removed_at=CLOCK.now(), because="x")]
+    assert (await survey_workspaces(paper)).removed == ()
+    assert len((await survey_workspaces(paper, removed=True)).removed) == 1

@@ -1,0 +1,93 @@
+"""A user's repository with workspaces, and somebody who works in them as an agent does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from podium.domain.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
+from podium.ports import Workspace
+from podium.sandbox import ProcessLauncher
+from podium.wiring.clock import SystemClock, SystemIds
+from podium.workspaces.git import GitWorkspaces
+
+_WHO = {
+    "GIT_AUTHOR_NAME": "Ann",
+    "GIT_AUTHOR_EMAIL": "ann@example.org",
+    "GIT_COMMITTER_NAME": "Ann",
+    "GIT_COMMITTER_EMAIL": "ann@example.org",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+}
+
+
+def run_git(*words: str, cwd: Path, env: dict[str, str] | None = None) -> str:
+    """The user's own git."""
+    done = subprocess.run(
+        ["git", *words],
+        cwd=cwd,
+        env={"PATH": os.environ["PATH"], "HOME": str(cwd), **_WHO, **(env or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"git {' '.join(words)}: {done.stderr}"
+    return done.stdout.strip()
+
+
+class Yard:
+    """A repository with one branch, and the workspaces that are made of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.repository = folder / "repository"
+        self.state = folder / "state"
+
+    @property
+    def workspaces(self) -> GitWorkspaces:
+        """Fresh eyes each time: nothing is known but what lies on the disk."""
+        return GitWorkspaces(
+            ProcessLauncher(), self.state, SystemClock(), SystemIds(), confined=False
+        )
+
+    def build(self) -> Yard:
+        self.repository.mkdir(parents=True)
+        self.git("init", "--quiet", "--initial-branch=main")
+        self.git("config", "user.name", "Ann")
+        self.git("config", "user.email", "ann@example.org")
+        for name in ("one.txt", "src/two.txt"):
+            (self.repository / name).parent.mkdir(exist_ok=True)
+            (self.repository / name).write_text(f"{name}\n")
+        (self.repository / ".gitignore").write_text("*.log\n")
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--message=first")
+        return self
+
+    def git(self, *words: str) -> str:
+        return run_git(*words, cwd=self.repository)
+
+    async def made(self, task: str = "task", set_up: SetUp | None = None) -> Workspace:
+        wish = WorkspaceWish(task=task, repository=str(self.repository), set_up=set_up or SetUp())
+        return await self.workspaces.create(wish)
+
+    def refs(self) -> dict[str, str]:
+        listed = self.git("for-each-ref", "--format=%(refname) %(objectname)")
+        return dict(line.split(" ") for line in listed.splitlines())
+
+
+def agent_git(record: WorkspaceRecord, *words: str) -> str:
+    """Git as an agent runs it in its workspace, where nothing is mounted."""
+    env = {
+        "GIT_DIR": str(Path(record.private) / "git" / "worktrees" / record.admin),
+        "GIT_WORK_TREE": record.path,
+    }
+    return run_git(*words, cwd=Path(record.path), env=env)
+
+
+def agent_commits(record: WorkspaceRecord, name: str, text: str = "work\n") -> str:
+    """Write a file and commit it; gives the commit."""
+    (Path(record.path) / name).write_text(text)
+    agent_git(record, "add", "--all")
+    agent_git(record, "commit", "--quiet", f"--message={name}")
+    return agent_git(record, "rev-parse", "HEAD")
