@@ -95,8 +95,9 @@ class ContractedAgent:
         asked = turn.model_copy(update=again)
         try:
             second = await self._inner.ask(asked)
-        except PodiumError as error:
-            error.usage = first.usage.plus(error.usage or Usage(complete=False))
+        except (PodiumError, asyncio.CancelledError) as error:
+            used: Usage = getattr(error, "usage", None) or Usage(complete=False)
+            vars(error)["usage"] = first.usage.plus(used)
             raise
         both = _together(first, second)
         try:

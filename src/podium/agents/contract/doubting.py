@@ -19,15 +19,6 @@ _TAKES_BACK = re.compile(
     r"|^\W*(?:moment|but|however|unless|except|although|though|aber|mais|pero|nope|no[,.:!])",
     re.IGNORECASE,
 )
-_HEDGES = re.compile(
-    r"\b(?:not|never|neither|\w{1,10}n['’]t|nein|nicht|kein\w{0,2}|doch|edit|update|strike|that said|missed|overlooked|"
-    r"treat (?:this|it|that) as|unfortunately|afterwards?|later|fail\w{0,3}|(?:i|we)(?: will|['’]ll)|confirm\w{0,2}|"
-    r"after running|before|until|pending|assuming|provided|draft|template|sample|tentative\w{0,2}|preliminary|"
-    r"provisional\w{0,2}|unsure|uncertain|confident|doubts?|might|maybe|perhaps|sorry|apolog\w{1,5}|mistaken\w{0,2}|"
-    r"mistakes?|wrong|incorrect|reconsider\w{0,3}|revis\w{1,4}|chang(?:e|ed|ing) (?:my|the|this|that|it))\b",
-    re.IGNORECASE,
-)
-_FAREWELLS = re.compile(r"\b(?:don['’]t|do not) hesitate\b|\bno (?:doubt|problem)\b", re.IGNORECASE)
 _ANSWER = r"(?:answer|verdict|reply|response|result|decision|output)"
 _NOT_GIVEN = re.compile(
     r"^\W*(?:if|once|until|unless|when)\b"
@@ -39,9 +30,15 @@ _NOT_GIVEN = re.compile(
 )
 _SENTENCE_BEGINS = re.compile(r"[.!?]\s")
 _FENCE_BEGINS = re.compile(r"[`~]{1,8}\w{0,12}$")
-_MARKUP = re.compile(r"</?[\w:.-]{1,40}>|<\|\w{1,40}\|>|[`~*_#]{1,8}")
-_LAST_LATIN = "\u024f"
-_GOES_ON = ",;:-–—([{/\\&"
+# What models, renderers and terminals put behind an answer by themselves. A sign that could mean
+# something, such as a question mark or a cross, is not among it.
+_DECORATION = re.compile(
+    r"(?:[\s\u200b\ufeff;)}`*_\u2500-\u257f]"
+    r"|\.(?!\.)|~{3,}|-{3,}"
+    r"|</(?:s|pre|code|(?:(?:final|json|structured|my)[_-])?(?:answer|final|output|result|json|response|reply|payload))>"
+    r"|<\|(?:im_end|eot|eot_id|eom_id|end|endoftext|end_of_text|end_of_turn|return)\|>|<end_of_turn>)*+",
+    re.IGNORECASE,
+)
 
 
 def takes_back(rest: str) -> bool:
@@ -49,20 +46,10 @@ def takes_back(rest: str) -> bool:
     return _TAKES_BACK.search(rest) is not None
 
 
-def is_doubtful(rest: str) -> bool:
-    """Whether what follows is anything but plain words of content: denial, regret, a second look, another script.
-
-    For agents that were asked to write nothing after their answer: one that does, and so, is asked again.
-    """
-    words = _FAREWELLS.sub(" ", rest)
-    unread = any(char.isalpha() and char > _LAST_LATIN for char in words)
-    return unread or is_unfinished(rest) or _HEDGES.search(words) is not None
-
-
-def is_unfinished(rest: str) -> bool:
-    """Whether what follows goes on with a sentence from before the object, or ends within one."""
-    words = _MARKUP.sub(" ", rest).strip()
-    return bool(words) and (words[0].islower() or words[-1].isalnum() or words[-1] in _GOES_ON)
+def words_behind(rest: str) -> str:
+    """What an agent wrote after its answer, from the first sign that is no mere decoration on."""
+    decoration = _DECORATION.match(rest)
+    return rest[decoration.end() :].strip() if decoration else rest
 
 
 def names_one_of(rest: str, values: Iterable[str]) -> bool:

@@ -8,11 +8,12 @@ from typing import Generic, Literal
 
 from podium.agents.contract.cleaning import without_escapes
 from podium.agents.contract.doubting import (
-    is_doubtful,
     is_only_supposed,
     names_one_of,
     takes_back,
+    words_behind,
 )
+from podium.agents.contract.misfit import quoted
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.objects import Objects, Span, find_objects
 from podium.agents.contract.placing import MOST_LEAD, is_part_of_more, surroundings
@@ -170,13 +171,16 @@ class _Page(Generic[M]):
                 "misplaced", "The words before the last JSON object do not give it as the answer"
             )
         rest = self.text[span.end :].strip()
-        others = self.wanted.choices_beside(payload)
-        if (
-            takes_back(rest)
-            or names_one_of(rest, others)
-            or (self.wanted.nonce and is_doubtful(rest))
-        ):
+        if self.wanted.nonce:
+            self._check_nothing_behind(rest)
+        elif takes_back(rest) or names_one_of(rest, self.wanted.choices_beside(payload)):
             raise NotAnAnswer("trailing", "The words after the last JSON object may take it back")
+
+    def _check_nothing_behind(self, rest: str) -> None:
+        """Whether words take the answer back cannot be told from a list of words. It was asked for none."""
+        words = words_behind(rest)
+        if words:
+            raise NotAnAnswer("trailing", f"Nothing may stand behind the answer: {quoted(words)}")
 
     def read(self, span: Span) -> Found[M]:
         source = self.text[span.start : span.end]
