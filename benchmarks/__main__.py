@@ -9,7 +9,18 @@ import platform
 import sqlite3
 import sys
 
-NAMES = ("durable", "deciding", "waking", "history", "starting", "spawning", "asking", "contract")
+NAMES = (
+    "durable",
+    "deciding",
+    "waking",
+    "history",
+    "starting",
+    "spawning",
+    "confining",
+    "working",
+    "asking",
+    "contract",
+)
 
 
 def main() -> int:

@@ -20,7 +20,7 @@ from podium.domain.gating import Effect
 from podium.journal import FileTranscripts, SqlStore, StoreJournal
 from podium.ports import Gate
 from podium.sandbox import HookDoor, ProcessLauncher, hook_command
-from podium.testing import ScriptedGate, decision
+from podium.testing import FakeEnclosures, ScriptedGate, decision
 from podium.tools import (
     DoorSettings,
     GatedDoor,
@@ -69,8 +69,10 @@ async def measure() -> list[Figure]:
 
 async def _turns(agent: ScriptedAgent, folder: str) -> list[Figure]:
     player = (sys.executable, "-IS", str(scripted.PLAYER))
-    ours = await _median_of(lambda number: agent.ask(_turn(folder, number)))
-    bare = await _median_of(lambda number: _bare(player, PART, folder))
+    ours, bare = await _medians_of(
+        lambda number: agent.ask(_turn(folder, number)),
+        lambda number: _bare(player, PART, folder),
+    )
     return [
         Figure("a turn of a headless agent", ours * 1000, "ms", bare * 1000, "its bare program"),
         Figure("what Podium adds to a turn", (ours - bare) * 1000, "ms", most=30.0),
@@ -85,9 +87,12 @@ async def _calls(doors: HookDoor, folder: str) -> list[Figure]:
         "tool_input": {"command": "git status"},
     }
     asked = json.dumps(event).encode()
+    idle = (sys.executable, "-IS", "-c", "")
     async with doors.open(_turn(folder, 0)) as door:
-        ours = await _median_of(lambda number: _bare(hook_command(), asked, folder, door.env))
-    bare = await _median_of(lambda number: _bare((sys.executable, "-IS", "-c", ""), b"", folder))
+        ours, bare = await _medians_of(
+            lambda number: _bare(hook_command(), asked, folder, door.env),
+            lambda number: _bare(idle, b"", folder),
+        )
     return [
         Figure("a call judged by the hook", ours * 1000, "ms", bare * 1000, "an idle interpreter"),
         Figure("the hook client, whole", ours * 1000, "ms", most=40.0),
@@ -115,13 +120,15 @@ async def _wave(agent: ScriptedAgent, folder: str, wave: int) -> None:
     gc.collect()
 
 
-async def _median_of(work: Callable[[int], Awaitable[object]]) -> float:
-    taken = []
+async def _medians_of(*works: Callable[[int], Awaitable[object]]) -> list[float]:
+    """The median of each. In turns, because what else the machine does then slows all of them."""
+    taken: list[list[float]] = [[] for _ in works]
     for number in range(ROUNDS):
-        began = time.perf_counter()
-        await work(number)
-        taken.append(time.perf_counter() - began)
-    return median(taken)
+        for work, seconds in zip(works, taken, strict=True):
+            began = time.perf_counter()
+            await work(number)
+            seconds.append(time.perf_counter() - began)
+    return [median(seconds) for seconds in taken]
 
 
 async def _bare(
@@ -163,6 +170,7 @@ def _doors(store: SqlStore, folder: Path) -> HookDoor:
         registry,
         door,
         ProcessLauncher(),
+        enclosures=FakeEnclosures(),
         clock=SystemClock(),
         settings=ToolboxSettings(root=str(folder)),
         split_command=lambda text: ((tuple(text.split()),), ""),

@@ -9,10 +9,11 @@ from collections.abc import Callable
 import pytest
 
 from podium.domain.errors import ToolMissing
-from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.domain.launching import Confinement, Ended, ProcessLimits, Spawn
 from podium.ports import Launcher, Process
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.testing import FakeLauncher
+from tests.sandbox.confined import launcher_by, mechanisms
 
 QUICK = Spawn(argv=("sh", "-c", "cat; echo oops >&2; exit 3"), cwd="/", stdin=b"hello")
 TALKING = Spawn(
@@ -33,10 +34,36 @@ def fake() -> Launcher:
     return FakeLauncher({QUICK.argv: ended, TALKING.argv: talk, ENDLESS.argv: None})
 
 
-LAUNCHERS: list[Callable[[], Launcher]] = [real, fake]
+class Confined:
+    """The real one, with walls around everything it starts."""
+
+    def __init__(self, mechanism: str) -> None:
+        found = mechanisms().get(mechanism)
+        if found is None:
+            pytest.skip(f"no {mechanism} on this machine")
+        self._inner = launcher_by(found)
+
+    async def start(self, spawn: Spawn) -> Process:
+        return await self._inner.start(_walled(spawn))
+
+    async def run(self, spawn: Spawn) -> Ended:
+        return await self._inner.run(_walled(spawn))
 
 
-@pytest.fixture(params=LAUNCHERS, ids=["ProcessLauncher", "FakeLauncher"])
+def _walled(spawn: Spawn) -> Spawn:
+    walls = Confinement(kind="kernel", network="none")
+    return spawn.model_copy(update={"confinement": walls})
+
+
+LAUNCHERS: dict[str, Callable[[], Launcher]] = {
+    "ProcessLauncher": real,
+    "FakeLauncher": fake,
+    "bubblewrap": lambda: Confined("bubblewrap"),
+    "landlock": lambda: Confined("landlock"),
+}
+
+
+@pytest.fixture(params=list(LAUNCHERS.values()), ids=list(LAUNCHERS))
 def launcher(request: pytest.FixtureRequest) -> Launcher:
     made: Launcher = request.param()
     return made

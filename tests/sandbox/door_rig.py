@@ -13,6 +13,7 @@ from podium.domain.model import Json
 from podium.ports import EventQuery, Toolbox, ToolDoor
 from podium.sandbox import HookDoor, HookDoorSettings, TurnDoor
 from podium.testing import (
+    FakeEnclosures,
     FakeLauncher,
     FakeTool,
     FakeToolbox,
@@ -114,6 +115,7 @@ class RealDoorRig(DoorRig):
             Registry([Tool(SHELL, echo), Tool(ECHO, echo), Tool(HANG, hang)]),
             self.tool_door,
             FakeLauncher(),
+            enclosures=FakeEnclosures(),
             clock=FixedClock(),
             settings=ToolboxSettings(root="/"),
             split_command=lambda text: ((tuple(text.split()),), ""),

@@ -15,7 +15,6 @@ from podium.sandbox.guard.order import Order
 from podium.sandbox.guard.processes import Entry, descendants_of, entry_of
 from podium.sandbox.guard.trees import GroupTree
 from podium.sandbox.guards import start_guard
-from podium.sandbox.orphans import new_mark
 from podium.testing import retry_until_blocking
 from tests.sandbox.trees import ESCAPES, alive, new_token, python
 
@@ -69,13 +68,13 @@ def test_half_an_order_is_none() -> None:
 def test_a_tree_ends_when_its_lifeline_is_cut_though_podium_lives() -> None:
     token = new_token()
     code = ESCAPES + "escape(); forever()"
-    guard = start_guard(python(code, token), new_mark())
+    guard = start_guard(python(code, token))
     guard.control.setblocking(True)
     order = _order(sys.executable, [sys.executable, "-IS", "-c", code, token])
     guard.control.sendall(order.encode())
     retry_until_blocking(lambda: len(alive(token)) == 2)
-    guard.collect()
-    assert alive(token) == []
+    guard.control.close()
+    retry_until_blocking(lambda: alive(token) == [])
     for pipe in (guard.stdin, guard.stdout, guard.stderr):
         pipe.close()
 

@@ -243,17 +243,16 @@ async def test_an_argument_with_a_nul_is_refused() -> None:
 @pytest.mark.parametrize(
     "confinement",
     [
-        Confinement(kind="kernel"),
         Confinement(network="none"),
         Confinement(mounts=(Mount(source="/", target="/"),)),
         Confinement(hosts=("example.org",)),
         Confinement(forwarded_ports=(8080,)),
     ],
 )
-async def test_confinement_is_refused_and_never_weakened(confinement: Confinement) -> None:
+async def test_what_only_a_kernel_can_hold_is_refused_without_one(confinement: Confinement) -> None:
     token = new_token()
     spawn = python("import time; time.sleep(1000)", token, confinement=confinement)
-    with pytest.raises(NotPossibleNow, match="has no kernel confinement"):
+    with pytest.raises(NotPossibleNow, match="is of the kind 'none', which holds nothing"):
         await ProcessLauncher().start(spawn)
     assert alive(token) == []
 

@@ -16,6 +16,7 @@ PodiumError
 │   ├── ToolMissing              a program this needs is not installed
 │   ├── AgentNotLoggedIn         its key or login is missing, wrong or too old
 │   ├── LockHeld                 exit 7: another process has it
+│   ├── SetUpFailed              a project's own set-up command, with the end of its output
 │   └── NotPossibleNow           the thing is in a state that does not allow this
 ├── AgentMustAct             shown to the agent in words it can use; the turn goes on
 │   ├── CallRefused              exit 4
@@ -170,8 +171,22 @@ class LockHeld(UserMustAct):
     exit_code = 7
 
 
+class SetUpFailed(UserMustAct):
+    """A command that sets a project's workspace up failed. The workspace was not made."""
+
+    def __init__(self, message: str, output: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.output = tuple(output)
+
+
 class NotPossibleNow(UserMustAct):
     """The thing exists but its state does not allow this."""
+
+
+class NoSandbox(NotPossibleNow):
+    """This machine cannot confine what an agent starts, and nobody said that it may go without."""
+
+    exit_code = 4
 
 
 class AgentMustAct(PodiumError):
@@ -211,6 +226,12 @@ class ToolBroke(AgentMustAct):
 
 class ReplyInvalid(AgentMustAct):
     """The reply holds no payload that fits its contract. The message can be quoted to the agent."""
+
+
+class ImportRefused(AgentMustAct):
+    """Commits of a workspace are not what may come back. Nothing was changed."""
+
+    exit_code = 4
 
 
 class RunMustStop(PodiumError):
@@ -274,6 +295,12 @@ class CallInDoubt(NeedsHuman):
         )
         self.call_key = call_key
         self.tool = tool
+
+
+class WorkspaceTampered(RunMustStop):
+    """Something in a workspace is not what it was made as; nothing runs there until a person looked."""
+
+    exit_code = 4
 
 
 class FlowChanged(RunMustStop):

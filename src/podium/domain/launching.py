@@ -15,6 +15,9 @@ class Mount(Noun):
     source: NonEmpty
     target: NonEmpty
     writable: bool = False
+    put_back: bool = False
+    """Somebody makes it what it was when the tree is gone. Where nothing can be mounted, a read-only one then
+    need not close the writable folder around it."""
 
 
 class ProcessLimits(Noun):
@@ -33,14 +36,74 @@ class ProcessLimits(Noun):
     file_bytes: int | None = None
 
 
+NetworkPolicy = Literal["none", "model-only", "listed", "open"]
+"""What a confined tree may connect to: nothing, the model's endpoint, named hosts too, or all."""
+
+
+class SubcommandRules(Noun):
+    """How a subcommand that may be used may not be used."""
+
+    refused_options: tuple[str, ...] = ()
+    """Beginnings: `--out` refuses `--output=x` too. A single letter refuses it inside a bundle too."""
+    first_words: tuple[str, ...] | None = None
+    """What its first plain word may be. None: anything."""
+
+
+class ProgramRules(Noun):
+    """A program with subcommands, of which only the listed ones may be started."""
+
+    program: NonEmpty
+    """Its name. It is known by its file too, under whatever name it is started."""
+    options_with_value: tuple[str, ...] = ()
+    """Options before the subcommand whose value is the next word."""
+    refused_options: tuple[str, ...] = ()
+    """Options before the subcommand that may not be given."""
+    settings: tuple[str, ...] = ()
+    """Keys, lower-case, that `-c KEY=VALUE` before the subcommand may set."""
+    subcommands: dict[str, SubcommandRules] = Field(default_factory=dict)
+    instead: str = ""
+    """What the agent may do instead, in a few words."""
+
+
+class ExecRules(Noun):
+    """What may be started inside a confined tree. It teaches and records; the mounts are the boundary."""
+
+    refused: dict[str, str] = Field(default_factory=dict)
+    """Programs by name, each with the reason."""
+    programs: tuple[ProgramRules, ...] = ()
+
+
 class Confinement(Noun):
-    """What a process tree may reach. Launchers refuse what they cannot enforce."""
+    """What a process tree may reach. Launchers refuse what they cannot enforce.
+
+    A confined tree sees the system's programs and libraries read-only, an empty private `/tmp`, and what is
+    mounted here; nothing else of the machine is there, and no process but its own.
+    """
 
     kind: Literal["none", "kernel"] = "none"
     mounts: tuple[Mount, ...] = ()
-    network: Literal["none", "model-only", "listed", "open"] = "open"
+    """In order: a later one covers what an earlier one shows."""
+    programs: tuple[str, ...] = ()
+    """Files of programs that are shown with what belongs to them, beside the one that is started."""
+    pinned: tuple[str, ...] = ()
+    """Paths inside writable mounts that stay as they are, together with the names of all folders above them."""
+    home: str = ""
+    """A writable mount that is HOME unless the spawn names another. Empty: a fresh one for each start."""
+    unmounted_env: dict[str, str] = Field(default_factory=dict)
+    """Variables for machines on which nothing can be mounted: they name sources in place of targets."""
+    network: NetworkPolicy = "open"
     hosts: tuple[str, ...] = ()
+    """Hosts that may be reached, as `name`, `*.name` or `name:port`; 443 and 80 where no port is named."""
     forwarded_ports: tuple[int, ...] = ()
+    """Ports on 127.0.0.1 outside that answer on the same port inside."""
+    execs: ExecRules | None = None
+
+
+class Held(Noun):
+    """How the kernel holds commands in a folder, as far as judging them depends on it."""
+
+    network: NetworkPolicy
+    hosts: tuple[str, ...] = ()
 
 
 class Spawn(Noun):
@@ -74,3 +137,7 @@ class Ended(Noun):
     cancelled: bool = False
     survivors_killed: int = 0
     """Descendants that outlived the first process and were ended."""
+    refused_execs: tuple[str, ...] = ()
+    """Programs that the rules kept a confined tree from starting, with the reason; the first few."""
+    refused_hosts: tuple[str, ...] = ()
+    """Hosts that a confined tree wanted to reach and may not; the first few."""

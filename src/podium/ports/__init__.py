@@ -2,7 +2,8 @@
 
 from podium.ports.agent import Agent
 from podium.ports.clock import Clock, Ids
-from podium.ports.door import HookDoors, Translate, TurnDoor
+from podium.ports.door import ANY_USE, HookDoors, Translate, TurnDoor, nameless_use
+from podium.ports.enclosures import Enclosures
 from podium.ports.engine import (
     ONCE,
     Engine,
@@ -17,12 +18,15 @@ from podium.ports.gate import Checkpoint, Gate, Toolbox, ToolDoor
 from podium.ports.launcher import Launcher, Process
 from podium.ports.store import EventQuery, Journal, RunQuery, Store, Tx, View
 from podium.ports.transcripts import Transcript, Transcripts
+from podium.ports.workspace import Workspace, Workspaces
 
 __all__ = [
+    "ANY_USE",
     "ONCE",
     "Agent",
     "Checkpoint",
     "Clock",
+    "Enclosures",
     "Engine",
     "EventQuery",
     "Flow",
@@ -47,4 +51,7 @@ __all__ = [
     "TurnDoor",
     "Tx",
     "View",
+    "Workspace",
+    "Workspaces",
+    "nameless_use",
 ]

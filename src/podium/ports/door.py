@@ -8,11 +8,19 @@ from typing import Protocol
 
 from podium.domain.asking import Turn
 from podium.domain.events import ProgressKind
-from podium.domain.gating import DoorAnswer, ToolSpec
+from podium.domain.gating import DoorAnswer, ToolSpec, digest_of
 from podium.domain.model import Json
 
 Translate = Callable[[str, dict[str, Json]], tuple[str, dict[str, Json]]]
 """Turns a CLI's own tool name and arguments into those of a registered tool."""
+
+ANY_USE = "*"
+"""Stands for every use of a tool: those of inner agents, where their CLI does not tell of them."""
+
+
+def nameless_use(tool: str, arguments: dict[str, Json]) -> str:
+    """The name of a use whose CLI gives it none: the same for the same tool and arguments."""
+    return digest_of([tool, arguments])
 
 
 class TurnDoor(Protocol):
@@ -24,7 +32,23 @@ class TurnDoor(Protocol):
 
     @property
     def env(self) -> Mapping[str, str]:
-        """Variables that let a child process find the door and be let in."""
+        """Variables for the agent's own program: with them it may ask, tell and let Podium act."""
+        ...
+
+    @property
+    def hook_env(self) -> Mapping[str, str]:
+        """Variables for a CLI's hook. Whoever has them may ask, for uses that are expected."""
+        ...
+
+    def expect(self, use: str) -> None:
+        """The CLI itself tells of this use of a tool: its hook may ask for it, once.
+
+        Questions about parts of it are asked for by `use#PART`.
+        """
+        ...
+
+    def expect_no_more(self, use: str) -> None:
+        """Nothing is left to be asked about one use by this name."""
         ...
 
     @property

@@ -173,7 +173,8 @@ class Engine(Protocol):
         ...
 
     async def finish(self, run_id: str, *, stop_when_waiting: bool = False) -> Run:
-        """Wait until the run ended or needs a person; with `stop_when_waiting` also until it waits.
+        """Wait until the run ended or needs a person; with `stop_when_waiting` also until it waits
+        for more than time to pass.
 
         The run may be hosted by any process.
         """

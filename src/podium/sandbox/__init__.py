@@ -1,5 +1,8 @@
 """Starts every child process: environment, limits, whole process trees, and the hook door."""
 
+from podium.sandbox.confining.mechanism import Trial
+from podium.sandbox.confining.proxy import serve_network
+from podium.sandbox.confining.toolchains import seen_places
 from podium.sandbox.door import HookDoor, HookDoorSettings, TurnDoor, hook_command
 from podium.sandbox.launcher import ProcessLauncher
 from podium.sandbox.orphans import end_orphans
@@ -10,7 +13,10 @@ __all__ = [
     "HookDoorSettings",
     "LauncherSettings",
     "ProcessLauncher",
+    "Trial",
     "TurnDoor",
     "end_orphans",
     "hook_command",
+    "seen_places",
+    "serve_network",
 ]

@@ -48,6 +48,8 @@ class HookDoorSettings(Noun):
     """How long a connection has to bring its message."""
     answer_seconds: float = 30.0
     """How long a judgement or a settlement may take."""
+    expect_seconds: float = 5.0
+    """How long a hook waits for its CLI to tell of the use that it asks for."""
     perform_seconds: float = 3600.0
     """How long an asker waits for what Podium performs; the tools' own limits come first."""
 
@@ -96,6 +98,7 @@ class HookDoor:
             translate=translate or as_it_is,
             answer_seconds=self._settings.answer_seconds,
             perform_seconds=self._settings.perform_seconds,
+            expect_seconds=self._settings.expect_seconds,
             redact=self._redact,
         )
         if not self._swept:
@@ -119,14 +122,27 @@ class TurnDoor:
         self.socket_path = socket_path
         # The beginning lets the redactor know it where a program prints its environment.
         self.token = f"pdt_{secrets.token_urlsafe(32)}"
+        # Lies where the CLI's commands may find it, so it lets nobody do more than ask.
+        self.hook_token = f"pdt_{secrets.token_urlsafe(32)}"
         self._calls = calls
         self._settings = settings
         self._handlers: set[asyncio.Task[None]] = set()
 
     @property
     def env(self) -> dict[str, str]:
-        """Variables that lead a child here."""
+        """Variables that lead the agent's own program here."""
         return {"PODIUM_DOOR": self.socket_path, "PODIUM_DOOR_TOKEN": self.token}
+
+    @property
+    def hook_env(self) -> dict[str, str]:
+        """Variables that lead a CLI's hook here."""
+        return {"PODIUM_DOOR": self.socket_path, "PODIUM_DOOR_TOKEN": self.hook_token}
+
+    def expect(self, use: str) -> None:
+        self._calls.expected.add(use)
+
+    def expect_no_more(self, use: str) -> None:
+        self._calls.expected.remove(use)
 
     @property
     def waiting_approvals(self) -> tuple[str, ...]:
@@ -193,10 +209,15 @@ class TurnDoor:
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
+        # Not serving yet: it would be awaited, and a turn that is cancelled just then would leave it open.
         server = await asyncio.start_unix_server(
-            self._serve, sock=_bound_socket(self.socket_path), limit=self._settings.message_bytes
+            self._serve,
+            sock=_bound_socket(self.socket_path),
+            limit=self._settings.message_bytes,
+            start_serving=False,
         )
         try:
+            await server.start_serving()
             yield
         finally:
             await to_the_end(self._shut(server))
@@ -237,7 +258,8 @@ class TurnDoor:
             line = await self._read_line(reader)
             if not line:
                 return None
-            return await self._calls.answer(read_message(line, self.token))
+            message, is_hook = read_message(line, self.token, self.hook_token)
+            return await self._calls.answer(message, is_hook=is_hook)
         except Exception as error:
             return self._denied(error)
 
@@ -258,8 +280,9 @@ class TurnDoor:
 
 
 def hook_command() -> tuple[str, ...]:
-    """The command to configure as a CLI's tool hook. It needs the variables of `TurnDoor.env`."""
-    return (sys.executable, "-IS", str(Path(__file__).with_name("hook_client.py")))
+    """The command to configure as a CLI's tool hook. It needs the variables of `TurnDoor.hook_env`."""
+    start = str(Path(__file__).with_name("isolated.py"))
+    return (sys.executable, "-IS", start, "podium.sandbox.hook_client")
 
 
 def remove_stale_doors(parent: str | None = None) -> None:

@@ -13,6 +13,7 @@ from podium.domain.errors import (
     BadArguments,
     BadInput,
     CallInDoubt,
+    CallRefused,
     TimedOut,
     UnknownTool,
 )
@@ -30,7 +31,8 @@ from podium.domain.gating import (
 )
 from podium.domain.model import Json
 from podium.domain.own_tools import GRANTED_AS, granted_words
-from podium.ports import Journal, Toolbox, ToolDoor, Translate
+from podium.ports import Journal, Toolbox, ToolDoor, Translate, nameless_use
+from podium.sandbox.door_expected import ExpectedUses
 from podium.sandbox.door_faults import Faults
 from podium.sandbox.door_messages import (
     Answer,
@@ -89,6 +91,7 @@ class TurnCalls:
         translate: Translate,
         answer_seconds: float,
         perform_seconds: float,
+        expect_seconds: float,
         redact: Callable[[str], str],
     ) -> None:
         self._turn = turn
@@ -99,6 +102,7 @@ class TurnCalls:
         self._translate = translate
         self._answer_seconds = answer_seconds
         self._perform_seconds = perform_seconds
+        self.expected = ExpectedUses(expect_seconds)
         self._open: dict[str, OpenCall] = {}
         self._judging: set[asyncio.Task[Any]] = set()
         self._performing: set[asyncio.Task[Any]] = set()
@@ -115,9 +119,9 @@ class TurnCalls:
     def unsettled(self) -> tuple[Permit, ...]:
         return tuple(call.permit for call in self._open.values())
 
-    async def answer(self, message: AnyMessage) -> Answer:
+    async def answer(self, message: AnyMessage, *, is_hook: bool = False) -> Answer:
         if isinstance(message, RequestMessage):
-            return await self._judge(message)
+            return await (self._judge_hook(message) if is_hook else self._judge(message))
         if isinstance(message, PerformMessage):
             return await self._perform(message)
         if isinstance(message, SettleMessage):
@@ -169,6 +173,15 @@ class TurnCalls:
         except Exception as error:
             # Where nothing can be written nobody can be told; the turn's own end says more.
             self.faults.add(error)
+
+    async def _judge_hook(self, message: RequestMessage) -> Answer:
+        """Judge what a hook asks for, unless it is something that its CLI does not want to do."""
+        use = message.ref or nameless_use(message.tool, message.arguments)
+        try:
+            await self.expected.take(use)
+        except CallRefused as error:
+            return await self._refused(message, None, error)
+        return await self._judge(message.model_copy(update={"ref": use}))
 
     async def _judge(self, message: RequestMessage) -> Answer:
         call: Call | None = None

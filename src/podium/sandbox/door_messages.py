@@ -59,17 +59,25 @@ AnyMessage = Annotated[
 _ANY_MESSAGE: TypeAdapter[AnyMessage] = TypeAdapter(AnyMessage)
 
 
-def read_message(line: bytes, token: str) -> AnyMessage:
-    """The message of a line. Raises `BadInput` for anything but exactly one, with this token."""
+def read_message(line: bytes, token: str, hook_token: str) -> tuple[AnyMessage, bool]:
+    """The message of a line, and whether it came with no more than a hook's token.
+
+    Raises `BadInput` for anything but exactly one with a token, and for a hook that does not ask.
+    """
     try:
         data = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"the message is not JSON ({error}); send one object on one line") from None
     if not isinstance(data, dict):
         raise BadInput(f"the message is a {type(data).__name__}; send one JSON object on one line")
-    if not hmac.compare_digest(str(data.pop("token", "")).encode(errors="replace"), token.encode()):
+    given = str(data.pop("token", "")).encode(errors="replace")
+    is_hook = hmac.compare_digest(given, hook_token.encode())
+    if not is_hook and not hmac.compare_digest(given, token.encode()):
         raise BadInput("the token is not this turn's; use PODIUM_DOOR_TOKEN as it was given")
-    return checked_message(data)
+    message = checked_message(data)
+    if is_hook and not isinstance(message, RequestMessage):
+        raise BadInput(f"a hook may ask and nothing else; {message.op!r} is refused")
+    return message, is_hook
 
 
 def checked_message(data: dict[str, Json]) -> AnyMessage:

@@ -1,85 +1,83 @@
-"""Starting a guard: a fresh, isolated interpreter with three pipes and a control socket."""
+"""Starting a guard: a fork of its own for each tree, with three pipes and a control socket."""
 
 from __future__ import annotations
 
+import atexit
 import os
+import signal
 import socket
-import subprocess
-import sys
-from pathlib import Path
+from contextlib import ExitStack, suppress
 from typing import IO
 
-import podium
 from podium.domain.errors import NotPossibleNow
 from podium.domain.launching import Spawn
-from podium.sandbox.orphans import MARK_NAME
+from podium.sandbox.guard.kernel import ON_LINUX
+from podium.sandbox.guard.processes import Entry
+from podium.sandbox.nursery import Nursery
 
-# Gives the guard a `podium` without running the packages' own `__init__` files, which load much
-# that it does not need.
-_GUARD_CODE = """
-import sys
-for name, folder in (("podium", sys.argv[1]), ("podium.sandbox", sys.argv[2])):
-    sys.modules[name] = type(sys)(name)
-    sys.modules[name].__path__ = [folder]
-from podium.sandbox.guard.watch import main
-main(int(sys.argv[3]))
-"""
-_LIBRARY_PATHS = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
-"""All that an interpreter in an unusual place may need of the environment."""
+# One for all launchers of this process, as it lives and dies with the process.
+_nursery = Nursery()
+atexit.register(_nursery.kill)
 
 
 class RunningGuard:
-    """A guard's process and Podium's ends of its lines."""
+    """Podium's ends of a guard's lines."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
-        self._process = process
+    def __init__(
+        self, control: socket.socket, stdin: IO[bytes], stdout: IO[bytes], stderr: IO[bytes]
+    ) -> None:
         self.control = control
-        self.stdin = _opened(process.stdin)
-        self.stdout = _opened(process.stdout)
-        self.stderr = _opened(process.stderr)
+        self.stdin = stdin
+        self.stdout = stdout
+        self.stderr = stderr
+        self._process: Entry | None = None
+
+    def is_process(self, pid: int, start: int) -> None:
+        """Remember who it is, as it said itself. The start is 0 where that is not to be known."""
+        self._process = Entry(pid, 0, "", 0, start)
 
     def kill(self) -> None:
-        self._process.kill()
+        """End it, also one that never came up. Its control socket comes to an end."""
+        if self._process is None:
+            # Who should have forked it is stopped, and would fail the next one too.
+            _nursery.kill()
+            self.control.shutdown(socket.SHUT_RDWR)
+        elif ON_LINUX:
+            self._process.send(signal.SIGKILL)
+        else:
+            with suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGKILL)
 
-    def collect(self) -> None:
-        """Take a guard that ended off the process table and close the control socket."""
-        self.control.close()
-        self._process.wait()
 
-
-def start_guard(spawn: Spawn, mark: str) -> RunningGuard:
+def start_guard(spawn: Spawn) -> RunningGuard:
     """Start a guard that waits for its order. Its stdin, stdout and stderr will be the program's."""
-    control, theirs = socket.socketpair()
-    control.setblocking(False)
-    with theirs:
-        try:
-            return RunningGuard(_start(theirs.fileno(), mark), control)
-        except OSError as error:
-            control.close()
-            raise NotPossibleNow(
-                f"no process can be started for {spawn.argv[0]!r}: {error.strerror}; "
-                "end something else first, or raise the limits of this user"
-            ) from error
+    try:
+        return _forked()
+    except OSError as error:
+        raise NotPossibleNow(
+            f"no process can be started for {spawn.argv[0]!r}: {error.strerror}; "
+            "end something else first, or raise the limits of this user"
+        ) from error
 
 
-def _start(control: int, mark: str) -> subprocess.Popen[bytes]:
-    package = Path(podium.__file__).parent
-    libraries = {name: os.environ[name] for name in _LIBRARY_PATHS if name in os.environ}
-    code = (_GUARD_CODE, str(package), str(package / "sandbox"), str(control))
-    return subprocess.Popen(
-        [sys.executable, "-IS", "-c", *code],
-        bufsize=0,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd="/",  # holds no folder that somebody may want to remove
-        env={**libraries, MARK_NAME: mark},
-        pass_fds=(control,),
-        start_new_session=True,  # away from the terminal and its signals
+def _forked() -> RunningGuard:
+    with ExitStack() as theirs, ExitStack() as ours:
+        guard_stdin, stdin = _pipe(theirs, ours)
+        stdout, guard_stdout = _pipe(ours, theirs)
+        stderr, guard_stderr = _pipe(ours, theirs)
+        control, guard_control = socket.socketpair()
+        ours.enter_context(control).setblocking(False)
+        theirs.enter_context(guard_control)
+        ends = (guard_stdin, guard_stdout, guard_stderr, guard_control)
+        _nursery.fork_guard([end.fileno() for end in ends])
+        ours.pop_all()
+        return RunningGuard(control, stdin, stdout, stderr)
+
+
+def _pipe(reader: ExitStack, writer: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
+    """A pipe whose ends are closed together with what else these hold."""
+    read_end, write_end = os.pipe()
+    return (
+        reader.enter_context(os.fdopen(read_end, "rb", buffering=0)),
+        writer.enter_context(os.fdopen(write_end, "wb", buffering=0)),
     )
-
-
-def _opened(pipe: IO[bytes] | None) -> IO[bytes]:
-    if pipe is None:
-        raise NotPossibleNow("a process was started without its pipes; try again")
-    return pipe

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow
 from podium.domain.launching import Ended, Spawn
+from podium.sandbox.confining.canary import Canary, survey
+from podium.sandbox.confining.listeners import Serve
+from podium.sandbox.confining.mechanism import Mechanism, Trial
+from podium.sandbox.confining.preparing import Prepared, prepare
 from podium.sandbox.environment import ResolveSecret, environment_for, no_secrets
 from podium.sandbox.guard.order import Order
 from podium.sandbox.orphans import MARK_NAME, new_mark
@@ -16,9 +21,9 @@ from podium.sandbox.settings import LauncherSettings
 
 
 class ProcessLauncher:
-    """Starts plain processes: environment, output, time and tree are held; reach is not.
+    """Starts processes: environment, output, time and tree are held, and by a confinement what they reach.
 
-    It has no kernel confinement and says so: a spawn that wants any is refused.
+    How the kernel confines is found out by a canary at the first start that wants it.
     """
 
     def __init__(
@@ -27,39 +32,73 @@ class ProcessLauncher:
         *,
         resolve_secret: ResolveSecret = no_secrets,
         parent_env: Mapping[str, str] | None = None,
+        serve: Serve | None = None,
+        memory: Path | None = None,
+        mechanism: Mechanism | None = None,
     ) -> None:
-        """`parent_env` is what the allow-list picks from; None means this process's own."""
+        """`parent_env` is what the allow-list picks from; None means this process's own.
+
+        `serve` serves what confined trees may connect to. `memory` is the file in which the canary's
+        verdict is kept. A `mechanism` that is given is used without a canary.
+        """
         self._settings = settings or LauncherSettings()
         self._resolve_secret = resolve_secret
         self._parent_env = os.environ if parent_env is None else parent_env
+        self._serve = serve
+        self._mechanism = mechanism
+        self._canary = Canary(self._run_by, memory)
 
     async def start(self, spawn: Spawn) -> GuardedProcess:
         """Start it. Raises `ToolMissing` when the program is not there or cannot be executed,
-        `NotPossibleNow` when its folder or a limit it wants is not to be had."""
-        mark = new_mark()
-        order = self._order_for(spawn, mark)
-        process = GuardedProcess(spawn, order, mark, self._settings.overdue_seconds)
-        await process.started()
-        return process
+        `NotPossibleNow` when its folder or a limit it wants is not to be had, and of these
+        `NoSandbox` when it is to be confined and nothing here can do that."""
+        refuse_what_cannot_be_enforced(spawn)
+        if spawn.confinement.kind == "none":
+            return await self._start(spawn, None)
+        return await self._start(spawn, self._mechanism or await self._canary.mechanism())
 
     async def run(self, spawn: Spawn) -> Ended:
         """Start, wait, and end the whole tree; also when cancelled."""
         process = await self.start(spawn)
         return await process.wait()
 
-    def _order_for(self, spawn: Spawn, mark: str) -> Order:
-        refuse_what_cannot_be_enforced(spawn)
+    async def survey(self) -> tuple[Trial, ...]:
+        """Try every way of confining on this machine, whatever is remembered."""
+        return await survey(self._run_by)
+
+    async def _run_by(self, spawn: Spawn, mechanism: Mechanism) -> Ended:
+        process = await self._start(spawn, mechanism)
+        return await process.wait()
+
+    async def _start(self, spawn: Spawn, mechanism: Mechanism | None) -> GuardedProcess:
+        mark = new_mark()
         env = environment_for(spawn, self._settings, self._parent_env, self._resolve_secret)
-        if not os.path.isdir(spawn.cwd):  # noqa: PTH112 — `Path.is_dir` raises where one may not look
-            raise NotPossibleNow(
-                f"{spawn.argv[0]!r} cannot start in {spawn.cwd!r}: there is no such folder; create it first"
-            )
+        env[MARK_NAME] = mark
+        confined = prepare(spawn, env, mechanism, self._serve) if mechanism else None
+        try:
+            order = self._order_for(spawn, env, mark, confined)
+            process = GuardedProcess(spawn, order, mark, self._settings, confined)
+        except BaseException:
+            if confined is not None:
+                confined.close()
+            raise
+        await process.started()
+        return process
+
+    def _order_for(
+        self, spawn: Spawn, env: dict[str, str], mark: str, confined: Prepared | None
+    ) -> Order:
         limits = spawn.limits
+        if confined is None:
+            _refuse_missing_folder(spawn)
+            program = find_program(spawn.argv[0], spawn.cwd, env.get("PATH", os.defpath))
+        else:
+            program = confined.program
         return Order(
-            program=find_program(spawn.argv[0], spawn.cwd, env.get("PATH", os.defpath)),
+            program=program,
             argv=list(spawn.argv),
-            cwd=spawn.cwd,
-            env={**env, MARK_NAME: mark},
+            cwd=confined.cwd if confined else spawn.cwd,
+            env=confined.outer_env(mark) if confined else env,
             owner_pid=os.getpid(),
             seconds=limits.seconds,
             grace_seconds=self._settings.grace_seconds,
@@ -67,4 +106,12 @@ class ProcessLauncher:
             memory_bytes=limits.memory_bytes,
             processes=limits.processes,
             file_bytes=limits.file_bytes,
+            plan=confined.plan.encode() if confined else b"",
+        )
+
+
+def _refuse_missing_folder(spawn: Spawn) -> None:
+    if not os.path.isdir(spawn.cwd):  # noqa: PTH112 — `Path.is_dir` raises where one may not look
+        raise NotPossibleNow(
+            f"{spawn.argv[0]!r} cannot start in {spawn.cwd!r}: there is no such folder; create it first"
         )

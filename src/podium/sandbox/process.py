@@ -5,39 +5,54 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from podium.domain.errors import NotPossibleNow, PodiumError
 from podium.domain.launching import Ended, Spawn
+from podium.sandbox.confining.listeners import MOST_PORTS
+from podium.sandbox.confining.preparing import Prepared
 from podium.sandbox.finishing import to_the_end
 from podium.sandbox.guard.order import Order
 from podium.sandbox.guards import start_guard
 from podium.sandbox.orphans import end_lost_tree
 from podium.sandbox.pipes import InputPipe, KeptPipe, LinePipe, OutputPipe, TailPipe
 from podium.sandbox.programs import refusal_of
+from podium.sandbox.settings import LauncherSettings
 
 
 class GuardedProcess:
     """A process tree under a guard of its own. Works by callbacks on the loop that made it."""
 
-    def __init__(self, spawn: Spawn, order: Order, mark: str, overdue_seconds: float) -> None:
+    def __init__(
+        self,
+        spawn: Spawn,
+        order: Order,
+        mark: str,
+        settings: LauncherSettings,
+        confined: Prepared | None = None,
+    ) -> None:
         """Start the guard. The program runs once `started` returned."""
         self._loop = asyncio.get_running_loop()
         self._spawn = spawn
         self._order = order
         self._mark = mark
-        self._overdue_seconds = overdue_seconds
+        self._settings = settings
+        self._confined = confined
+        self._listeners: list[socket.socket] = []
+        self._refused_execs: list[str] = []
         self._up: asyncio.Future[None] = self._loop.create_future()
         self._over: asyncio.Future[Ended] = self._loop.create_future()
         self._refusal: PodiumError | None = None
         self._report: list[int] | None = None
+        self._refused_at = ""
         self._broke = ""
         self._heard = b""
         self._pid = 0
         self._cancelled = False
         self._timers: list[asyncio.TimerHandle] = []
-        self._guard = start_guard(spawn, mark)
+        self._guard = start_guard(spawn)
         self._began = self._loop.time()
         self._connect()
 
@@ -102,7 +117,7 @@ class GuardedProcess:
             self._kill_guard_after(grace_seconds)
 
     def _kill_guard_after(self, seconds: float) -> None:
-        late = self._loop.call_later(seconds + self._overdue_seconds, self._guard.kill)
+        late = self._loop.call_later(seconds + self._settings.overdue_seconds, self._guard.kill)
         self._timers.append(late)
 
     def _connect(self) -> None:
@@ -120,12 +135,13 @@ class GuardedProcess:
         self._loop.add_reader(guard.control, self._hear)
         writing_end = os.fdopen(os.dup(guard.control.fileno()), "wb", buffering=0)
         self._orders = InputPipe(self._loop, writing_end, self._order.encode(), last=False)
+        self._coming_up = self._loop.call_later(self._settings.start_seconds, guard.kill)
         if self._order.seconds is not None:
             self._kill_guard_after(self._order.seconds + self._order.grace_seconds)
 
     def _hear(self) -> None:
         try:
-            data = self._guard.control.recv(65536)
+            data = self._receive()
         except BlockingIOError:
             return
         except OSError:
@@ -136,14 +152,31 @@ class GuardedProcess:
         if not data:
             self._guard_left()
 
+    def _receive(self) -> bytes:
+        if self._confined is None:
+            return self._guard.control.recv(65536)
+        # Listeners of the tree's own network come along with the line that tells of them.
+        flags = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+        data, descriptors, *_ = socket.recv_fds(self._guard.control, 65536, MOST_PORTS, flags)
+        self._listeners += [socket.socket(fileno=descriptor) for descriptor in descriptors]
+        return data
+
     def _understand(self, word: str, rest: str) -> None:
-        if word == "started":
+        if word == "guard":
+            pid, start = rest.split()
+            self._guard.is_process(int(pid), int(start))
+            self._coming_up.cancel()
+        elif word == "started":
             self._pid = int(rest)
             self._began = self._loop.time()
             self._up.set_result(None)
+        elif word == "listening" and self._confined is not None:
+            taken, self._listeners = self._listeners, []
+            self._confined.listening([int(port) for port in rest.split()], taken)
+        elif word == "stopped":
+            self._refused_execs.append(rest)
         elif word == "refused":
-            stage, number = rest.split()
-            self._refusal = refusal_of(self._spawn, stage, int(number))
+            self._refused_at = rest
         elif word == "ended":
             self._report = [int(number) for number in rest.split()]
         else:
@@ -153,10 +186,12 @@ class GuardedProcess:
         self._loop.remove_reader(self._guard.control)
         self._orders.close()
         self._stdin.close()
-        for timer in self._timers:
+        for timer in (self._coming_up, *self._timers):
             timer.cancel()
-        self._guard.collect()
-        if self._report is not None or self._refusal is not None:
+        self._guard.control.close()
+        for listener in self._listeners:
+            listener.close()
+        if self._report is not None or self._refused_at:
             self._finish()
         else:
             # A thread, because a sweep may take a while; a future, because tasks get cancelled.
@@ -170,20 +205,29 @@ class GuardedProcess:
             self._finish()
         else:
             self._over.set_exception(failure)
+            self._let_go()
             self._say_up()
 
     def _finish(self) -> None:
         """Everything is dead: take the last output and tell whoever waits."""
         self._stdout.finish()
         self._stderr.finish()
-        if not self._up.done() and self._refusal is None:
-            said = self._broke or self._stderr.kept.decode(errors="replace").strip()[-500:]
+        said = self._broke or self._stderr.kept.decode(errors="replace").strip()[-500:]
+        if self._refused_at:
+            stage, number = self._refused_at.split()
+            self._refusal = refusal_of(self._spawn, stage, int(number), said)
+        elif not self._up.done():
             self._refusal = NotPossibleNow(
                 f"the guard for {self._spawn.argv[0]!r} did not come up: {said or 'no reason given'}"
                 "; try again, and look at the Python installation if it stays so"
             )
         self._over.set_result(self._as_ended())
+        self._let_go()
         self._say_up()
+
+    def _let_go(self) -> None:
+        if self._confined is not None:
+            self._confined.close()
 
     def _say_up(self) -> None:
         if not self._up.done():
@@ -208,4 +252,6 @@ class GuardedProcess:
             timed_out=bool(timed_out),
             cancelled=self._cancelled,
             survivors_killed=survivors,
+            refused_execs=tuple(self._refused_execs),
+            refused_hosts=self._confined.refused_hosts if self._confined else (),
         )

@@ -34,11 +34,12 @@ def find_program(name: str, cwd: str, search_path: str) -> str:
 
 def refuse_what_cannot_be_enforced(spawn: Spawn) -> None:
     """Raise for a spawn that asks for more protection than there is, instead of weakening it."""
-    if spawn.confinement != Confinement():
-        wanted = spawn.confinement.model_dump(exclude_defaults=True)
+    confinement = spawn.confinement
+    if confinement.kind == "none" and confinement != Confinement():
+        wanted = confinement.model_dump(exclude_defaults=True)
         raise NotPossibleNow(
-            f"{spawn.argv[0]!r} is to be confined ({wanted!r}), and this launcher has no kernel "
-            "confinement; use one that has, or allow this program to run without"
+            f"{spawn.argv[0]!r} is to be held to {wanted!r}, but its confinement is of the kind 'none', "
+            "which holds nothing; ask for 'kernel', or leave them out"
         )
     if spawn.limits.processes is not None and not ON_LINUX:
         raise NotPossibleNow(
@@ -50,11 +51,19 @@ def refuse_what_cannot_be_enforced(spawn: Spawn) -> None:
         )
 
 
-def refusal_of(spawn: Spawn, stage: str, number: int) -> PodiumError:
-    """The error for a program that failed between fork and exec, by stage and errno."""
-    program, why = spawn.argv[0], os.strerror(number)
+def refusal_of(spawn: Spawn, stage: str, number: int, said: str = "") -> PodiumError:
+    """The error for a program that failed between fork and exec, by stage and errno.
+
+    `said` is what it wrote to its stderr.
+    """
+    program, why = spawn.argv[0], os.strerror(number) if number else ""
     if stage == "cwd":
         return NotPossibleNow(f"{program!r} cannot start in {spawn.cwd!r}: {why}; check the folder")
+    if stage == "sandbox":
+        return NotPossibleNow(
+            f"{program!r} cannot be confined: {said or why or 'no reason given'}; check that all that is mounted for "
+            "it is there, and see `podium doctor`"
+        )
     if stage == "limits":
         return NotPossibleNow(
             f"the limits {spawn.limits.model_dump(exclude_none=True)!r} for {program!r} cannot be set: "

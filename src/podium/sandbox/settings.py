@@ -28,5 +28,7 @@ class LauncherSettings(Noun):
     """How long a tree has between TERM and KILL when it is out of time or cancelled."""
     linger_seconds: float = 0.2
     """How long descendants may go on after the program's own end, to write their last lines."""
+    start_seconds: float = 30.0
+    """How long a guard may take to come up before the start is given up."""
     overdue_seconds: float = 30.0
     """How long a guard may be silent beyond its time before it is taken for stopped and killed."""

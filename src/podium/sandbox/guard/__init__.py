@@ -8,6 +8,7 @@ becomes the guard's child. So "I have no children" means "the tree is gone", and
 `ended` only then. When the control socket closes, or Podium's process is no more, it kills the
 tree at once.
 
-It runs under `python -IS`, once for each process that Podium starts, so the files of this folder
-import only each other and what loads quickly. Podium imports them too, for its own end.
+It is forked from an idle `python -IS` (`forking`), which is started once and itself does nothing
+but fork. So the files of this folder import only each other and what loads quickly, and the first
+start of all is quick too. Podium imports them as well, for its own end.
 """

@@ -16,6 +16,7 @@ __all__ = ["ON_LINUX", "adopt_orphans", "die_with_parent", "gain_no_privileges",
 
 ON_LINUX = sys.platform == "linux"
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
@@ -37,7 +38,6 @@ def gain_no_privileges() -> None:
 
 
 def _prctl(option: int, value: int) -> None:
-    libc = ctypes.CDLL(None, use_errno=True)
     zero = ctypes.c_ulong(0)
-    if libc.prctl(option, ctypes.c_ulong(value), zero, zero, zero) != 0:
+    if _LIBC.prctl(option, ctypes.c_ulong(value), zero, zero, zero) != 0:
         raise OSError(ctypes.get_errno(), f"prctl({option}) failed")

@@ -24,6 +24,7 @@ class Order:
         memory_bytes: int | None,
         processes: int | None,
         file_bytes: int | None,
+        plan: bytes = b"",
     ) -> None:
         self.program = program
         self.argv = argv
@@ -36,6 +37,8 @@ class Order:
         self.memory_bytes = memory_bytes
         self.processes = processes
         self.file_bytes = file_bytes
+        self.plan = plan
+        """How the tree is confined, as `Plan` encodes it. Empty: not at all."""
 
     def encode(self) -> bytes:
         """The order for the control socket. None of its texts may hold a NUL."""
@@ -43,7 +46,7 @@ class Order:
         numbers = [self.owner_pid, self.grace_seconds, self.linger_seconds]
         fields = [str(number) for number in numbers]
         fields += ["" if number is None else str(number) for number in optional]
-        fields += [self.program, self.cwd, str(len(self.argv)), *self.argv]
+        fields += [self.plan.hex(), self.program, self.cwd, str(len(self.argv)), *self.argv]
         for name, value in self.env.items():
             fields += [name, value]
         body = b"\0".join(os.fsencode(field) for field in fields)
@@ -57,7 +60,7 @@ class Order:
         if not body:
             return None
         fields = [os.fsdecode(field) for field in body.split(b"\0")]
-        argv_end = 10 + int(fields[9])
+        argv_end = 11 + int(fields[10])
         rest = fields[argv_end:]
         return cls(
             owner_pid=int(fields[0]),
@@ -67,9 +70,10 @@ class Order:
             memory_bytes=int(fields[4]) if fields[4] else None,
             processes=int(fields[5]) if fields[5] else None,
             file_bytes=int(fields[6]) if fields[6] else None,
-            program=fields[7],
-            cwd=fields[8],
-            argv=fields[10:argv_end],
+            plan=bytes.fromhex(fields[7]),
+            program=fields[8],
+            cwd=fields[9],
+            argv=fields[11:argv_end],
             env=dict(zip(rest[::2], rest[1::2], strict=True)),
         )
 

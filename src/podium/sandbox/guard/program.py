@@ -6,13 +6,17 @@ import errno
 import os
 import resource
 
+from podium.sandbox.confining.warden import Warden
 from podium.sandbox.guard.kernel import ON_LINUX, die_with_parent, gain_no_privileges, signal
 from podium.sandbox.guard.order import Order
 from podium.sandbox.guard.processes import all_entries
 
+_OF_A_SANDBOX = 3
+"""Processes that a sandbox needs beside its program's."""
 
-def become(order: Order, report: int, guard_pid: int) -> None:
-    """Turn this fork into the program. Never returns."""
+
+def become(order: Order, report: int, guard_pid: int, warden: Warden | None) -> None:
+    """Turn this fork into the program, or into what confines it. Never returns."""
     stage = "session"
     try:
         os.setsid()
@@ -24,11 +28,16 @@ def become(order: Order, report: int, guard_pid: int) -> None:
             gain_no_privileges()
         _reset_signals()
         stage = "cwd"
-        os.chdir(order.cwd)
+        os.chdir("/" if warden and warden.changes_folder else order.cwd)
+        program, argv, env = order.program, order.argv, order.env
+        if warden:
+            stage = "sandbox"
+            program, argv, env = warden.command(program, argv, env)
+            warden.confine()
         stage = "limits"
         _set_limits(order)
         stage = "exec"
-        os.execve(order.program, order.argv, order.env)  # noqa: S606 — the one place that does
+        os.execve(program, argv, env)  # noqa: S606 — the one place that does
     except BaseException as error:
         number = getattr(error, "errno", None) or errno.EINVAL
         os.write(report, f"{stage} {number}".encode())
@@ -41,7 +50,8 @@ def _set_limits(order: Order) -> None:
         _limit(resource.RLIMIT_FSIZE, order.file_bytes)
     if order.processes is not None:
         # The kernel counts all threads of the user, so those of others come on top.
-        _limit(resource.RLIMIT_NPROC, order.processes + _threads_of_this_user())
+        own = _OF_A_SANDBOX if order.plan else 0
+        _limit(resource.RLIMIT_NPROC, order.processes + own + _threads_of_this_user())
     if order.memory_bytes is not None:
         _limit(resource.RLIMIT_AS, order.memory_bytes)
 

@@ -21,6 +21,10 @@ class ReapedTree:
         """Pid of the program; 0 until it is started."""
         self.first_status: int | None = None
         """How the program ended, as `waitpid` tells it; None while it runs."""
+        self.keepers: set[int] = set()
+        """A sandbox's own processes beside the first: they end when its program has."""
+        self.program_pid = 0
+        """The program, where the first process is its sandbox."""
 
     def is_empty(self) -> bool:
         """Collect the dead; True when no process of the tree is left."""
@@ -35,11 +39,13 @@ class ReapedTree:
             return True
 
     def size(self) -> int:
-        return len(self._look())
+        return len(self._look()) - (len(self.keepers) + 1 if self.keepers else 0)
 
     def ask_to_end(self) -> None:
         for entry in self._look():
-            entry.send(signal.SIGTERM)
+            # A sandbox that ends takes its program with it, without time for last words.
+            if not self.keepers or entry.pid not in (self.first_pid, *self.keepers):
+                entry.send(signal.SIGTERM)
             entry.send(signal.SIGCONT)
 
     def kill(self) -> int:
@@ -51,7 +57,8 @@ class ReapedTree:
             time.sleep(pause_seconds)
             # The kernel may keep a process in a disk operation for a while; looking is not free.
             pause_seconds = min(pause_seconds * 1.5, _LONGEST_PAUSE_SECONDS)
-        return sum(pid != self.first_pid for pid, _ in killed)
+        own = (self.first_pid, self.program_pid, *self.keepers)
+        return sum(pid not in own for pid, _ in killed)
 
     def _look(self) -> list[Entry]:
         return descendants_of(os.getpid())
@@ -63,6 +70,8 @@ class GroupTree:
     def __init__(self) -> None:
         self.first_pid = 0
         self.first_status: int | None = None
+        self.keepers: set[int] = set()
+        self.program_pid = 0
 
     def is_empty(self) -> bool:
         if self.first_pid == 0:

@@ -7,12 +7,16 @@ import os
 import select
 import time
 
+from podium.sandbox.confining.plan import Plan
+from podium.sandbox.confining.warden import Warden
 from podium.sandbox.guard.kernel import ON_LINUX, signal
 from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.processes import entry_of
 from podium.sandbox.guard.program import become
 from podium.sandbox.guard.trees import GroupTree, ReapedTree
 
 _CROWD_PAUSE_SECONDS = 0.1
+_BY_SIGNAL = 128
 
 
 class Guard:
@@ -26,19 +30,35 @@ class Guard:
         self._kill_at: float | None = None
         self._deadline: float | None = None
         self._timed_out = False
+        self._asked = False
         self._crowded = False
+        plan = Plan.decode(order.plan) if order.plan else None
+        self._warden = Warden(plan, control) if plan else None
+        self._calls: int | None = None
+        self._started = False
         self._wake = self._watch()
 
     def run(self) -> None:
         refused = self._start()
         if refused:
-            _say(self._control, f"refused {refused}")
+            say(self._control, f"refused {refused}")
             return
-        _say(self._control, f"started {self._tree.first_pid}")
+        self._say_started()
         survivors = self._wait()
-        exit_code, signum = _split_status(self._tree.first_status)
+        if self._warden is not None and not self._warden.program_pid:
+            failure = self._warden.failure
+            say(self._control, f"refused exec {failure}" if failure else "refused sandbox 0")
+            return
+        exit_code, signum = self._how_it_ended()
         words = (exit_code, signum, int(self._timed_out), survivors, int(self._crowded))
-        _say(self._control, "ended " + " ".join(map(str, words)))
+        say(self._control, "ended " + " ".join(map(str, words)))
+
+    def _how_it_ended(self) -> tuple[int, int]:
+        exit_code, signum = _split_status(self._tree.first_status)
+        if self._asked and self._tree.keepers and exit_code > _BY_SIGNAL:
+            # A sandbox tells of its program's end by a signal as shells do, and it was us who sent one.
+            return -1, exit_code - _BY_SIGNAL
+        return exit_code, signum
 
     def _watch(self) -> int:
         read_end, write_end = os.pipe()
@@ -63,10 +83,14 @@ class Guard:
         guard_pid = os.getpid()
         pid = os.fork()
         if pid == 0:
-            become(self._order, write_end, guard_pid)
+            become(self._order, write_end, guard_pid, self._warden)
         self._tree.first_pid = pid
         os.close(write_end)
         _let_go_of_stdio()
+        if self._warden is not None:
+            self._calls = self._warden.see_off(pid, read_end)
+            if self._calls is not None:
+                self._poll.register(self._calls, select.POLLIN)
         refused = os.read(read_end, 100).decode()
         os.close(read_end)
         if refused:
@@ -91,14 +115,15 @@ class Guard:
             self._deadline = None
             self._timed_out = True
             self._end(self._order.grace_seconds)
-        limit = self._order.processes
-        if limit is not None and self._counts_itself() and self._tree.size() > limit:
+        limit = self._order.processes if self._started and self._counts_itself() else None
+        if limit is not None and self._tree.size() > limit:
             self._crowded = True
             self._kill_at = now
 
     def _counts_itself(self) -> bool:
-        """The kernel's own limit on processes does not hold for root."""
-        return self._order.processes is not None and os.geteuid() == 0
+        """The kernel's own limit on processes does not hold for root, and starts anew in a namespace."""
+        confined = self._warden is not None
+        return self._order.processes is not None and (confined or os.geteuid() == 0)
 
     def _sleep(self, now: float) -> None:
         moments = [moment for moment in (self._kill_at, self._deadline) if moment is not None]
@@ -106,13 +131,34 @@ class Guard:
             moments.append(now + _CROWD_PAUSE_SECONDS)
         # Rounded up: waking a moment too early would only mean another round.
         timeout = int(max(0.0, min(moments) - now) * 1000) + 1 if moments else None
-        for fd, _ in self._poll.poll(timeout):
+        for fd, event in self._poll.poll(timeout):
             if fd == self._control:
                 self._hear()
+            elif fd == self._calls:
+                self._answer(event)
             elif fd == self._wake:
                 os.read(fd, 512)
             else:
                 self._podium_is_gone(fd)
+
+    def _answer(self, event: int) -> None:
+        """A confined tree made a call that waits for an answer, or nobody of it is left."""
+        if self._warden is None or not event & select.POLLIN:
+            self._poll.unregister(self._calls or 0)
+            return
+        for refusal in self._warden.hear():
+            say(self._control, f"stopped {refusal}")
+        self._say_started()
+
+    def _say_started(self) -> None:
+        """Once, when the program runs: inside a sandbox that is later than the first process."""
+        if self._warden is not None:
+            self._tree.program_pid = self._warden.program_pid
+            self._tree.keepers = self._warden.keepers
+        pid = self._tree.program_pid if self._warden is not None else self._tree.first_pid
+        if pid and not self._started:
+            self._started = True
+            say(self._control, f"started {pid}")
 
     def _hear(self) -> None:
         try:
@@ -129,6 +175,7 @@ class Guard:
         self._kill_at = 0.0
 
     def _end(self, grace_seconds: float) -> None:
+        self._asked = True
         self._tree.ask_to_end()
         moment = time.monotonic() + grace_seconds
         self._kill_at = moment if self._kill_at is None else min(self._kill_at, moment)
@@ -142,7 +189,8 @@ def _let_go_of_stdio() -> None:
     os.close(null)
 
 
-def _say(control: int, line: str) -> None:
+def say(control: int, line: str) -> None:
+    """Tell Podium, if it is still there."""
     try:
         os.write(control, line.encode() + b"\n")
     except OSError as error:
@@ -159,16 +207,19 @@ def _split_status(status: int | None) -> tuple[int, int]:
     return os.WEXITSTATUS(status), -1
 
 
-def main(control: int) -> None:
-    """Guard one tree as ordered over this socket, then leave."""
-    os.set_inheritable(control, False)
-    # The terminal's signals are Podium's business; it says over the socket what is to be done.
+def leave_signals_to_podium() -> None:
+    """The terminal's signals are Podium's business; it says over the socket what is to be done."""
     for signum in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(signum, signal.SIG_IGN)
+
+
+def watch_over(control: int) -> None:
+    """Guard one tree as ordered over this socket. Says first who this is, for when it must be killed."""
+    me = entry_of(os.getpid())
+    say(control, f"guard {os.getpid()} {me.start if me else 0}")
     order = Order.read_from(control)
     if order is not None:
         _guard(control, order)
-    os._exit(0)
 
 
 def _guard(control: int, order: Order) -> None:
@@ -177,4 +228,4 @@ def _guard(control: int, order: Order) -> None:
         Guard(control, order, tree).run()
     except BaseException as error:
         tree.kill()
-        _say(control, f"broke {error!r}")
+        say(control, f"broke {error!r}")

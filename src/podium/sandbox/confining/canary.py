@@ -1,0 +1,213 @@
+"""Which mechanism does this machine give? Never told by a version: a canary really tries.
+
+It is started through the launcher like any other program, with a mechanism that is not trusted yet, and
+tries to get out of a throw-away folder in every way it knows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import socket
+import sys
+import tempfile
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+
+from podium.domain.errors import NoSandbox, PodiumError
+from podium.domain.launching import Confinement, Ended, ExecRules, Mount, ProcessLimits, Spawn
+from podium.sandbox.confining.attempts import SCRIPT
+from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism, Trial
+from podium.sandbox.guard.kernel import ON_LINUX
+
+Run = Callable[[Spawn, Mechanism], Awaitable[Ended]]
+"""Runs a program under a mechanism, whether that is proved or not."""
+
+_SECONDS = 20.0
+_CONTENT = "as it was"
+
+
+def candidates() -> list[Mechanism]:
+    """The mechanisms to try, the best first."""
+    if not ON_LINUX:
+        return []
+    program = shutil.which("bwrap") or ""
+    mounted = [
+        Mechanism(name=BUBBLEWRAP, bubblewrap=program, disable_userns=strict)
+        for strict in (True, False)
+        if program
+    ]
+    return [*mounted, Mechanism(name=LANDLOCK)]
+
+
+async def try_out(run: Run, mechanism: Mechanism) -> Trial:
+    """Let a canary fly under this mechanism, and look what it got at."""
+    folder = Path(tempfile.mkdtemp(prefix="podium-canary-"))
+    try:
+        with _cage(folder) as (spawn, look):
+            try:
+                ended = await run(spawn, mechanism)
+            except PodiumError as error:
+                return Trial(mechanism=mechanism, works=False, why=str(error))
+            why = _what_failed(ended) or look()
+            return Trial(mechanism=mechanism, works=not why, why=why)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+async def survey(run: Run) -> tuple[Trial, ...]:
+    """Try every mechanism, for a person who wants to know."""
+    trials = [await try_out(run, mechanism) for mechanism in candidates()]
+    if not any(trial.mechanism.name == BUBBLEWRAP for trial in trials):
+        missing = Mechanism(name=BUBBLEWRAP)
+        why = "there is no program `bwrap`; install bubblewrap" if ON_LINUX else "Linux only"
+        trials.insert(0, Trial(mechanism=missing, works=False, why=why))
+    return tuple(trials)
+
+
+class Canary:
+    """Finds the mechanism once, and remembers it as long as the machine stays as it is."""
+
+    def __init__(self, run: Run, memory: Path | None = None) -> None:
+        """`memory` is a file in which the verdict is kept beyond this process."""
+        self._run = run
+        self._memory = memory
+        self._found: Mechanism | None = None
+        self._lock = asyncio.Lock()
+
+    async def mechanism(self) -> Mechanism:
+        """The best mechanism that held. Raises `NoSandbox` when none did."""
+        async with self._lock:
+            if self._found is None:
+                self._found = self._remembered() or await self._find()
+            return self._found
+
+    async def _find(self) -> Mechanism:
+        failed: list[Trial] = []
+        for mechanism in candidates():
+            trial = await try_out(self._run, mechanism)
+            if trial.works:
+                self._remember(mechanism)
+                return mechanism
+            failed.append(trial)
+        reasons = "; ".join(f"{trial.mechanism.title}: {trial.why}" for trial in failed)
+        raise NoSandbox(
+            f"nothing on this machine can confine a program ({reasons or 'only Linux is known to'}); install "
+            "bubblewrap or use a newer kernel, or allow it to run unconfined with `sandbox: none`"
+        )
+
+    def _remembered(self) -> Mechanism | None:
+        if self._memory is None:
+            return None
+        try:
+            kept = json.loads(self._memory.read_bytes())
+            if kept["machine"] == _machine():
+                return Mechanism.model_validate(kept["mechanism"])
+        except (OSError, ValueError, KeyError, TypeError):
+            pass
+        return None
+
+    def _remember(self, mechanism: Mechanism) -> None:
+        if self._memory is None:
+            return
+        kept = {"machine": _machine(), "mechanism": mechanism.model_dump()}
+        fresh = self._memory.with_name(f"{self._memory.name}.{secrets.token_hex(4)}")
+        try:
+            self._memory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fresh.write_text(json.dumps(kept))
+            fresh.replace(self._memory)
+        except OSError:
+            with contextlib.suppress(OSError):
+                fresh.unlink()  # then it is tried again next time
+
+
+def _machine() -> dict[str, object]:
+    """What the verdict rests on: this boot, this user, this kernel, this bubblewrap, these rules."""
+    program = shutil.which("bwrap") or ""
+    about = Path(program).stat() if program else None
+    status = Path("/proc/self/status").read_text()
+    return {
+        "boot": Path("/proc/sys/kernel/random/boot_id").read_text().strip(),
+        "user": os.geteuid(),
+        "kernel": " ".join(os.uname()),
+        "limits": [
+            line for line in status.splitlines() if line.startswith(("Cap", "Seccomp", "NoNew"))
+        ],
+        "namespaces": [
+            str(Path(f"/proc/self/ns/{kind}").readlink()) for kind in ("user", "mnt", "pid")
+        ],
+        "bubblewrap": [program, about.st_ino, about.st_size, about.st_mtime_ns] if about else [],
+        "attempts": SCRIPT,
+    }
+
+
+@contextlib.contextmanager
+def _cage(folder: Path) -> Iterator[tuple[Spawn, Callable[[], str]]]:
+    inner, outer, hidden = (folder / name for name in ("inner", "outer", "hidden"))
+    for made in (inner, outer, hidden):
+        made.mkdir()
+    for path in (outer / "file", outer / "other", hidden / "secret"):
+        path.write_text(_CONTENT)
+        path.chmod(0o644)
+        os.utime(path, (1_000_000, 1_000_000))
+    abstract = f"podium-{secrets.token_hex(8)}"
+    with socket.socket(socket.AF_UNIX) as by_file, socket.socket(socket.AF_UNIX) as by_name:
+        by_file.bind(str(hidden / "socket"))
+        by_file.listen()
+        by_name.bind("\0" + abstract)
+        by_name.listen()
+        prefix = os.path.realpath(sys.base_prefix)
+        spawn = Spawn(
+            argv=(
+                os.path.realpath(sys.executable), "-IS", "-c", SCRIPT,
+                str(inner), str(outer), str(hidden), abstract, str(os.getpid()),
+            ),
+            cwd=str(inner),
+            limits=ProcessLimits(seconds=_SECONDS),
+            confinement=Confinement(
+                kind="kernel",
+                network="none",
+                mounts=(
+                    Mount(source=prefix, target=prefix),
+                    Mount(source=str(outer), target=str(outer)),
+                    Mount(source=str(inner), target=str(inner), writable=True),
+                ),
+                execs=ExecRules(refused={"true": "the canary may not"}),
+            ),
+        )  # fmt: skip
+        yield spawn, lambda: _what_happened(inner, outer)
+
+
+def _what_failed(ended: Ended) -> str:
+    said, *done = ended.stdout.decode(errors="replace").split("\n") or [""]
+    if ended.exit_code != 0 or said != "attempted":
+        last = ended.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        return f"it did not run ({' '.join(last) or f'exit {ended.exit_code}'})"
+    got = [name for name in done if name]
+    if got:
+        return f"it could {', '.join(got)}"
+    return "" if ended.refused_execs else "nobody heard of a program that was refused"
+
+
+def _what_happened(inner: Path, outer: Path) -> str:
+    """What really changed, whatever the canary says. Empty when all is as it was."""
+    if not (inner / "file").is_file():
+        return "it could not write where it may"
+    if sorted(path.name for path in outer.iterdir()) != ["file", "other"]:
+        return "files outside came or went"
+    about = (outer / "file").stat()
+    if (outer / "file").read_text() != _CONTENT or about.st_mode & 0o777 != 0o644:
+        return "a file outside was changed"
+    if about.st_mtime != 1_000_000 or about.st_nlink != 1:
+        return "a file outside was touched"
+    with (inner / "lock").open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return "a process outlived its tree"
+    return ""

@@ -1,0 +1,197 @@
+"""Judging an exec by its final words: a pure function over data, without a shell in between."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False  # `typing` loads too slowly
+if TYPE_CHECKING:
+    from podium.domain.launching import ExecRules
+
+_LOADERS = ("ld-linux", "ld-musl", "ld.so", "ld64.so")
+_LOADER_OPTIONS_WITH_VALUE = (
+    "--library-path",
+    "--preload",
+    "--audit",
+    "--inhibit-rpath",
+    "--argv0",
+)
+
+
+class Subcommand:
+    """How a subcommand that may be used may not be used."""
+
+    def __init__(
+        self, refused_options: tuple[str, ...], first_words: tuple[str, ...] | None
+    ) -> None:
+        self.refused_options = refused_options
+        self.first_words = first_words
+
+
+class Program:
+    """A program of whose subcommands only some may be started."""
+
+    def __init__(
+        self,
+        name: str,
+        options_with_value: tuple[str, ...],
+        refused_options: tuple[str, ...],
+        settings: tuple[str, ...],
+        subcommands: dict[str, Subcommand],
+        instead: str,
+    ) -> None:
+        self.name = name
+        self.options_with_value = options_with_value
+        self.refused_options = refused_options
+        self.settings = settings
+        self.subcommands = subcommands
+        self.instead = instead
+
+
+class Rules:
+    """What may be started. Plain, since the guard that judges by it loads no models."""
+
+    def __init__(self, refused: dict[str, str], programs: dict[str, Program]) -> None:
+        self.refused = refused
+        self.programs = programs
+
+    @property
+    def names(self) -> list[str]:
+        """Programs whose files have to be known."""
+        return [*self.refused, *self.programs]
+
+
+def as_data(rules: ExecRules) -> list[object]:
+    """The rules as lists and texts that can be handed to another process."""
+    return [
+        dict(rules.refused),
+        [
+            [
+                program.program,
+                list(program.options_with_value),
+                list(program.refused_options),
+                list(program.settings),
+                {
+                    name: [
+                        list(sub.refused_options),
+                        None if sub.first_words is None else list(sub.first_words),
+                    ]
+                    for name, sub in program.subcommands.items()
+                },
+                program.instead,
+            ]
+            for program in rules.programs
+        ],
+    ]
+
+
+def from_data(data: list[object]) -> Rules:
+    """The rules, as `as_data` gave them."""
+    refused, programs = data
+    assert isinstance(refused, dict)  # noqa: S101 — for the type checker; we wrote it ourselves
+    assert isinstance(programs, list)  # noqa: S101 — as above
+    made = [
+        Program(
+            name,
+            tuple(valued),
+            tuple(options),
+            tuple(settings),
+            {
+                sub: Subcommand(tuple(bad), None if words is None else tuple(words))
+                for sub, (bad, words) in subcommands.items()
+            },
+            instead,
+        )
+        for name, valued, options, settings, subcommands, instead in programs
+    ]
+    return Rules(refused, {program.name: program for program in made})
+
+
+def judge(rules: Rules, names: tuple[str, ...], argv: list[str]) -> str:
+    """Why this may not be started, or nothing. `names` are all that the file goes by."""
+    if any(name.startswith(_LOADERS) for name in names):
+        return _judge_loaded(rules, argv)
+    for name in names:
+        if name in rules.refused:
+            return f"{name}: {rules.refused[name]}"
+    for program in rules.programs.values():
+        if any(name == program.name or name.startswith(program.name + "-") for name in names):
+            reason = _judge_program(program, names, argv)
+            if reason:
+                instead = f"; instead: {program.instead}" if program.instead else ""
+                return f"{program.name}: {reason}{instead}"
+    return ""
+
+
+def _judge_loaded(rules: Rules, argv: list[str]) -> str:
+    """The dynamic loader starts the program that its arguments name."""
+    words = argv[1:]
+    while words and words[0].startswith("-"):
+        words = words[2:] if words[0] in _LOADER_OPTIONS_WITH_VALUE else words[1:]
+    return judge(rules, (words[0].rpartition("/")[2],), words) if words else ""
+
+
+def _judge_program(program: Program, names: tuple[str, ...], argv: list[str]) -> str:
+    """A program looks at the name it was called by first, then at its words.
+
+    Where file and call disagree every reading has to pass: which one counts is the program's affair.
+    """
+    called = argv[0].rpartition("/")[2] if argv else ""
+    beginning = program.name + "-"
+    readings = [
+        [name.removeprefix(beginning), *argv[1:]]
+        for name in dict.fromkeys((called, *names))
+        if name.startswith(beginning)
+    ]
+    if not called.startswith(beginning):
+        readings.append(argv[1:])
+    reasons = (_judge_words(program, words) for words in readings)
+    return next((reason for reason in reasons if reason), "")
+
+
+def _judge_words(program: Program, words: list[str]) -> str:
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        option = words[at]
+        if _begins(option, program.refused_options):
+            return f"the option {option!r} is not allowed"
+        value = words[at + 1] if at + 1 < len(words) else ""
+        if option == "-c" or (option.startswith("-c") and not option.startswith("--")):
+            setting = value if option == "-c" else option[2:]
+            key = setting.partition("=")[0].lower()
+            if key not in program.settings:
+                return f"setting {key!r} is not allowed"
+        at += 2 if option in (*program.options_with_value, "-c") else 1
+    if at >= len(words):
+        return ""
+    name, rest = words[at], words[at + 1 :]
+    subcommand = program.subcommands.get(name)
+    if subcommand is None:
+        return f"{name!r} is not among what may be used"
+    return _judge_subcommand(name, subcommand, rest)
+
+
+def _judge_subcommand(name: str, rules: Subcommand, words: list[str]) -> str:
+    options = words[: words.index("--")] if "--" in words else words
+    for option in options:
+        if option.startswith("-") and _is_refused(option, rules.refused_options):
+            return f"{name} with {option!r} is not allowed"
+    if rules.first_words is None:
+        return ""
+    plain = [word for word in words if not word.startswith("-")]
+    if plain and plain[0] not in rules.first_words:
+        return f"{name} {plain[0]!r} is not among what may be used"
+    return ""
+
+
+def _is_refused(option: str, refused: tuple[str, ...]) -> bool:
+    if _begins(option, refused):
+        return True
+    if option.startswith("--"):
+        # Programs take a long option by any beginning of it that is clear.
+        name = option.partition("=")[0]
+        return len(name) > 2 and any(full.startswith(name) for full in refused if full[:2] == "--")
+    letters = {full[1] for full in refused if len(full) == 2 and full[0] == "-"}
+    return any(letter in letters for letter in option[1:])
+
+
+def _begins(option: str, refused: tuple[str, ...]) -> bool:
+    return any(option.startswith(full) for full in refused)

@@ -1,0 +1,129 @@
+"""What the two filters refuse and what they let the guard judge."""
+
+from __future__ import annotations
+
+import errno
+
+from podium.sandbox.confining.seccomp import NOTIFY, Rule, Where, refused
+
+EXECS = ("execve", "execveat")
+
+METADATA = (
+    "chmod", "fchmod", "fchmodat", "fchmodat2",
+    "chown", "fchown", "lchown", "fchownat",
+    "utime", "utimes", "futimesat", "utimensat",
+    "setxattr", "lsetxattr", "fsetxattr",
+    "removexattr", "lremovexattr", "fremovexattr",
+)  # fmt: skip
+"""Calls that change a file without writing to it. Landlock does not know them."""
+
+AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
+_NETLINK_ROUTE = 0
+_STREAM, _TYPE = 1, 0xF
+_NO_STREAM = Where(1, (_STREAM,), mask=_TYPE, among=False)
+_FASTOPEN = 0x20000000
+
+# The terminal's own calls that type into it, of which a tree needs neither.
+_TYPING = (0x5412, 0x541C)
+# Inode flags, versions and attributes: chattr and its like.
+_INODE_FLAGS = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
+
+_NEVER = {
+    # Keys belong to the user, whatever namespaces a process is in.
+    "add_key": errno.EPERM,
+    "request_key": errno.EPERM,
+    "keyctl": errno.EPERM,
+    "bpf": errno.EPERM,
+    "perf_event_open": errno.EPERM,
+    "userfaultfd": errno.EPERM,
+    # Its requests pass by every filter. Programs know how to do without.
+    "io_uring_setup": errno.ENOSYS,
+    "io_uring_enter": errno.ENOSYS,
+    "io_uring_register": errno.ENOSYS,
+}
+
+_SHARED_MEMORY = (
+    "shmget", "shmat", "shmctl", "semget", "semop", "semctl", "semtimedop",
+    "msgget", "msgsnd", "msgrcv", "msgctl", "mq_open", "mq_unlink",
+)  # fmt: skip
+"""Memory, semaphores and queues that all processes of a user share, by number instead of by path."""
+
+_BY_PID = {
+    "prlimit64": 0,
+    "sched_setaffinity": 0,
+    "sched_setscheduler": 0,
+    "sched_setparam": 0,
+    "sched_setattr": 0,
+    "migrate_pages": 0,
+    "move_pages": 0,
+    "setpriority": 1,
+    "ioprio_set": 1,
+}
+"""Calls that change another process, by the argument that names it. 0 is the caller itself."""
+
+
+_KIND_OF_TARGET = {"setpriority": 0, "ioprio_set": 1}
+"""Calls that can mean a whole group or user too, and the number that means a process."""
+
+
+def mounted(judged_sockets: bool = False) -> list[Rule]:
+    """The filter around bubblewrap, where mounts and namespaces are the boundary.
+
+    `judged_sockets` is for a tree that shares the machine's network, and with it the abstract sockets.
+    """
+    if not judged_sockets:
+        return [*_for_all(), *_guarded(EXECS)]
+    return [*_for_all(), *_streams_only(), *_guarded((*EXECS, "connect"))]
+
+
+def unmounted(network_open: bool) -> list[Rule]:
+    """The filter beside Landlock: all that it leaves open is refused, or done by the guard itself."""
+    rules = [*_for_all(), *_streams_only()]
+    rules.append(Rule("ioctl", refused(errno.EPERM), Where(1, _INODE_FLAGS)))
+    rules += [Rule(call, refused(errno.ENOSYS)) for call in _SHARED_MEMORY]
+    # Of the kernel's own lines the one to ask for addresses: others list every socket of the machine.
+    other_lines = Where(2, (_NETLINK_ROUTE,), among=False)
+    rules.append(Rule("socket", refused(errno.EACCES), Where(0, (AF_NETLINK,)), other_lines))
+    if not network_open:
+        internet = Where(0, (AF_INET, AF_INET6))
+        rules.append(Rule("socket", refused(errno.EACCES), internet, _NO_STREAM))
+    for call, argument in _BY_PID.items():
+        rules.append(Rule(call, refused(errno.EPERM), Where(argument, (0,), among=False)))
+    for call, process in _KIND_OF_TARGET.items():
+        rules.append(Rule(call, refused(errno.EPERM), Where(0, (process,), among=False)))
+    for call in ("setxattrat", "removexattrat", "file_setattr"):
+        rules.append(Rule(call, refused(errno.ENOSYS)))
+    return [*rules, *_guarded((*EXECS, *METADATA, "connect"))]
+
+
+_MODE_AT = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
+_SET_UID = 0o4000
+
+
+def _for_all() -> list[Rule]:
+    families = (AF_UNIX, AF_INET, AF_INET6, AF_NETLINK)
+    rules = [Rule(call, refused(number)) for call, number in _NEVER.items()]
+    rules.append(Rule("ioctl", refused(errno.EPERM), Where(1, _TYPING)))
+    rules.append(Rule("socket", refused(errno.EAFNOSUPPORT), Where(0, families, among=False)))
+    for call, argument in _MODE_AT.items():
+        # It would stay behind on the user's disk, and make whoever starts it this user.
+        lasting = Where(argument, (_SET_UID,), mask=_SET_UID)
+        rules.append(Rule(call, refused(errno.EPERM), lasting))
+    return rules
+
+
+def _streams_only() -> list[Rule]:
+    """A datagram names its receiver itself, past every judgement of `connect`."""
+    own = Where(0, (AF_UNIX,))
+    rules = [
+        Rule("socket", refused(errno.EACCES), own, _NO_STREAM),
+        Rule("socketpair", refused(errno.EACCES), own, _NO_STREAM),
+    ]
+    for call, argument in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3)):
+        fast = Where(argument, (_FASTOPEN,), mask=_FASTOPEN)
+        rules.append(Rule(call, refused(errno.EOPNOTSUPP), fast))
+    return rules
+
+
+def _guarded(calls: tuple[str, ...]) -> list[Rule]:
+    return [Rule(call, NOTIFY) for call in calls]

@@ -1,0 +1,129 @@
+"""The view from inside: which file of the machine stands behind a path that a confined tree sees."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from pathlib import PurePosixPath
+
+from podium.domain.launching import Mount
+
+SYSTEM = ("/usr", "/etc", "/opt", "/nix/store", "/gnu/store")
+"""Programs, libraries and their settings. Read-only inside, where they are there outside."""
+LINKED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
+"""Links into `/usr` on most machines, folders on some."""
+PRIVATE = ("/tmp", "/var/tmp", "/run")  # noqa: S108 — the names of what is covered, not used
+"""Empty and writable inside."""
+
+
+def is_under(path: str, folder: str) -> bool:
+    """Whether the path is the folder or something in it. Both are absolute and normal."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def normal(path: str) -> str:
+    """Without `.`, `..` and doubled slashes. Links are left as they are."""
+    return "/" + os.path.normpath(path).lstrip("/")
+
+
+class Inside:
+    """What a confined tree sees, as far as names go."""
+
+    def __init__(self, mounts: Sequence[Mount], home: str = "") -> None:
+        """`home` is private and empty unless something is mounted there."""
+        self._home = normal(home) if home.startswith("/") else ""
+        self._mounts = mounts
+
+    @property
+    def private(self) -> tuple[str, ...]:
+        """Folders that are empty and writable at the start."""
+        shown = any(is_under(self._home, folder) for folder in (*SYSTEM, *LINKED, *PRIVATE))
+        if shown or self._home in ("", "/") or self.mount_of(self._home):
+            return PRIVATE
+        return (*PRIVATE, self._home)
+
+    def outside(self, path: str) -> str:
+        """The path outside of what this path shows inside, or "" where nothing is shown."""
+        path = normal(path) if path else ""
+        mount = self.mount_of(path)
+        if mount is not None:
+            return normal(mount.source + "/" + path[len(normal(mount.target).rstrip("/")) :])
+        if any(is_under(path, folder) for folder in self.private):
+            return ""
+        return path if any(is_under(path, folder) for folder in (*SYSTEM, *LINKED)) else ""
+
+    def mount_of(self, path: str) -> Mount | None:
+        """The mount that shows this path: the last one that covers it."""
+        covering = (
+            mount for mount in reversed(self._mounts) if is_under(path, normal(mount.target))
+        )
+        return next(covering, None)
+
+    def has_folder(self, path: str) -> bool:
+        """Whether there is such a folder at the start."""
+        path = normal(path)
+        real = self.outside(path)
+        if real:
+            return os.path.isdir(real)  # noqa: PTH112 — `Path.is_dir` raises where one may not look
+        shown = (*self.private, "/dev", "/proc", *(normal(mount.target) for mount in self._mounts))
+        return any(is_under(folder, path) for folder in shown)
+
+    def program(self, name: str, cwd: str, search_path: str) -> str:
+        """The path inside of the program that will be executed, or "" when none can be.
+
+        Links are followed as the tree would follow them.
+        """
+        if "/" in name:
+            candidates = [str(PurePosixPath(cwd, name))]
+        else:
+            folders = [folder for folder in search_path.split(":") if folder.startswith("/")]
+            candidates = [f"{folder.rstrip('/')}/{name}" for folder in folders]
+        return next((path for path in candidates if self._is_program(path)), "")
+
+    def _is_program(self, path: str) -> bool:
+        real = self.followed(path)
+        return bool(real) and os.path.isfile(real) and os.access(real, os.X_OK)  # noqa: PTH113
+
+    def followed(self, path: str) -> str:
+        """The file outside at the end of all links, each read as it reads inside; or ""."""
+        parts = normal(path).split("/")[1:]
+        at = "/"
+        links = 0
+        while parts:
+            at = normal(f"{at}/{parts.pop(0)}")
+            real = self.outside(at)
+            if real and os.path.islink(real):  # noqa: PTH114 — as above
+                links += 1
+                if links > 40:
+                    return ""
+                target = os.readlink(real)  # noqa: PTH115 — as above
+                whole = target if target.startswith("/") else f"{at.rpartition('/')[0]}/{target}"
+                parts = [*normal(whole).split("/")[1:], *parts]
+                at = "/"
+        return self.outside(at)
+
+
+@cache
+def not_for_everybody(folder: str) -> tuple[tuple[str, bool], ...]:
+    """What in a folder only its owner may read, each with whether it is a folder.
+
+    Root inside a sandbox owns the machine's passwords and keys; it shall see what anybody may.
+    """
+    found: list[tuple[str, bool]] = []
+    waiting = [folder]
+    while waiting:
+        try:
+            entries = list(os.scandir(waiting.pop()))
+        except OSError:
+            continue
+        for entry in entries:
+            if entry.is_symlink():
+                continue
+            is_folder = entry.is_dir(follow_symlinks=False)
+            wanted = 0o005 if is_folder else 0o004
+            if entry.stat(follow_symlinks=False).st_mode & wanted != wanted:
+                found.append((entry.path, is_folder))
+            elif is_folder:
+                waiting.append(entry.path)
+    return tuple(sorted(found))

@@ -1,0 +1,206 @@
+"""From a confinement to an order: what a guard is told, and what Podium does beside it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Mapping
+
+from podium.domain.errors import BadInput, NotPossibleNow, ToolMissing
+from podium.domain.launching import Confinement, Spawn
+from podium.sandbox.confining import bubblewrap, landlock
+from podium.sandbox.confining.exec_rules import as_data
+from podium.sandbox.confining.inside import Inside
+from podium.sandbox.confining.listeners import (
+    MOST_PORTS,
+    Serve,
+    Serving,
+    has_proxy,
+    ports_inside,
+    proxy_env,
+    proxy_port,
+)
+from podium.sandbox.confining.mechanism import BUBBLEWRAP, Mechanism
+from podium.sandbox.confining.plan import Plan
+from podium.sandbox.confining.tampering import refuse_what_was_tampered_with
+from podium.sandbox.confining.unmounted import reach
+from podium.sandbox.orphans import MARK_NAME
+from podium.sandbox.programs import find_program
+
+
+class Prepared:
+    """A confined start: program, folder and variables as they are inside, and the plan for the guard."""
+
+    def __init__(self, spawn: Spawn, serve: Serve | None) -> None:
+        self.program = ""
+        self.cwd = spawn.cwd
+        self.env: dict[str, str] = {}
+        self.plan = Plan(mechanism="")
+        self._confinement = spawn.confinement
+        self._serve = serve
+        self._serving: Serving | None = None
+        self._temporary = ""
+        self._proxy: socket.socket | None = None
+
+    def outer_env(self, mark: str) -> dict[str, str]:
+        """The variables of what the guard executes. Bubblewrap gets none of the program's."""
+        return {MARK_NAME: mark} if self.plan.mechanism == BUBBLEWRAP else self.env
+
+    @property
+    def refused_hosts(self) -> tuple[str, ...]:
+        return self._serving.refused_hosts if self._serving else ()
+
+    def listening(self, ports: list[int], sockets: list[socket.socket]) -> None:
+        """The tree's own loopback stands; from here on its connections are served."""
+        by_port = dict(zip(ports, sockets, strict=False))
+        proxy = None
+        if has_proxy(self._confinement):
+            proxy = by_port.pop(proxy_port(self._confinement), None)
+        self._begin_serving(proxy, by_port)
+
+    def close(self) -> None:
+        """The tree is gone: let go of all that was there for it."""
+        if self._serving is not None:
+            self._serving.close()
+        if self._proxy is not None:
+            self._proxy.close()
+        if self._temporary:
+            shutil.rmtree(self._temporary, ignore_errors=True)
+
+    def _begin_serving(
+        self, proxy: socket.socket | None, by_port: dict[int, socket.socket]
+    ) -> None:
+        given = [*by_port.values(), *([proxy] if proxy else [])]
+        for one in given:
+            one.setblocking(False)
+        if self._serve is None:
+            for one in given:
+                one.close()
+        else:
+            self._serving = self._serve(self._confinement, proxy, by_port)
+
+    # Where everything is mounted.
+
+    def mount(self, spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism) -> None:
+        """Plan it for bubblewrap."""
+        confinement = self._confinement
+        self.env = {**env, **self._proxy_env()}
+        if "TMPDIR" not in spawn.env:
+            self.env.pop("TMPDIR", None)
+        if confinement.home and "HOME" not in spawn.env:
+            self.env["HOME"] = confinement.home
+        inside = Inside(confinement.mounts, self.env.get("HOME", ""))
+        _refuse_missing_folder(spawn, inside.has_folder(spawn.cwd))
+        self.program = _program_inside(spawn, inside, self.env.get("PATH", os.defpath))
+        as_root = os.geteuid() == 0
+        shares_network = confinement.network == "open"
+        self.plan = Plan(
+            mechanism=BUBBLEWRAP,
+            bubblewrap=mechanism.bubblewrap,
+            options=bubblewrap.options(
+                confinement,
+                spawn.cwd,
+                self.env,
+                disable_userns=mechanism.disable_userns,
+                as_root=as_root,
+            ),
+            network_open=shares_network,
+            scoped=shares_network and landlock.has_scopes(),
+            judged_sockets=shares_network and not landlock.has_scopes(),
+            ports=ports_inside(confinement),
+            rules=as_data(confinement.execs) if confinement.execs else None,
+        )
+
+    def _proxy_env(self) -> dict[str, str]:
+        confinement = self._confinement
+        return proxy_env(proxy_port(confinement)) if has_proxy(confinement) else {}
+
+    # Where nothing can be.
+
+    def open_trees(self, spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism) -> None:
+        """Plan it for Landlock: the tree stays where it is, and few doors are open."""
+        confinement = self._confinement
+        inside = Inside(confinement.mounts)
+        self._temporary = os.path.realpath(tempfile.mkdtemp(prefix="podium-"))
+        self.env = {**env, "TMPDIR": self._temporary, **confinement.unmounted_env}
+        if "HOME" not in {**spawn.env, **confinement.unmounted_env}:
+            self.env["HOME"] = inside.outside(confinement.home) or self._temporary
+        ports = list(confinement.forwarded_ports)
+        if has_proxy(confinement):
+            self._proxy = socket.create_server(("127.0.0.1", 0))
+            port = self._proxy.getsockname()[1]
+            ports.append(port)
+            self.env |= proxy_env(port)
+        self.cwd = inside.outside(spawn.cwd) or spawn.cwd
+        _refuse_missing_folder(spawn, os.path.isdir(self.cwd))  # noqa: PTH112 — `Path.is_dir` raises
+        self.program = find_program(spawn.argv[0], self.cwd, self.env.get("PATH", os.defpath))
+        readable, writable = reach(confinement, self._temporary, as_root=os.geteuid() == 0)
+        self.plan = Plan(
+            mechanism=mechanism.name,
+            readable=readable,
+            writable=writable,
+            network_open=confinement.network == "open",
+            ports=ports,
+            sockets=[os.path.realpath(mount.source) for mount in confinement.mounts],
+            rules=as_data(confinement.execs) if confinement.execs else None,
+        )
+        if self._proxy is not None:
+            proxy, self._proxy = self._proxy, None
+            self._begin_serving(proxy, {})
+
+
+def prepare(
+    spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism, serve: Serve | None
+) -> Prepared:
+    """Plan a confined start. Raises when it cannot be; then nothing is left behind.
+
+    The caller closes what it gets when the tree is gone.
+    """
+    confinement = spawn.confinement
+    _refuse_contradictions(confinement, serve)
+    refuse_what_was_tampered_with(confinement)
+    prepared = Prepared(spawn, serve)
+    try:
+        if mechanism.name == BUBBLEWRAP:
+            prepared.mount(spawn, env, mechanism)
+        else:
+            prepared.open_trees(spawn, env, mechanism)
+    except BaseException:
+        prepared.close()
+        raise
+    return prepared
+
+
+def _refuse_contradictions(confinement: Confinement, serve: Serve | None) -> None:
+    if len(confinement.forwarded_ports) > MOST_PORTS - 1:
+        raise BadInput(f"more than {MOST_PORTS - 1} ports cannot be forwarded; name fewer")
+    if serve is None and ports_inside(confinement):
+        raise NotPossibleNow(
+            f"the network policy {confinement.network!r} needs somebody who serves the connections, and "
+            "this launcher has nobody; use `none` or `open`"
+        )
+    for path in (*confinement.pinned, *(mount.target for mount in confinement.mounts)):
+        if not path.startswith("/") or "\0" in path:
+            raise BadInput(f"{path!r} is no absolute path; a confined tree sees only such")
+
+
+def _refuse_missing_folder(spawn: Spawn, is_there: bool) -> None:
+    if not is_there:
+        raise NotPossibleNow(
+            f"{spawn.argv[0]!r} cannot start in {spawn.cwd!r}: inside the sandbox there is no such "
+            "folder; mount it, or create it first"
+        )
+
+
+def _program_inside(spawn: Spawn, inside: Inside, search_path: str) -> str:
+    found = inside.program(spawn.argv[0], spawn.cwd, search_path)
+    if found:
+        return found
+    # Says what it says outside too when it is not there at all.
+    outside = find_program(spawn.argv[0], spawn.cwd, search_path)
+    raise ToolMissing(
+        f"program {spawn.argv[0]!r} is at {outside!r}, which a confined process does not see; mount the "
+        "folder it is installed in"
+    )

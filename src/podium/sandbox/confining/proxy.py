@@ -1,0 +1,257 @@
+"""The way out of a confined tree: a proxy that knows hosts by name and lets only listed ones pass.
+
+The tree has a loopback of its own. Its listening sockets are opened inside and served from here,
+outside, so that nothing of the machine's network is there inside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from podium.domain.launching import Confinement
+from podium.sandbox.confining.hosts import Destination, is_listed, read_destination
+from podium.sandbox.confining.listeners import Serve
+from podium.sandbox.confining.upstream import NotReached, Streams, Upstream
+
+HEAD_BYTES = 32_768
+HEAD_SECONDS = 15.0
+DIAL_SECONDS = 20.0
+MOST_CONNECTIONS = 256
+_CHUNK_BYTES = 65_536
+_MOST_REMEMBERED = 20
+_PAUSE_SECONDS = 0.1
+
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """The head of what a program asked its proxy."""
+
+    method: str
+    target: str
+    version: str
+    headers: tuple[str, ...]
+
+
+class _Refused(Exception):
+    """The proxy answers this itself; nothing goes out."""
+
+    def __init__(self, status: str, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+def serve_network(environ: Mapping[str, str]) -> Serve:
+    """Serves trees on a machine with these variables, which may name a proxy of its own."""
+    upstream = Upstream.of(environ)
+
+    def serve(
+        confinement: Confinement,
+        proxy: socket.socket | None,
+        forwarded: dict[int, socket.socket],
+    ) -> TreeNetwork:
+        network = TreeNetwork(confinement.hosts, upstream)
+        if proxy is not None:
+            network.serve_proxy(proxy)
+        network.forward(forwarded)
+        return network
+
+    return serve
+
+
+class TreeNetwork:
+    """Serves the listening sockets of one confined tree until it is closed."""
+
+    def __init__(self, hosts: Sequence[str], upstream: Upstream | None = None) -> None:
+        self._hosts = tuple(hosts)
+        self._upstream = upstream or Upstream()
+        self._listening: set[asyncio.Task[None]] = set()
+        self._talks: set[asyncio.Task[None]] = set()
+        self._refused: dict[str, None] = {}
+
+    @property
+    def refused_hosts(self) -> tuple[str, ...]:
+        """Hosts that were wanted and are not listed, the first few."""
+        return tuple(self._refused)
+
+    def serve_proxy(self, listener: socket.socket) -> None:
+        """Let programs that ask a proxy reach the listed hosts."""
+        self._keep(self._accept(listener, self._as_proxy), self._listening)
+
+    def forward(self, listeners: Mapping[int, socket.socket]) -> None:
+        """Let each of these ports inside lead to the same port of this machine's loopback."""
+        for port, listener in listeners.items():
+            self._keep(self._accept(listener, self._to_port(port)), self._listening)
+
+    def close(self) -> None:
+        """Stop listening and drop every connection. May be called more than once."""
+        for task in (*self._listening, *self._talks):
+            task.cancel()
+
+    async def closed(self) -> None:
+        """Wait until nothing of it is open any more."""
+        self.close()
+        await asyncio.gather(*self._listening, *self._talks, return_exceptions=True)
+
+    def _keep(self, work: Coroutine[None, None, None], tasks: set[asyncio.Task[None]]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        tasks.add(task)
+        task.add_done_callback(tasks.discard)
+
+    async def _accept(self, listener: socket.socket, talk: Talk) -> None:
+        listener.setblocking(False)
+        loop = asyncio.get_running_loop()
+        with listener:
+            while True:
+                try:
+                    met, _ = await loop.sock_accept(listener)
+                except OSError:  # Out of descriptors, for now; or a connection that is gone again.
+                    await asyncio.sleep(_PAUSE_SECONDS)
+                    continue
+                if len(self._talks) >= MOST_CONNECTIONS:
+                    met.close()
+                else:
+                    self._keep(_until_closed(talk, met), self._talks)
+
+    def _to_port(self, port: int) -> Talk:
+        async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            # Nobody listening outside is told to the program as what it is: a connection that ends.
+            with suppress(OSError):
+                outside = await asyncio.open_connection("127.0.0.1", port)
+                await _join((reader, writer), outside)
+
+        return talk
+
+    async def _as_proxy(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(HEAD_SECONDS):
+                request = await _read_request(reader)
+            wanted = self._judged(request)
+            async with asyncio.timeout(DIAL_SECONDS):
+                outside = await self._upstream.dial(wanted)
+        except _Refused as refused:
+            await _answer(writer, refused.status, str(refused))
+        except NotReached as trouble:
+            await _answer(writer, "502 Bad Gateway", str(trouble))
+        except TimeoutError:
+            await _answer(writer, "504 Gateway Timeout", "the host did not answer in time")
+        else:
+            if request.method == "CONNECT":
+                writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+            else:
+                outside[1].write(_as_origin_form(request, wanted))
+            await _join((reader, writer), outside)
+
+    def _judged(self, request: _Request) -> Destination:
+        wanted = _wanted(request)
+        if not is_listed(wanted, self._hosts):
+            if len(self._refused) < _MOST_REMEMBERED:
+                self._refused[str(wanted)] = None
+            raise _Refused(
+                "403 Forbidden",
+                f"Permission Denied: {wanted} is not among the hosts that may be reached from here "
+                f"({', '.join(self._hosts) or 'none'})",
+            )
+        return wanted
+
+
+def _wanted(request: _Request) -> Destination:
+    if request.method == "CONNECT":
+        wanted = read_destination(request.target)
+    else:
+        parts = urlsplit(request.target)
+        if parts.scheme != "http":
+            raise _Refused(
+                "400 Bad Request",
+                "this is a proxy: ask it by CONNECT or with a whole http:// address",
+            )
+        wanted = read_destination(parts.netloc.rpartition("@")[2], default_port=80)
+    if wanted is None:
+        raise _Refused("400 Bad Request", "the address names no host and port")
+    return wanted
+
+
+async def _read_request(reader: asyncio.StreamReader) -> _Request:
+    try:
+        head = await reader.readuntil(b"\r\n\r\n")
+        first, *headers = head[:-4].decode("latin-1").split("\r\n")
+        method, target, version = first.split(" ")
+        urlsplit(target)
+    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+        raise _Refused("400 Bad Request", "this is no request that a proxy understands") from None
+    return _Request(method, target, version, tuple(headers))
+
+
+def _as_origin_form(request: _Request, wanted: Destination) -> bytes:
+    """The request as the host itself expects it, for this host and for once only.
+
+    Headers that speak of another host or to the proxy stay behind; the connection ends with the
+    answer, so that no second request for another host can follow on it.
+    """
+    parts = urlsplit(request.target)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    kept = [line for line in request.headers if not _is_ours(line)]
+    host = wanted.host if wanted.port == 80 else str(wanted)
+    lines = [f"{request.method} {path} {request.version}", f"Host: {host}", *kept]
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1")
+
+
+def _is_ours(line: str) -> bool:
+    name = line.partition(":")[0].strip().lower()
+    return name in ("host", "connection", "keep-alive", "upgrade") or name.startswith("proxy-")
+
+
+async def _answer(writer: asyncio.StreamWriter, status: str, words: str) -> None:
+    body = f"podium: {words}\n".encode()
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    writer.write(head.encode() + body)
+    with suppress(OSError):
+        await writer.drain()
+
+
+async def _join(inside: Streams, outside: Streams) -> None:
+    """Carry bytes both ways until both have ended, or one has broken."""
+    try:
+        async with asyncio.TaskGroup() as both:
+            both.create_task(_pump(inside[0], outside[1]))
+            both.create_task(_pump(outside[0], inside[1]))
+    finally:
+        outside[1].close()
+
+
+async def _pump(source: asyncio.StreamReader, target: asyncio.StreamWriter) -> None:
+    try:
+        while chunk := await source.read(_CHUNK_BYTES):
+            target.write(chunk)
+            await target.drain()
+        if target.can_write_eof():
+            target.write_eof()
+    except OSError:
+        target.transport.abort()
+
+
+async def _until_closed(talk: Talk, met: socket.socket) -> None:
+    reader, writer = await _streams(met)
+    try:
+        await talk(reader, writer)
+    finally:
+        writer.close()
+        with suppress(OSError):
+            await writer.wait_closed()
+
+
+async def _streams(met: socket.socket) -> Streams:
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=HEAD_BYTES)
+    protocol = asyncio.StreamReaderProtocol(reader)
+    transport, _ = await loop.connect_accepted_socket(lambda: protocol, met)
+    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)

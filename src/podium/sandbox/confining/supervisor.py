@@ -1,0 +1,125 @@
+"""Answering the guarded system calls of one tree, in its guard."""
+
+from __future__ import annotations
+
+import errno
+
+from podium.sandbox.confining.connecting import Connections
+from podium.sandbox.confining.execs import ExecJudge, Wish, cannot_start
+from podium.sandbox.confining.filters import EXECS, METADATA
+from podium.sandbox.confining.metadata import perform
+from podium.sandbox.confining.notices import (
+    Notice,
+    answer,
+    let_go_on,
+    receive,
+    still_waits,
+)
+from podium.sandbox.confining.plan import BUBBLEWRAP, Plan
+
+TYPE_CHECKING = False  # `typing` loads too slowly
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MOST_TOLD = 20
+_LONGEST_TOLD = 300
+
+
+class Supervisor:
+    """Hears the calls of a tree and answers them. Whatever goes wrong, the call is refused."""
+
+    def __init__(
+        self, listener: int, plan: Plan, first_pid: int, on_program: Callable[[int], None]
+    ) -> None:
+        """`first_pid` is the process that the guard forked: bubblewrap, or the program itself.
+
+        `on_program` is called with the program's pid while it waits to be executed.
+        """
+        self.listener = listener
+        self.program_pid = 0
+        """Pid of the program as it is seen here; 0 until it is about to be executed."""
+        self.failure = 0
+        """Why the program could not be executed, as an errno; 0 when it could."""
+        self.untold: list[str] = []
+        """Refusals that nobody heard of yet; who tells of them empties the list."""
+        self._told: set[str] = set()
+        self._plan = plan
+        self._first_pid = first_pid
+        self._on_program = on_program
+        self._wrapped = plan.mechanism != BUBBLEWRAP
+        rules = plan.exec_rules()
+        self._judge = None if rules is None else ExecJudge(rules)
+        self._connections = Connections(plan.network_open, plan.ports, plan.sockets, plan.writable)
+
+    def hear(self) -> None:
+        """Answer the call that waits now, if one does."""
+        notice = receive(self.listener)
+        if notice is None:
+            return
+        try:
+            if notice.name == "connect":
+                self._on_connect(notice)
+                return
+            failure = self._judged(notice)
+        except Exception as error:
+            failure = getattr(error, "errno", None) or errno.EACCES
+        finally:
+            notice.close()
+        if failure is None:
+            let_go_on(self.listener, notice)
+        else:
+            answer(self.listener, notice, failure)
+
+    def _on_connect(self, notice: Notice) -> None:
+        if still_waits(self.listener, notice):
+            self._connections.perform(notice, lambda why: answer(self.listener, notice, why))
+
+    def _judged(self, notice: Notice) -> int | None:
+        """The errno of the answer, 0 for what was done here, None when the kernel shall go on."""
+        if notice.name in EXECS:
+            return self._on_exec(notice)
+        # Between the look into its memory and now the caller may have gone and its pid been taken.
+        if not still_waits(self.listener, notice):
+            return errno.EINTR
+        if notice.name in METADATA:
+            return perform(notice, self._plan.writable, lambda: still_waits(self.listener, notice))
+        return errno.EACCES
+
+    def _on_exec(self, notice: Notice) -> int | None:
+        if not self._wrapped and notice.pid == self._first_pid:
+            self._wrapped = True  # bubblewrap itself: no program of the tree has this pid
+            return None
+        wish = Wish(notice)
+        if not still_waits(self.listener, notice):
+            return errno.EINTR
+        if not self.program_pid:
+            return self._start_program(notice, wish)
+        reason = self._judge.reason(wish) if self._judge else ""
+        if not reason:
+            return None
+        self._tell(wish, reason)
+        return errno.EACCES
+
+    def _start_program(self, notice: Notice, wish: Wish) -> int | None:
+        """The first program of the tree is Podium's own wish and not judged."""
+        self.failure = cannot_start(wish)
+        if self.failure:
+            return self.failure
+        try:
+            self._on_program(notice.pid)
+        except OSError as error:
+            self.failure = error.errno or errno.EIO
+            return self.failure
+        self.program_pid = notice.pid
+        return None
+
+    def _tell(self, wish: Wish, reason: str) -> None:
+        if len(self._told) >= _MOST_TOLD:
+            return
+        words = " ".join(wish.argv or [wish.path])
+        line = f"{words[:_LONGEST_TOLD]}: {reason}"
+        line = "".join(letter if letter.isprintable() else "?" for letter in line)
+        if line not in self._told:
+            # Shells ask once for every folder of the search path.
+            self._told.add(line)
+            self.untold.append(line)

@@ -1,0 +1,104 @@
+"""Connecting outwards: straight to a host, or by the proxy that this machine itself has to use."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import socket
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from urllib.parse import unquote, urlsplit
+
+from podium.sandbox.confining.hosts import Destination, may_be_dialled
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+_HEAD_BYTES = 32_768
+
+
+class NotReached(Exception):
+    """Nobody is there, or may be asked. The words are for the program that wanted it."""
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """The machine's own proxy, when it has one."""
+
+    proxy: Destination | None = None
+    authorization: str = ""
+    without: tuple[str, ...] = ()
+    """Ends of host names that are reached without it; `*` for all."""
+
+    @classmethod
+    def of(cls, environ: Mapping[str, str]) -> Upstream:
+        """As the variables say that programs go by: `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`."""
+        text = _first(environ, "https_proxy", "http_proxy", "all_proxy")
+        without = tuple(
+            part.strip().lstrip("*").lower() or "*"
+            for part in _first(environ, "no_proxy").split(",")
+            if part.strip()
+        )
+        if not text:
+            return cls(without=without)
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        if parts.scheme != "http" or not parts.hostname:
+            return cls(without=without)
+        login = ""
+        if parts.username is not None:
+            pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            login = "Basic " + base64.b64encode(pair.encode()).decode()
+        return cls(Destination(parts.hostname, parts.port or 80), login, without)
+
+    async def dial(self, wanted: Destination) -> Streams:
+        """An open connection to the host. Raises `NotReached`."""
+        try:
+            if self.proxy is None or self._goes_without(wanted.host):
+                return await _dial_straight(wanted)
+            return await self._dial_by_proxy(self.proxy, wanted)
+        except OSError as error:
+            raise NotReached(f"{wanted} does not answer: {error.strerror or error}") from None
+
+    def _goes_without(self, host: str) -> bool:
+        return any(
+            end == "*" or host == end.lstrip(".") or host.endswith("." + end.lstrip("."))
+            for end in self.without
+        )
+
+    async def _dial_by_proxy(self, proxy: Destination, wanted: Destination) -> Streams:
+        reader, writer = await asyncio.open_connection(proxy.host, proxy.port, limit=_HEAD_BYTES)
+        try:
+            login = f"Proxy-Authorization: {self.authorization}\r\n" if self.authorization else ""
+            writer.write(f"CONNECT {wanted} HTTP/1.1\r\nHost: {wanted}\r\n{login}\r\n".encode())
+            head = await reader.readuntil(b"\r\n\r\n")
+            if head.split(b" ", 2)[1:2] != [b"200"]:
+                said = head.split(b"\r\n", 1)[0].decode("latin-1")[:100]
+                raise NotReached(f"this machine's own proxy does not lead to {wanted}: {said}")
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+            writer.close()
+            raise NotReached("this machine's own proxy gave no answer") from None
+        except BaseException:
+            writer.close()
+            raise
+        return reader, writer
+
+
+async def _dial_straight(wanted: Destination) -> Streams:
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(wanted.host, wanted.port, type=socket.SOCK_STREAM)
+    addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    allowed = [address for address in addresses if may_be_dialled(address, wanted)]
+    if not allowed:
+        raise NotReached(f"{wanted} leads to this machine itself; nothing goes there")
+    for address in allowed[:-1]:
+        with suppress(OSError):
+            return await asyncio.open_connection(address, wanted.port)
+    return await asyncio.open_connection(allowed[-1], wanted.port)
+
+
+def _first(environ: Mapping[str, str], *names: str) -> str:
+    for name in names:
+        for spelled in (name, name.upper()):
+            if environ.get(spelled):
+                return environ[spelled]
+    return ""

@@ -1,0 +1,250 @@
+"""The proxy and the forwarded ports of a confined tree, on sockets of this process's own."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from podium.sandbox.confining.hosts import (
+    Destination,
+    is_listed,
+    may_be_dialled,
+    read_destination,
+)
+from podium.sandbox.confining.proxy import TreeNetwork
+from podium.sandbox.confining.upstream import Upstream
+
+
+def listener() -> socket.socket:
+    opened = socket.socket()
+    opened.bind(("127.0.0.1", 0))
+    opened.listen(16)
+    return opened
+
+
+@asynccontextmanager
+async def tree_network(
+    *hosts: str, upstream: Upstream | None = None
+) -> AsyncIterator[tuple[TreeNetwork, int]]:
+    network, inside = TreeNetwork(hosts, upstream), listener()
+    network.serve_proxy(inside)
+    try:
+        yield network, inside.getsockname()[1]
+    finally:
+        await network.closed()
+
+
+@asynccontextmanager
+async def server(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """A host that answers whatever it hears once, and keeps what it heard."""
+    heard: list[bytes] = []
+
+    async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append(await reader.read(65536))
+        writer.write(answer)
+        writer.close()
+
+    serving = await asyncio.start_server(met, "127.0.0.1", 0)
+    async with serving:
+        yield serving.sockets[0].getsockname()[1], heard
+
+
+async def ask(port: int, request: bytes) -> bytes:
+    async with asyncio.timeout(10):
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(request)
+        answer = await reader.read()
+        writer.close()
+        return answer
+
+
+@pytest.mark.parametrize(
+    ("wanted", "listed", "may"),
+    [
+        ("pypi.org:443", "pypi.org", True),
+        ("PyPI.org.:443", "pypi.org", True),
+        ("pypi.org:80", "pypi.org", True),
+        ("pypi.org:22", "pypi.org", False),
+        ("pypi.org:8443", "pypi.org:8443", True),
+        ("pypi.org:443", "pypi.org:8443", False),
+        ("files.pypi.org:443", "pypi.org", False),
+        ("files.pypi.org:443", "*.pypi.org", True),
+        ("pypi.org:443", "*.pypi.org", False),
+        ("evilpypi.org:443", "*.pypi.org", False),
+        ("pypi.org.evil.example:443", "pypi.org", False),
+        ("[::1]:443", "[::1]", True),
+        ("[::1]:9000", "[::1]:9000", True),
+        ("x.example:443", "", False),
+        ("x.example:443", "*", False),
+    ],
+)
+def test_a_host_is_reached_only_as_it_is_listed(wanted: str, listed: str, may: bool) -> None:
+    destination = read_destination(wanted)
+    assert destination is not None
+    assert is_listed(destination, [listed]) is may
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "host", "host:", ":443", "host:0", "host:65536", "host:٣", "ho st:1", "hö:1", "h\n:1"],
+)
+def test_what_is_no_host_and_port_is_no_destination(text: str) -> None:
+    assert read_destination(text) is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "::1",
+        "169.254.169.254",
+        "::ffff:127.0.0.1",
+        "0.0.0.0",
+        "fe80::1%eth0",
+        "224.0.0.1",
+    ],
+)
+def test_a_listed_name_never_leads_to_this_machine(address: str) -> None:
+    assert not may_be_dialled(address, Destination("innocent.example", 443))
+
+
+def test_an_address_that_is_listed_itself_may_be_dialled() -> None:
+    assert may_be_dialled("127.0.0.1", Destination("127.0.0.1", 443))
+    assert may_be_dialled("10.1.2.3", Destination("index.intern.example", 443))
+
+
+async def test_a_listed_host_is_connected_to() -> None:
+    async with server(b"pong") as (port, heard), tree_network(f"127.0.0.1:{port}") as (_, proxy):
+        answer = await ask(proxy, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nping".encode())
+    assert answer == b"HTTP/1.1 200 Connection established\r\n\r\npong"
+    assert heard == [b"ping"]
+
+
+async def test_a_host_that_is_not_listed_is_refused_with_words_and_remembered() -> None:
+    async with server(b"pong") as (port, heard), tree_network("pypi.org") as (network, proxy):
+        answer = await ask(proxy, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nping".encode())
+    assert answer.startswith(b"HTTP/1.1 403 Forbidden")
+    assert b"Permission Denied: 127.0.0.1" in answer
+    assert b"pypi.org" in answer
+    assert network.refused_hosts == (f"127.0.0.1:{port}",)
+    assert heard == []
+
+
+async def test_a_plain_request_goes_to_the_host_it_names_whatever_its_headers_say() -> None:
+    async with (
+        server(b"HTTP/1.1 204 No Content\r\n\r\n") as (port, heard),
+        tree_network(f"127.0.0.1:{port}") as (_, proxy),
+    ):
+        request = (
+            f"GET http://user@127.0.0.1:{port}/a?b=c HTTP/1.1\r\nHost: other.example\r\n"
+            "Proxy-Authorization: Basic eA==\r\nConnection: keep-alive\r\nAccept: */*\r\n\r\n"
+        )
+        answer = await ask(proxy, request.encode())
+    assert answer == b"HTTP/1.1 204 No Content\r\n\r\n"
+    head = heard[0].decode().split("\r\n")
+    assert head[0] == "GET /a?b=c HTTP/1.1"
+    assert f"Host: 127.0.0.1:{port}" in head
+    assert "Connection: close" in head
+    assert not any("other.example" in line or "Proxy" in line for line in head)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"GET ftp://h/ HTTP/1.1\r\n\r\n",
+        b"CONNECT h HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01\r\n\r\n",
+        b"GET http://[::1 HTTP/1.1\r\n\r\n",
+    ],
+)
+async def test_what_no_proxy_understands_is_answered_and_goes_nowhere(request_: bytes) -> None:
+    async with tree_network("h") as (network, proxy):
+        answer = await ask(proxy, request_)
+    assert answer.startswith(b"HTTP/1.1 400 Bad Request")
+    assert network.refused_hosts == ()
+
+
+async def test_a_head_without_end_is_not_read_for_ever() -> None:
+    async with tree_network("h") as (_, proxy):
+        answer = await ask(proxy, b"GET http://h/ HTTP/1.1\r\n" + b"x: y\r\n" * 20_000)
+    assert not answer or answer.startswith(b"HTTP/1.1 400")
+
+
+async def test_a_listed_host_that_is_not_there_is_a_bad_gateway() -> None:
+    free = listener()
+    port = free.getsockname()[1]
+    free.close()
+    async with tree_network(f"127.0.0.1:{port}") as (_, proxy):
+        answer = await ask(proxy, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 502 Bad Gateway")
+
+
+async def test_a_forwarded_port_leads_to_the_same_port_outside() -> None:
+    async with server(b"model") as (port, heard):
+        network, inside = TreeNetwork(()), listener()
+        network.forward({port: inside})
+        answer = await ask(inside.getsockname()[1], b"hello")
+        await network.closed()
+    assert (answer, heard) == (b"model", [b"hello"])
+
+
+async def test_closing_ends_connections_that_are_open() -> None:
+    heard, ended = asyncio.Event(), asyncio.Event()
+
+    async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(1)
+        heard.set()
+        await reader.read()
+        ended.set()
+        writer.close()
+
+    serving = await asyncio.start_server(met, "127.0.0.1", 0)
+    port = serving.sockets[0].getsockname()[1]
+    network, inside = TreeNetwork(()), listener()
+    network.forward({port: inside})
+    reader, writer = await asyncio.open_connection("127.0.0.1", inside.getsockname()[1])
+    writer.write(b"x")
+    async with asyncio.timeout(10):
+        await heard.wait()
+        await network.closed()
+        assert await reader.read() == b""
+        await ended.wait()
+    writer.close()
+    serving.close()
+
+
+async def test_this_machines_own_proxy_is_gone_through_where_there_is_one() -> None:
+    async with server(b"HTTP/1.1 200 fine\r\n\r\nmodel") as (own, heard):
+        upstream = Upstream.of({"HTTPS_PROXY": f"http://me:p%40ss@127.0.0.1:{own}"})
+        async with tree_network("model.example", upstream=upstream) as (_, proxy):
+            answer = await ask(proxy, b"CONNECT model.example:443 HTTP/1.1\r\n\r\n")
+    assert answer.endswith(b"model")
+    assert heard[0].startswith(b"CONNECT model.example:443 HTTP/1.1\r\n")
+    assert base64.b64encode(b"me:p@ss") in heard[0]
+
+
+async def test_this_machines_own_proxy_may_say_no() -> None:
+    async with server(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n") as (own, _):
+        upstream = Upstream.of({"https_proxy": f"127.0.0.1:{own}"})
+        async with tree_network("model.example", upstream=upstream) as (_, proxy):
+            answer = await ask(proxy, b"CONNECT model.example:443 HTTP/1.1\r\n\r\n")
+    assert answer.startswith(b"HTTP/1.1 502")
+    assert b"407" in answer
+
+
+async def test_hosts_that_go_without_the_machines_proxy_are_dialled_straight() -> None:
+    upstream = Upstream.of(
+        {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "intern.example, 127.0.0.1"}
+    )
+    async with (
+        server(b"straight") as (port, _),
+        tree_network(f"127.0.0.1:{port}", upstream=upstream) as (_, proxy),
+    ):
+        answer = await ask(proxy, f"CONNECT 127.0.0.1:{port} HTTP/1.1\r\n\r\nx".encode())
+    assert answer.endswith(b"straight")
