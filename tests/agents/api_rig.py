@@ -16,7 +16,13 @@ from podium.domain.asking import Turn, TurnLimits
 from podium.domain.gating import DoorAnswer, Effect, Outcome, Tier, ToolSpec
 from podium.domain.model import Json
 from podium.ports import HookDoors
-from podium.testing import FakeHookDoors, FakeLauncher, FixedClock, MemoryTranscripts
+from podium.testing import (
+    FakeEnclosures,
+    FakeHookDoors,
+    FakeLauncher,
+    FixedClock,
+    MemoryTranscripts,
+)
 from podium.testing.modelserver import ModelServer
 
 KEY = "sk-very-secret-0123456789"
@@ -158,6 +164,7 @@ class ApiRig:
 
     def _kit(self) -> AgentKit:
         return AgentKit(
+            enclosures=FakeEnclosures(),
             launcher=FakeLauncher(),
             doors=self.other_doors or self.doors,
             transcripts=self.transcripts,

@@ -16,7 +16,7 @@ from podium.domain.events import AnyEvent, ToolCompleted, ToolFailed, ToolRefuse
 from podium.domain.gating import Call, Decision, Effect, GateContext
 from podium.ports import Clock, Transcripts
 from podium.sandbox import HookDoor, HookDoorSettings, ProcessLauncher, hook_command
-from podium.testing import MemoryJournal, MemoryTranscripts, ScriptedGate, decision
+from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
 from tests.agents import clis
@@ -107,6 +107,7 @@ async def gemini_rig(
     kept = MemoryTranscripts()
     async with ModelServer(script or Script.by_marker(steps), key=KEY) as server:
         kit = AgentKit(
+            enclosures=FakeEnclosures(),
             launcher=ProcessLauncher(resolve_secret={"GEMINI_KEY": KEY}.__getitem__),
             doors=HookDoor(
                 tools.door, tools.toolbox, MemoryJournal(tools.store), HookDoorSettings()

@@ -14,7 +14,7 @@ from podium.domain.asking import Reply, Turn
 from podium.domain.events import EventBody, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.domain.gating import Call, Decision, Effect, GateContext
 from podium.sandbox import HookDoor, LauncherSettings, ProcessLauncher, hook_command
-from podium.testing import MemoryJournal, MemoryTranscripts, ScriptedGate, decision
+from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
 from podium.wiring.clock import SystemClock
@@ -93,6 +93,7 @@ async def opencode_rig(
     kept = MemoryTranscripts()
     async with ModelServer(Script.by_marker(steps), key=KEY) as server:
         kit = AgentKit(
+            enclosures=FakeEnclosures(),
             launcher=ProcessLauncher(
                 LauncherSettings(grace_seconds=1.0),
                 resolve_secret={"MODEL_KEY": KEY, "WRONG_KEY": "wrong-key-1"}.__getitem__,

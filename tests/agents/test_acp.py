@@ -35,7 +35,7 @@ from podium.domain.errors import (
 from podium.domain.gating import DoorAnswer, Effect, Outcome
 from podium.domain.model import Json
 from podium.sandbox import ProcessLauncher
-from podium.testing import FakeHookDoors, FixedClock, MemoryTranscripts, retry_until
+from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts, retry_until
 
 PRETENDER = str(Path(__file__).with_name("acp_pretender.py"))
 ALLOW = DoorAnswer(decision=Effect.ALLOW, call="c1")
@@ -72,6 +72,7 @@ class Stage:
         self.doors = FakeHookDoors(answers=answers)
         self.transcripts = MemoryTranscripts()
         self.kit = AgentKit(
+            enclosures=FakeEnclosures(),
             launcher=ProcessLauncher(),
             doors=self.doors,
             transcripts=self.transcripts,
@@ -129,11 +130,46 @@ async def test_the_answer_is_what_it_said_after_its_last_tool(tmp_path: Path) ->
 
 async def test_a_permission_is_given_once_and_never_for_good(tmp_path: Path) -> None:
     stage = Stage(tmp_path, ALLOW)
-    reply = await stage.ask(asks(), uses("completed"), says("Done."), END)
+    over = uses("completed", rawOutput={"exit_code": 0})
+    reply = await stage.ask(asks(), over, says("Done."), END)
     assert stage.chosen() == {"outcome": "selected", "optionId": "yes"}
     assert stage.doors.door.asked == [("request", "run_command", {"command": "rm -rf x"})]
     assert stage.doors.door.settled == {"t1#0": True}
     assert (reply.untold, reply.warnings) == ((), ())
+
+
+async def test_how_a_command_ended_is_not_known_from_completed_alone(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, ALLOW)
+    reply = await stage.ask(asks(), uses("completed"), says("Done."), END)
+    assert stage.doors.door.settled == {}
+    assert reply.warnings == ("the agent does not tell how '`rm -rf x`' ended: it is not known",)
+
+
+@pytest.mark.parametrize(
+    ("told", "ok"),
+    [
+        ({"rawOutput": {"exit_code": 3}}, False),
+        ({"rawOutput": {"exit_code": 0}}, True),
+        ({"rawOutput": {"output": "x", "metadata": {"exit": 1}}}, False),
+        ({"_meta": {"terminal_exit": {"exit_code": 0, "signal": None}}}, True),
+        ({"_meta": {"terminal_exit": {"exit_code": 137}}}, False),
+        ({"status": "failed"}, False),
+        ({"status": "failed", "rawOutput": {"exit_code": 0}}, False),
+    ],
+)
+async def test_a_command_is_done_when_its_exit_code_says_so(
+    tmp_path: Path, told: dict[str, Any], ok: bool
+) -> None:
+    stage = Stage(tmp_path, ALLOW)
+    await stage.ask(asks(), uses(**{"status": "completed", **told}), says("Done."), END)
+    assert stage.doors.door.settled == {"t1#0": ok}
+
+
+@pytest.mark.parametrize("odd", [{"exit_code": "0"}, {"exit_code": True}, [], "0", None])
+async def test_what_is_no_exit_code_is_none(tmp_path: Path, odd: Any) -> None:
+    stage = Stage(tmp_path, ALLOW)
+    await stage.ask(asks(), uses("completed", rawOutput=odd), says("Done."), END)
+    assert stage.doors.door.settled == {}
 
 
 async def test_a_refusal_is_for_once_and_its_reason_kept_for_the_next_prompt(
@@ -473,6 +509,11 @@ async def test_cancelling_tells_the_agent_and_ends_it(tmp_path: Path) -> None:
         ({"kind": "delete", "locations": [{"path": "/w/a"}]}, "delete_file", {"path": "/w/a"}),
         ({"kind": "read", "locations": [{"path": "/w/a"}]}, "read_file", {"path": "/w/a"}),
         ({"kind": "search", "title": "TODO"}, "search_text", {"pattern": "TODO", "path": "."}),
+        (
+            {"kind": "search", "title": "KEY", "rawInput": {"include": ".env"}},
+            "search_text",
+            {"pattern": "KEY", "path": ".", "glob": ".env"},
+        ),
         ({"kind": "fetch", "title": "http://x"}, "web_fetch", {"url": "http://x"}),
         ({"kind": "think", "title": "hm"}, "keep_notes", {"text": "hm"}),
         ({"kind": "edit", "title": "odd"}, "own_tool", {"name": "odd", "arguments": {}}),

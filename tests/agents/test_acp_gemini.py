@@ -21,7 +21,7 @@ from podium.domain.errors import (
     RateLimited,
     TimedOut,
 )
-from podium.domain.events import ToolCompleted, ToolRefused, ToolRequested
+from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.testing import retry_until
 from tests.agents import clis
 from tests.agents.claude_rig import living
@@ -87,6 +87,16 @@ async def test_what_is_allowed_is_done_and_receipted(tmp_path: Path) -> None:
     observed = {(call.tool, call.observed) for call in rig.gate.judged}
     assert ("write_file", False) in observed
     assert ("run_command", True) in observed
+
+
+async def test_the_exit_code_of_a_command_is_known(tmp_path: Path) -> None:
+    async with gemini_rig(
+        tmp_path, {"work": [{"run": "echo made; exit 3"}, "Made."]}, kind=AcpAgent
+    ) as rig:
+        reply = await rig.ask("work")
+        failed = [event for event in await rig.tool_events() if isinstance(event, ToolFailed)]
+    assert [event.error for event in failed] == ["exit code 3"]
+    assert reply.warnings == ()
 
 
 async def test_a_denied_command_does_not_run_and_the_reason_goes_with_the_reply(

@@ -90,7 +90,7 @@ async def test_a_wrong_key_is_told_how_to_mend_and_shown_nowhere(
         error = await trouble(rig)
         assert server.requests[0].has_key
     assert isinstance(error, AgentNotLoggedIn)
-    assert "secret://" in str(error)
+    assert "from secret://MODEL_KEY; set MODEL_KEY in Podium's environment" in str(error)
     shown = f"{error!s}{error!r}{rig.agent!r}{vars(rig.agent)!r}{rig.transcripts.text}{caplog.text}"
     assert WRONG not in shown
     assert KEY not in shown
@@ -192,7 +192,7 @@ async def test_a_server_that_is_down_is_said_to_be_so(provider: str, tmp_path: P
         rig = ApiRig(tmp_path, server, provider)
     error = await trouble(rig)
     assert isinstance(error, AgentUnavailable)
-    assert "cannot reach its model" in str(error)
+    assert f"cannot reach its model at {server.url}" in str(error)
     assert len(rig.pauses) == 3
     assert error.usage is not None
     assert error.usage.complete is True

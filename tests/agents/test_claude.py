@@ -93,7 +93,7 @@ async def test_progress_is_told_while_it_works(tmp_path: Path) -> None:
         await rig.ask("work")
         told = [event for event in await rig.events() if event.type == "agent_progressed"]
     assert "I look." in "".join(event.text for event in told if event.kind == "text")
-    assert [event.text for event in told if event.kind == "tool"] == ["Bash"]
+    assert [event.text for event in told if event.kind == "tool"] == ["Bash ls"]
 
 
 async def test_the_transcript_keeps_what_was_said(tmp_path: Path) -> None:

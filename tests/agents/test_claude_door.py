@@ -429,6 +429,16 @@ async def test_a_command_elsewhere_is_judged_for_where_it_runs(tmp_path: Path) -
         ("Glob", {"pattern": "*"}, ("list_files", {"path": "."})),
         ("LS", {"path": "/w"}, ("list_files", {"path": "/w"})),
         ("Grep", {"pattern": "x", "path": "/w"}, ("search_text", {"pattern": "x", "path": "/w"})),
+        (
+            "Grep",
+            {"pattern": "x", "glob": ".env"},
+            ("search_text", {"pattern": "x", "path": ".", "glob": ".env"}),
+        ),
+        (
+            "Grep",
+            {"pattern": "x", "type": "rust"},
+            ("search_text", {"pattern": "x", "path": ".", "glob": "*.rs"}),
+        ),
         ("WebSearch", {"query": "q"}, ("web_search", {"query": "q"})),
         ("WebFetch", {"url": "u", "prompt": "p"}, ("web_fetch", {"url": "u"})),
         ("Task", {"prompt": "p"}, ("ask_subagent", {"name": "general-purpose", "task": "p"})),

@@ -441,3 +441,23 @@ async def test_every_line_of_the_transcript_is_json(tmp_path: Path) -> None:
         kept = [json.loads(line) for line in rig.transcripts.kept[0].lines]
     assert {"printed": "noise"} in kept
     assert [line["sent"]["type"] for line in kept if "sent" in line] == ["control_response"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"command": "make test", "description": "run it"}, "Bash make test"),
+        ({"command": f"echo a {'k' * 300}"}, "Bash echo a …"),
+        ({"command": 7}, "Bash"),
+        ("nonsense", "Bash"),
+    ],
+)
+def test_progress_says_what_a_tool_is_used_on_and_cuts_between_words(
+    given: object, told: str
+) -> None:
+    heard = Heard(FixedClock(NOON))
+    lines: list[str] = []
+    heard.tell = lambda kind, text: lines.append(text)
+    use = {"type": "tool_use", "name": "Bash", "input": given}
+    heard.take({"type": "assistant", "message": {"content": [use]}})
+    assert lines == [told]

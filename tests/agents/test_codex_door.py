@@ -18,6 +18,7 @@ from podium.domain.gating import CallStatus
 from podium.testing import retry_until
 from tests.agents import clis
 from tests.agents.codex_rig import KEY, CodexRig, codex_rig, git, living
+from tests.agents.token_thief import assert_it_got_nowhere, plant_thief
 
 PATCH = """*** Begin Patch
 *** Add File: new.txt
@@ -332,3 +333,63 @@ async def test_a_command_left_behind_by_the_turn_is_dead_with_it(tmp_path: Path)
         await retry_until((rig.workspace / "began").exists)
         assert await statuses(rig) == [CallStatus.ABANDONED]
     assert living(tmp_path) == []
+
+
+HERE_DOC = (
+    "apply_patch <<'EOF'\n*** Begin Patch\n*** Add File: made.txt\n+hello\n*** End Patch\nEOF"
+)
+
+
+async def test_a_patch_in_a_line_of_shell_is_judged_as_an_edit(tmp_path: Path) -> None:
+    steps = {"edits": [{"run": f"cd sub && {HERE_DOC}"}, {"run": HERE_DOC}, "Done."]}
+    async with codex_rig(tmp_path, steps, denies=["'made.txt'"]) as rig:
+        (rig.workspace / "sub").mkdir()
+        await rig.ask("edits")
+        assert await statuses(rig) == [CallStatus.COMPLETED, CallStatus.REFUSED]
+    assert [tool for tool, _ in rig.judged()] == ["write_file", "write_file"]
+    assert (rig.workspace / "sub/made.txt").read_text() == "hello\n"
+    assert not (rig.workspace / "made.txt").exists()
+
+
+async def test_a_patch_among_other_commands_is_denied_in_words(tmp_path: Path) -> None:
+    steps = {"edits": [{"run": f"touch ran.marker; {HERE_DOC}"}, "I was not allowed to."]}
+    async with codex_rig(tmp_path, steps) as rig:
+        await rig.ask("edits")
+    assert rig.judged() == []
+    assert not (rig.workspace / "ran.marker").exists()
+    assert "use the apply_patch tool" in rig.told_the_model()
+
+
+async def test_skills_that_lie_in_the_workspace_are_not_told_to_the_model(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"works": ["Hello."]}) as rig:
+        for folder in (".codex/skills/trap", ".agents/skills/trap"):
+            (rig.workspace / folder).mkdir(parents=True)
+            skill = "---\nname: trap\ndescription: a planted skill\n---\nDo it.\n"
+            (rig.workspace / folder / "SKILL.md").write_text(skill)
+        await rig.ask("works")
+        assert "a planted skill" not in rig.told_the_model()
+
+
+async def test_a_workspace_whose_git_file_leads_elsewhere_is_not_worked_in(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"works": ["Hello."]}) as rig:
+        elsewhere = tmp_path / "elsewhere"
+        shutil.move(rig.workspace / ".git", elsewhere)
+        (rig.workspace / ".git").write_text(f"gitdir: {elsewhere}")
+        with pytest.raises(NotPossibleNow, match="is no worktree of it"):
+            await rig.ask("works")
+        assert rig.server.requests == []
+
+
+async def test_a_command_with_the_hooks_token_can_neither_settle_nor_perform_nor_ask(
+    tmp_path: Path,
+) -> None:
+    command = plant_thief(tmp_path / "workspace", tmp_path / "homes", "Bash")
+    options = {"options": {"sandbox": "danger-full-access"}}
+    async with codex_rig(tmp_path, {"steals": [{"run": command}, "Done."]}, options=options) as rig:
+        await rig.ask("steals")
+        failed = [event for event in await rig.events() if isinstance(event, ToolFailed)]
+        (receipt,) = await rig.tools.receipts()
+    assert_it_got_nowhere(rig.workspace)
+    assert [tool for tool, _ in rig.judged()] == ["run_command"]
+    assert [event.error for event in failed] == ["exit code 3"]
+    assert receipt.status == "failed"

@@ -14,6 +14,8 @@ from pydantic import BaseModel, Field, RootModel
 
 from podium.agents.headless.codex.home import _git_folders, _roots, toml
 from podium.agents.headless.codex.schema import strict_schema
+from podium.agents.headless.codex.workspace import refuse_foreign_git
+from podium.domain.errors import NotPossibleNow
 from tests.agents.codex_rig import a_repository, git
 
 _TEXT = st.text(st.characters(codec="utf-8"))
@@ -126,3 +128,39 @@ class Node(BaseModel):
 
 def test_a_contract_within_itself_is_not_sent_when_its_root_is_a_reference() -> None:
     assert strict_schema(Node) is None
+
+
+def test_a_git_file_that_leads_to_another_repository_is_refused(tmp_path: Path) -> None:
+    other, workspace = tmp_path / "other", tmp_path / "workspace"
+    for folder in (other, workspace):
+        folder.mkdir()
+    a_repository(other)
+    git(other, "worktree", "add", "-q", str(tmp_path / "real"))
+    for words in (
+        f"gitdir: {other}/.git",
+        "gitdir: ../other/.git",
+        f"gitdir: {other}/.git/worktrees/real",
+        f"gitdir: {other}/.git/worktrees/new",
+    ):
+        (workspace / ".git").write_text(words)
+        with pytest.raises(NotPossibleNow, match="is no worktree of it"):
+            refuse_foreign_git("codex", workspace)
+
+
+def test_a_link_in_the_place_of_git_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "workspace").mkdir()
+    (tmp_path / "workspace/.git").symlink_to(tmp_path / "other")
+    with pytest.raises(NotPossibleNow):
+        refuse_foreign_git("codex", tmp_path / "workspace")
+
+
+def test_repositories_and_their_own_worktrees_are_worked_in(tmp_path: Path) -> None:
+    main, linked, plain = (tmp_path / name for name in ("main", "linked", "plain"))
+    for folder in (main, plain):
+        folder.mkdir()
+    a_repository(main)
+    git(main, "worktree", "add", "-q", str(linked))
+    (plain / ".git").write_text("gitdir: hidden/git")
+    for workspace in (main, linked, plain, tmp_path):
+        refuse_foreign_git("codex", workspace)

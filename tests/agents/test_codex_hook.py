@@ -234,3 +234,52 @@ def test_an_inner_agent_has_no_name_of_the_models_choice() -> None:
     """A role may grant agents by name, and the model would name its own like one of those."""
     wish = {"task_name": "web_search", "message": "go"}
     assert Judged("/w").translate("spawn_agent", wish)[1]["name"] == "spawn_agent"
+
+
+BODY = "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "path"),
+    [
+        (f"apply_patch <<'EOF'\n{BODY}EOF", "/w/a"),
+        (f'applypatch << "END"\n{BODY}END\n', "/w/a"),
+        (f"  cd sub/part && apply_patch <<EOF\n{BODY}EOF\n", "/w/sub/part/a"),
+        (f"cd /etc && apply_patch <<'EOF'\n{BODY}EOF", "/etc/a"),
+    ],
+)
+def test_a_patch_in_a_line_of_shell_is_asked_for_as_what_it_changes(
+    command: str, path: str
+) -> None:
+    (question,) = questions({**EVENT, "cwd": "/w", "tool_input": {"command": command}})
+    assert (question["tool_name"], question["tool_use_id"]) == ("apply_patch", "u1#0")
+    asked = {"operation": "add", "path": path, "use": "u1"}
+    given = question["tool_input"]
+    assert isinstance(given, dict)
+    assert given | asked == given
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        f"apply_patch <<'EOF'\n{BODY}EOF\ntouch b",
+        f"apply_patch <<'EOF'\n{BODY}EOF\ntouch b\nEOF",
+        f"touch b && apply_patch <<'EOF'\n{BODY}EOF",
+        f"touch b\napply_patch <<'EOF'\n{BODY}EOF",
+        f"apply_patch <<EOF\n{BODY.replace('+x', '+$(touch b)')}EOF",
+        f"cd $HOME && apply_patch <<'EOF'\n{BODY}EOF",
+        f"apply_patch '{BODY}'",
+        "apply_patch < file.patch",
+        "(apply_patch < file.patch)",
+        "'apply_patch' < file.patch",
+    ],
+)
+def test_a_patch_that_is_not_all_of_the_line_is_denied_in_words(command: str) -> None:
+    with pytest.raises(Denied, match="use the apply_patch tool"):
+        questions({**EVENT, "cwd": "/w", "tool_input": {"command": command}})
+
+
+@pytest.mark.parametrize("command", ["grep apply_patch README", "git apply x.patch", "patch -p1"])
+def test_a_line_that_only_speaks_of_patches_is_a_command(command: str) -> None:
+    (question,) = questions({**EVENT, "cwd": "/w", "tool_input": {"command": command}})
+    assert question["tool_name"] == "Bash"

@@ -29,7 +29,13 @@ class Talk:
         self.meter = Meter("codex", TurnLimits(**limits))
         self.talk = CodexTalk("codex", self.door, self.judged, self.meter, HOOKS)
 
-    async def hook(self, use: str, status: str = "completed", source: str = HOOKS) -> None:
+    async def hook(
+        self,
+        use: str,
+        status: str = "completed",
+        source: str = HOOKS,
+        method: str = "hook/completed",
+    ) -> None:
         run = {
             "id": f"pre-tool-use:0:{source}:{use}",
             "eventName": "preToolUse",
@@ -38,7 +44,7 @@ class Talk:
             "status": status,
             "entries": [{"kind": "error", "text": "hook exited with code 1"}],
         }
-        await self.talk.hear("hook/completed", {"run": run})
+        await self.talk.hear(method, {"run": run})
 
     async def begins(self, **item: Any) -> None:
         await self.talk.hear("item/started", {"item": item})
@@ -244,3 +250,30 @@ def test_a_turn_counts_one_exchange_once_it_is_asked_and_says_that_more_is_not_k
 )
 def test_pieces_of_what_comes_whole_later_are_known(line: str, is_one: bool) -> None:
     assert is_piece(line) is is_one
+
+
+async def test_the_hook_may_ask_from_its_start_to_its_end(tmp_path: Path) -> None:
+    talk = Talk(tmp_path)
+    await talk.hook("u1", "running", method="hook/started")
+    await talk.hook("u2", "running", "/elsewhere/hooks.json", method="hook/started")
+    assert talk.door.expected == ["u1"]
+    await talk.hook("u1", "blocked")
+    assert talk.door.expected == []
+
+
+async def test_a_command_without_an_exit_code_is_not_called_done(tmp_path: Path) -> None:
+    talk = Talk(tmp_path)
+    talk.judged.translate("Bash", {"command": "ls", "cwd": talk.workspace, "use": "u1"})
+    await talk.hook("u1")
+    await talk.begins(**talk.command("u1"))
+    await talk.ends(**talk.command("u1"), status="completed", exitCode=None)
+    assert talk.door.settled == {}
+
+
+async def test_a_command_that_turns_out_to_be_a_patch_ends_the_turn(tmp_path: Path) -> None:
+    talk = Talk(tmp_path)
+    talk.judged.translate("Bash", {"command": "ls", "cwd": talk.workspace, "use": "u1"})
+    await talk.hook("u1")
+    changes = [{"path": str(tmp_path / "a"), "kind": {"type": "add"}}]
+    with pytest.raises(NeedsHuman, match="which the judged patch does not"):
+        await talk.begins(type="fileChange", id="u1", changes=changes)

@@ -28,6 +28,7 @@ from podium.domain.gating import Effect
 from podium.ports import Translate
 from podium.sandbox import HookDoor, ProcessLauncher, hook_command
 from podium.testing import (
+    FakeEnclosures,
     FakeHookDoors,
     FakeTurnDoor,
     FixedClock,
@@ -63,6 +64,7 @@ def an_agent(
     transcripts: MemoryTranscripts | None = None,
 ) -> CommandAgent:
     kit = AgentKit(
+        enclosures=FakeEnclosures(),
         launcher=ProcessLauncher(resolve_secret={"KEY": "the-key-itself"}.__getitem__),
         doors=doors or FakeHookDoors(),
         transcripts=transcripts or MemoryTranscripts(),

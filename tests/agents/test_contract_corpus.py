@@ -15,7 +15,6 @@ WRONGLY_REFUSED = {
     ("broken strings", "an apostrophe in single quotes"),
     ("in the wild", "a comment after the closing brace"),
     ("loose JSON", "a block comment"),
-    ("attacks", "payload first then long explanation, fence, nonce"),
 }
 """Shapes an answer is in that are not read yet."""
 

@@ -242,20 +242,35 @@ ANSWER = f'{{"verdict": "PASS", "{NONCE_KEY}": "n1"}}'
         "Final answer: {}",
         "**Result**\n\n{}",
         "<answer>\n{}\n</answer>",
-        "{}\n\nLet me know if you would like me to explain anything!",
-        "{}\n\nI would be happy to go into detail.",
-        "{}\n\nDon't hesitate to ask!",
-        "{}\n\nNo further issues were found.",
-        "{}\n\nAll tests pass. ✅",
-        "```json\n{}\n```\n\nThe review is complete.",
         "{}<|im_end|>",
         "The patch strips `<think>` tags.\n\n{}",
-        "{}\n\nThe stray `{{` on line 12 is harmless.",
     ],
 )
 def test_the_shapes_answers_usually_have_are_taken_with_a_nonce(text: str) -> None:
-    shown = text.replace("{}", ANSWER).replace("{{", "{")
-    assert read_payload(shown, Review, nonce="n1").payload.verdict == "PASS"
+    assert read_payload(text.replace("{}", ANSWER), Review, nonce="n1").payload.verdict == "PASS"
+
+
+@pytest.mark.parametrize(
+    "behind",
+    [
+        "Let me know!",
+        "Scrap this one.",
+        "All tests pass. ✅",
+        "?",
+        "❌",
+        "...",
+        "これは間違いです。",
+        "</rejected>",
+    ],
+)
+def test_nothing_may_stand_behind_an_answer_with_a_nonce_and_the_agent_is_told(behind: str) -> None:
+    refused = refusal(f"{ANSWER}\n\n{behind}", nonce="n1")
+    assert refused.problem == "trailing"
+    assert "Nothing may stand behind the answer" in str(refused)
+
+
+def test_a_farewell_is_let_pass_where_no_nonce_was_asked_for() -> None:
+    assert read_payload('{"verdict": "PASS"}\n\nLet me know!', Review).payload.verdict == "PASS"
 
 
 @pytest.mark.parametrize(

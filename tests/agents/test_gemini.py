@@ -183,7 +183,7 @@ import json, os, pathlib, sys
 sys.stdin.read()
 home = pathlib.Path(os.environ["HOME"]) / ".gemini"
 login = json.loads((home / "oauth_creds.json").read_text())
-(home / "oauth_creds.json").write_text(json.dumps({**login, "access_token": "new", "expiry_date": 2}))
+(home / "oauth_creds.json").write_text(json.dumps({**login, "access_token": "new", "expiry_date": 4000000000000}))
 chosen = json.loads((home / "settings.json").read_text())["security"]["auth"]["selectedType"]
 print(json.dumps({"type": "message", "role": "assistant", "content": chosen}))
 print(json.dumps({"type": "result", "status": "success"}))
@@ -202,7 +202,7 @@ async def test_it_is_logged_in_with_a_copy_and_only_fresh_tokens_come_back(tmp_p
     assert reply.text == "oauth-personal"
     assert not reply.usage.complete
     after = json.loads(login.read_text())
-    assert after == {"access_token": "new", "refresh_token": "r", "expiry_date": 2}
+    assert after == {"access_token": "new", "refresh_token": "r", "expiry_date": 4000000000000}
     assert not list((tmp_path / "homes").rglob("oauth_creds.json"))
 
 

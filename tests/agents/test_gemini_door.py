@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from podium.agents.headless.gemini import after as gemini_after
 from podium.agents.headless.gemini import layout as gemini_layout
+from podium.agents.headless.gemini.outcomes import outcome
 from podium.agents.headless.gemini.tools import translate
 from podium.domain.asking import Turn
 from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
@@ -19,6 +19,7 @@ from podium.domain.model import Json
 from podium.sandbox import hook_command
 from tests.agents.claude_rig import git
 from tests.agents.gemini_rig import Steps, gemini_rig
+from tests.agents.token_thief import assert_it_got_nowhere, plant_thief
 
 LEAVE = "cd . && git checkout main && touch ran.marker"
 
@@ -362,7 +363,11 @@ async def test_many_tools_at_once_are_each_judged_and_settled(tmp_path: Path) ->
     ("text", "expected"),
     [
         ("Output: a\nProcess Group PGID: 7", {"exit_code": 0}),
-        ("Output: a\nExit Code: 3\nProcess Group PGID: 7\n</untrusted_context>", {"exit_code": 3}),
+        ("Output: a\nExit Code: 3\nProcess Group PGID: 7", {"exit_code": 3}),
+        (
+            "Output: Command moved to background\nExit Code: 5\nProcess Group PGID: 7",
+            {"exit_code": 5},
+        ),
         ("Output: Exit Code: 3\nb\nProcess Group PGID: 7", {"exit_code": 0}),
         ("Output: a\nExit Code: 0\nExit Code: 4\nProcess Group PGID: 7", {"exit_code": 4}),
         ("Output: a\nSignal: 9\nProcess Group PGID: 7", {"error": "ended by signal 9"}),
@@ -373,9 +378,25 @@ async def test_many_tools_at_once_are_each_judged_and_settled(tmp_path: Path) ->
 def test_what_the_cli_says_of_a_command_becomes_figures(
     text: str, expected: dict[str, Json]
 ) -> None:
-    ended = gemini_after.outcome("run_shell_command", {"llmContent": text})
-    assert ended | expected == ended
-    assert ended["done"] is ("error" not in ended)
+    ended = outcome("run_shell_command", {"status": "success", "output": text})
+    assert ended is not None
+    told = {**ended.result, "error": ended.error}
+    assert told | expected == told
+    assert ended.ok is ended.result["done"] is (ended.error == "")
+
+
+@pytest.mark.parametrize("text", ["", "Output: fine", "Output: a\nProcess Group PGID: 7\nmore"])
+def test_a_command_of_which_nobody_tells_the_end_is_not_settled(text: str) -> None:
+    """Without its debug mode, or when another version says it otherwise."""
+    assert outcome("run_shell_command", {"status": "success", "output": text}) is None
+
+
+def test_what_a_cancelled_command_printed_is_not_taken_for_its_end() -> None:
+    """Its own output comes last then, and may look like anything."""
+    text = "Command was cancelled by user. Below is the output:\nx\nProcess Group PGID: 7"
+    ended = outcome("run_shell_command", {"status": "success", "output": text})
+    assert ended is not None
+    assert not ended.ok
 
 
 @pytest.mark.parametrize("odd", [None, {}, {"file_path": 3}, {"command": None}])
@@ -384,3 +405,30 @@ def test_odd_arguments_are_handed_on_for_the_registry_to_refuse(odd: Any) -> Non
         name, arguments = translate(tool, dict(odd or {}))
         assert name
         assert isinstance(arguments, dict)
+
+
+async def test_a_command_with_the_hooks_token_can_neither_settle_nor_perform_nor_ask(
+    tmp_path: Path,
+) -> None:
+    command = plant_thief(tmp_path / "workspace", tmp_path / "homes", "run_shell_command")
+    async with gemini_rig(tmp_path, {"steal": [{"run": command}, "Done."]}) as rig:
+        await rig.ask("steal")
+        ended = [event for event in await rig.tool_events() if isinstance(event, ToolFailed)]
+        (receipt,) = await rig.tools.receipts()
+        assert_it_got_nowhere(rig.workspace)
+        assert len(rig.gate.judged) == 1
+    assert [event.error for event in ended] == ["exit code 3"]
+    assert receipt.status == "failed"
+
+
+async def test_nobody_claims_to_know_how_the_calls_of_a_subagent_ended(tmp_path: Path) -> None:
+    """The CLI's records are silent on them, and a hook's word is not believed."""
+    steps: Steps = {
+        "main": [use("invoke_agent", agent_name="generalist", prompt="SCRIPT:sub go"), "Done."],
+        "sub": [{"run": "exit 0"}, use("complete_task", result={"response": "tried"}), "Tried."],
+    }
+    async with gemini_rig(tmp_path, steps) as rig:
+        await rig.ask("main", own_tools=("subagents",))
+        receipts = {receipt.tool: receipt.status for receipt in await rig.tools.receipts()}
+    expected = {"ask_subagent": "completed", "run_command": "abandoned", "keep_notes": "abandoned"}
+    assert receipts == expected

@@ -186,7 +186,7 @@ def heard_of(*records: Mapping[str, Any]) -> Heard:
         heard = Heard()
         heard.attend(FakeTurnDoor(), transcript)
         for record in records:
-            heard.take(json.dumps(record))
+            asyncio.run(heard.take(json.dumps(record)))
     return heard
 
 

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from podium.agents.headless.home import Login, private_home, sweep_homes
+from podium.agents.headless.off_loop import home_off_loop
 from podium.agents.kit import AgentKit
 from podium.domain.asking import Reply, Turn
-from podium.domain.errors import NotPossibleNow
-from podium.testing import FakeHookDoors, FakeLauncher, FixedClock, MemoryTranscripts
+from podium.domain.errors import NotPossibleNow, RateLimited, TimedOut
+from podium.testing import (
+    FakeEnclosures,
+    FakeHookDoors,
+    FakeLauncher,
+    FixedClock,
+    MemoryTranscripts,
+)
 
 TURN = Turn(run_id="run_1", step_key="ask#0", role="tester", prompt="go", workspace="/w")
 BEFORE = {"account": "ann", "tokens": {"access": "old", "refresh": "r1"}, "expiry": 1}
 
 
+RENEWED = {**BEFORE, "tokens": {"access": "new", "refresh": "r1"}, "expiry": 4_000_000_000}
+
+
 @pytest.fixture
 def kit(tmp_path: Path) -> AgentKit:
     return AgentKit(
+        enclosures=FakeEnclosures(),
         launcher=FakeLauncher(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),
@@ -84,21 +97,53 @@ def test_a_link_in_the_place_of_conversations_is_not_kept(kit: AgentKit, tmp_pat
 
 
 def test_refreshed_tokens_come_back(kit: AgentKit, login: Login) -> None:
-    after = {**BEFORE, "tokens": {"access": "new", "refresh": "r1"}, "expiry": 2}
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
-        (home.path / login.target).write_text(json.dumps(after))
-    assert json.loads(login.source.read_text()) == after
+        (home.path / login.target).write_text(json.dumps(RENEWED))
+    assert json.loads(login.source.read_text()) == RENEWED
     assert stat.S_IMODE(login.source.stat().st_mode) == 0o600
+
+
+def test_tokens_come_back_from_a_turn_that_ended_in_trouble_of_its_own(
+    kit: AgentKit, login: Login
+) -> None:
+    renew_and_end(kit, login, RateLimited("too much"))
+    assert json.loads(login.source.read_text()) == RENEWED
+
+
+@pytest.mark.parametrize("end", [asyncio.CancelledError(), TimedOut("late"), OSError("crash")])
+def test_no_tokens_come_back_from_a_turn_that_was_broken_off(
+    kit: AgentKit, login: Login, end: BaseException
+) -> None:
+    renew_and_end(kit, login, end)
+    assert json.loads(login.source.read_text()) == BEFORE
+    assert not list(kit.homes.rglob("auth.json"))
+
+
+def renew_and_end(kit: AgentKit, login: Login, end: BaseException) -> None:
+    with (
+        suppress(type(end)),
+        private_home(kit, TURN, "gemini", logins=[login]) as home,
+    ):
+        (home.path / login.target).write_text(json.dumps(RENEWED))
+        raise end
+
+
+async def test_how_a_turn_ended_is_known_off_the_loop_too(kit: AgentKit, login: Login) -> None:
+    with suppress(asyncio.CancelledError):
+        async with home_off_loop(kit, TURN, "gemini", logins=[login]) as home:
+            (home.path / login.target).write_text(json.dumps(RENEWED))
+            raise asyncio.CancelledError
+    assert json.loads(login.source.read_text()) == BEFORE
 
 
 @pytest.mark.parametrize(
     "after",
     [
-        {**BEFORE, "account": "mallory"},
-        {**BEFORE, "tokens": {"access": "new", "refresh": "r2"}},
-        {**BEFORE, "expiry": 2, "helper": "/bin/evil"},
-        {**BEFORE, "expiry": "2"},
-        {**BEFORE, "tokens": "gone", "expiry": 2},
+        {**RENEWED, "account": "mallory"},
+        {**RENEWED, "tokens": {"access": "new", "refresh": "r2"}},
+        {**RENEWED, "helper": "/bin/evil"},
+        {**RENEWED, "expiry": "4000000000"},
+        {**RENEWED, "tokens": "gone"},
         [1],
         "not even JSON",
         None,
@@ -120,7 +165,7 @@ def test_a_login_that_was_swapped_for_a_link_does_not_come_back(
     kit: AgentKit, login: Login, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.json"
-    other.write_text(json.dumps({**BEFORE, "expiry": 2}))
+    other.write_text(json.dumps(RENEWED))
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
         (home.path / login.target).unlink()
         (home.path / login.target).symlink_to(other)
@@ -131,7 +176,7 @@ def test_a_login_that_a_person_renewed_meanwhile_is_not_overwritten(
     kit: AgentKit, login: Login
 ) -> None:
     with private_home(kit, TURN, "gemini", logins=[login]) as home:
-        (home.path / login.target).write_text(json.dumps({**BEFORE, "expiry": 2}))
+        (home.path / login.target).write_text(json.dumps(RENEWED))
         login.source.write_text(json.dumps({**BEFORE, "expiry": 3}))
     assert json.loads(login.source.read_text())["expiry"] == 3
 

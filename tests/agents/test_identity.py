@@ -13,7 +13,7 @@ from podium.agents.headless.identity import identity_for
 from podium.agents.kit import AgentKit
 from podium.domain.launching import Ended, Spawn
 from podium.sandbox import ProcessLauncher
-from podium.testing import FakeHookDoors, FixedClock, MemoryTranscripts
+from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
 
 
 class CountingLauncher(ProcessLauncher):
@@ -34,6 +34,7 @@ class Somebody:
         self.home.mkdir()
         self.launcher = CountingLauncher()
         self.kit = AgentKit(
+            enclosures=FakeEnclosures(),
             launcher=self.launcher,
             doors=FakeHookDoors(),
             transcripts=MemoryTranscripts(),

@@ -52,7 +52,8 @@ def test_a_turn_works_where_there_is_no_network_but_loopback(medium: Medium) -> 
 async def test_a_turn_tries_to_reach_nothing_but_the_model_on_loopback(
     medium: Medium, tmp_path: Path
 ) -> None:
-    log = tmp_path / "connects"
+    # Inside the fence this is the one folder outside of the private home that may be written.
+    log = tmp_path / "project" / "connects"
     traced = _traced(medium, log)
     async with on_stage(traced, tmp_path, run("touch ran.marker"), say("Done.")) as stage:
         await stage.ask()

@@ -24,6 +24,7 @@ from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolReq
 from podium.testing import retry_until
 from tests.agents import clis
 from tests.agents.opencode_rig import KEY, MODEL, Steps, opencode_rig
+from tests.agents.token_thief import assert_it_got_nowhere, plant_thief
 from tests.contract.agents import processes_in
 
 
@@ -309,3 +310,17 @@ def _plant(script: Path, marker: Path) -> None:
     script.parent.mkdir(parents=True)
     write = f"require('fs').writeFileSync({json.dumps(str(marker))}, '')"
     script.write_text(f"{write}\nexport const Hostile = async () => ({{}})\n")
+
+
+async def test_a_command_with_the_hooks_token_can_neither_settle_nor_perform_nor_ask(
+    tmp_path: Path,
+) -> None:
+    command = plant_thief(tmp_path / "workspace", tmp_path / "homes", "bash")
+    steps = {"steal": [_using("bash", **_shell(command)), "Done."]}
+    async with opencode_rig(tmp_path, steps) as rig:
+        await rig.ask("steal")
+        assert_it_got_nowhere(rig.workspace)
+        (receipt,) = await rig.tools.receipts()
+        happened = await rig.happened()
+    assert receipt.status == "failed"
+    assert [kind for kind, tool in happened if tool == "run_command"] == [ToolRequested, ToolFailed]

@@ -26,6 +26,7 @@ from podium.domain.errors import AgentUnavailable, BadInput, ConfigInvalid, NotP
 from podium.domain.launching import Ended
 from podium.domain.own_tools import unknown_words
 from podium.testing import (
+    FakeEnclosures,
     FakeHookDoors,
     FakeLauncher,
     FixedClock,
@@ -44,6 +45,7 @@ SERVED: dict[str, Any] = {
 
 def kit_in(folder: Path, launcher: FakeLauncher | None = None) -> AgentKit:
     return AgentKit(
+        enclosures=FakeEnclosures(),
         launcher=launcher or FakeLauncher(),
         doors=FakeHookDoors(),
         transcripts=MemoryTranscripts(),

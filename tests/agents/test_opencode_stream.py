@@ -72,7 +72,7 @@ def relayed(**record: Any) -> str:
 
 
 def tool(status: str, **more: Any) -> str:
-    return relayed(kind="tool", call="call_1", tool="bash", status=status, **more)
+    return relayed(**{"kind": "tool", "call": "call_1", "tool": "bash", "status": status} | more)
 
 
 def test_a_plain_answer_is_read_with_its_session_and_usage() -> None:
@@ -193,7 +193,7 @@ def test_a_tool_that_did_not_do_it_is_settled_as_failed(line: str, error: str) -
 
 
 def test_a_patch_is_settled_for_each_of_its_files() -> None:
-    rig = Rig(tool("completed", files=3))
+    rig = Rig(tool("completed", tool="apply_patch", files=3))
     assert [done.ref for done in rig.settled] == ["call_1", "call_1#1", "call_1#2"]
 
 
@@ -321,3 +321,17 @@ ENDS: Mapping[str, tuple[list[str], Ended, type]] = {
 def test_an_end_that_is_no_answer_is_an_error(end: str) -> None:
     lines, ended, kind = ENDS[end]
     assert type(trouble_at_end("coder", Rig(*lines).stream, ended, NOW)) is kind
+
+
+def test_a_command_without_an_exit_code_is_not_called_done() -> None:
+    rig = Rig(tool("running"), tool("completed", exit=None, output="fine"))
+    assert (rig.settled, rig.stream.running) == ([], set())
+
+
+def test_the_plugin_says_what_it_is_about_to_ask_for() -> None:
+    rig = Rig()
+    told: list[str] = []
+    rig.stream.expect, rig.stream.expect_no_more = told.append, lambda use: told.append(f"-{use}")
+    for kind in ("asking", "asked"):
+        rig.stream.hear(relayed(kind=kind, call="call_1"))
+    assert told == ["call_1", "-call_1"]

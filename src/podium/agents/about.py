@@ -29,6 +29,11 @@ class About:
     moved_to: str = ""
     """Where the file lies in that folder."""
 
+    hosts: tuple[str, ...] = ()
+    """Where its provider answers and logs it in, for a network that leads to the model alone."""
+    is_program: bool = True
+    """False: nothing is started that a person installed."""
+
     def key_in(self, env: Mapping[str, str]) -> str | None:
         """The variable that logs it in, where the settings have one."""
         named = [key for key in self.keys if key in env]
@@ -52,6 +57,13 @@ ABOUT: Mapping[str, About] = {
         login=".gemini/oauth_creds.json",
         moved_by="GEMINI_CLI_HOME",
         moved_to=".gemini/oauth_creds.json",
+        hosts=(
+            "generativelanguage.googleapis.com",
+            "cloudcode-pa.googleapis.com",
+            "oauth2.googleapis.com",
+            "aiplatform.googleapis.com",
+            "*.aiplatform.googleapis.com",
+        ),
     ),
     "claude": About(
         door="PreToolUse callbacks of its own protocol, and permission requests behind them",
@@ -62,6 +74,7 @@ ABOUT: Mapping[str, About] = {
         login=".claude/.credentials.json",
         moved_by="CLAUDE_CONFIG_DIR",
         moved_to=".credentials.json",
+        hosts=("api.anthropic.com", "platform.claude.com", "console.anthropic.com"),
     ),
     "codex": About(
         door="a trusted PreToolUse hook, and approvals of its app-server behind it",
@@ -72,6 +85,7 @@ ABOUT: Mapping[str, About] = {
         login=".codex/auth.json",
         moved_by="CODEX_HOME",
         moved_to="auth.json",
+        hosts=("api.openai.com", "chatgpt.com", "auth.openai.com"),
     ),
     "opencode": About(
         door="a plugin that asks before every tool, and its permission settings behind it",
@@ -82,6 +96,13 @@ ABOUT: Mapping[str, About] = {
         login=".local/share/opencode/auth.json",
         moved_by="XDG_DATA_HOME",
         moved_to="opencode/auth.json",
+        hosts=(
+            "opencode.ai",
+            "api.anthropic.com",
+            "api.openai.com",
+            "generativelanguage.googleapis.com",
+            "openrouter.ai",
+        ),
     ),
     "acp": About(
         door="permission requests of the Agent Client Protocol; files written by Podium",
@@ -89,6 +110,7 @@ ABOUT: Mapping[str, About] = {
     ),
     "api": About(
         door="it has no hands: Podium performs every call",
+        is_program=False,
         keys=(
             "ANTHROPIC_API_KEY",
             "ANTHROPIC_AUTH_TOKEN",
@@ -101,6 +123,6 @@ ABOUT: Mapping[str, About] = {
     "command": About(
         door="none of its own; the socket in PODIUM_DOOR, if the program asks there", any_key=True
     ),
-    "scripted": About(door="the socket in PODIUM_DOOR"),
+    "scripted": About(door="the socket in PODIUM_DOOR", is_program=False),
 }
 """Kind → what is known of it."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from podium.domain.model import Json, NonEmpty, Noun
-from podium.ports import Clock, HookDoors, Launcher, Transcripts
+from podium.ports import Clock, Enclosures, HookDoors, Launcher, Transcripts
 
 
 class AgentOptions(Noun):
@@ -33,6 +33,7 @@ class AgentKit:
     """The ports and places an agent's program is run with."""
 
     launcher: Launcher
+    enclosures: Enclosures
     doors: HookDoors
     transcripts: Transcripts
     clock: Clock

@@ -2,6 +2,7 @@
 
 from podium.testing.agent import FakeAgent
 from podium.testing.clock import FixedClock, SteadyIds
+from podium.testing.enclosures import FakeEnclosures
 from podium.testing.gate import ScriptedGate, decision
 from podium.testing.hook_doors import FakeHookDoors, FakeTurnDoor
 from podium.testing.launcher import FakeLauncher, FakeProcess
@@ -14,6 +15,7 @@ from podium.testing.waiting import retry_until, retry_until_blocking
 
 __all__ = [
     "FakeAgent",
+    "FakeEnclosures",
     "FakeHookDoors",
     "FakeLauncher",
     "FakeProcess",

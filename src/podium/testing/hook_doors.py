@@ -27,7 +27,10 @@ class FakeTurnDoor:
     asked: list[tuple[str, str, dict[str, Json]]] = field(default_factory=list)
     """(request or perform, tool, arguments), in order."""
     settled: dict[str, bool] = field(default_factory=dict)
+    expected: list[str] = field(default_factory=list)
+    """Uses that a hook may ask for at the moment."""
     told: list[tuple[ProgressKind, str]] = field(default_factory=list)
+    hook_env: Mapping[str, str] = field(default_factory=dict)
 
     def specs(self) -> Sequence[ToolSpec]:
         return self.tools
@@ -39,6 +42,13 @@ class FakeTurnDoor:
 
     async def perform(self, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
         return self._answer("perform", tool, arguments)
+
+    def expect(self, use: str) -> None:
+        self.expected.append(use)
+
+    def expect_no_more(self, use: str) -> None:
+        if use in self.expected:
+            self.expected.remove(use)
 
     async def settle(self, ref: str, *, ok: bool, result: Json = None, error: str = "") -> None:
         self.settled[ref] = ok

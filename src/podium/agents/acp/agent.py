@@ -11,7 +11,9 @@ from podium.agents.acp.keeping import Keeper
 from podium.agents.acp.records import Heard
 from podium.agents.acp.setups import AcpOptions, PlainSetup, Setup
 from podium.agents.acp.talk import AcpTalk
+from podium.agents.confined import Needs, fence_for, kept_out
 from podium.agents.headless.accounting import accounted
+from podium.agents.headless.home import Home
 from podium.agents.headless.off_loop import home_off_loop
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.agents.rpc import RpcError
@@ -19,7 +21,7 @@ from podium.domain.asking import Reply, Turn
 from podium.domain.errors import ConfigFault, ConfigInvalid, PodiumError, ToolMissing
 from podium.domain.launching import Ended, Spawn
 from podium.domain.model import Json
-from podium.ports import Process, Transcript
+from podium.ports import Process, Transcript, TurnDoor
 
 
 class AcpAgent:
@@ -39,7 +41,7 @@ class AcpAgent:
         return self._options.name
 
     async def ask(self, turn: Turn) -> Reply:
-        heard, clock = Heard(self._options.model), self._kit.clock
+        heard, clock = Heard(self._options.model, self._setup.ended), self._kit.clock
         began = clock.monotonic()
         with accounted(self.name, lambda: heard.usage(clock.monotonic() - began)):
             return await self._ask(turn, heard)
@@ -53,7 +55,7 @@ class AcpAgent:
                 async with kit.doors.open(turn, agent=name) as door:
                     gatekeeper = Gatekeeper(door, setup.wishes, setup.hands_over_in(turn))
                     heard.attend(door, gatekeeper)
-                    spawn = await setup.prepare(turn, home, door)
+                    spawn = await self._fenced(await setup.prepare(turn, home, door), home, door)
                     ended = await self._converse(turn, spawn, gatekeeper, heard, transcript)
                     waiting = door.waiting_approvals
         return home.signed(self._reply(turn, heard, gatekeeper, ended, waiting, transcript.path))
@@ -83,6 +85,14 @@ class AcpAgent:
             now = self._kit.clock.now()
             raise trouble_of_error(self.name, fault, ended, now, self._setup.trouble) from None
         return ended
+
+    async def _fenced(self, spawn: Spawn, home: Home, door: TurnDoor) -> Spawn:
+        hosts, address = self._setup.hosts, self._options.base_url
+        needs = Needs(
+            writable=home.folders, hosts=hosts, base_url=address, command=self._options.command
+        )
+        fence = await fence_for(self._kit, home.turn, door, needs)
+        return spawn.model_copy(update={"confinement": fence})
 
     async def _start(self, spawn: Spawn) -> Process:
         try:
@@ -118,7 +128,11 @@ class AcpAgent:
             seconds=ended.seconds,
             transcript=transcript,
             untold=tuple(gatekeeper.untold),
-            warnings=(*self._setup.warnings(turn, version), *warnings_at_end(heard)),
+            warnings=(
+                *self._setup.warnings(turn, version),
+                *warnings_at_end(heard),
+                *kept_out(self.name, ended),
+            ),
             waiting_approvals=waiting,
         )
 

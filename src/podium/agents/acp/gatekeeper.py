@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
+from podium.agents.acp.outcomes import Ended
 from podium.agents.acp.wishes import Wish, title_of
 from podium.agents.rpc import METHOD_NOT_FOUND, Params, RpcError
 from podium.domain.gating import DoorAnswer
@@ -15,7 +16,6 @@ REFUSED = -32001
 NOTHING_CHOSEN = {"outcome": "cancelled"}
 NO_SINGLE_YES = "it may be done, but the agent offers no way to permit it once"
 _MOST_UNTOLD = 50
-_LONGEST_OUTPUT = 4_000
 
 ReadWishes = Callable[[Mapping[str, Json]], list[Wish]]
 """Reads what a tool call wants."""
@@ -32,7 +32,8 @@ class Gatekeeper:
         self._writes_in = os.path.realpath(writes_in) if writes_in else ""
         self._door = door
         self._read_wishes = read_wishes
-        self._permitted: dict[str, list[str]] = {}
+        self._permitted: dict[str, list[tuple[str, str]]] = {}
+        """By tool call: names of the permits, each with the tool it is for."""
         self.refused: set[str] = set()
         """Tool calls that got a no."""
         self.written: set[str] = set()
@@ -50,12 +51,19 @@ class Gatekeeper:
             return await self._write(params)
         raise RpcError(METHOD_NOT_FOUND, f"{method!r} is not offered here")
 
-    async def settle(self, call: str, *, ok: bool, output: str) -> None:
-        """Record how a permitted call ended."""
-        result = {"done": ok, "output": output[:_LONGEST_OUTPUT]}
-        error = "" if ok else output[:500] or "failed without a word"
-        for ref in self._permitted.get(call, ()):
-            await self._door.settle(ref, ok=ok, result=result, error=error)
+    async def settle(self, call: str, ended: Ended) -> bool:
+        """Record how a permitted call ended. False when that cannot be told of a part of it.
+
+        That part stays open and is abandoned with the turn.
+        """
+        known = True
+        for ref, tool in self._permitted.get(call, ()):
+            outcome = ended.of_a_command() if tool == "run_command" else ended.as_told()
+            if outcome is None:
+                known = False
+                continue
+            await self._door.settle(ref, ok=outcome.ok, result=outcome.result, error=outcome.error)
+        return known
 
     async def _decide(self, params: Params) -> Json:
         call = params.get("toolCall")
@@ -77,24 +85,24 @@ class Gatekeeper:
 
     async def _take_back(self, number: str) -> str:
         """Settle a permit that could not be handed over. Gives the words for it."""
-        for ref in self._permitted.pop(number, ()):
+        for ref, _ in self._permitted.pop(number, ()):
             await self._door.settle(ref, ok=False, error=NO_SINGLE_YES)
         return NO_SINGLE_YES
 
     async def _judge(self, number: str, call: Mapping[str, Json]) -> DoorAnswer | None:
         """The first no to any of what the call wants; None when all of it may be done."""
-        refs: list[str] = []
+        permits: list[tuple[str, str]] = []
         for place, wish in enumerate(self._read_wishes(call)):
             if self._comes_to_us(wish):
                 continue
             ref = f"{number}#{place}"
             answer = await self._door.request(wish.tool, wish.arguments, ref=ref)
             if not answer.allowed:
-                for granted in refs:
+                for granted, _ in permits:
                     await self._door.settle(granted, ok=False, error="another part was refused")
                 return answer
-            refs.append(ref)
-        self._permitted[number] = refs
+            permits.append((ref, wish.tool))
+        self._permitted[number] = permits
         return None
 
     def _comes_to_us(self, wish: Wish) -> bool:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 
+from podium.agents.about import ABOUT
+from podium.agents.acp.outcomes import Ended, ended_by
 from podium.agents.acp.setups import spawn_of
 from podium.agents.acp.wishes import Wish, title_of, wishes_of
 from podium.agents.headless.accounting import unkept_limits
@@ -20,6 +23,7 @@ from podium.agents.headless.gemini.layout import (
     lay_out,
 )
 from podium.agents.headless.gemini.login import logins_for, selected_login
+from podium.agents.headless.gemini.outcomes import ENDING, RAN
 from podium.agents.headless.gemini.program import KNOWN_VERSION, own_options
 from podium.agents.headless.gemini.tools import WITHOUT_SUBAGENTS
 from podium.agents.headless.home import Home, Login
@@ -36,6 +40,7 @@ from podium.ports import TurnDoor
 
 _PROGRAM = re.compile(r"(^|/)gemini(\.js)?$")
 _CONVERSATION = re.compile(r"session-.*-([0-9a-f]{8})\.jsonl")
+_KILLED = 128
 _HERE = "[current working directory "
 _ELSEWHERE = re.compile(r"\[in ([^\[\]]+)\](?: \(.*\))?(?: \[background\])?", re.DOTALL)
 
@@ -49,6 +54,7 @@ class GeminiSetup:
     """The private home and the rules of the headless agent, with every tool to be asked for."""
 
     keep: tuple[str, ...] = (CONVERSATIONS,)
+    hosts: tuple[str, ...] = ABOUT["gemini"].hosts
 
     def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
         self._options = options
@@ -62,11 +68,12 @@ class GeminiSetup:
         options, kit = self._options, self._kit
         selected = selected_login(options.name, options.env, home)
         await off_loop(partial(_set_apart, home.path / CONVERSATIONS))
-        given = (home, turn, self._own, selected, door.env, kit)
+        given = (home, turn, self._own, selected, door.hook_env, kit)
         await off_loop(partial(lay_out, *given, rules=asking_rules(turn)))
         identity = await identity_for(kit, options.env, turn.workspace)
         model = ("-m", options.model) if options.model else ()
-        argv = (*options.command, "--approval-mode", "default", *model)
+        # Without the last it does not tell the exit codes of commands.
+        argv = (*options.command, "--approval-mode", "default", *model, "--debug")
         return spawn_of(argv, turn, environment_for(options, home, identity))
 
     def hands_over_in(self, turn: Turn) -> str:
@@ -85,6 +92,16 @@ class GeminiSetup:
         if tool == "run_shell_command":
             return [_command(call, title)]
         return wishes_of(call)
+
+    def ended(self, update: Mapping[str, Json]) -> Ended | None:
+        """Told to debug, it shows what it tells the model: the exit code, unless that is 0."""
+        ended = ended_by(update)
+        said = ended is not None and ended.ok and ended.output.startswith(RAN)
+        ending = ENDING.search(ended.output) if ended is not None and said else None
+        if ended is None or ending is None:
+            return ended
+        # Nothing is left of a code where a signal ended it: what a shell would say of it.
+        return replace(ended, exit_code=_KILLED if ending[2] else int(ending[1] or 0))
 
     def trouble(self, agent: str, status: int | None, words: str, now: datetime) -> PodiumError:
         return trouble_of_words(agent, status, words, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from podium.agents.acp.gatekeeper import Gatekeeper
+from podium.agents.acp.outcomes import Ended, ended_by
 from podium.agents.acp.wishes import ACTING, changed_paths, title_of
 from podium.agents.headless.ending import plain_words
 from podium.agents.pricing import cost_of
@@ -14,16 +15,19 @@ from podium.domain.gating import Usage
 from podium.domain.model import Json
 from podium.ports import TurnDoor
 
-_OVER = {"completed": True, "failed": False}
 _MOST_WARNINGS = 20
+
+ReadEnd = Callable[[Mapping[str, Json]], Ended | None]
+"""Reads how a tool call ended."""
 
 
 class Heard:
     """Everything a turn's updates have said so far. Progress is told on the way."""
 
-    def __init__(self, model: str = "") -> None:
+    def __init__(self, model: str = "", read_end: ReadEnd = ended_by) -> None:
         """`model` is what it was told to think with; empty where that is its own choice."""
         self._model = model
+        self._read_end = read_end
         self._tell: Callable[[ProgressKind, str], None] = lambda kind, text: None
         self._gatekeeper: Gatekeeper | None = None
         self._pieces: list[str] = []
@@ -99,27 +103,30 @@ class Heard:
         kind = update.get("kind")
         if isinstance(kind, str) or number not in self._kinds:
             self._kinds[number] = str(kind or "other")
-        status = update.get("status")
-        if status not in _OVER:
+        ended, keeper = self._read_end(update), self._gatekeeper
+        if ended is None or keeper is None:
             return
-        ok = _OVER[status]
-        keeper = self._gatekeeper
-        if keeper is not None and keeper.permitted(number):
-            await keeper.settle(number, ok=ok, output=_output(update))
-        elif keeper is not None and ok:
+        if keeper.permitted(number):
+            if not await keeper.settle(number, ended):
+                self._warn(f"the agent does not tell how {title!r} ended: it is not known")
+        elif ended.ok:
             self._note_unasked(keeper, number, title, update)
 
     def _note_unasked(
         self, keeper: Gatekeeper, number: str, title: str, update: Mapping[str, Json]
     ) -> None:
         """Something was done that nobody permitted: it must not stay unsaid."""
-        if self._kinds[number] not in ACTING or len(self.warnings) >= _MOST_WARNINGS:
+        if self._kinds[number] not in ACTING:
             return
         changed = changed_paths(update)
         if changed and changed <= keeper.written:
             return
         how = "although it was refused" if number in keeper.refused else "without asking"
-        self.warnings.append(f"the agent says it did {title!r} {how}")
+        self._warn(f"the agent says it did {title!r} {how}")
+
+    def _warn(self, words: str) -> None:
+        if len(self.warnings) < _MOST_WARNINGS:
+            self.warnings.append(words)
 
 
 def used_in(result: Mapping[str, Json], model: str) -> Usage:
@@ -171,12 +178,6 @@ def _quota(result: Mapping[str, Json]) -> Mapping[str, Json]:
 def _text(content: Json) -> str:
     text = _mapping(content).get("text")
     return text if isinstance(text, str) else ""
-
-
-def _output(update: Mapping[str, Json]) -> str:
-    content = update.get("content")
-    items = content if isinstance(content, list) else []
-    return "\n".join(_text(_mapping(item).get("content")) for item in items).strip()
 
 
 def _mapping(value: Json) -> Mapping[str, Json]:

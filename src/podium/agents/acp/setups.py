@@ -8,6 +8,7 @@ from typing import Protocol
 
 from podium.agents.acp.ending import trouble_of_words
 from podium.agents.acp.keeping import LINE_BYTES
+from podium.agents.acp.outcomes import Ended, ended_by
 from podium.agents.acp.wishes import Wish, wishes_of
 from podium.agents.headless.accounting import unkept_limits
 from podium.agents.headless.ending import not_given
@@ -30,12 +31,15 @@ class AcpOptions(Noun):
     """Files of the person's home that keep it logged in, copied to the same place in its own."""
     keep: tuple[str, ...] = ()
     """Folders of its home where its conversations lie."""
+    hosts: tuple[str, ...] = ()
+    """Where its provider answers, for a network that leads to the model alone."""
 
 
 class Setup(Protocol):
     """What differs from agent to agent."""
 
     keep: tuple[str, ...]
+    hosts: tuple[str, ...]
 
     def logins(self) -> Sequence[Login]: ...
 
@@ -45,6 +49,10 @@ class Setup(Protocol):
 
     def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
         """What a tool call wants."""
+        ...
+
+    def ended(self, update: Mapping[str, Json]) -> Ended | None:
+        """How a tool call ended; None when it goes on."""
         ...
 
     def hands_over_in(self, turn: Turn) -> str:
@@ -66,6 +74,7 @@ class PlainSetup:
         self._own = own
         self._kit = kit
         self.keep = own.keep
+        self.hosts = own.hosts
 
     def logins(self) -> Sequence[Login]:
         return [Login(self._kit.user_home / name, name) for name in self._own.copy_files]
@@ -75,6 +84,9 @@ class PlainSetup:
 
     def wishes(self, call: Mapping[str, Json]) -> list[Wish]:
         return wishes_of(call)
+
+    def ended(self, update: Mapping[str, Json]) -> Ended | None:
+        return ended_by(update)
 
     def hands_over_in(self, turn: Turn) -> str:
         return ""

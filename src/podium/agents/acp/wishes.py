@@ -13,6 +13,8 @@ from podium.domain.model import Json
 ACTING = frozenset({"execute", "edit", "delete", "move"})
 """Kinds of tool calls that change something."""
 
+_NAMING_FILES = ("glob", "include", "include_pattern")
+
 
 class Wish(NamedTuple):
     """A registered tool and its arguments."""
@@ -35,7 +37,7 @@ def wishes_of(call: Mapping[str, Json]) -> list[Wish]:
     if kind == "read" and places:
         return [Wish("read_file", {"path": place}) for place in places]
     if kind == "search":
-        return [Wish("search_text", {"pattern": title, "path": places[0] if places else "."})]
+        return [_search(given, title, place) for place in places or ["."]]
     if kind == "fetch":
         return [Wish("web_fetch", {"url": str(given.get("url") or title)})]
     if kind == "think":
@@ -60,6 +62,13 @@ def _command(given: Mapping[str, Json], title: str) -> dict[str, Json]:
     command = found if words or (isinstance(found, str) and found) else _unquoted(title)
     cwd = given.get("cwd")
     return {"command": command, **({"cwd": cwd} if isinstance(cwd, str) and cwd else {})}
+
+
+def _search(given: Mapping[str, Json], title: str, place: str) -> Wish:
+    """The protocol has no place for the files that a search names; agents have words for it."""
+    named = next((given[name] for name in _NAMING_FILES if isinstance(given.get(name), str)), "")
+    wish: dict[str, Json] = {"pattern": title, "path": place}
+    return Wish("search_text", {**wish, "glob": named} if named else wish)
 
 
 def _unquoted(title: str) -> str:

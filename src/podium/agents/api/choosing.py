@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field, ValidationError
 
+from podium.agents.explaining import SECRET_PREFIX, key_words
 from podium.agents.kit import AgentOptions
 from podium.domain.errors import AgentNotLoggedIn, BadInput
 from podium.domain.model import Noun
@@ -19,7 +20,6 @@ ResolveSecret = Callable[[str], str]
 
 ProviderName = Literal["google", "openai", "openai-responses", "openrouter", "anthropic"]
 PROVIDERS: tuple[ProviderName, ...] = get_args(ProviderName)
-SECRET_PREFIX = "secret://"  # noqa: S105 - how a reference to a secret begins
 
 
 class ApiSettings(Noun):
@@ -71,6 +71,8 @@ class Key:
 
     value: str = field(default="", repr=False)
     header: str = ""
+    words: str = ""
+    """Which key it is and where a person sets it."""
 
     @property
     def headers(self) -> dict[str, str]:
@@ -105,7 +107,8 @@ class Choice:
         """The key from the agent's own variables. Raises `AgentNotLoggedIn` when there is none."""
         for name, header in _KNOWN[self.provider].keys.items():
             if given := env.get(name):
-                return Key(self._checked(name, _resolved(given, resolve_secret)), header)
+                value = self._checked(name, _resolved(given, resolve_secret))
+                return Key(value, header, key_words(name, given))
         if self.base_url != _KNOWN[self.provider].base_url and self.provider == "openai":
             return Key()  # servers on one's own machine want none
         raise AgentNotLoggedIn(f"agent {self.agent!r} has no key; {self.login_hint}")

@@ -51,7 +51,7 @@ def trouble_of(error: Exception, choice: Choice, key: Key, now: datetime) -> Tro
         case said.ContentFilterError():
             return Trouble(AgentRefused(_with(f"agent {choice.agent!r} refused", words)))
         case said.ModelAPIError():
-            return _of_api(error, words, choice, now)
+            return _of_api(error, words, choice, key, now)
         case said.UserError():
             return Trouble(
                 AgentRejected(_with(f"agent {choice.agent!r} cannot be asked so", words)),
@@ -65,11 +65,19 @@ def trouble_of(error: Exception, choice: Choice, key: Key, now: datetime) -> Tro
     return Trouble(AgentUnavailable(_with(what, words)), billed=True)
 
 
-def _of_api(error: said.ModelAPIError, words: str, choice: Choice, now: datetime) -> Trouble:
+def _of_api(
+    error: said.ModelAPIError, words: str, choice: Choice, key: Key, now: datetime
+) -> Trouble:
     status = _status(error)
     retry_at = time_to_ask_again(error, words, now)
     tree = trouble_of_status(
-        choice.agent, status, words, login_hint=choice.login_hint, now=now, retry_at=retry_at
+        choice.agent,
+        status,
+        words,
+        login_hint=key.words or choice.login_hint,
+        now=now,
+        retry_at=retry_at,
+        address=choice.base_url,
     )
     limited = status == 429
     unreached = isinstance(error, said.ModelConnectionError) and error.phase in ("connect", "pool")

@@ -60,8 +60,12 @@ def trouble_of_status(
     login_hint: str,
     now: datetime,
     retry_at: datetime | None = None,
+    address: str = "",
 ) -> PodiumError:
-    """The error of the tree for what a provider answered. `status` None: it was not reached."""
+    """The error of the tree for what a provider answered. `status` None: it was not reached.
+
+    `address` is where it was tried, if that is known.
+    """
     said = plain_words(words)
     said = f": {said}" if said else ""
     if is_overflow(words):
@@ -72,7 +76,8 @@ def trouble_of_status(
         found = retry_at or reset_time(words, now)
         return RateLimited(f"agent {agent!r} has been asked too much{_until(found)}{said}", found)
     if status is None or status >= 500 or status in (408, 409):
-        return AgentUnavailable(f"agent {agent!r} cannot reach its model{said}")
+        where = f" at {address}" if address else ""
+        return AgentUnavailable(f"agent {agent!r} cannot reach its model{where}{said}")
     return AgentRejected(f"agent {agent!r} was told that the request is wrong ({status}){said}")
 
 

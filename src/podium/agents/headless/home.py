@@ -14,12 +14,14 @@ import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
+from podium.agents.headless.refreshing import refreshed
 from podium.agents.kit import AgentKit
 from podium.agents.private_files import plain_name, write_private
 from podium.domain.asking import Reply, Turn
-from podium.domain.errors import NotPossibleNow
+from podium.domain.errors import NotPossibleNow, PodiumError, TimedOut
 from podium.domain.model import Json
 
 LARGEST_LOGIN_BYTES = 1_000_000
@@ -28,8 +30,6 @@ LOCK = "lock"
 LOGINS = "logins.json"
 """Names the files in the home that are copies of logins."""
 _MARK = "~"
-_TOKEN_HEAD = 6
-"""Tokens of one make begin alike."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,11 @@ class Home:
         return self.write(name, json.dumps(content, indent=1))
 
     @property
+    def folders(self) -> tuple[Path, Path]:
+        """What the CLI has to write to beside its workspace."""
+        return self.path, self.temporary
+
+    @property
     def env(self) -> dict[str, str]:
         """The variables every CLI finds its home by."""
         return {
@@ -100,7 +105,8 @@ def private_home(
 
     `keep` are the places, from the home on, of its conversations. One turn at a time may have a
     home: another gets the next one, unless it goes on with a conversation that is at work. On
-    leaving, logins whose tokens were refreshed are handed back and the copies removed.
+    leaving, logins whose tokens were refreshed are handed back and the copies removed. From a turn
+    that was cancelled or ran out of time, in which the CLI was ended at work, none comes back.
     """
     number, session = _read_session(turn.session)
     with _free_home(kit.homes / plain_name(turn.run_id), plain_name(agent), number) as (
@@ -114,12 +120,17 @@ def private_home(
         _real_folder(temporary)
         seeds = {login: seed for login in logins if (seed := _seed(login, home)) is not None}
         asked = turn.model_copy(update={"session": session})
+        ended_by_itself = False
         try:
             yield Home(asked, home, temporary, tuple(login.target for login in seeds), taken)
+            ended_by_itself = True
+        except PodiumError as error:
+            ended_by_itself = not isinstance(error, TimedOut)
+            raise
         finally:
             for login, seed in seeds.items():
-                if _is_really_in(home, login.target):
-                    _hand_back(login, home / login.target, seed)
+                if ended_by_itself and _is_really_in(home, login.target):
+                    _hand_back(login, home / login.target, seed, kit.clock.now())
                 _take_away(home, login.target)
             shutil.rmtree(temporary, ignore_errors=True)
 
@@ -289,16 +300,16 @@ def _seed(login: Login, home: Path) -> bytes | None:
     return content
 
 
-def _hand_back(login: Login, copy: Path, seed: bytes) -> None:
+def _hand_back(login: Login, copy: Path, seed: bytes, now: datetime) -> None:
     """Take over refreshed tokens, when nothing else differs and nobody was quicker."""
     with suppress(OSError):
         found = _plain_content(copy)
-        refreshed = None if found is None else _refreshed(seed, found, login.refreshable)
-        if refreshed is None:
+        newer = None if found is None else refreshed(seed, found, login.refreshable, now)
+        if newer is None:
             return
         target = login.source.resolve()
         if target.read_bytes() == seed:
-            write_private(target, refreshed)
+            write_private(target, newer)
 
 
 def _plain_content(path: Path) -> bytes | None:
@@ -309,50 +320,3 @@ def _plain_content(path: Path) -> bytes | None:
         if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST_LOGIN_BYTES:
             return None
         return file.read(LARGEST_LOGIN_BYTES)
-
-
-def _refreshed(seed: bytes, found: bytes, refreshable: Sequence[str]) -> bytes | None:
-    """The seed with those new tokens that may come back. None: there are none, or more has changed."""
-    if found == seed:
-        return None
-    try:
-        before, after = json.loads(seed), json.loads(found)
-    except (ValueError, RecursionError):
-        return None
-    changed = False
-    for name in refreshable:
-        old, new = _value(before, name), _value(after, name)
-        if old == new:
-            continue
-        if not _may_follow(old, new):
-            return None
-        _put(before, name, new)
-        changed = True
-    if not changed or before != after:
-        return None
-    return json.dumps(before, indent=2).encode()
-
-
-def _may_follow(old: Json, new: Json) -> bool:
-    """Whether a value looks like the next one of its kind: a token of the same make, a later time."""
-    if type(old) is not type(new) or isinstance(new, dict | list | bool):
-        return False
-    if isinstance(old, str):
-        made_alike = old[:_TOKEN_HEAD] == new[:_TOKEN_HEAD] or len(old) < 2 * _TOKEN_HEAD
-        return made_alike and len(old) // 2 <= len(new) <= 2 * len(old) + 64
-    return bool(new >= old)
-
-
-def _value(data: Json, dotted: str) -> Json:
-    for name in dotted.split("."):
-        if not isinstance(data, dict):
-            return None
-        data = data.get(name)
-    return data
-
-
-def _put(data: Json, dotted: str, value: Json) -> None:
-    *path, last = dotted.split(".")
-    for name in path:
-        data = data[name]
-    data[last] = value

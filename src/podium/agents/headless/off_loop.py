@@ -43,5 +43,8 @@ async def home_off_loop(
     held = ExitStack()
     try:
         yield await off_loop(partial(held.enter_context, place))
-    finally:
-        await off_loop(held.close)
+    except BaseException as error:
+        # How the turn ended matters for what comes back from the home.
+        await off_loop(partial(held.__exit__, type(error), error, error.__traceback__))
+        raise
+    await off_loop(held.close)

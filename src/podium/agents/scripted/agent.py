@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from podium import __version__
+from podium.agents.confined import Needs, fenced, kept_out
 from podium.agents.hearing import hear_out
 from podium.agents.scripted.played import Played
 from podium.agents.scripted.script import AgentScript
@@ -19,7 +20,15 @@ from podium.domain.asking import Reply, Turn
 from podium.domain.errors import BadInput, PodiumError
 from podium.domain.launching import ProcessLimits, Spawn
 from podium.domain.model import Noun
-from podium.ports import Clock, HookDoors, Launcher, Transcript, Transcripts
+from podium.ports import (
+    Clock,
+    Enclosures,
+    HookDoors,
+    Launcher,
+    Transcript,
+    Transcripts,
+    TurnDoor,
+)
 
 PLAYER = Path(__file__).with_name("player.py")
 LINE_BYTES = 16_000_000
@@ -52,11 +61,14 @@ class ScriptedAgent:
         model: str = "script",
         transcripts: Transcripts | None = None,
         clock: Clock | None = None,
+        enclosures: Enclosures | None = None,
     ) -> None:
         """`env` is set for its processes, `secret://NAME` allowed; `model` is what replies say it is.
 
-        Without `transcripts` nothing of what it said is kept but the reply.
+        Without `transcripts` nothing of what it said is kept but the reply, and without `enclosures`
+        nothing holds it.
         """
+        self._enclosures = enclosures
         self._name = name
         self._env = dict(env or {})
         self._model = model
@@ -75,7 +87,7 @@ class ScriptedAgent:
         with self._transcript(turn) as transcript:
             async with self._doors.open(turn, agent=self._name) as door:
                 played = Played(self._name, door.tell, transcript.write if transcript else None)
-                process = await self._launcher.start(self._spawn(turn, place, door.env))
+                process = await self._launcher.start(await self._fenced(turn, door, place))
                 process.close_input()
                 ended = await hear_out(process, played.hear)
                 waiting = door.waiting_approvals
@@ -94,6 +106,7 @@ class ScriptedAgent:
             session=_Place(turn=place.turn, act=end.next_act).model_dump_json(),
             seconds=ended.seconds,
             transcript=transcript.path if transcript else None,
+            warnings=kept_out(self._name, ended),
             waiting_approvals=waiting,
         )
 
@@ -122,6 +135,13 @@ class ScriptedAgent:
             f"agent {self._name!r} has no conversation {session[:80]!r}; "
             "its script may have changed: ask without a session"
         )
+
+    async def _fenced(self, turn: Turn, door: TurnDoor, place: _Place) -> Spawn:
+        spawn = self._spawn(turn, place, door.env)
+        if self._enclosures is None:
+            return spawn
+        fence = fenced(await self._enclosures.confinement(turn.workspace), Needs(), door)
+        return spawn.model_copy(update={"confinement": fence})
 
     def _spawn(self, turn: Turn, place: _Place, env: Mapping[str, str]) -> Spawn:
         scripted = self._script.turns[place.turn]

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from podium.agents.about import ABOUT
+from podium.agents.confined import Needs, fence_for, kept_out
 from podium.agents.headless.accounting import accounted
 from podium.agents.headless.claude.command import (
     CONFIG,
@@ -74,7 +75,7 @@ class ClaudeAgent:
     async def _converse(
         self, turn: Turn, home: Home, door: TurnDoor, heard: Heard, transcript: Transcript
     ) -> Ended:
-        process = await self._start(self._spawn(turn, home))
+        process = await self._start(await self._spawn(turn, home, door))
         heard.asked = True
         try:
             gatekeeper = ClaudeDoor(
@@ -92,9 +93,15 @@ class ClaudeAgent:
         except ToolMissing as missing:
             raise ToolMissing(
                 f"agent {self.name!r} needs Claude Code: {missing}; `{INSTALL}` installs it"
-            ) from None
+            ) from missing
 
-    def _spawn(self, turn: Turn, home: Home) -> Spawn:
+    async def _spawn(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+        needs = Needs(
+            writable=home.folders,
+            hosts=ABOUT["claude"].hosts,
+            base_url=self._options.base_url,
+            command=self._options.command,
+        )
         return Spawn(
             argv=argv_for(self._options, turn),
             cwd=turn.workspace,
@@ -102,6 +109,7 @@ class ClaudeAgent:
             stdin=_opening(turn.prompt),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
+            confinement=await fence_for(self._kit, turn, door, needs),
         )
 
     def _logins(self) -> tuple[Login, ...]:
@@ -146,6 +154,7 @@ class ClaudeAgent:
             warnings=(
                 *untried(self.name, heard.version, KNOWN_VERSION),
                 *unknown_own_tools(self.name, turn),
+                *kept_out(self.name, ended),
             ),
             waiting_approvals=waiting,
         )

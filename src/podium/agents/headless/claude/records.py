@@ -17,6 +17,22 @@ from podium.ports import Clock
 LONGEST_WAIT_SECONDS = 5.0
 """A provider that asks for a longer pause is not waited for inside the turn."""
 
+LONGEST_TOLD = 200
+"""How much of a tool's use is told as progress."""
+LONGEST_HEARD = 2_000
+
+_TELLING = (
+    "command",
+    "file_path",
+    "notebook_path",
+    "pattern",
+    "url",
+    "query",
+    "path",
+    "description",
+)
+"""Arguments that say what a use of a tool is about, the most telling first."""
+
 _MADE_UP_MODEL = "<synthetic>"
 """Stands where the CLI itself speaks in the model's place, such as to tell of an error."""
 
@@ -160,7 +176,19 @@ class Heard:
             self.model = model
         for block in _blocks(message.get("content")):
             if block.get("type") == "tool_use":
-                self.tell("tool", plain_words(str(block.get("name") or ""), 200))
+                self.tell("tool", _tool_words(block))
+
+
+def _tool_words(use: Mapping[str, Json]) -> str:
+    """A tool's name and what it is used on: the command, the file, the pattern."""
+    given = _mapping(use.get("input"))
+    named = (given.get(name) for name in _TELLING)
+    about = next((value for value in named if isinstance(value, str) and value), "")
+    words = plain_words(f"{use.get('name') or ''} {about}", LONGEST_HEARD)
+    if len(words) <= LONGEST_TOLD:
+        return words
+    # Between two words: half a secret would not be found where secrets are taken out.
+    return f"{words[:LONGEST_TOLD].rpartition(' ')[0]} …"
 
 
 def _unheard(kind: ProgressKind, text: str) -> None:

@@ -38,6 +38,15 @@ _NOTES = frozenset(
         "ExitPlanMode",
     }
 )
+_KINDS_OF_FILES: dict[str, str] = {
+    "py": "*.{py,pyi}",
+    "js": "*.{js,jsx,cjs,mjs,vue}",
+    "ts": "*.{ts,tsx,cts,mts}",
+    "rust": "*.rs",
+    "go": "*.go",
+    "java": "*.{java,jsp,jspx,properties}",
+}
+"""What ripgrep searches for a type. With another it may be any file."""
 _TEXTS = (("old_string", "-"), ("new_string", "+"), ("new_source", "+"))
 
 
@@ -73,9 +82,10 @@ def translate(tool: str, arguments: Mapping[str, Json]) -> tuple[str, dict[str, 
         folder = searched_folder(arguments.get("path"), arguments.get("pattern"))
         return "list_files", {"path": folder}
     if tool == "Grep":
-        pattern = _renamed(arguments, pattern="pattern")
+        glob = arguments.get("glob") or _KINDS_OF_FILES.get(str(arguments.get("type")))
+        named = {"glob": glob} if glob else {}
         folder = searched_folder(arguments.get("path"), arguments.get("glob"))
-        return "search_text", {**pattern, "path": folder}
+        return "search_text", {**_renamed(arguments, pattern="pattern"), "path": folder, **named}
     return _translate_own(tool, arguments)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.agents.about import ABOUT
+from podium.agents.confined import Needs, fence_for, kept_out
 from podium.agents.contract.strict import load_object
 from podium.agents.headless.accounting import accounted, unkept_limits
 from podium.agents.headless.codex import home as codex_home
@@ -22,6 +23,7 @@ from podium.agents.headless.codex.talk import CodexTalk, is_piece
 from podium.agents.headless.codex.tools import OWN_TOOLS, Judged
 from podium.agents.headless.codex.trouble import trouble, without_answers
 from podium.agents.headless.codex.usage import Meter
+from podium.agents.headless.codex.workspace import refuse_foreign_git
 from podium.agents.headless.ending import (
     lost,
     may_end_with,
@@ -43,7 +45,7 @@ from podium.domain.errors import (
     PodiumError,
     ToolMissing,
 )
-from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.domain.launching import Confinement, Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
 from podium.domain.own_tools import unknown_words
 from podium.ports import Process, Transcript, TurnDoor
@@ -80,6 +82,7 @@ class CodexAgent:
 
     async def _ask(self, turn: Turn, meter: Meter, began: float) -> Reply:
         kit, judged = self._kit, Judged(turn.workspace)
+        refuse_foreign_git(self.name, Path(turn.workspace))
         version = await self._version(turn)
         keep, logins = (codex_home.CONVERSATIONS,), (codex_home.login(kit),)
         with (
@@ -135,8 +138,9 @@ class CodexAgent:
             elif not is_piece(line):
                 transcript.write(heard_line(line))
 
-        env = codex_home.environment(home, self._options, door.env)
-        async with self._running(turn, env) as process:
+        env = codex_home.environment(home, self._options, door.hook_env)
+        fence = await self._fence(turn, home, door)
+        async with self._running(turn, env, fence) as process:
             try:
                 async with talking(
                     process, talk.answer, talk.hear, version_field=False, keep=keep
@@ -189,10 +193,13 @@ class CodexAgent:
             *not_given(self.name, unknown_words(turn.own_tools, OWN_TOOLS)),
             *(() if meter.knows_price else unkept_limits(self.name, turn.limits, "usd")),
             *(left_behind if ended.cancelled else ()),
+            *kept_out(self.name, ended),
         )
 
     @asynccontextmanager
-    async def _running(self, turn: Turn, env: dict[str, str]) -> AsyncIterator[Process]:
+    async def _running(
+        self, turn: Turn, env: dict[str, str], fence: Confinement
+    ) -> AsyncIterator[Process]:
         """The app server, which is dead with all its children when this is left."""
         limits = ProcessLimits(seconds=turn.limits.seconds)
         spawn = Spawn(
@@ -201,6 +208,7 @@ class CodexAgent:
             env=env,
             limits=limits,
             interactive=True,
+            confinement=fence,
         )
         with codex_home.without_leftovers(Path(turn.workspace)):
             process = await self._kit.launcher.start(spawn)
@@ -208,6 +216,13 @@ class CodexAgent:
                 yield process
             finally:
                 await process.end(GRACE_SECONDS)
+
+    async def _fence(self, turn: Turn, home: Home, door: TurnDoor) -> Confinement:
+        hosts, address = ABOUT["codex"].hosts, self._options.base_url
+        needs = Needs(
+            writable=home.folders, hosts=hosts, base_url=address, command=self._options.command
+        )
+        return await fence_for(self._kit, turn, door, needs)
 
     async def _leave(self, process: Process) -> Ended:
         """Let codex put the conversation away, so that it can be continued."""
@@ -226,6 +241,9 @@ class CodexAgent:
 
     async def _sandbox(self, turn: Turn, home: Home) -> tuple[codex_home.Sandbox, tuple[str, ...]]:
         """Codex's own sandbox where it works; it needs user namespaces, which not every machine gives."""
+        if (await self._kit.enclosures.confinement(turn.workspace)).kind == "kernel":
+            # Its own cannot be put up inside ours, and would keep it from committing.
+            return "danger-full-access", ()
         if self._own.sandbox is not None:
             return self._own.sandbox, ()
         if self._argv not in _sandbox_works:

@@ -131,7 +131,8 @@ def _settings(
             **dict.fromkeys(_OFF, False),
             **dict.fromkeys(_SUBAGENTS, "subagents" in granted),
         },
-        "skills": {"bundled": {"enabled": False}},
+        # Those of the workspace are read all the same; so nothing is said of any.
+        "skills": {"bundled": {"enabled": False}, "include_instructions": False},
         "sandbox_workspace_write": {
             "network_access": own.network,
             "writable_roots": _git_folders(Path(turn.workspace)),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sys
 
@@ -26,6 +27,15 @@ MARKS = {
     "*** Delete File: ": "delete",
     "*** Move to: ": "move",
 }
+
+
+APPLIES_PATCH = r"(?:^|[;&|({`\n])\s*[\"']?apply_?patch\b"
+"""A command that changes files by a patch, wherever it stands in a line of shell."""
+PATCH_IN_SHELL = (
+    r"\s*(?:cd\s+(?P<folder>[\w./-]+)\s*&&\s*)?apply_?patch\s*<<\s*(?P<quote>['\"]?)(?P<end>\w+)(?P=quote)\n"
+    r"(?P<patch>(?s:.*)\n)(?P=end)\s*"
+)
+"""The one form of it that is what it says."""
 
 
 class Denied(Exception):
@@ -52,15 +62,42 @@ def questions(event: dict[str, object]) -> list[dict[str, object]]:
     if not isinstance(given, dict) or not use:
         raise Denied("podium: codex's hook names no use of a tool; denied\n")
     folder = str(event.get("cwd") or "")
+    command = str(given.get("command") or "")
     if event.get("tool_name") == "apply_patch":
-        return [
-            {**event, "tool_input": {**change, "use": use}, "tool_use_id": f"{use}#{number}"}
-            for number, change in enumerate(changes_in(str(given.get("command") or ""), folder))
-        ]
+        return patching(event, use, command, folder)
     wish = {**given, "use": use}
     if event.get("tool_name") == "Bash":
+        if "patch" in command and re.search(APPLIES_PATCH, command):
+            return patching(event, use, *patch_in(command, folder))
         wish["cwd"] = folder
     return [{**event, "tool_input": wish}]
+
+
+def patching(
+    event: dict[str, object], use: str, patch: str, folder: str
+) -> list[dict[str, object]]:
+    """One question for each file of a patch."""
+    named = {**event, "tool_name": "apply_patch"}
+    return [
+        {**named, "tool_input": {**change, "use": use}, "tool_use_id": f"{use}#{number}"}
+        for number, change in enumerate(changes_in(patch, folder))
+    ]
+
+
+def patch_in(command: str, folder: str) -> tuple[str, str]:
+    """The patch that a line of shell applies, and where: codex does that itself, without the shell."""
+    found = re.fullmatch(PATCH_IN_SHELL, command)
+    if found is None or f"\n{found['end']}\n" in f"\n{found['patch']}" or _expands(found):
+        raise Denied(
+            "podium: Permission Denied: a patch inside of a command cannot be judged; use the "
+            "apply_patch tool, or nothing but `apply_patch <<'EOF'`, the patch and `EOF`\n"
+        )
+    return found["patch"], os.path.join(folder, found["folder"] or "")  # noqa: PTH118 — as below
+
+
+def _expands(found: re.Match[str]) -> bool:
+    """Whether a shell would make another patch of it, as it does without quotes around the end."""
+    return not found["quote"] and any(sign in found["patch"] for sign in "$`\\")
 
 
 def changes_in(patch: str, folder: str) -> list[dict[str, str]]:

@@ -84,8 +84,8 @@ class CodexTalk:
             self._began(item)
         elif method == "item/completed" and isinstance(item, dict):
             await self._finished(params, item)
-        elif method == "hook/completed":
-            await self._hooked(params.get("run"))
+        elif method in ("hook/started", "hook/completed"):
+            await self._hooked(method, params.get("run"))
         elif method == "item/commandExecution/terminalInteraction" and params.get("stdin"):
             self._breach("something was typed into a running command")
         elif method == "turn/started":
@@ -150,7 +150,7 @@ class CodexTalk:
             self.did_or_thought = True
         if kind == "webSearch":
             await self._searched(item)
-        elif kind in _GATED:
+        elif kind in _GATED and not _is_unknown(item):
             error = _error(item)
             for ref in self._judged.refs(str(item.get("id"))):
                 await self._door.settle(ref, ok=not error, result=_result(item), error=error)
@@ -163,7 +163,7 @@ class CodexTalk:
             self._breach(f"it searched the web for {query!r}: {answer.say}")
         await self._door.settle(ref, ok=True, result={"done": True})
 
-    async def _hooked(self, run: Any) -> None:
+    async def _hooked(self, method: str, run: Any) -> None:
         if not isinstance(run, dict) or run.get("eventName") != "preToolUse":
             return
         self._goes_on()
@@ -172,6 +172,10 @@ class CodexTalk:
         use = str(run.get("id")).removeprefix(
             f"pre-tool-use:{run.get('displayOrder')}:{self._hooks}:"
         )
+        if method == "hook/started":
+            self._door.expect(use)
+            return
+        self._door.expect_no_more(use)
         if run.get("status") == "completed":
             self._cleared.add(use)
         elif run.get("status") == "blocked":
@@ -235,6 +239,12 @@ def _entries(run: Params) -> str:
     found = run.get("entries")
     entries = found if isinstance(found, list) else []
     return " ".join(str(entry.get("text")) for entry in entries if isinstance(entry, dict))
+
+
+def _is_unknown(item: Params) -> bool:
+    """Whether nobody says how a command ended: then it stays open, and nobody calls it done."""
+    completed = item.get("status") == "completed"
+    return item.get("type") == "commandExecution" and completed and item.get("exitCode") is None
 
 
 def _error(item: Params) -> str:

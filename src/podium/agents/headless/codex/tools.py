@@ -70,7 +70,7 @@ class Judged:
             return "it was not put before the tool door"
         if item.get("type") == "commandExecution" and not _same(use.cwd, str(item.get("cwd"))):
             return f"it runs in {item.get('cwd')!r} instead of {use.cwd!r}"
-        if item.get("type") == "fileChange" and not use.is_command:
+        if item.get("type") == "fileChange":
             return _unjudged(use.paths, item.get("changes"))
         return ""
 

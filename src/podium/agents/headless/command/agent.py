@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from podium.agents.confined import Needs, fence_for, kept_out
 from podium.agents.headless.accounting import accounted, unkept_limits
 from podium.agents.headless.command.output import Output, Unreadable, at, read_output, record_in
 from podium.agents.headless.command.settings import CommandSettings
@@ -66,7 +67,7 @@ class CommandAgent:
         ):
             turn = home.turn
             async with kit.doors.open(turn, agent=self.name) as door:
-                asked.append(await kit.launcher.start(self._spawn(turn, home, door)))
+                asked.append(await kit.launcher.start(await self._spawn(turn, home, door)))
                 lines, ended = await self._hear(asked[0], door, transcript)
                 waiting = door.waiting_approvals
         output = self._read(lines, ended, waiting)
@@ -81,6 +82,7 @@ class CommandAgent:
             warnings=(
                 *not_given(self.name, turn.own_tools or ()),
                 *unkept_limits(self.name, turn.limits, "tokens", "usd", "turns"),
+                *kept_out(self.name, ended),
             ),
             waiting_approvals=waiting,
         )
@@ -121,7 +123,7 @@ class CommandAgent:
             if isinstance(text, str):
                 door.tell("text", text)
 
-    def _spawn(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+    async def _spawn(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
         template = self._options.command
         if turn.session is not None:
             template = (*template, *self._settings.resume)
@@ -142,6 +144,17 @@ class CommandAgent:
             stdin=b"" if by_file else turn.prompt.encode(errors="replace"),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
+            confinement=await fence_for(
+                self._kit,
+                turn,
+                door,
+                Needs(
+                    home.folders,
+                    hosts=self._settings.hosts,
+                    base_url=self._options.base_url,
+                    command=template,
+                ),
+            ),
         )
 
     def _read(self, lines: list[bytes], ended: Ended, waiting: tuple[str, ...]) -> Output:

@@ -44,6 +44,8 @@ class CommandSettings(Noun):
     """Files of the person's home that are copied into the private one for the turn."""
     keep: tuple[HomePlace, ...] = ()
     """Folders of the private home that stay for the run's next turns."""
+    hosts: tuple[NonEmpty, ...] = ()
+    """Where its model answers, for a network that leads to the model alone."""
 
     @model_validator(mode="after")
     def _can_be_resumed(self) -> Self:

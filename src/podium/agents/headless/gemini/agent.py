@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 from functools import partial
 
+from podium.agents.about import ABOUT
+from podium.agents.confined import Needs, fence_for, kept_out
 from podium.agents.headless.accounting import accounted, unkept_limits
 from podium.agents.headless.ending import not_given
 from podium.agents.headless.gemini.ending import trouble_at_end
@@ -80,9 +82,15 @@ class GeminiAgent:
 
     async def _prepare(self, turn: Turn, home: Home, door: TurnDoor, prompt: bytes) -> Spawn:
         selected = selected_login(self.name, self._options.env, home)
-        given = (home, turn, self._own, selected, door.env, self._kit)
+        given = (home, turn, self._own, selected, door.hook_env, self._kit)
         await off_loop(partial(lay_out, *given, rules=headless_rules(turn)))
         identity = await identity_for(self._kit, self._options.env, turn.workspace)
+        needs = Needs(
+            writable=home.folders,
+            hosts=ABOUT["gemini"].hosts,
+            base_url=self._options.base_url,
+            command=self._options.command,
+        )
         return Spawn(
             argv=self._argv(turn),
             cwd=turn.workspace,
@@ -90,6 +98,7 @@ class GeminiAgent:
             stdin=prompt,
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
+            confinement=await fence_for(self._kit, turn, door, needs),
         )
 
     def _argv(self, turn: Turn) -> tuple[str, ...]:
@@ -99,6 +108,8 @@ class GeminiAgent:
             *("-o", "stream-json", "--approval-mode", "default"),
             # Without these it takes escape sequences out of what the model said.
             *("--raw-output", "--accept-raw-output-risk"),
+            # Without this it does not tell the exit codes of commands.
+            "--debug",
             *model,
             *_conversation(turn.session),
         )
@@ -140,6 +151,7 @@ class GeminiAgent:
                 *not_given(self.name, unknown_words(turn.own_tools, KNOWN)),
                 *unkept_limits(self.name, turn.limits, "tokens", "usd"),
                 *heard.warnings,
+                *kept_out(self.name, ended),
             ),
             waiting_approvals=waiting,
         )

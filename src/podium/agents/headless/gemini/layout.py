@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
@@ -28,7 +27,6 @@ SLUG = "workspace"
 """What the CLI calls the workspace, so that its conversations are found again."""
 CONVERSATIONS = f"{CONFIG}/tmp/{SLUG}/chats"  # noqa: S108 — in the private home
 EXTENSION = f"{CONFIG}/extensions/podium"
-AFTER = str(Path(__file__).with_name("after.py"))
 
 ANSWER_SECONDS = 10
 """How long the hook's client may take."""
@@ -40,6 +38,8 @@ HOOK_SECONDS = 60
 # Node drops what is still on its way through a pipe when a program ends itself. Writing that waits
 # loses nothing; what the CLI starts shall not inherit it.
 _WAIT_FOR_PIPE = "process.stdout._handle?.setBlocking?.(true);delete process.env.NODE_OPTIONS"
+# In its debug mode, which tells how commands ended, it says megabytes of other things as well.
+_MUTED = 'Object.defineProperty(console,"debug",{get:()=>()=>{},set(){}})'
 
 Selected = Literal["gemini-api-key", "vertex-ai", "oauth-personal"]
 """Ways to log in, as its settings call them."""
@@ -157,15 +157,9 @@ def _rule(
 
 
 def hooks_for(command: tuple[str, ...], door: Mapping[str, str]) -> Json:
-    """Ask before every tool, tell after it. The door's variables are seen by the hooks alone."""
+    """Ask before every tool. How it ended, the CLI itself says."""
     env = {**door, "PODIUM_DOOR_DEADLINE": str(ANSWER_SECONDS)}
-    before, after = _asking(command), _telling(command)
-    return {
-        "hooks": {
-            "BeforeTool": [{"hooks": [_hook("podium-before", before, env)]}],
-            "AfterTool": [{"hooks": [_hook("podium-after", after, env)]}],
-        }
-    }
+    return {"hooks": {"BeforeTool": [{"hooks": [_hook("podium-before", _asking(command), env)]}]}}
 
 
 def _hook(name: str, command: str, env: Mapping[str, str]) -> Json:
@@ -194,12 +188,6 @@ def _asking(command: tuple[str, ...]) -> str:
     )
 
 
-def _telling(command: tuple[str, ...]) -> str:
-    """Never a no: the tool has run, and the model must see what came of it."""
-    told = shlex.join((sys.executable, "-IS", AFTER, *command))
-    return f"{told} >/dev/null 2>&1; printf '{{}}'"
-
-
 def environment_for(
     options: AgentOptions, home: Home, identity: Mapping[str, str]
 ) -> dict[str, str]:
@@ -226,7 +214,8 @@ def environment_for(
 
 
 def _node_options(given: str) -> str:
-    return f"{given} --import data:text/javascript,{quote(_WAIT_FOR_PIPE, safe='')}".strip()
+    first = quote(f"{_WAIT_FOR_PIPE};{_MUTED}", safe="")
+    return f"{given} --import data:text/javascript,{first}".strip()
 
 
 def _real(workspace: str) -> str:

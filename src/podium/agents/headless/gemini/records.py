@@ -6,22 +6,27 @@ import json
 from collections.abc import Callable, Mapping
 
 from podium.agents.headless.ending import plain_words
+from podium.agents.headless.gemini.outcomes import outcome
+from podium.agents.headless.gemini.tools import SUBAGENTS
 from podium.agents.headless.kept_lines import heard_line
 from podium.agents.pricing import cost_of
 from podium.domain.events import ProgressKind
 from podium.domain.gating import Usage
 from podium.domain.model import Json
-from podium.ports import Transcript, TurnDoor
+from podium.ports import ANY_USE, Transcript, TurnDoor, nameless_use
 
 
 class Heard:
     """Everything a turn's records have said so far. Once attended, progress is told on the way."""
 
     def __init__(self) -> None:
+        self._door: TurnDoor | None = None
         self._tell: Callable[[ProgressKind, str], None] = lambda kind, text: None
         self._keep: Callable[[str], None] = lambda line: None
         self._unkept: list[str] = []
         self._pieces: list[str] = []
+        self._uses: dict[str, tuple[str, str]] = {}
+        """The CLI's name of a use → its tool, and the door's name of it."""
         self._tool_ended = False
         self._answering = False
         self.started = False
@@ -36,7 +41,7 @@ class Heard:
         self.result: dict[str, Json] | None = None
 
     def attend(self, door: TurnDoor, transcript: Transcript) -> None:
-        self._tell, self._keep = door.tell, transcript.write
+        self._door, self._tell, self._keep = door, door.tell, transcript.write
 
     def usage(self, seconds: float) -> Usage:
         """What was used until now. The CLI tells tokens only at the very end."""
@@ -49,7 +54,7 @@ class Heard:
         """What the model said last, after all its tools."""
         return "".join(self._pieces)
 
-    def take(self, line: str) -> None:
+    async def take(self, line: str) -> None:
         """Take in a line of its output. What is no record is only kept: programs print other things too."""
         record = _record_of(line)
         kind = record.get("type")
@@ -62,8 +67,10 @@ class Heard:
         self._keep(heard_line(line))
         if kind == "tool_use":
             self._tell("tool", _tool_words(record))
+            self._begin_use(record)
         elif kind == "tool_result":
             self._tool_ended = True
+            await self._end_use(record)
         elif kind == "error":
             self._take_fault(record)
         elif kind == "init":
@@ -86,6 +93,32 @@ class Heard:
                     {"type": "message", "role": "assistant", "content": words}, ensure_ascii=False
                 )
             )
+
+    def _begin_use(self, record: Mapping[str, Json]) -> None:
+        """Let the hook ask for it. It gets no name of the use, so tool and arguments have to do."""
+        tool = str(record.get("tool_name"))
+        name = nameless_use(tool, dict(_mapping(record.get("parameters"))))
+        self._uses[str(record.get("tool_id"))] = (tool, name)
+        self._expect(tool, name)
+
+    def _expect(self, tool: str, name: str) -> None:
+        if self._door is not None:
+            self._door.expect(name)
+            if tool == SUBAGENTS:
+                # What an inner agent does is told nowhere.
+                self._door.expect(ANY_USE)
+
+    async def _end_use(self, record: Mapping[str, Json]) -> None:
+        """Settle the call as the CLI tells it; one of which nobody knows the end stays open."""
+        used = self._uses.pop(str(record.get("tool_id")), None)
+        if used is None or self._door is None:
+            return
+        tool, name = used
+        self._door.expect_no_more(name)
+        if tool == SUBAGENTS:
+            self._door.expect_no_more(ANY_USE)
+        if (ended := outcome(tool, record)) is not None:
+            await self._door.settle(name, ok=ended.ok, result=ended.result, error=ended.error)
 
     def _take_beginning(self, record: Mapping[str, Json]) -> None:
         self.model = str(record.get("model") or "")

@@ -89,7 +89,8 @@ def translate(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Jso
         pattern = _renamed(arguments, pattern="pattern")
         include = arguments.get("include_pattern") or arguments.get("include")
         folder = searched_folder(arguments.get("dir_path"), include)
-        return "search_text", {**pattern, "path": folder}
+        glob = include or ("*" if arguments.get("no_ignore") else None)
+        return "search_text", {**pattern, "path": folder, **({"glob": glob} if glob else {})}
     return _translate_own(tool, arguments)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from podium.agents.about import ABOUT
+from podium.agents.confined import Needs, fence_for, kept_out
 from podium.agents.headless.accounting import accounted
 from podium.agents.headless.ending import not_given
 from podium.agents.headless.home import Home
@@ -82,9 +83,12 @@ class OpencodeAgent:
             with kit.transcripts.open(turn, name) as transcript:
                 async with kit.doors.open(turn, agent=name, translate=translate) as door:
                     stream.tell = door.tell
-                    given = (home, turn, self._options, self._own, kit, door.env, version)
+                    stream.expect, stream.expect_no_more = door.expect, door.expect_no_more
+                    given = (home, turn, self._options, self._own, kit, door.hook_env, version)
                     await off_loop(partial(lay_out, *given))
-                    ended = await self._run(await self._spawn(turn, home), stream, door, transcript)
+                    ended = await self._run(
+                        await self._spawn(turn, home, door), stream, door, transcript
+                    )
                     waiting = door.waiting_approvals
         return home.signed(self._reply(turn, stream, ended, version, waiting, transcript.path))
 
@@ -95,11 +99,17 @@ class OpencodeAgent:
             cure = "`npm install -g opencode-ai` installs it"
             raise ToolMissing(f"agent {self.name!r} needs opencode: {missing}; {cure}") from None
 
-    async def _spawn(self, turn: Turn, home: Home) -> Spawn:
+    async def _spawn(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
         identity = await identity_for(self._kit, self._options.env, turn.workspace)
         # A title of its own keeps it from asking the model for one.
         talk = ("-s", turn.session) if turn.session is not None else ("--title", "podium")
         model = model_of(self._options)
+        needs = Needs(
+            writable=home.folders,
+            hosts=ABOUT["opencode"].hosts,
+            base_url=self._options.base_url,
+            command=self._options.command,
+        )
         return Spawn(
             argv=(
                 *self._command,
@@ -112,6 +122,7 @@ class OpencodeAgent:
             stdin=turn.prompt.encode(errors="replace"),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
+            confinement=await fence_for(self._kit, turn, door, needs),
         )
 
     async def _run(
@@ -172,6 +183,7 @@ class OpencodeAgent:
                 *stream.spending.warnings,
                 *(f"opencode was kept from loading {path!r}" for path in stream.kept_out),
                 *(cut if stream.reason == "length" else ()),
+                *kept_out(self.name, ended),
             ),
             waiting_approvals=waiting,
         )

@@ -136,7 +136,13 @@ export const PodiumDoor = async () => ({
   },
   event: async ({ event }) => relay(event),
   "tool.execute.before": async ({ tool, callID }, { args }) => {
-    if (tool === "apply_patch") await askForPatch(args, callID)
-    else await ask(tool, args, callID)
+    // Podium answers only what it was told of here: a command could find `door.json` and ask as well.
+    tell({ kind: "asking", call: callID })
+    try {
+      if (tool === "apply_patch") await askForPatch(args, callID)
+      else await ask(tool, args, callID)
+    } finally {
+      tell({ kind: "asked", call: callID })
+    }
   },
 })

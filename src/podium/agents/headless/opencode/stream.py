@@ -63,6 +63,9 @@ class OpencodeStream:
     """Code that it would have loaded, had it been let."""
     _texts: dict[str, list[str]] = field(default_factory=dict)
     spending: Spending = field(default_factory=Spending)
+    expect: Callable[[str], None] = lambda use: None
+    """Told of a use that the plugin is about to ask for."""
+    expect_no_more: Callable[[str], None] = lambda use: None
     started: bool = False
     """Whether the program was started: from then on something may have been used."""
     _last_message: str = ""
@@ -127,6 +130,10 @@ class OpencodeStream:
                 self._count(part, relayed)
             case {"kind": "model", "model": str(model)} if not self.spending.model:
                 self.spending.model = plain_words(model)
+            case {"kind": "asking", "call": str(call)}:
+                self.expect(call)
+            case {"kind": "asked", "call": str(call)}:
+                self.expect_no_more(call)
             case {"kind": "retry"}:
                 self._retrying(relayed)
             case {"kind": "tool", "call": str(call), "status": str(status)}:
@@ -140,6 +147,9 @@ class OpencodeStream:
                 self.tell("tool", plain_words(str(relayed.get("tool", ""))))
             return []
         self.running.discard(call)
+        if relayed.get("tool") == "bash" and status == "completed" and relayed.get("exit") is None:
+            # It was ended from outside, or nobody knows how: then nobody says that it went well.
+            return []
         error = str(relayed.get("error", "")) if status == "error" else ""
         ok = status == "completed" and relayed.get("exit") in (None, 0)
         if not ok and not error:

@@ -89,7 +89,9 @@ def _patch(arguments: Arguments) -> Translated:
 
 
 def _search(arguments: Arguments) -> Translated:
-    return "search_text", {"pattern": arguments.get("pattern"), "path": _folder(arguments)}
+    wish = {"pattern": arguments.get("pattern"), "path": _folder(arguments)}
+    named = arguments.get("include")
+    return "search_text", {**wish, "glob": named} if named else wish
 
 
 def _task(arguments: Arguments) -> Translated:
