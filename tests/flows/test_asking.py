@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
@@ -11,14 +12,14 @@ import pytest
 from pydantic import BaseModel
 
 from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import AgentLost, AgentRefused
+from podium.domain.errors import AgentLost, AgentRefused, RateLimited
 from podium.domain.events import AgentReplied, AnyEvent, UsageRecorded
 from podium.domain.gating import Approval, Budget, Tier, Usage
-from podium.domain.work import Run, RunStatus
+from podium.domain.work import QueueSpec, Run, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
 from podium.flows import Player, Purse, ask, ask_until_answered
 from podium.ports import EventQuery, FlowContext, Tx
-from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds
+from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds, retry_until
 
 ONE_TURN = Budget(scope="run", turns=1)
 USED = Usage(turns=1, usd=0.25, input_tokens=30, output_tokens=10)
@@ -195,6 +196,128 @@ async def test_a_turn_without_an_answer_is_counted_too(house: House) -> None:
     await engine.finish(run.id)
     [recorded] = [each for each in await house.events(run) if isinstance(each, UsageRecorded)]
     assert (recorded.usage.turns, recorded.usage.complete) == (1, False)
+
+
+async def test_what_a_cancelled_turn_used_is_in_the_cost_of_its_run(house: House) -> None:
+    began = asyncio.Event()
+
+    async def works_until_cancelled(turn: Turn) -> Reply:
+        began.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError as error:
+            vars(error)["usage"] = USED  # as agents do
+            raise
+        raise AssertionError
+
+    house.answers(works_until_cancelled)
+    engine = house.open()
+    run = await engine.start("story")
+    await began.wait()
+    await engine.cancel(run.id, by="ann")
+    ended = await engine.finish(run.id)
+    assert ended.status is RunStatus.CANCELLED
+    spent = [each.usage for each in await house.events(run) if isinstance(each, UsageRecorded)]
+    assert spent == [USED]
+    counted = await house.store.read(lambda view: view.counted(f"usd:run:{run.id}", run.created_at))
+    assert counted == USED.usd
+
+
+async def test_a_cancelled_turn_that_tells_nothing_is_still_a_turn(house: House) -> None:
+    began = asyncio.Event()
+
+    async def works(turn: Turn) -> Reply:
+        began.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    house.answers(works)
+    engine = house.open()
+    run = await engine.start("story")
+    await began.wait()
+    await house.stop(engine)
+    [spent] = [each.usage for each in await house.events(run) if isinstance(each, UsageRecorded)]
+    assert (spent.turns, spent.complete) == (1, False)
+
+
+def limited(house: House, **ahead: float) -> RateLimited:
+    return RateLimited("too much", house.clock.now() + timedelta(**ahead))
+
+
+async def test_a_rate_limit_is_slept_through_and_the_turn_asked_again(house: House) -> None:
+    agent = house.answers(limited(house, hours=2), "a", "b")
+    engine = house.open()
+    run = await engine.start("story")
+    ending = asyncio.ensure_future(engine.finish(run.id, stop_when_waiting=True))
+    waits = await waiting(house, run.id)
+    assert waits.only_sleeps
+    assert waits.wake_at == house.clock.now() + timedelta(hours=2)
+    assert (len(agent.turns), ending.done()) == (1, False), "it is stayed with, nobody has to act"
+    house.clock.advance(7200)
+    assert (await ending).result == ["a", "b"]
+    assert [turn.prompt for turn in agent.turns] == ["one", "one", "two"]
+
+
+async def test_a_rate_limit_is_remembered_over_a_restart(house: House) -> None:
+    agent = house.answers(limited(house, hours=2), "a", "b")
+    engine = house.open()
+    run = await engine.start("story")
+    await waiting(house, run.id)
+    await house.stop(engine)
+    same = house.open()
+    await same.resume(run.id)
+    await waiting(house, run.id)
+    assert len(agent.turns) == 1, "it was asked again although the limit holds"
+    house.clock.advance(7200)
+    assert (await same.finish(run.id)).result == ["a", "b"]
+
+
+async def test_a_rate_limit_of_a_queued_run_is_waited_for_by_its_worker(house: House) -> None:
+    house.answers(limited(house, hours=2), "a", "b")
+    engine = house.open()
+    run = await engine.start("story", queue="work")
+    async with engine.serve([QueueSpec(name="work")]):
+        await waiting(house, run.id)
+        house.clock.advance(7200)
+        assert (await engine.finish(run.id)).result == ["a", "b"]
+
+
+@pytest.mark.parametrize("ahead", [{"days": 3}, None])
+async def test_a_rate_limit_without_a_near_end_lets_go_of_the_run(
+    house: House, ahead: dict[str, float] | None
+) -> None:
+    house.answers(RateLimited("too much") if ahead is None else limited(house, **ahead), "a", "b")
+    engine = house.open()
+    run = await engine.start("story")
+    left = await engine.finish(run.id)
+    assert (left.status, left.owner) == (RunStatus.RUNNING, None)
+    await engine.resume(run.id)
+    assert (await engine.finish(run.id)).result == ["a", "b"]
+
+
+async def test_a_rate_limit_that_never_ends_lets_go_of_the_run_at_last(house: House) -> None:
+    agent = house.answers(*(limited(house, hours=-1) for _ in range(20)))
+    engine = house.open()
+    run = await engine.start("story")
+    ending = asyncio.ensure_future(engine.finish(run.id))
+
+    def later() -> bool:
+        house.clock.advance(2000)
+        return ending.done()
+
+    await retry_until(later, seconds=20)
+    assert ending.result().owner is None
+    assert len(agent.turns) == 11
+
+
+async def waiting(house: House, run_id: str) -> Run:
+    async def look() -> Run | None:
+        run = await house.store.read(lambda view: view.run(run_id))
+        return run if run is not None and run.status is RunStatus.WAITING else None
+
+    found = await retry_until(look)
+    assert found is not None
+    return found
 
 
 async def test_a_conversation_waits_for_an_approval_until_its_own_deadline_and_asks_again(

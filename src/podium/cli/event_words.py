@@ -9,9 +9,10 @@ from textwrap import fill
 from podium.cli.approval_words import arguments_line
 from podium.cli.untrusted import safe_line, shown_line
 from podium.domain import events as e
-from podium.domain.gating import canonical_json
+from podium.domain.gating import Usage, canonical_json
 from podium.domain.ids import short_id
 from podium.domain.model import Json
+from podium.domain.work import RATE_LIMIT
 
 LONGEST_ARGUMENTS = 200
 
@@ -41,6 +42,9 @@ def describe(body: e.EventBody) -> str:
     match body:
         case e.RunQueued():
             return f"{body.flow} v{body.flow_version} {body.task!r}" if body.task else body.flow
+        case e.RunWaiting() if body.signal.startswith(RATE_LIMIT) and body.deadline:
+            when = f"{body.deadline.astimezone():%H:%M}"
+            return f"rate limited until {when}, waiting; Ctrl-C leaves it resumable"
         case e.RunWaiting():
             until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
             return f"for {shorten(body.signal)}{until}"
@@ -72,16 +76,37 @@ def describe(body: e.EventBody) -> str:
             return f"{body.role} ({body.agent}): {body.text}"
         case e.AgentProgressed():
             return f"{body.role} ({body.agent}) {body.kind}: {body.text}"
+        case e.WorkspaceChecked():
+            return _checked(body)
         case e.AgentSwitched():
             return f"{body.role}: {body.next_agent} instead of {body.agent}: {body.reason}"
         case e.UsageRecorded():
-            used = body.usage
-            known = "" if used.complete else ", not all is known"
-            tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
-            return f"{body.source}: {tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{known}"
+            return f"{body.source}: {usage_words(body.usage)}"
         case e.NoteTaken():
             return body.text
     return _others(body)
+
+
+def usage_words(used: Usage) -> str:
+    """What was used, on one line."""
+    known = "" if used.complete else ", not all is known"
+    tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
+    return f"{tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{known}"
+
+
+def _checked(body: e.WorkspaceChecked) -> str:
+    """What a turn left of the repository around its workspace."""
+    found = [
+        *(
+            f"changed {each.what}" + (", put back" if each.restored else "")
+            for each in body.violations
+        ),
+        *(f"moved away {path}" for path in body.moved_away),
+        *(f"meanwhile {what}" for what in body.changed_meanwhile),
+    ]
+    return (
+        f"{shorten(body.workspace)}: {shown_line('; '.join(found)) or 'nothing else was touched'}"
+    )
 
 
 def about(arguments: Mapping[str, Json]) -> str:

@@ -15,6 +15,7 @@ from podium.domain.asking import PayloadFound
 from podium.domain.gating import TierTerm, Usage
 from podium.domain.model import Json, Moment, Noun
 from podium.domain.work import Failure
+from podium.domain.workspaces import Violation
 
 ProgressKind = Literal["text", "thinking", "tool", "retry", "note"]
 """What a piece of progress is: words, thoughts, the use of a tool, another try, or anything else."""
@@ -183,6 +184,19 @@ class AgentSwitched(EventBody):
     reason: str
 
 
+class WorkspaceChecked(EventBody):
+    """A turn in a workspace has ended, and this is what it left of the user's repository."""
+
+    type: Literal["workspace_checked"] = "workspace_checked"
+    workspace: str
+    refs_before: str
+    """Digest of every ref, setting and hook before the turn; `refs_after` the same behind it."""
+    refs_after: str
+    violations: tuple[Violation, ...] = ()
+    moved_away: tuple[str, ...] = ()
+    changed_meanwhile: tuple[str, ...] = ()
+
+
 class ToolRequested(EventBody):
     """Durable before the act."""
 
@@ -330,6 +344,7 @@ AnyEvent = Annotated[
     | AgentReplied
     | AgentProgressed
     | AgentSwitched
+    | WorkspaceChecked
     | ToolRequested
     | ToolRefused
     | ToolCompleted

@@ -9,6 +9,11 @@ from pydantic import Field
 from podium.domain.gating import Tier
 from podium.domain.model import Json, Moment, NonEmpty, Noun
 
+TIMER = "timer:"
+"""Waits whose name begins so are for nothing but time to pass."""
+RATE_LIMIT = f"{TIMER}rate-limit:"
+"""Of these, waits for an agent that may be asked again then."""
+
 
 class Role(Noun):
     """A part an agent plays in a flow, such as `developer` or `auditor`."""
@@ -104,6 +109,12 @@ class Run(Noun):
     """How many steps were recorded when that was counted."""
     result: Json = None
     failure: Failure | None = None
+
+    @property
+    def only_sleeps(self) -> bool:
+        """Whether it waits for nothing but time to pass, and goes on by itself then."""
+        names = (self.waiting_for or "").split(", ")
+        return self.status is RunStatus.WAITING and all(each.startswith(TIMER) for each in names)
 
 
 class StepStatus(StrEnum):

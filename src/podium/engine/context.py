@@ -26,7 +26,7 @@ from podium.domain.events import (
 )
 from podium.domain.gating import Outcome
 from podium.domain.model import Json
-from podium.domain.work import Failure, Run, Signal, StepRecord, StepStatus
+from podium.domain.work import TIMER, Failure, Run, Signal, StepRecord, StepStatus
 from podium.engine.codec import decode, encode
 from podium.engine.hold import RunHold
 from podium.engine.ownership import follow, queued_event
@@ -137,7 +137,7 @@ class RunContext:
         return Signal.model_validate(kept.output)
 
     async def sleep(self, name: str, *, index: int = 0, seconds: float) -> None:
-        await self.wait(f"timer:{name}", index=index, seconds=seconds)
+        await self.wait(f"{TIMER}{name}", index=index, seconds=seconds)
 
     async def now(self, name: str, *, index: int = 0) -> datetime:
         async def look(step: Any) -> datetime:

@@ -388,7 +388,7 @@ async def _ticking(changes: AsyncIterator[None], seconds: float) -> AsyncGenerat
 
 def _at_rest(run: Run, stop_when_waiting: bool) -> bool:
     if run.status is RunStatus.WAITING:
-        return stop_when_waiting
+        return stop_when_waiting and not run.only_sleeps
     return run.status.ended or run.status is RunStatus.NEEDS_HUMAN
 
 

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import count
 
 from pydantic import BaseModel
 
 from podium.domain.asking import Reply, Turn, TurnLimits
-from podium.domain.errors import AgentLost, PodiumError, TimedOut
+from podium.domain.errors import AgentLost, PodiumError, RateLimited, TimedOut
 from podium.domain.events import AgentAsked, AgentReplied
 from podium.domain.gating import Approval, ApprovalStatus, Usage
+from podium.domain.model import Moment, Noun
+from podium.domain.work import RATE_LIMIT
 from podium.flows.spending import Purse
-from podium.ports import Agent, FlowContext, Step, Store
+from podium.flows.watching import folder_of, watched
+from podium.ports import Agent, FlowContext, Step, StepFunction, Store, Workspace
 
 MOST_TURNS = 10
+LONGEST_LIMIT = timedelta(hours=6)
+"""A rate limit that ends later is not waited for: the run is let go of, and can be resumed then."""
+MOST_LIMITS = 10
+"""Rate limits that one turn waits out."""
+
+
+class Limited(Noun):
+    """A turn that its agent did not take: too much was asked of it."""
+
+    limited_until: Moment
+    why: str
 
 
 @dataclass(frozen=True)
@@ -39,7 +54,7 @@ async def ask(
     *,
     purse: Purse,
     name: str,
-    workspace: str,
+    workspace: str | Workspace,
     index: int = 0,
     earlier: Reply | None = None,
     contract: type[BaseModel] | None = None,
@@ -55,6 +70,9 @@ async def ask(
 
     The turn is asked only while every budget has something left, else `BudgetSpent` is raised and
     the step stays undone. What it used is counted, also when no answer came.
+
+    In a `Workspace` the turn is watched: `WorkspaceTampered` is raised when it changed what it had to
+    leave alone. A rate limit whose end is known and not too far is slept through, and the turn asked again.
     """
 
     async def take_turn(step: Step) -> Reply:
@@ -66,7 +84,7 @@ async def ask(
             step_key=step.key,
             role=player.role,
             prompt=words,
-            workspace=workspace,
+            workspace=folder_of(workspace),
             session=earlier.session if earlier else None,
             limits=player.limits,
             allowed_tools=player.allowed_tools,
@@ -74,7 +92,8 @@ async def ask(
             contract=contract,
             provenance=provenance,
         )
-        reply = await _reply(player, turn, purse)
+        async with watched(ctx, workspace):
+            reply = await _reply(player, turn, purse)
         # Before the spending, whose transaction carries it along.
         ctx.note(
             AgentReplied(
@@ -95,7 +114,44 @@ async def ask(
         deadlines = await _deadlines(purse.store, reply.waiting_approvals)
         return reply.model_copy(update={"approval_deadlines": deadlines})
 
-    return await ctx.step(name, take_turn, index=index, returns=Reply)
+    return await _past_limits(ctx, take_turn, purse, name, index)
+
+
+async def _past_limits(
+    ctx: FlowContext, take_turn: StepFunction[Reply], purse: Purse, name: str, index: int
+) -> Reply:
+    """The turn's reply, after as many rate limits as it takes. Each is a step, so each is remembered."""
+    place = f"{name}-{index}"
+    for limits in count():
+
+        async def unless_limited(step: Step, limits: int = limits) -> Reply | Limited:
+            try:
+                return await take_turn(step)
+            except RateLimited as error:
+                until = _worth_waiting(error, purse.clock.now(), limits)
+                if until is None:
+                    raise
+                return Limited(limited_until=until, why=str(error))
+
+        found: Reply | Limited = await ctx.step(
+            f"{place}:again" if limits else name,
+            unless_limited,
+            index=limits or index,
+            returns=Reply | Limited,
+        )
+        if isinstance(found, Reply):
+            return found
+        await ctx.wait(f"{RATE_LIMIT}{place}", index=limits, until=found.limited_until)
+    raise AssertionError("limits are counted without end")
+
+
+def _worth_waiting(error: RateLimited, now: datetime, limits: int) -> datetime | None:
+    """Until when. None: that is not known, too far off, or was in vain too often."""
+    ends = error.retry_at
+    if ends is None or ends > now + LONGEST_LIMIT or limits >= MOST_LIMITS:
+        return None
+    # What a provider says may be in the past.
+    return max(ends, now + timedelta(seconds=2.0**limits))
 
 
 async def ask_until_answered(
@@ -105,7 +161,7 @@ async def ask_until_answered(
     *,
     purse: Purse,
     name: str,
-    workspace: str,
+    workspace: str | Workspace,
     most_turns: int = MOST_TURNS,
     contract: type[BaseModel] | None = None,
     provenance: tuple[str, ...] = (),
@@ -175,13 +231,24 @@ async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
     began = purse.clock.monotonic()
     try:
         return await player.agent.ask(turn)
-    except PodiumError as error:
-        used = error.usage
-        if used is None and isinstance(error, AgentLost | TimedOut):
+    except (PodiumError, asyncio.CancelledError) as error:
+        # Agents leave what was used on whatever ends their turn, a cancellation too.
+        used: Usage | None = getattr(error, "usage", None)
+        if used is None and isinstance(error, AgentLost | TimedOut | asyncio.CancelledError):
             seconds = purse.clock.monotonic() - began
             used = Usage(turns=1, seconds=seconds, complete=False)
         if used is not None:
-            await purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", used)
+            spending = purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", used)
+            await _to_the_end(asyncio.ensure_future(spending))
+        raise
+
+
+async def _to_the_end(spending: asyncio.Future[None]) -> None:
+    """Wait until it is counted, also when cancelled meanwhile: then the cancellation goes on."""
+    try:
+        await asyncio.shield(spending)
+    except asyncio.CancelledError:
+        await asyncio.wait({spending})
         raise
 
 

@@ -1,0 +1,20 @@
+"""A run that sleeps through a rate limit says so."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from podium.cli.event_words import describe
+from podium.domain.events import RunWaiting
+
+NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+
+
+def test_a_rate_limit_is_told_with_its_end_and_that_nobody_is_bound_to_wait() -> None:
+    shown = describe(RunWaiting(signal="timer:rate-limit:act-0", deadline=NOON))
+    here = f"{NOON.astimezone():%H:%M}"
+    assert shown == f"rate limited until {here}, waiting; Ctrl-C leaves it resumable"
+
+
+def test_another_wait_is_told_by_its_name() -> None:
+    assert "rate limited" not in describe(RunWaiting(signal="approval:a1", deadline=NOON))

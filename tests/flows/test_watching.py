@@ -1,0 +1,89 @@
+"""A turn in a workspace is watched: what it had to leave alone is seen before and after it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.domain.asking import Reply, Turn
+from podium.domain.events import WorkspaceChecked
+from podium.domain.work import RunStatus
+from podium.flows import Player, Purse, ask
+from podium.ports import FlowContext, Workspace
+from podium.sandbox import ProcessLauncher
+from tests.flows.test_asking import House, house
+from tests.workspaces.rig import Place, git
+
+__all__ = ["house"]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path / "place", ProcessLauncher(), confined=False)
+
+
+async def in_workspace(
+    house: House, workspace: Workspace, turn: Any
+) -> tuple[RunStatus, list[WorkspaceChecked]]:
+    async def story(ctx: FlowContext, player: Player, purse: Purse) -> str:
+        reply = await ask(ctx, player, "go", purse=purse, name="act", workspace=workspace)
+        return reply.text
+
+    house.answers(turn)
+    engine = house.open(tell=story)
+    run = await engine.finish((await engine.start("story")).id)
+    events = await house.events(run)
+    return run.status, [event for event in events if isinstance(event, WorkspaceChecked)]
+
+
+async def test_a_turn_that_keeps_to_its_workspace_is_proved_to_have(
+    house: House, place: Place
+) -> None:
+    workspace = await place.make()
+
+    async def turn(turn: Turn) -> Reply:
+        assert turn.workspace == workspace.record.path
+        Path(turn.workspace, "made.txt").write_text("x")
+        return Reply(text="done")
+
+    status, [checked] = await in_workspace(house, workspace, turn)
+    assert status is RunStatus.SUCCEEDED
+    assert checked.workspace == workspace.record.id
+    assert checked.refs_before == checked.refs_after
+    assert checked.violations == ()
+
+
+async def test_a_branch_that_was_moved_is_put_back_and_the_step_fails(
+    house: House, place: Place
+) -> None:
+    workspace = await place.make()
+    before = place.user("rev-parse", "feature")
+
+    async def turn(turn: Turn) -> Reply:
+        git(place.repository, "branch", "-f", "feature", "main")
+        return Reply(text="done")
+
+    status, [checked] = await in_workspace(house, workspace, turn)
+    assert status is not RunStatus.SUCCEEDED
+    assert [(each.what, each.restored) for each in checked.violations] == [
+        ("ref refs/heads/feature", True)
+    ]
+    assert checked.refs_before != checked.refs_after
+    assert place.user("rev-parse", "feature") == before
+
+
+async def test_a_turn_that_breaks_is_checked_too(house: House, place: Place) -> None:
+    workspace = await place.make()
+
+    async def turn(turn: Turn) -> Reply:
+        nested = Path(turn.workspace, "src/planted")
+        nested.mkdir(parents=True)
+        git(nested, "init", "-q")
+        raise RuntimeError("broke")
+
+    status, [checked] = await in_workspace(house, workspace, turn)
+    assert status is not RunStatus.SUCCEEDED
+    assert checked.moved_away == ("src/planted/.git",)
+    assert not Path(workspace.record.path, "src/planted/.git").exists()
