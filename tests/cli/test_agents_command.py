@@ -157,3 +157,66 @@ def test_a_program_nobody_knows_is_looked_for_and_not_started(desk: Desk, tmp_pa
     (mine,) = [each for each in said.json["agents"] if each["name"] == "mine"]
     assert mine["installed"] == "yes"
     assert not (tmp_path / "started").exists()
+
+
+def test_an_agent_that_does_not_answer_is_still_shown_with_what_is_known(desk: Desk) -> None:
+    _user_says(desk, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
+    said = desk.spawn("agents", "check", "mine", "--ask")
+    assert said.code == 1
+    assert "kind       command" in said.out
+    first, last = said.err.splitlines()
+    assert first == "looking at 'mine' and asking it for one word; this may take a while"
+    assert "podium: agent 'mine' ended without an answer (exit 3)" in last
+    assert "mend the trouble" not in said.out
+
+
+def test_in_json_what_is_known_and_the_error_are_one_object(desk: Desk) -> None:
+    _user_says(desk, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
+    said = desk.spawn("agents", "check", "mine", "--ask", "--json")
+    assert said.code == 1
+    assert (said.json["agent"]["kind"], said.json["agent"]["reply"]) == ("command", None)
+    assert (said.json["error"]["kind"], said.json["error"]["exit_code"]) == ("AgentLost", 1)
+
+
+def test_a_program_that_is_missing_is_told_without_the_whole_path(desk: Desk) -> None:
+    _user_says(desk, {"brain": {"kind": "claude", "env": {"ANTHROPIC_API_KEY": "k-1"}}})
+    said = desk.spawn("agents", "check", "brain", env={"PATH": "/nowhere-at-all"})
+    assert said.code == 1
+    assert "program 'claude' not found on PATH" in said.out
+    assert "npm install" in said.out
+    assert "`command:` in podium.yaml" in said.out
+    assert "/nowhere-at-all" not in said.out + said.err
+
+
+def test_a_token_in_clear_is_found_by_its_shape_under_any_name(desk: Desk) -> None:
+    env = {"FORGE_LOGIN": f"ghp_{'a1B2' * 9}", "COLOUR": "blue"}
+    _user_says(desk, {"mine": {"kind": "command", "command": ["sh"], "env": env}})
+    said = desk.spawn("agents", "check", "mine", "--json")
+    (warning,) = said.json["agent"]["warnings"]
+    assert warning.startswith("FORGE_LOGIN stands in the settings in clear")
+    assert "secret://FORGE_LOGIN" in warning
+
+
+@pytest.mark.parametrize(
+    ("down", "words"),
+    [
+        (False, "the key was ANTHROPIC_API_KEY from secret://MODEL_KEY; set MODEL_KEY in Podium's"),
+        (True, "it was tried at http://127.0.0.1:"),
+    ],
+)
+async def test_a_real_cli_that_gets_no_answer_is_told_with_what_it_was_asked(
+    desk: Desk, down: bool, words: str
+) -> None:
+    env = {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"}
+    entry = {"kind": "claude", "command": [clis.claude()], "model": "claude-sonnet-4-5", "env": env}
+    async with ModelServer({"default": {"steps": ["OK"]}}, key=KEY) as server:
+        _user_says(desk, {"brain": {**entry, "base_url": server.url}})
+        if down:
+            await server.__aexit__(None, None, None)
+        said = await asyncio.to_thread(
+            desk.spawn, "agents", "check", "brain", "--ask", env={"MODEL_KEY": "sk-wrong-1234567"}
+        )
+    assert said.code == 1
+    assert "kind       claude" in said.out
+    assert words in said.err
+    assert "sk-wrong-1234567" not in said.out + said.err

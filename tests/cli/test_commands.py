@@ -50,6 +50,46 @@ def test_config_says_where_each_value_came_from(
     assert "mode: sensing    # PODIUM_MODE\n" in desk.run("config", "show", "--origin").out
 
 
+def test_config_shows_every_layer_of_the_policy_with_its_origin(desk: Desk) -> None:
+    desk.says("policy:\n  rules:\n    - {name: ship, tool: git_commit, decision: ask}\n")
+    said = desk.run("config", "show", "--origin").out
+    rule = '{"decision":"ask","name":"ship","tool":"git_commit"}'
+    assert f"policy.project.rules[0]: {rule}    # {desk.project.resolve()}/podium.yaml:3\n" in said
+    assert '"name":"reading-tools"' in said
+    assert "policy.built-in.zones.podium-state: " in said
+    rows = {
+        row["key"]: row for row in desk.run("config", "show", "--origin", "--json").json["values"]
+    }
+    assert rows["policy.built-in.approval_seconds"]["origin"] == "built-in"
+    assert set(desk.run("config", "show", "--json").json["policy"]) == {"built-in", "project"}
+
+
+UNUSABLE_POLICY = "policy:\n  rules:\n    - {name: x, tool: y, decision: maybe}\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("agents", "list"), ("trust",), ("receipts", "verify"), ("approve", "x"), ("resume", "x")],
+)
+def test_a_policy_that_cannot_be_used_is_told_by_what_needs_settings(
+    desk: Desk, command: tuple[str, ...]
+) -> None:
+    desk.add_run()
+    desk.says(UNUSABLE_POLICY)
+    said = desk.run(*command)
+    assert said.code == 2
+    assert "podium.yaml:3:26: policy.rules[0].decision:" in said.err
+
+
+def test_looking_goes_on_and_tells_of_a_policy_that_cannot_be_used(desk: Desk) -> None:
+    desk.add_run()
+    desk.says(UNUSABLE_POLICY)
+    said = desk.run("runs")
+    assert said.code == 0
+    assert "podium.yaml:3:" in said.err
+    assert "going on, for nothing is judged here" in said.err
+
+
 def test_config_refuses_a_policy_that_cannot_be_used_with_its_line(desk: Desk) -> None:
     desk.says(
         "policy:\n"
@@ -98,7 +138,7 @@ def test_a_run_is_shown_with_its_events(desk: Desk) -> None:
     report = desk.run("show", run.id, "--json").json
     assert set(report) == {
         *("run", "steps", "calls", "approvals", "receipts", "events"),
-        *("in_flight", "owner"),
+        *("in_flight", "owner", "usage"),
     }
 
 

@@ -52,7 +52,7 @@ def test_what_is_missing_or_lies_about_its_health_is_found(
     tools = tmp_path / "tools"
     program(tools, "git", 'test "$1" = --version && echo git version 9.9 || exit 3')
     program(tools, "tmux", "echo tmux 2.9a")
-    program(tools, "bwrap", 'while test "$1" != /bin/sh; do shift; done; exec "$@"')
+    program(tools, "bwrap", 'while test "$1" != --; do shift; done; shift; exec "$@"')
     program(tools, "gemini", "echo 1.2.3")
     program(tools, "codex", "echo broken >&2; exit 1")
     (tools / "sh").symlink_to(str(shutil.which("sh")))
@@ -62,10 +62,14 @@ def test_what_is_missing_or_lies_about_its_health_is_found(
     assert found["git"]["state"] == "fail"
     assert "9.9, but: exit code 3" in found["git"]["says"]
     assert (found["tmux"]["state"], found["tmux"]["says"]) == ("warn", "tmux 2.9a is too old")
-    assert "does not keep a process from writing" in found["bubblewrap"]["says"]
+    assert found["sandbox"]["state"] == "warn"
+    assert found["sandbox"]["says"].startswith("Landlock and seccomp guard; network model-only")
+    assert "bubblewrap and exec guard: it " in found["sandbox"]["says"]
     assert (found["gemini"]["state"], found["gemini"]["says"]) == ("ok", "1.2.3")
     assert (found["codex"]["state"], found["codex"]["says"]) == ("warn", "broken")
     assert "npm install" in found["claude"]["mend"]
+    assert "npm install" in found["opencode"]["mend"]
+    assert found["opencode"]["says"] == "program 'opencode' not found on PATH"
     assert "PODIUM_MOED" in found["variables"]["says"]
 
 
@@ -134,7 +138,32 @@ def test_an_untrusted_command_is_not_even_tried(desk: Desk) -> None:
     assert "podium trust" in checks(desk, 0)["agent dev"]["says"]
     assert not (desk.project / "ran").exists()
     desk.run("trust")
-    assert checks(desk, 0)["agent dev"]["says"] == "1.0"
+    found = checks(desk, 0)
+    assert (desk.project / "ran").exists()
+    assert "no key and no login" in found["agent dev"]["says"]
+    assert "gemini" not in found
+
+
+def test_every_agent_of_podium_yaml_is_looked_at_as_it_would_be_asked(
+    desk: Desk, tmp_path: Path
+) -> None:
+    tools = tmp_path / "tools"
+    program(tools, "mine", "exit 1")
+    program(tools, "oc", "echo 1.18.0")
+    desk.home.mkdir()
+    (desk.home / "config.yaml").write_text(
+        "agents:\n"
+        f"  own: {{kind: command, command: [{tools / 'mine'}]}}\n"
+        "  gone: {kind: command, command: [no-such-program]}\n"
+        f"  coder: {{kind: opencode, command: [{tools / 'oc'}], env: {{OPENAI_API_KEY: k}}}}\n"
+    )
+    found = checks(desk, 0)
+    assert (found["agent own"]["state"], found["agent gone"]["state"]) == ("ok", "warn")
+    assert "'no-such-program' not found on PATH" in found["agent gone"]["says"]
+    assert (
+        found["agent coder"]["says"]
+        == "opencode 1.18.0, logged in by OPENAI_API_KEY in the settings"
+    )
 
 
 def note(desk: Desk, run_id: str) -> None:

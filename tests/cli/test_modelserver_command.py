@@ -91,15 +91,15 @@ def test_a_script_is_played_until_somebody_interrupts(desk: Desk) -> None:
         assert served.greeting[-1].startswith("  codex -c model_provider=podium -c ")
         out, err = served.end()
     assert out == "POST /v1/chat/completions m-1 hello step 1 200\n"
-    assert err == "podium: interrupted; 1 request came\n"
-    assert served.process.returncode == 130
+    assert err == "podium: ended; 1 request came\n"
+    assert served.process.returncode == 0
 
 
 def test_a_polite_request_to_end_is_the_same(desk: Desk) -> None:
     (desk.project / "s.yaml").write_text(SCRIPT)
     with serving(desk, "--script", "s.yaml") as served:
         _, err = served.end(signal.SIGTERM)
-    assert (served.process.returncode, err) == (130, "podium: interrupted; 0 requests came\n")
+    assert (served.process.returncode, err) == (0, "podium: ended; 0 requests came\n")
 
 
 def test_json_is_an_object_a_line(desk: Desk) -> None:
@@ -112,7 +112,7 @@ def test_json_is_an_object_a_line(desk: Desk) -> None:
     first, last = map(json.loads, out.splitlines())
     assert (first["rule"], first["step"], first["status"]) == ("default", 0, 200)
     assert first["model"] == "m-1"
-    assert last["error"]["exit_code"] == 130
+    assert last == {"ended": True, "requests": 1}
 
 
 def test_a_key_is_wanted_and_shown_nowhere(desk: Desk) -> None:
@@ -172,6 +172,15 @@ def test_a_fault_in_the_script_is_named_with_its_line_and_key(desk: Desk) -> Non
         "s.yaml:7:5: rules[1].steps:",
     ):
         assert words in said.err
+    assert "rules[0].steps:" not in said.err
+
+
+@pytest.mark.parametrize("way", [("--replay", "b"), ("--record", "a", "--upstream", "http://x")])
+def test_a_key_that_nobody_would_be_asked_for_is_refused(desk: Desk, way: tuple[str, ...]) -> None:
+    said = desk.run("modelserver", *way, "--key", KEY)
+    assert said.code == 2
+    assert "is for --script" in said.err
+    assert KEY not in said.err
 
 
 @pytest.mark.parametrize(

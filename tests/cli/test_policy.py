@@ -84,3 +84,69 @@ def test_a_question_that_makes_no_sense_is_a_usage_error(
     said = desk.run("policy", "check", *arguments)
     assert said.code == 2
     assert words in said.err
+
+
+def test_a_list_of_cases_holds_or_is_told_case_by_case(desk: Desk) -> None:
+    cases = desk.project / "cases.yaml"
+    cases.write_text(
+        "- {command: git status, decision: allow}\n"
+        "- {command: 'rm -rf build', decision: allow, confined: true}\n"
+        "- {command: [git, push], decision: deny, rule: git-firewall}\n"
+    )
+    assert desk.run("policy", "test", str(cases)).code == 0
+    cases.write_text(
+        "- {command: git push, decision: allow, why: we wish it were so}\n- {command: ls, decision: allow}\n"
+    )
+    said = desk.run("policy", "test", str(cases))
+    assert said.code == 1
+    assert "expected allow, got deny by git-firewall: git push" in said.out
+    assert "the case says: we wish it were so" in said.out
+    assert "1 of 2 cases hold" in said.out
+    assert "wrongly stopped: 50.00%" in said.out
+
+
+def test_a_list_of_cases_is_told_as_json(desk: Desk) -> None:
+    cases = desk.project / "cases.yaml"
+    cases.write_text("defaults: {decision: deny, confined: true}\ncases: [git push, ls]\n")
+    said = desk.run("policy", "test", "--json", str(cases))
+    assert said.code == 1
+    assert (said.json["cases"], said.json["held"]) == (2, 1)
+    assert said.json["wrong"][0]["command"] == "ls"
+
+
+def test_the_shipped_lists_hold(desk: Desk) -> None:
+    said = desk.run("policy", "test", "--json")
+    assert (said.code, said.json["wrong"]) == (0, [])
+    assert said.json["cases"] > 700
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "write a list of cases"),
+        ("3", "write a list of cases"),
+        ("[]", "write a list of cases"),
+        ("a: [", "is not YAML"),
+        ("- {command: ls}", "case 1: 'decision'"),
+        ("- {command: ls, decision: perhaps}", "case 1: 'decision'"),
+        ("- {command: ls, decision: allow, colour: red}", "case 1: 'colour'"),
+        ("- {command: ls, decision: allow}\n- 7", "case 2"),
+        ("- ls", "case 1: 'decision'"),
+        ("{cases: 1}", "'cases'"),
+        ("\xff", "is not"),
+    ],
+)
+def test_a_list_that_is_no_list_of_cases_is_a_usage_error(
+    desk: Desk, text: str, words: str
+) -> None:
+    cases = desk.project / "cases.yaml"
+    cases.write_bytes(text.encode("latin-1"))
+    said = desk.run("policy", "test", str(cases))
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_a_list_that_is_not_there_is_a_usage_error(desk: Desk) -> None:
+    said = desk.run("policy", "test", str(desk.project / "none.yaml"))
+    assert said.code == 2
+    assert "cannot be read: No such file" in said.err

@@ -11,6 +11,7 @@ from podium.domain.ids import short_id
 from podium.domain.work import Run, RunStatus
 from podium.ports import Tx
 from podium.testing import retry_until_blocking
+from podium.usecases import INTERRUPTED, ShownStatus
 from podium.wiring.podium import Podium
 from tests.cli.desk import Desk
 from tests.cli.test_hosting import (
@@ -69,6 +70,21 @@ def test_a_run_whose_process_is_dead_is_interrupted_and_not_running(desk: Desk) 
     ):
         assert (record["shown_status"], record["hosted"]) == ("interrupted", False)
     assert desk.run("show", run.id, "--json").json["in_flight"] == ["change"]
+
+
+def test_runs_are_listed_by_how_they_stand_and_not_by_what_is_stored(desk: Desk) -> None:
+    left = left_behind(desk)
+    desk.add_run(status=RunStatus.WAITING)
+
+    def listed(*arguments: str) -> list[str]:
+        return [run["id"] for run in desk.run("runs", "--json", *arguments).json["runs"]]
+
+    assert listed("--status", "interrupted", "--limit", "1") == [left.id]
+    assert listed("--status", "running") == []
+    assert len(listed("--status", "interrupted", "--status", "waiting")) == 2
+    assert {each.value for each in ShownStatus} == {each.value for each in RunStatus} | {
+        INTERRUPTED
+    }
 
 
 def test_a_run_whose_process_lives_is_running_and_names_it(desk: Desk) -> None:

@@ -86,6 +86,7 @@ ONE_OF_EACH = {
     "modelserver": ("modelserver", "--help"),
     "agents": ("agents", "list", "--help"),
     "bench": ("bench", "contract", "--help"),
+    "workspaces": ("workspaces", "list"),
 }
 
 
@@ -111,7 +112,7 @@ def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None
 def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None:
     words = (
         ONE_OF_EACH[name][:2]
-        if name in ("config", "policy", "receipts", "agents", "bench")
+        if name in ("config", "policy", "receipts", "agents", "bench", "workspaces")
         else (name,)
     )
     said = desk.run(*words, "--help")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ConfigInvalid, PodiumError, UserMustAct
+from podium.domain.errors import ConfigInvalid, NoSandbox, ToolMissing, UserMustAct
 from podium.domain.gating import Effect, Outcome, Refusal
 from podium.domain.launching import Spawn
 from podium.domain.work import RunStatus
@@ -102,11 +102,16 @@ async def test_children_see_what_the_users_file_hands_on_and_no_more(tmp_path: P
     assert not {"LICENCE", "TERM", "PODIUM_HOME"} & names
 
 
-async def test_a_confinement_that_is_set_and_cannot_be_had_starts_nothing(tmp_path: Path) -> None:
-    podium = configured(tmp_path, "sandbox: {kind: kernel, network: none}\n")
-    with pytest.raises(PodiumError):
-        await podium.launcher.run(Spawn(argv=("touch", "ran"), cwd=str(tmp_path)))
-    assert not (tmp_path / "ran").exists()
+async def test_a_confinement_that_is_set_and_cannot_be_had_starts_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.sandbox.confining.canary.candidates", list)
+    podium = configured(tmp_path)
+    root = str(podium.folders.project)
+    fence = await podium.enclosures.confinement(root)
+    with pytest.raises(NoSandbox, match="sandbox: none"):
+        await podium.launcher.run(Spawn(argv=("touch", "ran"), cwd=root, confinement=fence))
+    assert not (podium.folders.project / "ran").exists()
 
 
 async def test_a_declared_secret_is_taken_from_the_environment_or_asked_for(tmp_path: Path) -> None:
@@ -141,6 +146,26 @@ async def test_a_text_with_a_secret_in_it_is_recognised(tmp_path: Path) -> None:
     podium = configured(tmp_path, "redact: ['internal-[0-9]{6}']\n")
     assert podium.looks_secret("see internal-123456") is not None
     assert podium.looks_secret("plain words") is None
+
+
+async def test_a_token_known_by_its_shape_gives_no_name_that_could_be_referred_to(
+    podium: Podium,
+) -> None:
+    assert podium.looks_secret(f"ghp_{'a1B2' * 9}") == "NAME"
+
+
+async def test_a_program_that_is_missing_is_named_without_every_folder_of_the_path(
+    podium: Podium, tmp_path: Path
+) -> None:
+    with pytest.raises(ToolMissing) as caught:
+        await podium.launcher.run(Spawn(argv=("no-such-program",), cwd=str(tmp_path)))
+    assert "program 'no-such-program' not found on PATH" in str(caught.value)
+    assert "/usr/bin" not in str(caught.value)
+    there = tmp_path / "not-to-be-run"
+    there.touch(mode=0o600)
+    own = {"PATH": str(tmp_path)}
+    with pytest.raises(ToolMissing, match="chmod"):
+        await podium.launcher.run(Spawn(argv=(there.name,), cwd=str(tmp_path), env=own))
 
 
 async def test_a_policy_fault_names_its_file_and_line(tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ COMMANDS: dict[str, Entry] = {
     "agents": Entry("agents", "See which agents are installed, logged in and gated by what."),
     "trust": Entry("trust", "Trust the commands in this project's podium.yaml as they are now."),
     "policy": Entry("policy", "Ask the gate what it would say."),
+    "workspaces": Entry("workspaces", "List workspaces, clear away what is safe, get work back."),
     "receipts": Entry("receipts", "List, verify or follow receipts."),
     "bench": Entry("bench", "Measure what Podium promises, such as how well replies are read."),
 }

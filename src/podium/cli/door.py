@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from podium.cli.options import Options
 from podium.cli.screen import Screen
-from podium.domain.errors import Interrupted, UnknownId
+from podium.domain.errors import ConfigInvalid, Interrupted, UnknownId
 from podium.wiring import Configuration, Podium, load_configuration, load_readable
 
 T = TypeVar("T")
@@ -34,15 +34,23 @@ class Door:
     @cached_property
     def configuration(self) -> Configuration:
         if not self._lenient:
-            return load_configuration(os.environ, project=self.options.project)
+            configuration = load_configuration(os.environ, project=self.options.project)
+            _check_policy(configuration)
+            return configuration
         configuration, invalid = load_readable(os.environ, project=self.options.project)
         if invalid is not None:
-            fault, *others = invalid.faults
-            more = f" (and {len(others)} more)" if others else ""
-            self.screen.aside(
-                f"podium: {fault.sentence(invalid.file)}{more}; going on with the defaults"
-            )
+            self._tell_fault(invalid, "going on with the defaults")
+            return configuration
+        try:
+            _check_policy(configuration)
+        except ConfigInvalid as unusable:
+            self._tell_fault(unusable, "going on, for nothing is judged here")
         return configuration
+
+    def _tell_fault(self, invalid: ConfigInvalid, what_now: str) -> None:
+        fault, *others = invalid.faults
+        more = f" (and {len(others)} more)" if others else ""
+        self.screen.aside(f"podium: {fault.sentence(invalid.file)}{more}; {what_now}")
 
     @property
     def user(self) -> str:
@@ -94,6 +102,15 @@ class Door:
             more = len(faults) - FAULTS_TOLD
             others = f"{more} more like it; " if more > 0 else ""
             self.screen.aside(f"podium: {others}no event is lost; `podium doctor` looks again")
+
+
+def _check_policy(configuration: Configuration) -> None:
+    """Raise `ConfigInvalid` for a policy that no gate can be made of, before anything is done."""
+    if configuration.has_policy:
+        # Late: quick commands do without the gate where there is nothing to check.
+        from podium.wiring.policy import build_gate
+
+        build_gate(configuration)
 
 
 def run_to_end(work: Coroutine[Any, Any, T], interrupting: Callable[[], None] = lambda: None) -> T:

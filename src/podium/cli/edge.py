@@ -14,8 +14,8 @@ import typer
 
 from podium.cli.app import build
 from podium.cli.options import Options
-from podium.cli.screen import AnswerLost, Screen, send_nowhere
-from podium.domain.errors import Interrupted, PodiumError
+from podium.cli.screen import AnswerLost, Screen, error_record, send_nowhere
+from podium.domain.errors import Interrupted, PodiumError, ToolMissing
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 """What typer raises for a command line it cannot read, wherever it keeps the class."""
@@ -112,14 +112,15 @@ def _called(arguments: list[str], options: Options) -> object:
 
 
 def _told(error: BaseException, message: str, code: int, options: Options) -> int:
+    screen = Screen(json=options.json)
     if options.debug:
         traceback.print_exception(error)
-    screen = Screen(json=options.json)
+        if isinstance(error, ToolMissing):
+            screen.aside(f"PATH={os.environ.get('PATH', '')}")
     screen.aside(f"podium: {message}")
     if options.json:
-        told = {"kind": type(error).__name__, "message": message, "exit_code": code}
         with suppress(AnswerLost):
-            screen.record({"error": told})
+            screen.record({"error": error_record(error, message, code)})
     return code
 
 

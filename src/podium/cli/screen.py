@@ -102,6 +102,11 @@ def is_terminal() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
+def error_record(error: BaseException, message: str, code: int) -> dict[str, Any]:
+    """An error as JSON answers carry it under `error`."""
+    return {"kind": type(error).__name__, "message": message, "exit_code": code}
+
+
 def counted(number: int, what: str) -> str:
     """`1 receipt`, `2 receipts`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from podium.domain.errors import CallInDoubt
 from podium.domain.gating import Call, Outcome, Permit, Receipt, Refusal
+from podium.domain.launching import Held
 from podium.ports import Checkpoint, Clock, Gate, Ids, Store
 from podium.tools.bounding import clean_outcome
 from podium.tools.judging import Judge, SpecLookup
@@ -26,11 +27,15 @@ class GatedDoor:
         ids: Ids,
         settings: DoorSettings,
         redact: Callable[[str], str],
+        held: Callable[[str], Held | None] = lambda root: None,
     ) -> None:
+        """`held` says how the kernel holds commands in a folder. None: only their words are judged."""
         self._store = store
         self._settings = settings
         self._redact = redact
-        self._judge = Judge(gate=gate, specs=specs, clock=clock, ids=ids, settings=settings)
+        self._judge = Judge(
+            gate=gate, specs=specs, clock=clock, ids=ids, settings=settings, held=held
+        )
         self._settler = Settler(specs=specs, clock=clock)
 
     async def request(self, call: Call) -> Permit | Refusal:

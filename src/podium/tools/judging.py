@@ -27,6 +27,7 @@ from podium.domain.gating import (
     Tier,
     ToolSpec,
 )
+from podium.domain.launching import Held
 from podium.domain.spending import usage_counted
 from podium.domain.terms import terms_of
 from podium.ports import Clock, Gate, Ids, Tx
@@ -50,6 +51,7 @@ class Judge:
     clock: Clock
     ids: Ids
     settings: DoorSettings
+    held: Callable[[str], Held | None]
 
     def answer(self, tx: Tx, call: Call) -> Permit | Refusal | CallInDoubt:
         """`CallInDoubt` is given back, not raised, so that the transaction commits."""
@@ -94,11 +96,16 @@ class Judge:
         """The gate's word. Whatever it raises is a no."""
         try:
             terms = terms_of(tx.run(wish.call.run_id))
+            root = wish.call.root or self.settings.root
+            held = self.held(root)
             context = GateContext(
                 tool=wish.spec,
                 mode=terms.mode_with(self.settings.mode),
                 attended=self.settings.attended,
-                root=wish.call.root or self.settings.root,
+                root=root,
+                confined=held is not None,
+                network=held.network if held else "open",
+                hosts=held.hosts if held else (),
                 approval=approval,
                 now=wish.now,
             )

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 from podium.domain.errors import ToolBroke
 from podium.domain.gating import Call, Outcome
 from podium.domain.model import Json
-from podium.ports import Clock, Launcher
+from podium.ports import Clock, Enclosures, Launcher
 from podium.tools.bounding import plain_text
 
 P = ParamSpec("P")
@@ -41,6 +41,8 @@ class ToolScope:
     root: Path
     """Real path of the workspace."""
     launcher: Launcher
+    enclosures: Enclosures
+    """How what the tool starts for an agent is to be confined."""
     clock: Clock
     timeout_seconds: float
     """After this the handler is cancelled."""

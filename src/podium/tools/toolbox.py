@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from podium.domain.errors import Passing, PodiumError, RunMustStop
-from podium.domain.gating import Call, Outcome, Permit, Refusal, ToolSpec, canonical_json
+from podium.domain.errors import BadArguments, Passing, PodiumError, RunMustStop
+from podium.domain.gating import Call, Outcome, PathUse, Permit, Refusal, ToolSpec, canonical_json
 from podium.domain.model import Json, Noun
-from podium.ports import Checkpoint, Clock, Launcher, ToolDoor
+from podium.ports import Checkpoint, Clock, Enclosures, Launcher, ToolDoor
 from podium.tools.bounding import DEFAULT_RESULT_BYTES, clean_outcome
 from podium.tools.earlier import CANCELLED
 from podium.tools.normalising import CommandSplitter, LooksSecret, Normaliser
 from podium.tools.registry import Registry, Tool
 from podium.tools.scope import ToolScope, to_the_end
+from podium.tools.searches import TooMuch, reached
 
 
 class ToolboxSettings(Noun):
@@ -40,6 +42,7 @@ class LocalToolbox:
         door: ToolDoor,
         launcher: Launcher,
         *,
+        enclosures: Enclosures,
         clock: Clock,
         settings: ToolboxSettings,
         split_command: CommandSplitter,
@@ -52,6 +55,7 @@ class LocalToolbox:
         self._registry = registry
         self._door = door
         self._launcher = launcher
+        self._enclosures = enclosures
         self._clock = clock
         self._settings = settings
         self._root = Path(settings.root).resolve()
@@ -86,13 +90,14 @@ class LocalToolbox:
         """See the port. Raises `UnknownTool` or `BadArguments`, whose words are for the agent."""
         place = self._root if root is None else Path(root).resolve()
         normal = self._normaliser.normal(tool, arguments, place)
+        beneath = self._reached(tool, arguments, normal.paths, str(place)) if observed else ()
         return Call(
             run_id=run_id,
             step_key=step_key,
             index=index,
             tool=tool,
             arguments=normal.arguments,
-            paths=normal.paths,
+            paths=(*normal.paths, *beneath),
             commands=normal.commands,
             undecidable=normal.undecidable,
             files=normal.files,
@@ -102,6 +107,27 @@ class LocalToolbox:
             observed=observed,
             root=str(place),
         )
+
+    def _reached(
+        self, tool: str, arguments: dict[str, Json], paths: Sequence[PathUse], root: str
+    ) -> tuple[PathUse, ...]:
+        """What an agent's own search reads that ours would leave out. Beyond the workspace a person judges."""
+        found: list[PathUse] = []
+        globs = {each.name: each.glob_argument for each in self._registry.tool(tool).spec.paths}
+        for use in paths:
+            name = globs[use.argument]
+            if name is None or not Path(use.real).is_relative_to(root):
+                continue
+            try:
+                files = reached(
+                    root, use.real, arguments.get(name), lambda path: self._passed_over(path, root)
+                )
+                for path in files:
+                    given = os.path.relpath(path, root)
+                    found.append(use.model_copy(update={"given": given, "real": path}))
+            except TooMuch as error:
+                raise BadArguments(tool, [f"{use.given!r} cannot be searched: {error}"]) from None
+        return tuple(found)
 
     async def perform(self, call: Call, checkpoint: Checkpoint | None = None) -> Outcome | Refusal:
         """Request, act, settle. What the handler raises becomes a failed outcome.
@@ -138,6 +164,7 @@ class LocalToolbox:
             call=call,
             root=Path(root),
             launcher=self._launcher,
+            enclosures=self._enclosures,
             clock=self._clock,
             timeout_seconds=limit_seconds,
             resolve_secret=self._resolve_secret,

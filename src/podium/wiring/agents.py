@@ -64,6 +64,9 @@ def build_agent(podium: Podium, name: str, doors: HookDoors) -> Agent:
 
 def build_medium(podium: Podium, name: str, doors: HookDoors) -> Agent:
     """The same as it is, for looking at its medium alone."""
+    from podium.agents.about import ABOUT
+    from podium.agents.explaining import ExplainedAgent
+
     settings = podium.settings.agents.get(name)
     if settings is None:
         known = _listed(podium.settings.agents)
@@ -74,7 +77,11 @@ def build_medium(podium: Podium, name: str, doors: HookDoors) -> Agent:
             f"agent {name!r}: this Podium has no agents of kind {settings.kind!r}; "
             f"kinds: {_listed(KINDS)}"
         )
-    return build(podium, settings, options_of(podium, name), kit_of(podium, doors))
+    options, kit = options_of(podium, name), kit_of(podium, doors)
+    agent, about = build(podium, settings, options, kit), ABOUT[settings.kind]
+    if not about.is_program:
+        return agent  # an API agent says by itself whom it asked, and a script asks nobody
+    return ExplainedAgent(agent, options, about, about.login_file(kit.user_home, kit.environ))
 
 
 def options_of(podium: Podium, name: str) -> AgentOptions:
@@ -99,6 +106,7 @@ def kit_of(podium: Podium, doors: HookDoors) -> AgentKit:
 
     return AgentKit(
         launcher=podium.launcher,
+        enclosures=podium.enclosures,
         doors=doors,
         transcripts=podium.transcripts,
         clock=podium.clock,
@@ -129,6 +137,7 @@ def _scripted(
         env=options.env,
         model=options.model or "script",
         transcripts=kit.transcripts,
+        enclosures=kit.enclosures,
     )
 
 

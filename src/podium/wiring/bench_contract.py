@@ -7,10 +7,22 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from podium.agents.contract import NotAnAnswer, read_block, read_payload
+from podium.agents.contract.payload import LOOKED_AT
 from podium.domain.model import Json, Noun
 from podium.testing.replies import BLOCKS, CONTRACTS, ReplyCase
 
 MEGABYTES = (1, 10, 100)
+
+__all__ = [
+    "LOOKED_AT",
+    "FamilyScore",
+    "Length",
+    "Marked",
+    "lengths",
+    "mark",
+    "score",
+    "scores",
+]
 
 _FILLER = (
     'Looking at the logs {now}: {"level": "info", "msg": "it\'s 5\\" wide", "n": [1, {"a": {}}]} and\n'
@@ -46,7 +58,7 @@ class FamilyScore(Noun):
 
 
 class Length(Noun):
-    """What reading one text took, payload at its end."""
+    """What finding the payload at the end of one text took. Not all of the text is read for it."""
 
     megabytes: int
     seconds: float
@@ -88,7 +100,7 @@ def score(name: str, marked: Sequence[Marked]) -> FamilyScore:
 
 
 def lengths() -> Iterator[Length]:
-    """Texts ten times as long each, full of braces and quotes, read to the payload at their end."""
+    """Texts ten times as long each, full of braces and quotes, with the payload at their end."""
     for megabytes in MEGABYTES:
         text = _FILLER * (megabytes * 1_000_000 // len(_FILLER)) + _PAYLOAD
         began = time.perf_counter()

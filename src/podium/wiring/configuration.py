@@ -16,10 +16,20 @@ from podium.wiring.folders import Folders, find_folders
 from podium.wiring.layers import Layer, LayerName, Origins, leaves_of, merge
 from podium.wiring.located import Located, dotted
 from podium.wiring.parsing import read_located
-from podium.wiring.settings import AgentSettings, Settings, SettingsFile
+from podium.wiring.settings import (
+    AgentSettings,
+    SandboxSettings,
+    Settings,
+    SettingsFile,
+    WorkspacesSettings,
+)
 from podium.wiring.trust import TrustBook
 
-ENVIRONMENT_KEYS: Mapping[str, str] = {"PODIUM_MODE": "mode", "PODIUM_USER": "user"}
+ENVIRONMENT_KEYS: Mapping[str, str] = {
+    "PODIUM_MODE": "mode",
+    "PODIUM_SANDBOX": "sandbox",
+    "PODIUM_USER": "user",
+}
 """Variable → the key it sets."""
 
 KNOWN_VARIABLES = frozenset(
@@ -31,6 +41,7 @@ KNOWN_VARIABLES = frozenset(
         "PODIUM_DOOR_DEADLINE",
         "PODIUM_DOOR_TOKEN",
         "PODIUM_HOME",
+        "PODIUM_MODELSERVER_KEY",
         "PODIUM_PROJECT",
     )
 )
@@ -90,6 +101,39 @@ class Configuration:
         return dict(options)
 
     @property
+    def sandbox(self) -> SandboxSettings:
+        """How what agents start is confined, with the hosts of a project that is trusted."""
+        held, wished = self.settings.sandbox, self.project_hosts()
+        if not wished or not self.project_is_trusted():
+            return held
+        return held.model_copy(update={"network": "listed", "hosts": wished})
+
+    @property
+    def workspaces(self) -> WorkspacesSettings:
+        """How workspaces are made. Raises `NotPossibleNow` when a project says what nobody has trusted yet."""
+        if self.project_set_up() and not self.project_is_trusted():
+            raise NotPossibleNow(
+                f"{str(self.folders.project_file)!r} says how workspaces are set up, and nobody has trusted "
+                "that file as it is now; read it, then say `podium trust`"
+            )
+        return self.settings.workspaces
+
+    def project_set_up(self) -> dict[str, Json]:
+        """What the project's file wants done with each new workspace, as far as it needs trust."""
+        owners = [layer.name for layer in self.layers if "workspaces" in layer.located.data]
+        if owners[-1:] != ["project"] or not self.settings.workspaces.needs_trust:
+            return {}
+        return self.settings.workspaces.model_dump(mode="json", exclude_defaults=True)
+
+    def project_hosts(self) -> tuple[str, ...]:
+        """Hosts that the project's file wants to reach where the user's has no wish of its own."""
+        sections = {layer.name: layer.settings.sandbox for layer in self.layers}
+        user, project = sections.get("user"), sections.get("project")
+        if project is None or project.network != "listed" or (user and user.network):
+            return ()
+        return project.hosts
+
+    @property
     def project_digest(self) -> str:
         """Digest of the project's file as it was read; empty when there is none."""
         found = [layer.located.digest for layer in self.layers if layer.name == "project"]
@@ -135,13 +179,10 @@ class Configuration:
         """All settings, as plain data."""
         return self.settings.model_dump(mode="json")
 
-    def policies_record(self) -> dict[str, Json]:
-        """Each file's layer of the policy, as it was written."""
-        return {
-            layer.name: layer.located.data["policy"]
-            for layer in self.layers
-            if layer.located.data.get("policy")
-        }
+    @property
+    def has_policy(self) -> bool:
+        """Whether a file says anything of a policy, usable or not."""
+        return any("policy" in layer.located.data for layer in self.layers)
 
     def listing(self) -> list[tuple[str, Json, str]]:
         """Every value in force: dotted key, value, origin."""

@@ -1,37 +1,107 @@
-"""A launcher that confines every process at least as the settings say."""
+"""A launcher that starts what agents wished for the way the settings confine it."""
 
 from __future__ import annotations
 
-from podium.domain.launching import Confinement, Ended, Spawn
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from podium.domain.errors import ToolMissing
+from podium.domain.launching import Confinement, Ended, Mount, ProcessLimits, Spawn
 from podium.ports import Launcher, Process
 from podium.wiring.settings import SandboxSettings
 
+_MEGABYTE = 1_000_000
+
 
 class ConfiningLauncher:
-    """Tightens what is started, and leaves the starting to another launcher.
+    """Completes confinements by what the settings say, and leaves the starting to another launcher.
 
-    That one refuses what it cannot enforce, so a confinement that is set is never left out.
+    That one refuses what it cannot enforce, so a confinement that is asked for is never left out.
+    Programs of Podium's own ask for none and get none.
     """
 
-    def __init__(self, inner: Launcher, least: SandboxSettings) -> None:
+    def __init__(
+        self,
+        inner: Launcher,
+        settings: SandboxSettings,
+        environ: Mapping[str, str],
+        *,
+        shown: Callable[[str, str, str], tuple[str, ...]],
+    ) -> None:
+        """`shown` gives the folders that a program needs to be seen, by its name, the search path and
+        the person's home."""
         self._inner = inner
-        self._least = least
+        self._settings = settings
+        self._environ = environ
+        self._shown = shown
 
     async def start(self, spawn: Spawn) -> Process:
-        return await self._inner.start(self._tightened(spawn))
+        with self._missing_in_short(spawn):
+            return await self._inner.start(self._fitted(spawn))
 
     async def run(self, spawn: Spawn) -> Ended:
-        return await self._inner.run(self._tightened(spawn))
+        with self._missing_in_short(spawn):
+            return await self._inner.run(self._fitted(spawn))
 
-    def _tightened(self, spawn: Spawn) -> Spawn:
-        asked = spawn.confinement
-        wished = SandboxSettings(kind=asked.kind, network=asked.network, hosts=asked.hosts)
-        both = wished.tightened_by(self._least)
-        confinement = Confinement(
-            kind=both.kind,
-            network=both.network,
-            hosts=both.hosts,
-            mounts=asked.mounts,
-            forwarded_ports=asked.forwarded_ports,
+    def _fitted(self, spawn: Spawn) -> Spawn:
+        if spawn.confinement.kind == "kernel":
+            return self._completed(spawn)
+        # Without a fence only its variables are left, which lead to the private copies.
+        env = {**spawn.confinement.unmounted_env, **_home(spawn), **spawn.env}
+        return spawn.model_copy(update={"confinement": Confinement(), "env": env})
+
+    def _completed(self, spawn: Spawn) -> Spawn:
+        fence = spawn.confinement
+        read = (str(Path(path).expanduser()) for path in self._settings.read)
+        path = self._search_path(spawn)
+        programs = (spawn.argv[0], *fence.programs)
+        shown = (place for each in programs for place in self._shown(each, path, self._home))
+        places = dict.fromkeys((*shown, *read))
+        mounts = [Mount(source=place, target=place) for place in places if os.path.lexists(place)]
+        return spawn.model_copy(
+            update={
+                # First, so that whatever is mounted for the tree itself covers them.
+                "confinement": fence.model_copy(update={"mounts": (*mounts, *fence.mounts)}),
+                "env": {**_home(spawn), **spawn.env},
+                "limits": self._limited(spawn.limits),
+            }
         )
-        return spawn.model_copy(update={"confinement": confinement})
+
+    def _limited(self, limits: ProcessLimits) -> ProcessLimits:
+        settings = self._settings
+        memory, size = settings.memory_mb, settings.file_mb
+        return limits.model_copy(
+            update={
+                "memory_bytes": limits.memory_bytes or (memory and memory * _MEGABYTE),
+                "processes": limits.processes or settings.processes,
+                "file_bytes": limits.file_bytes or (size and size * _MEGABYTE),
+            }
+        )
+
+    def _search_path(self, spawn: Spawn) -> str:
+        return spawn.env.get("PATH") or self._environ.get("PATH", "")
+
+    @property
+    def _home(self) -> str:
+        return self._environ.get("HOME", "")
+
+    @contextmanager
+    def _missing_in_short(self, spawn: Spawn) -> Iterator[None]:
+        """Every folder that was searched is more than a person wants to read."""
+        try:
+            yield
+        except ToolMissing as missing:
+            program = spawn.argv[0]
+            found = shutil.which(program, os.F_OK, self._search_path(spawn))
+            if "/" in program or found is not None:
+                raise
+            raise ToolMissing(
+                f"program {program!r} not found on PATH; install it, or name it by its full path"
+            ) from missing
+
+
+def _home(spawn: Spawn) -> dict[str, str]:
+    return {"HOME": spawn.confinement.home} if spawn.confinement.home else {}

@@ -15,7 +15,7 @@ from typing import Literal
 from podium.domain.model import Json
 from podium.domain.terms import MODES
 from podium.wiring.located import KeyPath, Located, dotted
-from podium.wiring.settings import Settings, common
+from podium.wiring.settings import SandboxSettings, Settings, common
 
 NAMED = ("agents", "roles", "flows", "queues")
 """Keys that hold entries by name."""
@@ -67,8 +67,15 @@ def merge(layers: tuple[Layer, ...]) -> tuple[Settings, Origins]:
     settings = Settings.model_validate_json(json.dumps(data))
     files = tuple(layer for layer in layers if layer.name in ("user", "project"))
     mode, mode_origin = _mode(layers)
-    merged = settings.model_copy(update={**_tightened(files), "mode": mode})
-    origins = {**_owned_origins(data, owners), **_guard_origins(files), **mode_origin}
+    guards = _tightened(files)
+    guards["sandbox"], sandbox_origin = _sandbox(guards["sandbox"], layers)
+    merged = settings.model_copy(update={**guards, "mode": mode})
+    origins = {
+        **_owned_origins(data, owners),
+        **_guard_origins(files),
+        **sandbox_origin,
+        **mode_origin,
+    }
     return merged, origins
 
 
@@ -103,6 +110,22 @@ def _mode(layers: tuple[Layer, ...]) -> tuple[str, dict[str, str]]:
     strictest = min(given, key=lambda layer: MODES.index(layer.settings.mode))
     holding = spoken[-1] if spoken else strictest
     return holding.settings.mode, {"mode": holding.origin_of(("mode",))}
+
+
+def _sandbox(
+    files: SandboxSettings, layers: tuple[Layer, ...]
+) -> tuple[SandboxSettings, dict[str, str]]:
+    """What the files make of it, unless a person says just now that it may go without."""
+    spoken = [
+        layer
+        for layer in layers
+        if layer.name in ("environment", "flag") and layer.settings.sandbox.kind is not None
+    ]
+    if not spoken:
+        return files.in_force(), {}
+    kind = spoken[-1].settings.sandbox.kind
+    held = files.model_copy(update={"kind": kind}).in_force()
+    return held, {"sandbox.kind": spoken[-1].origin_of(("sandbox",))}
 
 
 def _tightened(files: tuple[Layer, ...]) -> dict[str, Json]:

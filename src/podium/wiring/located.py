@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -56,7 +56,8 @@ class Located:
             # As JSON: strict models then still take lists for tuples and words for enums.
             return model.model_validate_json(json.dumps(self.data))
         except ValidationError as error:
-            faults = [self._fault_of(model, detail) for detail in error.errors(include_url=False)]
+            details = _without_echoes(error.errors(include_url=False))
+            faults = [self._fault_of(model, detail) for detail in details]
             in_order = sorted(faults, key=lambda fault: (fault.line or 0, fault.column or 0))
             raise ConfigInvalid(self.file, in_order) from None
 
@@ -87,6 +88,17 @@ def dotted(path: KeyPath) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
     return text
+
+
+def _without_echoes(details: Sequence[Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+    """The faults without those that only come of others: a list whose items are wrong is not empty."""
+    paths: list[KeyPath] = [tuple(detail["loc"]) for detail in details]
+    return [
+        detail
+        for detail, path in zip(details, paths, strict=True)
+        if detail["type"] != "too_short"
+        or not any(len(other) > len(path) and other[: len(path)] == path for other in paths)
+    ]
 
 
 def _keys_beside(model: type[BaseModel], path: KeyPath) -> str:

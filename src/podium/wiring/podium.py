@@ -7,7 +7,8 @@ tools, nor `podium policy check` for the database.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+import sys
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
@@ -18,13 +19,32 @@ from podium.wiring.clock import SystemClock, SystemIds
 from podium.wiring.configuration import Configuration
 from podium.wiring.confining import ConfiningLauncher
 from podium.wiring.flows import FLOWS, FlowBuilder
+from podium.wiring.folders import STATE_FOLDER
 
 if TYPE_CHECKING:
+    from podium.domain.workspaces import WorkspaceWish
     from podium.flows import Purse
+    from podium.gate import RuleGate
     from podium.journal import Redactor, SqlStore, StoreJournal
-    from podium.ports import Clock, Engine, Gate, HookDoors, Ids, Launcher, ToolDoor, Transcripts
+    from podium.ports import (
+        Clock,
+        Enclosures,
+        Engine,
+        HookDoors,
+        Ids,
+        Launcher,
+        ToolDoor,
+        Transcripts,
+        Workspaces,
+    )
+    from podium.sandbox import ProcessLauncher, Trial
     from podium.tools import LocalToolbox, Registry
     from podium.usecases import Verifier
+
+
+def tell_stderr(text: str) -> None:
+    """Say something beside whatever is printed for people or programs."""
+    print(f"podium: {text}", file=sys.stderr, flush=True)  # noqa: T201 — for those without a screen
 
 
 class Podium:
@@ -38,7 +58,10 @@ class Podium:
         clock: Clock | None = None,
         ids: Ids | None = None,
         flows: Mapping[str, FlowBuilder] = FLOWS,
+        tell: Callable[[str], None] = tell_stderr,
     ) -> None:
+        """`tell` takes what a person should know although nobody asked."""
+        self._tell = tell
         self.configuration = configuration
         self.settings = configuration.settings
         self.folders = configuration.folders
@@ -133,33 +156,87 @@ class Podium:
         """The engine with every flow registered, so that it can host runs."""
         engine = await self.engine()
         if not self._hosting:
-            from podium.sandbox import end_orphans
             from podium.wiring.tidying import tidy_homes
 
-            await asyncio.to_thread(end_orphans)
+            await self.end_orphans()
             await tidy_homes(self)
             for build in self._flows.values():
                 engine.register(await build(self))
             self._hosting = True
         return engine
 
+    async def end_orphans(self) -> None:
+        """End what killed Podiums started, before anything is cleared away after them."""
+        from podium.sandbox import end_orphans
+
+        await asyncio.to_thread(end_orphans)
+
     @cached_property
     def launcher(self) -> Launcher:
-        """Starts every child process, confined at least as the settings say."""
-        from podium.sandbox import LauncherSettings, ProcessLauncher
+        """Starts every child process, and what agents wished for the way the settings confine it."""
+        from podium.sandbox import seen_places
+
+        sandbox = self.configuration.sandbox
+        return ConfiningLauncher(self._own_launcher, sandbox, self.environ, shown=seen_places)
+
+    async def confining_ways(self) -> tuple[Trial, ...]:
+        """Every way in which the kernel of this machine could confine, tried just now."""
+        return await self._own_launcher.survey()
+
+    @cached_property
+    def _own_launcher(self) -> ProcessLauncher:
+        """Starts what Podium itself needs, confined as each spawn says and no more."""
+        from podium.sandbox import LauncherSettings, ProcessLauncher, serve_network
 
         allowed = (*LauncherSettings().allowed_names, *self.settings.environment.names)
         denied = self.settings.environment.deny
         names = tuple(name for name in allowed if name not in denied)
-        plain = ProcessLauncher(
+        return ProcessLauncher(
             LauncherSettings(allowed_names=names),
             resolve_secret=self.resolve_secret,
             parent_env=self.environ,
+            serve=serve_network(self.environ),
+            memory=self.folders.user_state / "sandbox.json",
         )
-        return ConfiningLauncher(plain, self.settings.sandbox)
 
     @cached_property
-    def gate(self) -> Gate:
+    def enclosures(self) -> Enclosures:
+        """The fences around folders that agents work in."""
+        from podium.gate import exec_rules
+        from podium.wiring.enclosures import ProjectEnclosures
+
+        return ProjectEnclosures(
+            self.workspaces,
+            self.configuration.sandbox,
+            exec_rules,
+            self.folders.user_state / "empty",
+            self._tell,
+        )
+
+    def workspace_wish(self, task: str, **wishes: str) -> WorkspaceWish:
+        """A workspace for this task as the settings want it: `base`, `branch` and `run_id` may be named."""
+        from podium.wiring.wishing import workspace_wish
+
+        # Podium's own folder is not there inside anyway.
+        closed = [path for path in self.gate.closed_paths if path != STATE_FOLDER]
+        return workspace_wish(self.configuration, closed, task, **wishes)
+
+    @cached_property
+    def workspaces(self) -> Workspaces:
+        """All workspaces of the user, also those of other projects."""
+        from podium.workspaces.git import GitWorkspaces
+
+        return GitWorkspaces(
+            self._own_launcher,
+            self.folders.user_state,
+            self.clock,
+            self.ids,
+            inside=self.launcher,
+            confined=self.configuration.sandbox.kind == "kernel",
+        )
+
+    @cached_property
+    def gate(self) -> RuleGate:
         """The gate under every layer of the policy."""
         from podium.wiring.policy import build_gate
 
@@ -190,6 +267,7 @@ class Podium:
                 owner=engine.worker_id,
             ),
             redact=self.redactor.text,
+            held=self.enclosures.held,
         )
 
     def toolbox_behind(self, door: ToolDoor, root: Path | None = None) -> LocalToolbox:
@@ -201,6 +279,7 @@ class Podium:
             self.registry,
             door,
             self.launcher,
+            enclosures=self.enclosures,
             clock=self.clock,
             settings=ToolboxSettings(
                 root=str((root or self.folders.project).resolve()),
@@ -249,11 +328,15 @@ class Podium:
         return value
 
     def looks_secret(self, text: str) -> str | None:
-        """The name of a secret that the text holds, or None."""
+        """The name of a secret that the text holds, or None.
+
+        `NAME` stands for what is known by its shape alone: nothing can be had as `secret://` of that.
+        """
         marked = self.redactor.text(text)
         if marked == text:
             return None
-        return marked.partition("[redacted:")[2].partition("]")[0] or "secret"
+        name = marked.partition("[redacted:")[2].partition("]")[0]
+        return name if name in self.environ else "NAME"
 
     @property
     def faults(self) -> tuple[str, ...]:

@@ -5,18 +5,27 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import AfterValidator, ConfigDict, Field, PositiveFloat, PositiveInt
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    PositiveFloat,
+    PositiveInt,
+    model_validator,
+)
 
 from podium.domain.asking import TurnLimits
 from podium.domain.gating import Budget
+from podium.domain.launching import NetworkPolicy
 from podium.domain.model import Json, NonEmpty, Noun
 from podium.domain.terms import Mode
 from podium.domain.work import QueueSpec
 
 Limit = TypeVar("Limit", int, float)
 
-NETWORKS: tuple[str, ...] = ("none", "model-only", "listed", "open")
+NETWORKS: tuple[NetworkPolicy, ...] = ("none", "model-only", "listed", "open")
 """From the strictest to the most trusting."""
+DEFAULT_NETWORK: NetworkPolicy = "model-only"
 
 
 def _lower(one: Limit | None, other: Limit | None) -> Limit | None:
@@ -153,22 +162,86 @@ class BudgetsSettings(Section):
 
 
 class SandboxSettings(Section):
-    """How child processes are confined at least. The stricter of two files holds."""
+    """How what agents start is confined. Of two files the stricter holds; None: no wish of this file."""
 
-    kind: Literal["none", "kernel"] = "none"
-    network: Literal["none", "model-only", "listed", "open"] = "open"
+    kind: Literal["none", "kernel"] | None = None
+    """`kernel` unless your own file, or you just now, say `none`."""
+    network: NetworkPolicy | None = None
+    """`model-only` unless something else is set."""
     hosts: tuple[NonEmpty, ...] = ()
-    """For `listed`: only these are reachable, and only when every file that lists hosts names them."""
+    """For `listed`: what may be reached beside the model. A project's count after `podium trust`."""
+    read: tuple[NonEmpty, ...] = ()
+    """Folders beside the workspace that may be read. Those of your own file alone."""
+    memory_mb: PositiveInt | None = None
+    """Address space of each process. Node and Bun reserve a lot of it."""
+    processes: PositiveInt | None = None
+    file_mb: PositiveInt | None = None
+    """How large a file may grow."""
 
-    def tightened_by(self, other: SandboxSettings) -> SandboxSettings:
+    @model_validator(mode="before")
+    @classmethod
+    def _kind_alone(cls, given: Json) -> Json:
+        """`sandbox: none` says it all."""
+        if isinstance(given, str):
+            return {"kind": given}
+        if not isinstance(given, dict):
+            return given
+        # Behind this validator lists are no longer read as they come from a file.
+        return {key: tuple(v) if isinstance(v, list) else v for key, v in given.items()}
+
+    def tightened_by(self, project: SandboxSettings) -> SandboxSettings:
+        """What holds when this is the user's file and the other one a project's."""
+        network = self._narrower(project.network)
+        listed = common(self._listed(), project._listed()) or ()
         return SandboxSettings(
-            kind="kernel" if "kernel" in (self.kind, other.kind) else "none",
-            network=min(self.network, other.network, key=NETWORKS.index),
-            hosts=common(self._listed(), other._listed()) or (),
+            kind=project.kind if project.kind == "kernel" else self.kind,
+            network=network,
+            hosts=listed if network == "listed" else (),
+            read=self.read,
+            memory_mb=_lower(self.memory_mb, project.memory_mb),
+            processes=_lower(self.processes, project.processes),
+            file_mb=_lower(self.file_mb, project.file_mb),
         )
+
+    def in_force(self) -> SandboxSettings:
+        """With what holds where nobody had a wish."""
+        return self.model_copy(
+            update={"kind": self.kind or "kernel", "network": self.network or DEFAULT_NETWORK}
+        )
+
+    def _narrower(self, wished: NetworkPolicy | None) -> NetworkPolicy:
+        # What a project opens beyond the default, its file has to be trusted for.
+        mine = self.network or DEFAULT_NETWORK
+        return min(mine, wished or mine, key=NETWORKS.index)
 
     def _listed(self) -> tuple[str, ...] | None:
         return self.hosts if self.network == "listed" else None
+
+
+class WorkspacesSettings(Section):
+    """Where tasks are worked on, and what makes a fresh workspace fit to build and test in.
+
+    From a project all of it but `forbidden` needs `podium trust`.
+    """
+
+    folder: str = ""
+    """Where worktrees go, from the project on. Empty: `../.worktrees` beside it."""
+    forbidden: tuple[NonEmpty, ...] = ()
+    """Paths from the workspace on that nobody in it may change."""
+    copy_files: tuple[NonEmpty, ...] = ()
+    """Files that git does not carry, such as `.env`."""
+    ports: tuple[NonEmpty, ...] = ()
+    """Variables that each get a free port of their own."""
+    after_create: tuple[NonEmpty, ...] = ()
+    """Shell lines, run inside each new workspace in this order."""
+    ready: str = ""
+    """A shell line that must succeed before the workspace is used."""
+    seconds: PositiveFloat = 600.0
+    """For all of these together."""
+
+    @property
+    def needs_trust(self) -> bool:
+        return bool(self.folder or self.copy_files or self.after_create or self.ready)
 
 
 class EnvironmentSettings(Section):
@@ -217,6 +290,7 @@ class Settings(Section):
     queues: dict[NonEmpty, QueueSettings] = Field(default_factory=dict)
     budgets: BudgetsSettings = BudgetsSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    workspaces: WorkspacesSettings = WorkspacesSettings()
     environment: EnvironmentSettings = EnvironmentSettings()
 
     def queue_specs(self) -> tuple[QueueSpec, ...]:

@@ -19,9 +19,9 @@ from podium.domain.model import Noun
 from podium.journal import StoreJournal
 from podium.sandbox import HookDoor
 from podium.wiring.agents import build_medium
-from podium.wiring.checkup.record import scratch_store
 from podium.wiring.closed_door import ClosedDoor, NoDoors
 from podium.wiring.podium import Podium
+from podium.wiring.scratch import scratch_store
 from podium.wiring.settings import AgentSettings
 
 PROMPT = "Answer with the one word OK. Use no tool."
@@ -79,7 +79,7 @@ async def standing(podium: Podium, name: str) -> Standing:
         door=about.door,
         model=settings.model if settings else "",
         troubles=_faults(podium, name, settings),
-        warnings=_warnings(settings),
+        warnings=_warnings(podium, settings),
     )
     if found.troubles:
         return found  # what nobody trusts or understands is not started, also not for its version
@@ -135,13 +135,14 @@ def _faults(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[
     return ()
 
 
-def _warnings(settings: AgentSettings | None) -> tuple[str, ...]:
-    """Keys that stand in a file in clear."""
+def _warnings(podium: Podium, settings: AgentSettings | None) -> tuple[str, ...]:
+    """Keys that stand in a file in clear, by the name of the variable or the shape of the value."""
     env = settings.env if settings else {}
     return tuple(
         f"{name} stands in the settings in clear; put it into your environment and write secret://{name}"
         for name, value in env.items()
-        if name.endswith(("_KEY", "_TOKEN")) and not value.startswith("secret://")
+        if not value.startswith("secret://")
+        and (name.endswith(("_KEY", "_TOKEN")) or podium.looks_secret(value) is not None)
     )
 
 
@@ -154,17 +155,22 @@ async def _program(podium: Podium, name: str, about: About) -> tuple[Answer, str
     if not about.program:
         # A program nobody knows may do anything when it is asked for its version.
         found = shutil.which(command[0], path=podium.environ.get("PATH"))
-        return ("yes", "", ()) if found else ("no", "", (f"{command[0]!r} is not installed",))
+        return ("yes", "", ()) if found else ("no", "", (_missing(command[0], about),))
     try:
         version = await version_of(podium.launcher, command, tempfile.gettempdir())
     except ToolMissing:
-        install = f"; to use it: {about.install}" if about.install else ""
-        return "no", "", (f"{command[0]!r} is not installed{install}",)
+        return "no", "", (_missing(command[0], about),)
     except PodiumError as error:
         return "unknown", "", (str(error),)
     if about.tried and newer_than(version, about.tried):
         return "yes", f"{version} (newer than {about.tried}, which was tried)", ()
     return "yes", version, ()
+
+
+def _missing(program: str, about: About) -> str:
+    where = "is not there" if "/" in program else "not found on PATH"
+    install = f"`{about.install}` installs it, or " if about.install else ""
+    return f"program {program!r} {where}; {install}say where it is with `command:` in podium.yaml"
 
 
 def _login(

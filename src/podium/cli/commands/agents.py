@@ -8,8 +8,10 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.screen import error_record
 from podium.cli.untrusted import shown_line
 from podium.domain.asking import Reply
+from podium.domain.errors import PodiumError
 from podium.domain.model import Json
 from podium.wiring import Podium
 from podium.wiring.standing import Standing, round_trip, standing, standings
@@ -63,14 +65,32 @@ def check(
     """
     door = Door(context.obj)
 
-    async def work(podium: Podium) -> tuple[Standing, Reply | None]:
+    async def work(podium: Podium) -> tuple[Standing, Reply | PodiumError | None]:
+        if ask:
+            door.screen.aside(
+                f"looking at {name!r} and asking it for one word; this may take a while"
+            )
         found = await standing(podium, name)
-        asked = ask and not found.troubles
-        return found, await round_trip(podium, name) if asked else None
+        if not ask or found.troubles:
+            return found, None
+        try:
+            return found, await round_trip(podium, name)
+        except PodiumError as error:
+            # What is known of it helps to see why it did not answer.
+            return found, error
 
-    found, reply = door.run(work)
-    record = {**_record(found), "reply": _reply_record(reply)}
-    door.screen.answer({"agent": record}, lambda: _show(door, found, reply, ask))
+    found, answer = door.run(work)
+    reply = answer if isinstance(answer, Reply) else None
+    failure = answer if isinstance(answer, PodiumError) else None
+    record: dict[str, Json] = {"agent": {**_record(found), "reply": _reply_record(reply)}}
+    if failure is not None:
+        record["error"] = error_record(failure, str(failure), failure.exit_code)
+    door.screen.answer(record, lambda: _show(door, found, reply, ask and failure is None))
+    if failure is not None and not door.screen.json:
+        raise failure
+    if failure is not None:
+        door.screen.aside(f"podium: {failure}")
+        raise typer.Exit(failure.exit_code)
     if not found.ready:
         raise typer.Exit(1)
 

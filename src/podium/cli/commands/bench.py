@@ -16,7 +16,16 @@ from podium.domain.model import Json
 from podium.testing.replies import ReplyCase, reply_cases
 
 # Not a name of `podium.wiring`: it brings the reply contract along, which other commands do without.
-from podium.wiring.bench_contract import FamilyScore, Length, Marked, lengths, mark, score, scores
+from podium.wiring.bench_contract import (
+    LOOKED_AT,
+    FamilyScore,
+    Length,
+    Marked,
+    lengths,
+    mark,
+    score,
+    scores,
+)
 
 app = command_app(group=True)
 
@@ -36,10 +45,11 @@ def contract(
         bool, typer.Option("--show-wrong", help="Show each reply that was read wrongly.")
     ] = False,
 ) -> None:
-    """Read a corpus of real replies, whole and broken, and long ones; say how well that went.
+    """Read a corpus of real replies, whole and broken; say how well that went, and what long ones take.
 
     Leaves with 1 when anything but the answer was taken for it. An answer that was not taken costs
-    one more question; a wrong one would be acted on.
+    one more question; a wrong one would be acted on. Of a long text only the end is read for an
+    answer, so its time says little of its length.
 
     \b
     Example:
@@ -96,12 +106,10 @@ def _words(
 ) -> None:
     headers = ("FAMILY", "CASES", "RIGHT", "WRONGLY REFUSED", "WRONGLY ACCEPTED", "ACCURACY")
     screen.table(headers, [_row(line) for line in (*lines, total)])
-    took = " → ".join(
-        f"{each.megabytes} MB in {each.seconds * 1000:.0f} ms ({each.megabytes / each.seconds:.0f} MB/s)"
-        for each in sizes
-    )
+    took = " → ".join(f"{each.megabytes} MB in {each.seconds * 1000:.0f} ms" for each in sizes)
     screen.line(
-        f"payload at the end of {took}; 10 times the text takes {_ratio(sizes):.2f} times as long"
+        f"payload at the end of {took}; 10 times the text takes {_ratio(sizes):.2f} times as long "
+        f"(an answer is looked for in the last {LOOKED_AT:,} characters alone)"
     )
     for each in wrong:
         _show(screen, each)

@@ -12,7 +12,7 @@ from podium.domain.gating import canonical_json
 from podium.domain.model import Json
 
 # Not a name of `podium.wiring`: it brings the gate along, which quick commands do without.
-from podium.wiring.policy import build_gate
+from podium.wiring.policy import policies_record, policy_listing
 
 app = command_app(group=True)
 
@@ -40,18 +40,17 @@ def show(
     """
     door = Door(context.obj)
     configuration = door.configuration
-    build_gate(configuration)  # a policy that cannot be used is no setting in force
-    record: dict[str, Json] = {**configuration.record(), "policy": configuration.policies_record()}
+    record: dict[str, Json] = {**configuration.record(), "policy": policies_record(configuration)}
+    listing = [*configuration.listing(), *policy_listing(configuration)]
     if origin:
         record = {
             "values": [
-                {"key": key, "value": value, "origin": where}
-                for key, value, where in configuration.listing()
+                {"key": key, "value": value, "origin": where} for key, value, where in listing
             ]
         }
 
     def words() -> None:
-        for key, value, where in configuration.listing():
+        for key, value, where in listing:
             text = value if isinstance(value, str) else canonical_json(value)
             door.screen.line(f"{key}: {text}" + (f"    # {where}" if origin else ""))
 

@@ -13,9 +13,6 @@ from podium.domain.errors import ConfigInvalid
 from podium.wiring import Configuration, Settings, find_folders, open_podium
 from podium.wiring.checkup import Finding, examine
 
-# Not a name of `podium.wiring`: it brings the gate along, which quick commands do without.
-from podium.wiring.policy import build_gate
-
 app = command_app()
 
 
@@ -47,7 +44,6 @@ def _settings(door: Door) -> tuple[Configuration, Finding]:
     """The configuration, or the defaults and what is wrong with the files."""
     try:
         configuration = door.configuration
-        build_gate(configuration)
     except ConfigInvalid as invalid:
         folders = find_folders(os.environ, project=door.options.project)
         fault = Finding(

@@ -17,7 +17,7 @@ from podium.cli.door import run_to_end
 from podium.cli.options import Options
 from podium.cli.screen import Screen, counted
 from podium.cli.untrusted import safe_line
-from podium.domain.errors import BadInput
+from podium.domain.errors import BadInput, Interrupted
 from podium.domain.model import Json
 from podium.wiring.parsing import read_located
 
@@ -59,7 +59,10 @@ def modelserver(
     key: Annotated[
         str | None,
         typer.Option(
-            "--key", metavar="KEY", envvar=KEY_VARIABLE, help="Accept this key only (--script)."
+            "--key",
+            metavar="KEY",
+            envvar=KEY_VARIABLE,
+            help="With --script: refuse clients that bring another key, or none.",
         ),
     ] = None,
     log: Annotated[
@@ -82,6 +85,11 @@ def modelserver(
         raise typer.BadParameter("give one of --script FILE, --record FILE or --replay FILE")
     if (record is None) != (not upstream):
         raise typer.BadParameter("--record and --upstream belong together")
+    if key is not None and script is None:
+        raise typer.BadParameter(
+            f"--key (or {KEY_VARIABLE}) is for --script: --record hands each client's own key on to "
+            "the provider, and --replay asks for none; leave it out"
+        )
     from podium.testing.modelserver import ModelServer, Script
 
     told: asyncio.Queue[SeenRequest] = asyncio.Queue()
@@ -98,7 +106,11 @@ def modelserver(
     else:
         cassette = replay or Path()
         server = ModelServer.replaying(cassette, paced=paced, port=port, watcher=told.put_nowait)
-    run_to_end(_Desk(context.obj, shown_key).serve(server, told, log))
+    desk = _Desk(context.obj, shown_key)
+    try:
+        run_to_end(desk.serve(server, told, log))
+    except Interrupted:
+        desk.part(server.request_count)
 
 
 class _Desk:
@@ -106,7 +118,6 @@ class _Desk:
 
     def __init__(self, options: Options, shown_key: str | None) -> None:
         self._screen = Screen(json=options.json)
-        self._options = options
         self._shown_key = shown_key
 
     async def serve(
@@ -119,8 +130,14 @@ class _Desk:
             async with server:
                 self._greet(server.url)
                 while True:
-                    self._options.parting_words = counted(server.request_count, "request") + " came"
                     self._tell(await told.get(), file)
+
+    def part(self, requests: int) -> None:
+        """Somebody ended it, which is how a server ends when all is well."""
+        words = f"podium: ended; {counted(requests, 'request')} came"
+        self._screen.answer(
+            {"ended": True, "requests": requests}, lambda: self._screen.aside(words)
+        )
 
     def _greet(self, url: str) -> None:
         lines = environment(url, self._shown_key)

@@ -10,9 +10,7 @@ from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import moment
 from podium.domain.ids import short_id
-from podium.domain.work import RunStatus
-from podium.ports import RunQuery
-from podium.usecases import Standing, how_they_stand, list_runs
+from podium.usecases import ShownStatus, Standing, list_standings
 from podium.wiring import Podium
 
 app = command_app()
@@ -22,7 +20,7 @@ app = command_app()
 def runs(
     context: typer.Context,
     status: Annotated[
-        list[RunStatus] | None, typer.Option("--status", help="Only runs in this state.")
+        list[ShownStatus] | None, typer.Option("--status", help="Only runs in this state.")
     ] = None,
     flow: Annotated[str | None, typer.Option("--flow", help="Only runs of this flow.")] = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=10_000, help="How many.")] = 20,
@@ -32,15 +30,16 @@ def runs(
     \b
     Example:
       podium runs --status waiting --status needs_human
+      podium runs --status interrupted
     """
     door = Door(context.obj, lenient=True)
-    query = RunQuery(statuses=tuple(status or ()), flow=flow, limit=limit)
+    wanted = [each.value for each in status or ()]
     found: list[Standing] = []
     if door.has_state:
 
         async def work(podium: Podium) -> list[Standing]:
-            runs = await list_runs(await podium.store(), query)
-            return await how_they_stand(runs, podium.engine)
+            store = await podium.store()
+            return await list_standings(store, podium.engine, wanted, flow=flow, limit=limit)
 
         found = door.run(work)
 

@@ -9,8 +9,9 @@ import typer
 from podium.cli.approval_words import what_line
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.event_words import about, event_line, shorten
+from podium.cli.event_words import about, event_line, shorten, usage_words
 from podium.cli.screen import Screen, moment
+from podium.domain.gating import Usage
 from podium.domain.ids import short_id
 from podium.domain.work import WorkerBeat
 from podium.usecases import RunReport, Standing, how_they_stand, show_run
@@ -51,9 +52,15 @@ def _words(screen: Screen, report: RunReport, stands: Standing) -> None:
     if report.steps:
         screen.line("\nsteps")
         screen.table(
-            ("STEP", "STATUS", "TRIES", "FINISHED"),
+            ("STEP", "STATUS", "TRIES", "AGENT", "FINISHED"),
             [
-                (shorten(step.key), step.status.value, str(step.attempts), moment(step.finished_at))
+                (
+                    shorten(step.key),
+                    step.status.value,
+                    str(step.attempts),
+                    ", ".join(report.work.agents.get(step.key, ())),
+                    moment(step.finished_at),
+                )
                 for step in report.steps
             ],
         )
@@ -106,6 +113,7 @@ def _facts(report: RunReport, stands: Standing) -> list[tuple[str, str]]:
         ("waits for", run.waiting_for or ""),
         ("created", moment(run.created_at)),
         ("finished", moment(run.finished_at)),
+        ("cost", usage_words(report.work.usage) if report.work.usage != Usage() else ""),
         ("owner", _owner(run.owner, report.owner, alive=stands.hosted) if run.owner else ""),
         ("queue", run.queue or ""),
         ("failure", failure),

@@ -24,7 +24,7 @@ def trust(
     show: Annotated[bool, typer.Option("--show", help="Only say how things stand.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
 ) -> None:
-    """Trust the commands, variables, addresses and options in this project's podium.yaml as they are now. Any edit ends the trust.
+    """Trust the commands, variables, addresses, options, hosts and set-up of workspaces in this project's podium.yaml as they are now. Any edit ends the trust.
 
     \b
     Example:
@@ -44,6 +44,7 @@ def trust(
     trusted = configuration.project_is_trusted()
     commands, variables = configuration.project_commands(), configuration.project_variables()
     addresses, options = configuration.project_addresses(), configuration.project_options()
+    hosts, set_up = configuration.project_hosts(), configuration.project_set_up()
     record: dict[str, Json] = {
         "file": str(file),
         "digest": configuration.project_digest,
@@ -52,6 +53,8 @@ def trust(
         "variables": {name: list(lines) for name, lines in variables.items()},
         "addresses": addresses,
         "options": options,
+        "hosts": list(hosts),
+        "workspaces": set_up,
     }
 
     def words() -> None:
@@ -64,6 +67,10 @@ def trust(
         for name, given in options.items():
             words = shown_line(canonical_json(given))
             door.screen.line(f"agent {shown_line(name)}: options {words}")
+        if hosts:
+            door.screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
+        if set_up:
+            door.screen.line(f"workspaces: {shown_line(canonical_json(set_up))}")
         door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
 
     door.screen.answer(record, words)

@@ -39,6 +39,7 @@ async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> Outcome:
             cwd=str(scope.root / scope.relative("cwd")),
             env={name: scope.reveal(value) for name, value in arguments["env"].items()},
             limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
+            confinement=await scope.enclosures.confinement(str(scope.root)),
         )
     )
     error = _failure(ended, seconds)
@@ -61,7 +62,14 @@ def _told(ended: Ended, scope: ToolScope) -> dict[str, Json]:
         "stderr": scope.clean_output(ended.stderr, ended.stderr_dropped_bytes),
         "dropped_bytes": ended.stdout_dropped_bytes + ended.stderr_dropped_bytes,
         "output_sha256": hashlib.sha256(ended.stdout + b"\0" + ended.stderr).hexdigest(),
+        **_kept_out(ended),
     }
+
+
+def _kept_out(ended: Ended) -> dict[str, Json]:
+    """What the sandbox refused, where it did: the program itself may not have told."""
+    found = {"refused_programs": ended.refused_execs, "refused_hosts": ended.refused_hosts}
+    return {name: list(given) for name, given in found.items() if given}
 
 
 RUN_COMMAND = Tool(

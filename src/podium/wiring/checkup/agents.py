@@ -6,22 +6,19 @@ import json
 import tempfile
 from pathlib import Path
 
+from podium.agents.about import ABOUT
 from podium.domain.asking import Turn
-from podium.domain.errors import PodiumError
 from podium.journal import StoreJournal
 from podium.ports import Launcher
 from podium.sandbox import HookDoor, hook_command
 from podium.wiring.agents import KINDS
 from podium.wiring.checkup.finding import Finding, Trial, attempt, bad, good, weak
-from podium.wiring.checkup.record import scratch_store
 from podium.wiring.closed_door import ClosedDoor
 from podium.wiring.podium import Podium
+from podium.wiring.scratch import scratch_store
+from podium.wiring.standing import standing
 
-AGENT_PROGRAMS = {
-    "gemini": "npm install -g @google/gemini-cli",
-    "codex": "npm install -g @openai/codex",
-    "claude": "npm install -g @anthropic-ai/claude-code",
-}
+AGENT_PROGRAMS = {about.program[0]: about.install for about in ABOUT.values() if about.program}
 """Program → how it is installed."""
 
 CANARY = "the doctor's canary was denied as it should be"
@@ -51,26 +48,23 @@ def check_kinds(podium: Podium) -> Finding:
     return good("kinds", "every agent's kind is there")
 
 
-async def check_commands(podium: Podium) -> list[Finding]:
-    """Agents with a command of their own: trusted, and there."""
-    findings = []
-    for name in sorted(podium.settings.agents):
-        label = f"agent {name}"
-        try:
-            command = podium.configuration.command_of(name)
-        except PodiumError as error:
-            findings.append(weak(label, str(error), "read the file, then say `podium trust`"))
-            continue
-        if command:
-            trial = await attempt(podium.launcher, command[0], "--version", seconds=20.0)
-            findings.append(_command_finding(label, command[0], trial))
-    return findings
+async def check_configured(podium: Podium, name: str) -> Finding:
+    """An agent of podium.yaml as it would be asked: its own command, key and login."""
+    found, label = await standing(podium, name), f"agent {name}"
+    if not found.ready:
+        more = f"`podium agents check {name}` says more"
+        return weak(label, f"{found.kind}: {'; '.join(found.troubles)}", more)
+    version = found.version or "there"
+    login = f"logged in by {found.login}" if found.logged_in == "yes" else "login not looked at"
+    return good(label, f"{found.kind} {version}, {login}")
 
 
-def _command_finding(label: str, program: str, trial: Trial) -> Finding:
-    if trial.missing:
-        return weak(label, trial.complaint, f"install {program!r} or change the command")
-    return good(label, trial.first_line or f"{program} starts")
+def other_programs(podium: Podium) -> tuple[str, ...]:
+    """Programs of agents that podium.yaml does not name."""
+    used = {agent.kind for agent in podium.settings.agents.values()}
+    return tuple(
+        about.program[0] for kind, about in ABOUT.items() if about.program and kind not in used
+    )
 
 
 async def check_hooks(podium: Podium) -> Finding:

@@ -1,56 +1,28 @@
-"""The kernel sandbox, tried with a canary that must not sing."""
+"""The kernel's ways of holding what agents start, each tried with a canary that must not sing."""
 
 from __future__ import annotations
 
-import ctypes
-import platform
-import tempfile
-from pathlib import Path
-
-from podium.ports import Launcher
-from podium.wiring.checkup.finding import Finding, attempt, good, weak
-
-LANDLOCK_CREATE_RULESET = 444
-"""The system call's number, the same on all architectures that have it."""
-LANDLOCK_VERSION_FLAG = 1
-
-_BUBBLEWRAP = ("bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/")
+from podium.wiring.checkup.finding import Finding, bad, good, weak
+from podium.wiring.podium import Podium
 
 
-async def check_bubblewrap(launcher: Launcher) -> Finding:
-    """A confined process must start, and must not be able to write where it may not."""
-    mend = "install bubblewrap (apt-get install bubblewrap) and allow user namespaces"
-    started = await attempt(launcher, *_BUBBLEWRAP, "/bin/sh", "-c", "true")
-    if not started.worked:
-        return weak("bubblewrap", started.complaint, mend)
-    with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
-        canary = Path(folder) / "canary"
-        await attempt(launcher, *_BUBBLEWRAP, "/bin/sh", "-c", 'echo > "$0"', str(canary))
-        if canary.exists():
-            return weak("bubblewrap", "starts, but does not keep a process from writing", mend)
-    return good("bubblewrap", "a confined process starts and cannot write outside")
-
-
-async def check_landlock() -> Finding:
-    """Asks the kernel which version of Landlock it has."""
-    mend = "use Linux 5.13 or newer with Landlock among its security modules"
-    if platform.system() != "Linux":
-        return weak("landlock", f"{platform.system()} has none", mend)
-    version = landlock_version()
-    if version < 1:
-        return weak("landlock", "this kernel does not offer it", mend)
-    return good("landlock", f"version {version} of its interface")
-
-
-def landlock_version() -> int:
-    """The kernel's version of the interface; 0 or less when there is none."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.syscall.restype = ctypes.c_long
-    return int(
-        libc.syscall(
-            ctypes.c_long(LANDLOCK_CREATE_RULESET),
-            ctypes.c_void_p(None),
-            ctypes.c_size_t(0),
-            ctypes.c_uint32(LANDLOCK_VERSION_FLAG),
-        )
+async def check_sandbox(podium: Podium) -> Finding:
+    """Whether what agents start can be confined here, and how."""
+    sandbox = podium.configuration.sandbox
+    if sandbox.kind == "none":
+        origin = podium.configuration.origin_of("sandbox.kind")
+        return weak("sandbox", f"switched off ({origin})", "take `sandbox: none` out")
+    trials = await podium.confining_ways()
+    works = [trial for trial in trials if trial.works]
+    missed = "; ".join(
+        f"{trial.mechanism.title}: {trial.why}" for trial in trials if not trial.works
     )
+    if not works:
+        mend = (
+            "install bubblewrap and allow user namespaces, or say `sandbox: none` in your own file"
+        )
+        return bad("sandbox", f"nothing here can confine a program: {missed or 'Linux only'}", mend)
+    says = f"{works[0].mechanism.title}; network {sandbox.network}"
+    if missed and works[0] != trials[0]:
+        return weak("sandbox", f"{says}, for want of better ({missed})", "install bubblewrap")
+    return good("sandbox", says)

@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Awaitable, Mapping
 
 from podium.wiring.checkup.agents import (
-    AGENT_PROGRAMS,
     check_agent,
-    check_commands,
+    check_configured,
     check_hooks,
     check_kinds,
+    other_programs,
 )
 from podium.wiring.checkup.approvers import check_approvers
-from podium.wiring.checkup.confinement import check_bubblewrap, check_landlock
+from podium.wiring.checkup.confinement import check_sandbox
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.checkup.machine import check_git, check_python, check_tmux
 from podium.wiring.checkup.record import (
@@ -36,8 +36,7 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
         "python": check_python(),
         "git": check_git(launcher),
         "tmux": check_tmux(launcher),
-        "bubblewrap": check_bubblewrap(launcher),
-        "landlock": check_landlock(),
+        "sandbox": check_sandbox(podium),
         "folder": check_folder(podium),
         "database": check_database(podium),
         "space": check_space(podium),
@@ -46,11 +45,14 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
         "chains": check_chains(podium),
         "traces": check_traces(podium),
         "hooks": check_hooks(podium),
-        **{name: check_agent(launcher, name) for name in AGENT_PROGRAMS},
+        **{name: check_agent(launcher, name) for name in other_programs(podium)},
+        **{
+            f"agent {name}": check_configured(podium, name)
+            for name in sorted(podium.settings.agents)
+        },
     }
     found = await asyncio.gather(*(_whatever(name, check) for name, check in checks.items()))
-    named = (check_kinds(podium), check_approvers(podium))
-    return [check_variables(environ), *found, *named, *await check_commands(podium)]
+    return [check_variables(environ), *found, check_kinds(podium), check_approvers(podium)]
 
 
 def check_variables(environ: Mapping[str, str]) -> Finding:

@@ -70,8 +70,9 @@ async def attempt(
     )
     try:
         return Trial(await launcher.run(spawn))
-    except ToolMissing:
-        return Trial(None, f"{argv[0]!r} is not on the search path")
+    except ToolMissing as missing:
+        # What to do about it is said by whoever needs the program.
+        return Trial(None, str(missing).partition("; ")[0])
     except PodiumError as error:
         return Trial(None, str(error))
 

@@ -6,8 +6,6 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from podium.ports import EventQuery, RunQuery, View
 from podium.usecases import verify_receipts
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.podium import Podium
+from podium.wiring.scratch import scratch_store
 
 LITTLE_SPACE_BYTES = 500_000_000
 TOO_LITTLE_SPACE_BYTES = 20_000_000
@@ -173,17 +172,3 @@ def _nearest(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
     return folder
-
-
-@asynccontextmanager
-async def scratch_store(podium: Podium, vault: Path | None = None) -> AsyncIterator[SqlStore]:
-    """A store in a folder for temporary files, gone at the end."""
-    with tempfile.TemporaryDirectory(prefix="podium-doctor-") as folder:
-        place = Path(folder)
-        store = await SqlStore.open(
-            place, clock=podium.clock, ids=podium.ids, vault=vault or place / "vault"
-        )
-        try:
-            yield store
-        finally:
-            await store.close()

@@ -1,0 +1,110 @@
+"""The fence around every folder that agents work in: a workspace's own, or one for a plain folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from podium.domain.launching import Confinement, ExecRules, Held, Mount
+from podium.ports import Workspaces
+from podium.wiring.folders import STATE_FOLDER
+from podium.wiring.settings import SandboxSettings
+
+UNCONFINED = (
+    "`sandbox: none`: agents and their commands run with all your rights; the gate judges their words, "
+    "and nothing holds what they really do"
+)
+
+_POINTER_BYTES = 5_000
+
+
+class ProjectEnclosures:
+    """Fences as the settings want them; see `Enclosures`."""
+
+    def __init__(
+        self,
+        workspaces: Workspaces,
+        settings: SandboxSettings,
+        exec_rules: Callable[[], ExecRules],
+        empty: Path,
+        warn: Callable[[str], None],
+    ) -> None:
+        """`empty` is a folder to show in place of what stays hidden; it is made when it is needed.
+
+        `warn` is told once when agents are to run unconfined.
+        """
+        self._workspaces = workspaces
+        self._settings = settings
+        self._exec_rules = exec_rules
+        self._empty = empty
+        self._warn = warn
+        self._warned = False
+
+    async def confinement(self, root: str) -> Confinement:
+        record = self._workspaces.at(root)
+        if record is None:
+            fence = self._of_folder(Path(root))
+        else:
+            fence = await (await self._workspaces.open(record.id)).confinement()
+        if self._settings.kind == "none":
+            return self._let_go(fence)
+        return fence.model_copy(
+            update={
+                "network": self._settings.network,
+                "hosts": self._listed,
+                "execs": self._exec_rules(),
+            }
+        )
+
+    def _let_go(self, fence: Confinement) -> Confinement:
+        if not self._warned:
+            self._warned = True
+            self._warn(UNCONFINED)
+        return Confinement(unmounted_env=fence.unmounted_env, home=fence.home)
+
+    def held(self, root: str) -> Held | None:
+        settings = self._settings
+        if settings.kind != "kernel" or not settings.network or self._workspaces.at(root) is None:
+            return None
+        return Held(network=settings.network, hosts=self._listed)
+
+    @property
+    def _listed(self) -> tuple[str, ...]:
+        """Hosts count only where the network goes by them."""
+        return self._settings.hosts if self._settings.network == "listed" else ()
+
+    def _of_folder(self, root: Path) -> Confinement:
+        """All of it but its history, which is read-only, and Podium's record, which is hidden."""
+        mounts = [Mount(source=str(root), target=str(root), writable=True)]
+        mounts += [Mount(source=str(place), target=str(place)) for place in _history_of(root)]
+        hidden = root / STATE_FOLDER
+        if hidden.is_dir():
+            self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)
+            mounts.append(Mount(source=str(self._empty), target=str(hidden)))
+        return Confinement(kind="kernel", mounts=tuple(mounts))
+
+
+def _history_of(root: Path) -> list[Path]:
+    """Where git keeps what it knows of the folder."""
+    git = root / ".git"
+    if git.is_symlink() or not git.exists():
+        return []
+    if git.is_dir():
+        return [git]
+    admin = _pointed_to(git, "gitdir:")
+    if admin is None:
+        return [git]
+    common = _pointed_to(admin / "commondir", "")
+    return [git, *(place for place in (common, admin) if place is not None and place.is_dir())]
+
+
+def _pointed_to(file: Path, mark: str) -> Path | None:
+    try:
+        with file.open("rb") as opened:
+            text = os.fsdecode(opened.read(_POINTER_BYTES)).strip()
+    except OSError:
+        return None
+    if not text.startswith(mark):
+        return None
+    return Path(os.path.normpath(file.parent / text.removeprefix(mark).strip()))
