@@ -8,7 +8,7 @@ BENCH_STAMP := $(VENV)/.ready-to-measure
 CODE := src tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format bench soak serve clean clis
+.PHONY: help demo test attacks lint format bench soak serve clean clis
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -17,11 +17,14 @@ demo: $(RUN_STAMP) ## a run that is refused, asks, fails, is killed and resumed,
 	@$(BIN)/podium demo
 
 test: $(DEV_STAMP) clis ## the whole test suite, with the real agent CLIs where Node is
-	$(BIN)/pytest -q -n 2 -m "not soak"
+	$(BIN)/pytest -q -n 3 -m "not soak"
+
+attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary user and as root, with the counts
+	$(BIN)/pytest -q -n 2 -m "not soak" -rP tests/attacks
 
 soak: $(DEV_STAMP) clis ## the long counts: hundreds of kills, ten thousand races, examples never tried before
 	$(BIN)/pytest -q -m soak --timeout 3600
-	HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 2 -m "not soak"
+	HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 3 -m "not soak"
 
 clis:
 	@sh scripts/agent-clis

@@ -1,0 +1,80 @@
+"""The one branch that may move, and what must never be in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+from tests.attacks.arena import FORBIDDEN, Arena
+
+_QUIET = ("--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_LINK, _REPOSITORY = "120000", "160000"
+_DOT_GIT = (".git", "git~1", ".git ", ".git.")
+_IGNORABLE = "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\ufeff"
+
+
+def wrong_with_branch(arena: Arena) -> tuple[bool, list[str]]:
+    """Whether the branch moved, and what is wrong with it then."""
+    task = arena.task
+    tip = arena.git(*_QUIET, "rev-parse", "--verify", "-q", task.branch, check=False)
+    if tip == task.base:
+        return False, []
+    found = list(_wrong(arena, tip)) if tip else ["the task's branch is gone"]
+    return True, found
+
+
+def _wrong(arena: Arena, tip: str) -> Iterator[str]:
+    base = arena.task.base
+    if arena.git(*_QUIET, "merge-base", base, tip, check=False) != base:
+        yield "the task's branch was cut off from its base"
+    fsck = arena.users_git(
+        *_QUIET,
+        "fsck",
+        "--strict",
+        "--no-dangling",
+        "--no-progress",
+        tip,
+        cwd=arena.places.repository,
+    )
+    if fsck.returncode:
+        yield f"bad objects in the task's branch: {fsck.stderr.strip()}"
+    raw = arena.git(
+        *_QUIET, "log", "--raw", "-m", "-z", "--no-renames", "--no-abbrev", "--format=", f"{base}..{tip}",
+        check=False,
+    )  # fmt: skip
+    fields = raw.split("\0")
+    yield from _bare_repositories(arena, tip)
+    for about, path in zip(fields[::2], fields[1::2], strict=False):
+        _, mode, _, blob, *_ = about.split(" ")
+        yield from _wrong_entry(arena, mode, blob, path)
+
+
+def _bare_repositories(arena: Arena, tip: str) -> Iterator[str]:
+    """Folders that git takes for a repository when somebody enters them, settings and all."""
+    listed = arena.git(*_QUIET, "ls-tree", "-r", "--name-only", "-z", tip, check=False).split("\0")
+    for head in (path for path in listed if path.endswith("/HEAD")):
+        folder = head.removesuffix("HEAD")
+        inner = {
+            path.removeprefix(folder).split("/")[0] for path in listed if path.startswith(folder)
+        }
+        if {"objects", "refs"} <= inner:
+            yield f"a bare repository in the task's branch: {folder}"
+
+
+def _wrong_entry(arena: Arena, mode: str, blob: str, path: str) -> Iterator[str]:
+    if any(f"{path}/".casefold().startswith(f"{zone}/") for zone in FORBIDDEN):
+        yield f"forbidden path in the task's branch: {path}"
+    if mode == _REPOSITORY:
+        yield f"a nested repository in the task's branch: {path}"
+    if any(_is_dot_git(part) for part in path.split("/")):
+        yield f"a git directory in the task's branch: {path!r}"
+    if mode == _LINK:
+        target = arena.git("cat-file", "blob", blob)
+        inner = os.path.normpath(os.path.join(os.path.dirname(path), target))
+        if target.startswith("/") or inner.startswith(".."):
+            yield f"a link that leads out in the task's branch: {path}"
+
+
+def _is_dot_git(name: str) -> bool:
+    plain = name.translate(dict.fromkeys(map(ord, _IGNORABLE))).casefold()
+    return plain in _DOT_GIT

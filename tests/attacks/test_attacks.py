@@ -1,0 +1,100 @@
+"""Nothing gets through: every attack on the default layout, as an ordinary user and as root."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.attacks.attack import GROUPS, Attack
+from tests.attacks.cases import ATTACKS
+from tests.attacks.layouts import LAYOUTS, Nothing
+from tests.attacks.runner import run_attacks
+from tests.attacks.trial import Outcome
+from tests.attacks.users import ordinary_python, outcomes, place, users_here, who
+from tests.workspaces.rig import needs_bwrap
+
+pytestmark = [needs_bwrap(), pytest.mark.timeout(600)]
+
+
+def _ids(group: str | None = None) -> list[str]:
+    return [attack.id for attack in ATTACKS if group in (None, attack.group)]
+
+
+def _run(user: str, layout: str, group: str | None = None) -> list[Outcome]:
+    if user not in users_here():
+        pytest.skip("attacks as root are for root to run")
+    if user != who() and not ordinary_python():
+        pytest.skip("an ordinary user may start no Python of this version here")
+    ids = _ids(group)
+    found = list(outcomes(user, layout, ids))
+    assert [outcome.attack for outcome in found] == ids
+    return found
+
+
+def _through(found: list[Outcome]) -> dict[str, tuple[str, ...]]:
+    return {outcome.attack: outcome.through for outcome in found if outcome.through}
+
+
+@pytest.mark.parametrize("user", ["ordinary", "root"])
+@pytest.mark.parametrize("group", GROUPS)
+def test_no_attack_gets_through_the_default_layout(group: str, user: str) -> None:
+    found = _run(user, "default", group)
+    assert _through(found) == {}
+    assert not any(outcome.skipped for outcome in found)
+    print(f"\n{group}, {user}: 0 of {len(found)} through")
+
+
+_WORK = """
+set -e
+echo work > src/new; git add src/new; git commit -qm work; git log -1 --format=%s
+curl -sS --max-time 5 http://127.0.0.1:@MODEL@/; echo
+curl -sS --max-time 5 --noproxy '' -o /dev/null -w '%{http_code}' http://127.0.0.1:@ALLOWED@/; echo
+python3 -c 'import tempfile; tempfile.TemporaryFile(); print("temporary")'
+"""
+
+
+@pytest.mark.parametrize("layout", ["default", "mounts"])
+async def test_what_the_agent_was_given_works_in_the_same_layout(layout: str) -> None:
+    attack = Attack("W00", "git", "ordinary work", (_WORK,))
+    found = [outcome async for outcome in run_attacks([attack], layout, place())]
+    assert found[0].output.split() == ["work", "ok", "302", "temporary"]
+    assert found[0].delivered
+    assert found[0].through == ()
+
+
+def test_there_are_enough_attacks_of_each_kind() -> None:
+    assert len(_ids()) == len(set(_ids())) >= 160
+    wanted = {"git": 40, "files": 25, "escapes": 35, "network": 20, "shell": 40}
+    for group, least in wanted.items():
+        assert len(_ids(group)) >= least
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("user", ["ordinary", "root"])
+def test_every_attack_is_live_where_nothing_protects(user: str) -> None:
+    found = _run(user, Nothing.name)
+    excused = {attack.id for attack in ATTACKS if user in attack.dead}
+    held = {outcome.attack for outcome in found if not outcome.through and not outcome.skipped}
+    assert held <= excused
+
+
+_SHOWN = {"landlock": {"E72", "N15"}}
+"""Landlock cannot take lists of sockets and processes out of /proc: what is read there cannot be reached."""
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("user", ["ordinary", "root"])
+@pytest.mark.parametrize("layout", ["mounts", "landlock"])
+def test_no_attack_gets_through_where_one_layer_is_missing(layout: str, user: str) -> None:
+    assert _through(_run(user, layout)).keys() <= _SHOWN.get(layout, set())
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("layout", ["trusting", "shared", "ungated"])
+def test_weaker_layouts_let_attacks_through(layout: str) -> None:
+    assert layout in {one.name for one in LAYOUTS}
+    found = _through(_run("ordinary", layout))
+    assert found
+    print(f"\n{layout}: {len(found)} through")
