@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.sandbox.confining.toolchains import program_places, search_path_places
+from podium.sandbox.confining.toolchains import own_places, seen_places
 
 
 def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
@@ -24,12 +24,29 @@ def home(tmp_path: Path) -> Path:
     return made
 
 
-def places(path: Path, home: Path, *search: Path) -> tuple[str, ...]:
-    return program_places(str(path), os.pathsep.join(map(str, search)), str(home))
+def places(
+    path: Path | str,
+    home: Path,
+    *search: Path,
+    closed: Path | None = None,
+    untrusted: Path | None = None,
+) -> tuple[str, ...]:
+    """What is shown beside Podium's own."""
+    found = seen_places(
+        [str(path)] if path else [],
+        os.pathsep.join(map(str, search)),
+        home=str(home),
+        closed=[str(closed)] if closed else [],
+        untrusted=[str(untrusted)] if untrusted else [],
+    )
+    own = [str(each) for each in own_places()]
+    return tuple(
+        each for each in found if not any(o == each or o.startswith(f"{each}/") for o in own)
+    )
 
 
 def test_a_program_of_the_system_needs_nothing_more(home: Path) -> None:
-    assert program_places("/usr/bin/env", "/usr/bin", str(home)) == ()
+    assert places("/usr/bin/env", home, Path("/usr/bin")) == ()
 
 
 def test_a_linked_program_of_npm_is_shown_with_all_packages_beside_it(home: Path) -> None:
@@ -46,8 +63,8 @@ def test_the_interpreter_of_a_script_is_shown_too(home: Path, tmp_path: Path) ->
     (tmp_path / "node-20/lib").mkdir()
     script = program(home / "clis/node_modules/cli.js", "#!/usr/bin/env -S node --no-warnings\n")
     assert places(script, home, node.parent) == (
-        str(home / "clis/node_modules"),
         str(tmp_path / "node-20"),
+        str(home / "clis/node_modules"),
     )
 
 
@@ -73,8 +90,7 @@ def test_a_registry_token_beside_a_toolchain_stays_hidden(home: Path) -> None:
     cargo = program(home / ".cargo/bin/cargo")
     (home / ".cargo/credentials.toml").write_text("token")
     (home / ".rustup").mkdir()
-    shown = search_path_places(str(cargo.parent), str(home))
-    assert shown == (str(cargo.parent), str(home / ".rustup"))
+    assert places("", home, cargo.parent) == (str(cargo.parent), str(home / ".rustup"))
 
 
 def test_folders_of_the_search_path_are_shown_as_far_as_their_shape_tells(
@@ -86,10 +102,8 @@ def test_folders_of_the_search_path_are_shown_as_far_as_their_shape_tells(
     shims = program(home / ".pyenv/shims/python").parent
     local = program(home / ".local/bin/uv").parent
     (home / ".local/share/keyrings").mkdir(parents=True)
-    search = os.pathsep.join(
-        map(str, ("/usr/bin", "", "relative", installed, loose, shims, local, tmp_path / "none"))
-    )
-    assert set(search_path_places(search, str(home))) == {
+    search = (Path("/usr/bin"), Path("relative"), installed, loose, shims, local, tmp_path / "none")
+    assert set(places("", home, *search)) == {
         str(tmp_path / "opt/go"),
         str(loose),
         str(home / ".pyenv"),
@@ -109,3 +123,61 @@ def test_scripts_that_name_each_other_come_to_an_end(home: Path, tmp_path: Path)
     one = program(tmp_path / "x/one", f"#!{tmp_path}/x/other\n")
     program(tmp_path / "x/other", f"#!{tmp_path}/x/one\n")
     assert places(one, home) == (str(tmp_path / "x"),)
+
+
+@pytest.mark.parametrize(
+    "spelled",
+    ["{home}", "{home}/../home", "/{home}", "{home}/.local/..", "{link}", "/", "{parent}"],
+)
+def test_no_spelling_of_the_search_path_shows_the_home(
+    spelled: str, home: Path, tmp_path: Path
+) -> None:
+    (home / ".local").mkdir()
+    link = tmp_path / "link"
+    link.symlink_to(home)
+    entry = spelled.format(home=home, link=link, parent=tmp_path)
+    assert places("", home, Path(entry)) == ()
+
+
+def test_a_home_that_looks_like_an_installation_is_none(home: Path, tmp_path: Path) -> None:
+    (home / "lib").mkdir()
+    (home / "pyvenv.cfg").write_text(f"home = {home}/.ssh\n")
+    link = tmp_path / "link"
+    link.symlink_to(home)
+    tool = program(home / "bin/tool")
+    assert places("", home, tool.parent) == (str(tool.parent),)
+    assert places("", home, link / "bin") == (str(link / "bin"),)
+
+
+def test_keys_on_the_search_path_are_no_programs(home: Path) -> None:
+    (home / ".ssh").mkdir()
+    assert places("", home, home / ".ssh") == ()
+
+
+def test_nothing_that_the_tree_can_write_is_gone_by(home: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    (home / ".ssh").mkdir()
+    script = program(work / "start", f"#!{work}/env {home}/.ssh\n")
+    program(work / "env", f"#!{home}/.ssh/x\n")
+    link = work / "link"
+    link.symlink_to(home / ".ssh")
+    venv = program(work / ".venv/bin/python")
+    (work / ".venv/pyvenv.cfg").write_text(f"home = {home}/.ssh\n")
+    for path in (script, link, venv):
+        assert places(path, home, venv.parent, untrusted=work) == ()
+
+
+def test_a_virtual_environment_names_no_folder_but_one_of_an_interpreter(
+    home: Path, tmp_path: Path
+) -> None:
+    (home / ".ssh").mkdir()
+    python = program(tmp_path / "v/bin/python")
+    (tmp_path / "v/pyvenv.cfg").write_text(f"home = {home}/.ssh\n")
+    assert places(python, home) == (str(tmp_path / "v"),)
+
+
+def test_what_is_closed_is_shown_by_no_way(home: Path, tmp_path: Path) -> None:
+    state = tmp_path / "tools/bin/state"
+    state.mkdir(parents=True)
+    program(tmp_path / "tools/bin/run")
+    assert places(state / "key", home, state.parent, closed=state) == ()

@@ -48,11 +48,52 @@ async def test_a_linked_worktree_sees_its_history_and_cannot_change_it(tmp_path:
     root, common = podium.folders.project, tmp_path / "repo/.git"
     admin = common / "worktrees/w"
     admin.mkdir(parents=True)
+    (common / "objects").mkdir()
     (admin / "commondir").write_text("../..\n")
+    (admin / "gitdir").write_text(f"{root}/.git\n")
     (root / ".git").write_text(f"gitdir: {admin}\n")
     fence = await podium.enclosures.confinement(str(root))
     assert mounted(fence)[str(common)] is False
-    assert mounted(fence)[str(admin)] is False
+
+
+async def test_a_pointer_of_an_agents_own_making_shows_nothing(tmp_path: Path) -> None:
+    podium = configured(tmp_path)
+    root, secret = podium.folders.project, tmp_path / "secret"
+    secret.mkdir()
+    (secret / "commondir").write_text(".\n")
+    (root / ".git").write_text(f"gitdir: {secret}\n")
+    fence = await podium.enclosures.confinement(str(root))
+    assert set(mounted(fence)) == {str(root), str(root / ".git")}
+
+
+def test_what_any_file_forbids_is_forbidden_and_a_project_takes_nothing_of_yours_away(
+    tmp_path: Path,
+) -> None:
+    user = "workspaces: {forbidden: [deploy], copy_files: [.env]}\n"
+    podium = configured(tmp_path, "workspaces: {ports: [PORT], forbidden: [infra]}\n", user)
+    held = podium.configuration.workspaces
+    assert (held.forbidden, held.copy_files, held.ports) == (
+        ("deploy", "infra"),
+        (".env",),
+        ("PORT",),
+    )
+
+
+async def test_a_command_of_an_agents_own_making_does_not_choose_what_it_sees(
+    tmp_path: Path,
+) -> None:
+    podium = configured(tmp_path)
+    root, secret = podium.folders.project, tmp_path / "secret"
+    secret.mkdir()
+    (secret / "key").write_text("KEY")
+    start = root / "start"
+    start.write_text(f"#!/bin/cat {secret}/key\n")
+    start.chmod(0o755)
+    (root / "env").symlink_to(secret / "key")
+    fence = await podium.enclosures.confinement(str(root))
+    ended = await podium.launcher.run(Spawn(argv=(str(start),), cwd=str(root), confinement=fence))
+    assert b"KEY" not in ended.stdout
+    await podium.close()
 
 
 async def test_commands_in_a_plain_folder_are_judged_by_their_words_alone(tmp_path: Path) -> None:
@@ -114,7 +155,7 @@ def launched(
         inner,
         settings or SandboxSettings().in_force(),
         {"PATH": "/usr/bin", "HOME": "/home/x"},
-        shown=lambda name, path, home: (f"/shown/{name}", "/usr"),
+        shown=lambda programs, untrusted: ("/usr", "/not/there", *programs),
     )
     return launcher, inner
 

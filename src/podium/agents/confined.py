@@ -29,7 +29,7 @@ class Needs:
     base_url: str = ""
     """Where its model is served instead."""
     command: tuple[str, ...] = ()
-    """How it is started: a script that an interpreter is given is a program, too."""
+    """How it is started, as a person configured it."""
 
 
 async def fence_for(kit: AgentKit, turn: Turn, door: TurnDoor, needs: Needs) -> Confinement:
@@ -58,7 +58,10 @@ def fenced(fence: Confinement, needs: Needs, door: TurnDoor | None = None) -> Co
                 *_mounts(needs.writable, True),
             ),
             "hosts": _joined(fence.hosts if fence.network == "listed" else (), hosts),
-            "programs": tuple(word for word in needs.command if word.startswith("/")),
+            # A script that an interpreter is given is a program, too.
+            "programs": tuple(
+                word for at, word in enumerate(needs.command) if not at or word.startswith("/")
+            ),
             "forwarded_ports": tuple(dict.fromkeys((*fence.forwarded_ports, *ports))),
         }
     )

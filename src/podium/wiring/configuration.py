@@ -120,10 +120,10 @@ class Configuration:
 
     def project_set_up(self) -> dict[str, Json]:
         """What the project's file wants done with each new workspace, as far as it needs trust."""
-        owners = [layer.name for layer in self.layers if "workspaces" in layer.located.data]
-        if owners[-1:] != ["project"] or not self.settings.workspaces.needs_trust:
+        found = [layer.settings.workspaces for layer in self.layers if layer.name == "project"]
+        if not found or not found[0].needs_trust:
             return {}
-        return self.settings.workspaces.model_dump(mode="json", exclude_defaults=True)
+        return found[0].model_dump(mode="json", exclude_defaults=True)
 
     def project_hosts(self) -> tuple[str, ...]:
         """Hosts that the project's file wants to reach where the user's has no wish of its own."""
@@ -132,6 +132,23 @@ class Configuration:
         if project is None or project.network != "listed" or (user and user.network):
             return ()
         return project.hosts
+
+    def unheeded_wishes(self) -> dict[str, str]:
+        """What the project's file wants of the sandbox and does not get, each with where it would count."""
+        wishes = {layer.name: layer.settings.sandbox for layer in self.layers}.get("project")
+        if wishes is None:
+            return {}
+        held, own = self.sandbox, "in your own file"
+        found: dict[str, str] = {}
+        if wishes.kind == "none" and held.kind != "none":
+            found["`none`"] = f"{own} or as PODIUM_SANDBOX"
+        if wishes.network == "open" and held.network != "open":
+            found["`network: open`"] = own
+        if self.project_hosts() and not self.project_is_trusted():
+            found[f"`hosts: {', '.join(self.project_hosts())}`"] = "after `podium trust`"
+        if wishes.read:
+            found["`read`"] = own
+        return found
 
     @property
     def project_digest(self) -> str:

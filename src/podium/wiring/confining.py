@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -29,10 +29,10 @@ class ConfiningLauncher:
         settings: SandboxSettings,
         environ: Mapping[str, str],
         *,
-        shown: Callable[[str, str, str], tuple[str, ...]],
+        shown: Callable[[Sequence[str], Sequence[str]], tuple[str, ...]],
     ) -> None:
-        """`shown` gives the folders that a program needs to be seen, by its name, the search path and
-        the person's home."""
+        """`shown` gives the folders that have to be seen for programs to start, from the files of those
+        that a person configured and the folders that the tree can write, which it must not go by."""
         self._inner = inner
         self._settings = settings
         self._environ = environ
@@ -56,10 +56,8 @@ class ConfiningLauncher:
     def _completed(self, spawn: Spawn) -> Spawn:
         fence = spawn.confinement
         read = (str(Path(path).expanduser()) for path in self._settings.read)
-        path = self._search_path(spawn)
-        programs = (spawn.argv[0], *fence.programs)
-        shown = (place for each in programs for place in self._shown(each, path, self._home))
-        places = dict.fromkeys((*shown, *read))
+        writable = [mount.source for mount in fence.mounts if mount.writable]
+        places = dict.fromkeys((*self._shown(fence.programs, writable), *read))
         mounts = [Mount(source=place, target=place) for place in places if os.path.lexists(place)]
         return spawn.model_copy(
             update={
@@ -83,10 +81,6 @@ class ConfiningLauncher:
 
     def _search_path(self, spawn: Spawn) -> str:
         return spawn.env.get("PATH") or self._environ.get("PATH", "")
-
-    @property
-    def _home(self) -> str:
-        return self._environ.get("HOME", "")
 
     @contextmanager
     def _missing_in_short(self, spawn: Spawn) -> Iterator[None]:

@@ -86,17 +86,21 @@ class ProjectEnclosures:
 
 
 def _history_of(root: Path) -> list[Path]:
-    """Where git keeps what it knows of the folder."""
+    """Where git keeps what it knows of the folder.
+
+    A pointer is believed only where its target points back: the file itself may be of the agent's making,
+    and would else choose what the agent is shown.
+    """
     git = root / ".git"
     if git.is_symlink() or not git.exists():
         return []
-    if git.is_dir():
-        return [git]
-    admin = _pointed_to(git, "gitdir:")
-    if admin is None:
+    admin = _pointed_to(git, "gitdir:") if git.is_file() else None
+    if admin is None or _pointed_to(admin / "gitdir", "") != git:
         return [git]
     common = _pointed_to(admin / "commondir", "")
-    return [git, *(place for place in (common, admin) if place is not None and place.is_dir())]
+    if common is None or admin.parent != common / "worktrees" or not (common / "objects").is_dir():
+        return [git]
+    return [git, common]
 
 
 def _pointed_to(file: Path, mark: str) -> Path | None:

@@ -58,7 +58,7 @@ def merge(layers: tuple[Layer, ...]) -> tuple[Settings, Origins]:
     owners: dict[KeyPath, Layer] = {}
     for layer in layers:
         for key, value in layer.located.data.items():
-            if key in NAMED:
+            if key in (*NAMED, "workspaces"):
                 data[key] = {**data.get(key, {}), **value}
                 owners |= {(key, name): layer for name in value}
             elif key not in TIGHTENING and key not in ("policy", "mode"):
@@ -69,7 +69,8 @@ def merge(layers: tuple[Layer, ...]) -> tuple[Settings, Origins]:
     mode, mode_origin = _mode(layers)
     guards = _tightened(files)
     guards["sandbox"], sandbox_origin = _sandbox(guards["sandbox"], layers)
-    merged = settings.model_copy(update={**guards, "mode": mode})
+    workspaces = settings.workspaces.model_copy(update={"forbidden": _forbidden(files)})
+    merged = settings.model_copy(update={**guards, "mode": mode, "workspaces": workspaces})
     origins = {
         **_owned_origins(data, owners),
         **_guard_origins(files),
@@ -110,6 +111,12 @@ def _mode(layers: tuple[Layer, ...]) -> tuple[str, dict[str, str]]:
     strictest = min(given, key=lambda layer: MODES.index(layer.settings.mode))
     holding = spoken[-1] if spoken else strictest
     return holding.settings.mode, {"mode": holding.origin_of(("mode",))}
+
+
+def _forbidden(files: tuple[Layer, ...]) -> tuple[str, ...]:
+    """What any file keeps from being changed is kept."""
+    each = (path for layer in files for path in layer.settings.workspaces.forbidden)
+    return tuple(dict.fromkeys(each))
 
 
 def _sandbox(

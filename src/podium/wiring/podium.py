@@ -176,8 +176,18 @@ class Podium:
         """Starts every child process, and what agents wished for the way the settings confine it."""
         from podium.sandbox import seen_places
 
-        sandbox = self.configuration.sandbox
-        return ConfiningLauncher(self._own_launcher, sandbox, self.environ, shown=seen_places)
+        return ConfiningLauncher(
+            self._own_launcher,
+            self.configuration.sandbox,
+            self.environ,
+            shown=lambda programs, untrusted: seen_places(
+                programs,
+                self.environ.get("PATH", ""),
+                home=self.environ.get("HOME") or str(Path.home()),
+                closed=(str(self.folders.user_state), str(self.folders.user_config)),
+                untrusted=untrusted,
+            ),
+        )
 
     async def confining_ways(self) -> tuple[Trial, ...]:
         """Every way in which the kernel of this machine could confine, tried just now."""
@@ -233,6 +243,7 @@ class Podium:
             self.ids,
             inside=self.launcher,
             confined=self.configuration.sandbox.kind == "kernel",
+            tell=lambda text: self._tell(self.redactor.text(text)),
         )
 
     @cached_property

@@ -11,11 +11,12 @@ from podium.sandbox.confining.inside import (
     SYSTEM,
     Inside,
     is_under,
+    kept_from_root,
     normal,
-    not_for_everybody,
 )
 
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full")
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/ptmx", "/dev/tty")
+"""The last two give a terminal that is new, and the tree's own if it has one; never another's."""
 _READ_DEVICES = ("/dev/random", "/dev/urandom")
 
 
@@ -27,17 +28,40 @@ def reach(
     Landlock cannot take a part out of an open tree. So a writable folder that holds something pinned is
     opened entry by entry: what lies in it can be changed, but nothing new can be made right there.
     """
-    hidden = [path for path, _ in not_for_everybody("/etc")] if as_root else []
+    hidden = [path for path, _ in kept_from_root()] if as_root else []
     readable = [tree for folder in (*SYSTEM, *LINKED) for tree in _without(folder, hidden)]
     readable += ["/proc", *_READ_DEVICES]
     writable = [temporary, *_DEVICES]
     kept = _kept(confinement)
+    put_back = [os.path.realpath(mount.source) for mount in confinement.mounts if mount.put_back]
+    covered = _covered(confinement)
     for mount in confinement.mounts:
         source = os.path.realpath(mount.source)
-        readable.append(source)
+        readable += _without(source, covered)
         if mount.writable:
-            writable += _without(source, kept)
+            writable += _without(source, [*kept, *covered], put_back)
     return readable, writable
+
+
+def shown_folders(search_path: str, trees: Iterable[str]) -> str:
+    """The search path without folders that cannot be entered.
+
+    Other files can still be seen, and a shell that sees a program looks no further when it cannot start it.
+    """
+    open_trees = [os.path.realpath(tree) for tree in trees]
+    return os.pathsep.join(
+        folder
+        for folder in search_path.split(os.pathsep)
+        if any(is_under(os.path.realpath(folder), tree) for tree in open_trees)
+    )
+
+
+def _covered(confinement: Confinement) -> list[str]:
+    """Paths that something else is mounted over: where nothing can be, they are not shown at all."""
+    targets = (
+        mount.target for mount in confinement.mounts if normal(mount.source) != normal(mount.target)
+    )
+    return [os.path.realpath(target) for target in targets]
 
 
 def _kept(confinement: Confinement) -> list[str]:
@@ -48,8 +72,11 @@ def _kept(confinement: Confinement) -> list[str]:
     return [os.path.realpath(path) for path in (*pinned, *fixed) if path]
 
 
-def _without(folder: str, kept: Iterable[str]) -> list[str]:
-    """The folder as the largest trees that hold none of what is kept."""
+def _without(folder: str, kept: Iterable[str], put_back: Iterable[str] = ()) -> list[str]:
+    """The folder as the largest trees that hold none of what is kept.
+
+    What is put back is no reason to take a folder apart, but is left out where one is.
+    """
     inner = [path for path in kept if is_under(path, folder)]
     if not inner:
         return [folder]
@@ -57,4 +84,5 @@ def _without(folder: str, kept: Iterable[str]) -> list[str]:
         return []
     with os.scandir(folder) as entries:
         names = sorted(entry.path for entry in entries if not entry.is_symlink())
-    return [tree for path in names for tree in _without(path, inner)]
+    opened = (path for path in names if path not in put_back)
+    return [tree for path in opened for tree in _without(path, inner, put_back)]

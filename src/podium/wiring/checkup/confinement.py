@@ -7,11 +7,24 @@ from podium.wiring.podium import Podium
 
 
 async def check_sandbox(podium: Podium) -> Finding:
-    """Whether what agents start can be confined here, and how."""
+    """Whether what agents start can be confined here, and how, and what a project wants and does not get."""
+    found = await _confinement(podium)
+    unheeded = podium.configuration.unheeded_wishes()
+    if not unheeded or found.state == "fail":
+        return found
+    wants = ", ".join(f"{wish}, which counts only {where}" for wish, where in unheeded.items())
+    mend = "put it where it counts, or take it out of podium.yaml"
+    mends = f"{found.mend}; {mend}" if found.mend else mend
+    return weak("sandbox", f"{found.says}; podium.yaml wants {wants}", mends)
+
+
+async def _confinement(podium: Podium) -> Finding:
     sandbox = podium.configuration.sandbox
     if sandbox.kind == "none":
         origin = podium.configuration.origin_of("sandbox.kind")
-        return weak("sandbox", f"switched off ({origin})", "take `sandbox: none` out")
+        by_variable = podium.environ.get("PODIUM_SANDBOX")
+        mend = "unset PODIUM_SANDBOX" if by_variable else "take `sandbox: none` out"
+        return weak("sandbox", f"switched off ({origin})", mend)
     trials = await podium.confining_ways()
     works = [trial for trial in trials if trial.works]
     missed = "; ".join(

@@ -100,7 +100,7 @@ class ClaudeAgent:
             writable=home.folders,
             hosts=ABOUT["claude"].hosts,
             base_url=self._options.base_url,
-            command=self._options.command,
+            command=self._options.command or ABOUT["claude"].program,
         )
         return Spawn(
             argv=argv_for(self._options, turn),

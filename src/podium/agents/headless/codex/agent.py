@@ -219,9 +219,7 @@ class CodexAgent:
 
     async def _fence(self, turn: Turn, home: Home, door: TurnDoor) -> Confinement:
         hosts, address = ABOUT["codex"].hosts, self._options.base_url
-        needs = Needs(
-            writable=home.folders, hosts=hosts, base_url=address, command=self._options.command
-        )
+        needs = Needs(writable=home.folders, hosts=hosts, base_url=address, command=self._argv)
         return await fence_for(self._kit, turn, door, needs)
 
     async def _leave(self, process: Process) -> Ended:

@@ -89,7 +89,7 @@ class GeminiAgent:
             writable=home.folders,
             hosts=ABOUT["gemini"].hosts,
             base_url=self._options.base_url,
-            command=self._options.command,
+            command=self._options.command or ABOUT["gemini"].program,
         )
         return Spawn(
             argv=self._argv(turn),

@@ -108,7 +108,7 @@ class OpencodeAgent:
             writable=home.folders,
             hosts=ABOUT["opencode"].hosts,
             base_url=self._options.base_url,
-            command=self._options.command,
+            command=self._options.command or ABOUT["opencode"].program,
         )
         return Spawn(
             argv=(
