@@ -34,10 +34,26 @@ git rm -r old
 git mv a b
 git restore --staged a
 git reset -q HEAD a.py
+git reset --soft HEAD~1
+git reset --mixed 1234abc
+git reset HEAD~1
 git apply x.patch
 git branch --show-current
 git branch -a
 git config --get user.name
+git config user.name
+git config --get-regexp user. x
+git config get user.name
+git config --list
+git stash list
+git stash show -p
+git symbolic-ref HEAD
+git symbolic-ref --short -q HEAD
+git branch --list pod*
+git branch --contains HEAD
+git tag -l v*
+git log --filter=blob:none --text
+git diff --output-indicator-new=x
 git remote -v
 git worktree list
 git maintenance run --auto --quiet
@@ -71,8 +87,24 @@ git merge x
 git rebase x
 git stash
 git stash pop
+git stash push
+git config user.name evil
+git config set user.name evil
+git config --unset-all user.name
+git config --comment --get user.name evil
+git config --rep user.name evil
+git symbolic-ref -d HEAD
+git symbolic-ref
+git branch --list -f main
+git log --textc
+git cat-file --text HEAD:x
+git diff --outp=x
+git worktree
 git reset --hard
-git reset evil
+git reset --hard HEAD~1
+git reset --ha HEAD~1
+git reset --keep HEAD~1
+git reset --merge HEAD~1
 git update-ref HEAD x
 git symbolic-ref HEAD refs/heads/evil
 git worktree add x

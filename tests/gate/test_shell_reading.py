@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.domain.gating import Access
-from podium.gate.shell import COMPUTED, read_line, shown
+from podium.gate.shell import COMPUTED, read_line, shown, split_command
 
 
 def programs(line: str) -> list[str]:
@@ -136,3 +136,46 @@ def test_something_that_only_looks_like_a_here_document_hides_nothing() -> None:
     line = "echo '<<EOF'\ngit checkout evil\necho EOF"
 
     assert "git checkout evil" in programs(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat <<A <<B <<C " * 7_500,
+        "cat <<A\n" * 4_000,
+        "a|" * 16_000,
+        "a=( " * 8_000,
+        "${a:-" + "a " * 16_000,
+        "cat <<A\n" + "$(a) " * 25_000 + "\nA",
+    ],
+)
+def test_a_line_that_would_take_long_to_read_is_not_read(line: str) -> None:
+    why = split_command(line).undecidable
+    assert "more than" in why or "longer than" in why or "too long" in why
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo $(" * 300 + "a" + ")" * 300,
+        "true && " * 600 + "true",
+        "if a; then " * 300 + "b" + "; fi" * 300,
+        "echo $((" + "1+" * 3_000 + "1))",
+        "echo $((" + "- " * 3_000 + "1))",
+        "bash -c '" + "if a; then " * 300 + "b" + "; fi" * 300 + "'",
+    ],
+)
+def test_a_line_too_deep_to_read_is_undecidable_in_words(line: str) -> None:
+    found = split_command(line)
+    assert found.commands == ()
+    assert "than" in found.undecidable or "too deep" in found.undecidable
+
+
+def test_a_long_chain_of_commands_is_read_in_order() -> None:
+    names = [f"c{count}" for count in range(200)]
+    assert programs(" && ".join(names)) == names
+
+
+def test_a_long_here_document_is_no_reason_to_refuse() -> None:
+    body = "cout << x << (y | z);\n" * 5_000
+    assert programs(f"cat > a.cc <<'E'\n{body}E\nmake a") == ["cat", "make a"]

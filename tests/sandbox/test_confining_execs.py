@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.domain.errors import CallRefused
 from podium.domain.launching import ExecRules, ProgramRules, SubcommandRules
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining import filters, seccomp
@@ -129,14 +130,6 @@ async def test_what_is_allowed_runs_and_nobody_hears_of_it(
     assert (ended.exit_code, ended.stderr, ended.refused_execs) == (0, b"", ())
 
 
-async def test_the_first_program_is_podiums_own_wish(
-    launcher: ProcessLauncher, place: Place
-) -> None:
-    words = ("git", "check-ref-format", "refs/heads/main")
-    ended = await launcher.run(place.spawn(*words, confinement=place.confinement(execs=RULES)))
-    assert (ended.exit_code, ended.refused_execs) == (0, ())
-
-
 async def test_threads_and_odd_ways_of_starting_are_judged_too(
     launcher: ProcessLauncher, place: Place
 ) -> None:
@@ -186,3 +179,23 @@ def test_without_a_listener_nothing_can_be_started() -> None:
         finally:
             os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 42
+
+
+@pytest.mark.parametrize("words", ["git checkout main", "./mine checkout main", "./script"])
+async def test_the_first_program_is_judged_as_all_others_are(
+    launcher: ProcessLauncher, place: Place, words: str
+) -> None:
+    (place.given / "mine").symlink_to("/usr/bin/git")
+    (place.given / "script").write_text("#!/usr/bin/git checkout\n")
+    (place.given / "script").chmod(0o755)
+    spawn = place.spawn(*words.split(), confinement=place.confinement(execs=RULES))
+    with pytest.raises(CallRefused, match=r"refused: .*checkout.*instead: add and commit"):
+        await launcher.run(spawn)
+
+
+async def test_a_first_program_that_the_rules_list_runs(
+    launcher: ProcessLauncher, place: Place
+) -> None:
+    spawn = place.spawn("git", "version", confinement=place.confinement(execs=RULES))
+    ended = await launcher.run(spawn)
+    assert (ended.exit_code, ended.refused_execs) == (0, ())

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from podium.domain.launching import Confinement, ExecRules, Mount
-from podium.sandbox.confining import filters
+from podium.sandbox.confining import filters, inside
 from podium.sandbox.confining.bubblewrap import options
-from podium.sandbox.confining.inside import Inside
+from podium.sandbox.confining.inside import Inside, not_for_everybody
 from podium.sandbox.confining.plan import Plan
 from podium.sandbox.confining.seatbelt import profile
 from podium.sandbox.confining.seccomp import ALLOW, NOTIFY, Rule, Where, assemble, refused
 from podium.sandbox.confining.syscalls import MACHINES, Machine
-from podium.sandbox.confining.unmounted import reach
+from podium.sandbox.confining.unmounted import reach, shown_folders
 
 WORK = Mount(source="/work", target="/work", writable=True)
 
@@ -50,6 +50,29 @@ def test_the_machines_switches_and_passwords_are_kept_from_root() -> None:
     threes = [words[at : at + 3] for at in range(len(words))]
     assert ["--ro-bind", "/proc/sys", "/proc/sys"] in threes
     assert ["--ro-bind", "/dev/null", "/etc/shadow"] in threes
+
+
+def test_what_only_root_may_read_is_kept_from_it_in_every_folder_of_the_owner(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("app/key", "app/read", "closed/any", "gone"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+    for name, mode in (("app/key", 0o600), ("app/read", 0o644), ("closed", 0o700), ("gone", 0o600)):
+        (tmp_path / name).chmod(mode)
+    # The folders of the machine itself are not a test's to write in.
+    monkeypatch.setattr(inside, "_OWNED", (str(tmp_path),))
+    assert len(not_for_everybody(str(tmp_path))) == 3
+    (tmp_path / "gone").unlink()
+    words = words_of(Confinement(kind="kernel"), as_root=True)
+    threes = [words[at : at + 3] for at in range(len(words))]
+    assert ["--ro-bind", "/dev/null", str(tmp_path / "app/key")] in threes
+    assert ["--tmpfs", str(tmp_path / "closed")] in [three[:2] for three in threes]
+    assert not {str(tmp_path / "app/read"), str(tmp_path / "gone")} & set(words)
+
+
+def test_the_folders_that_hold_an_owners_own_files_are_all_looked_through() -> None:
+    assert {"/etc", "/opt", "/usr/local"} <= set(inside._OWNED)
 
 
 def test_only_an_open_network_is_shared() -> None:
@@ -155,6 +178,28 @@ def test_without_mounts_a_folder_with_something_pinned_is_opened_entry_by_entry(
     assert str(tmp_path) in readable
     opened = [path for path in writable if path.startswith(str(tmp_path))]
     assert opened == [str(tmp_path / "conf" / "free"), str(tmp_path / "free")]
+
+
+def test_where_nothing_can_be_mounted_what_is_put_back_closes_no_folder(tmp_path: Path) -> None:
+    for name in ("pointer", "free", "conf"):
+        (tmp_path / name).mkdir()
+    mounts = (
+        Mount(source=str(tmp_path), target=str(tmp_path), writable=True),
+        Mount(source=str(tmp_path / "pointer"), target=str(tmp_path / "pointer"), put_back=True),
+    )
+    confinement = Confinement(kind="kernel", mounts=mounts)
+    _, writable = reach(confinement, "/private", as_root=False)
+    assert str(tmp_path) in writable
+    pinned = confinement.model_copy(update={"pinned": (str(tmp_path / "conf"),)})
+    _, writable = reach(pinned, "/private", as_root=False)
+    assert [path for path in writable if path.startswith(str(tmp_path))] == [str(tmp_path / "free")]
+
+
+def test_the_search_path_keeps_what_can_be_entered(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "link").symlink_to("/usr/bin")
+    search_path = f"/usr/bin:/bin:{tmp_path}/bin:{tmp_path}/link:bin:/usrother"
+    assert shown_folders(search_path, ["/usr", "/bin"]) == f"/usr/bin:/bin:{tmp_path}/link"
 
 
 def test_a_profile_for_seatbelt_says_the_same_in_its_words() -> None:

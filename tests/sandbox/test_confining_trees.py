@@ -13,7 +13,7 @@ from podium.domain.errors import NotPossibleNow
 from podium.domain.launching import Mount, ProcessLimits
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining.mechanism import BUBBLEWRAP, Mechanism
-from podium.sandbox.guard.processes import entry_of
+from podium.sandbox.guard.processes import entry_of, status_of
 from podium.testing import retry_until
 from tests.sandbox.confined import Place
 from tests.sandbox.trees import ESCAPES, alive, new_token
@@ -75,6 +75,42 @@ async def test_a_tree_that_is_asked_to_end_has_time_for_last_words(
     ended = await process.end(5.0)
     assert [line async for line in lines] == [b"last words"]
     assert (ended.exit_code, ended.cancelled) == (0, True)
+
+
+async def test_an_end_by_a_signal_is_told_from_an_exit_code_that_looks_like_one(
+    mechanism: Mechanism, launcher: ProcessLauncher, place: Place
+) -> None:
+    ended = await launcher.run(place.sh("exit 139"))
+    assert (ended.exit_code, ended.signal) == (139, None)
+    ended = await launcher.run(place.sh("kill -SEGV $$"))
+    if mechanism.name == BUBBLEWRAP and not _tells_of_the_dead():
+        assert ended.exit_code == 139
+    else:
+        assert (ended.exit_code, ended.signal) == (None, signal.SIGSEGV)
+
+
+async def test_a_code_that_a_program_gave_when_it_was_asked_to_end_is_kept(
+    mechanism: Mechanism, launcher: ProcessLauncher, place: Place
+) -> None:
+    if mechanism.name == BUBBLEWRAP and not _tells_of_the_dead():
+        pytest.skip("this kernel does not tell how a process ended that others waited for")
+    script = "trap 'exit 143' TERM; echo up; while :; do sleep 0.02; done"
+    process = await launcher.start(place.sh(script, interactive=True))
+    assert await anext(process.lines()) == b"up"
+    ended = await process.end(5.0)
+    assert (ended.exit_code, ended.signal) == (143, None)
+
+
+def _tells_of_the_dead() -> bool:
+    """As this kernel does for a child of our own."""
+    child = os.fork()
+    if child == 0:
+        os._exit(3)
+    handle = os.pidfd_open(child)
+    os.waitpid(child, 0)
+    status = status_of(handle)
+    os.close(handle)
+    return status == 3 << 8
 
 
 async def test_a_tree_that_will_not_end_is_killed(launcher: ProcessLauncher, place: Place) -> None:

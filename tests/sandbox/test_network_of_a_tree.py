@@ -10,12 +10,14 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from podium.domain.launching import Confinement
 from podium.sandbox.confining.hosts import (
     Destination,
     is_listed,
     may_be_dialled,
     read_destination,
 )
+from podium.sandbox.confining.listeners import PROXY_PORTS, ports_inside, proxy_port
 from podium.sandbox.confining.proxy import TreeNetwork
 from podium.sandbox.confining.upstream import Upstream
 
@@ -107,6 +109,17 @@ def test_what_is_no_host_and_port_is_no_destination(text: str) -> None:
         "0.0.0.0",
         "fe80::1%eth0",
         "224.0.0.1",
+        "fd00:ec2::254",
+        "100.100.100.200",
+        "::ffff:100.100.100.200",
+        "64:ff9b::7f00:1",
+        "64:ff9b::169.254.169.254",
+        "::127.0.0.1",
+        "::ffff:0:127.0.0.1",
+        "2002:7f00:1::1",
+        "2002:a9fe:a9fe::1",
+        "2001:0:808:808::80ff:fffe",
+        "2001:0:7f00:1::f7f7:f7f7",
     ],
 )
 def test_a_listed_name_never_leads_to_this_machine(address: str) -> None:
@@ -115,7 +128,18 @@ def test_a_listed_name_never_leads_to_this_machine(address: str) -> None:
 
 def test_an_address_that_is_listed_itself_may_be_dialled() -> None:
     assert may_be_dialled("127.0.0.1", Destination("127.0.0.1", 443))
-    assert may_be_dialled("10.1.2.3", Destination("index.intern.example", 443))
+    assert may_be_dialled("fd00:ec2::254", Destination("fd00:ec2::254", 80))
+
+
+@pytest.mark.parametrize("address", ["10.1.2.3", "fd00::7", "64:ff9b::808:808", "2002:808:808::1"])
+def test_a_listed_name_may_lead_anywhere_else(address: str) -> None:
+    assert may_be_dialled(address, Destination("index.intern.example", 443))
+
+
+def test_the_proxy_has_a_port_however_many_are_forwarded() -> None:
+    confinement = Confinement(network="listed", forwarded_ports=(*PROXY_PORTS, 1_024))
+    assert proxy_port(confinement) == 1_025
+    assert len(set(ports_inside(confinement))) == 6
 
 
 async def test_a_listed_host_is_connected_to() -> None:
@@ -161,6 +185,16 @@ async def test_a_plain_request_goes_to_the_host_it_names_whatever_its_headers_sa
         b"CONNECT h HTTP/1.1\r\n\r\n",
         b"\x16\x03\x01\r\n\r\n",
         b"GET http://[::1 HTTP/1.1\r\n\r\n",
+        b"GET http://h/ HTTP/1.1\r\nA: b\nHost: evil\r\n\r\n",
+        b"GET http://h/ HTTP/1.1\r\nA: b\rProxy-Authorization: x\r\n\r\n",
+        b"GET http://h/ HTTP/1.1\r\nA: b\r\n Host: evil\r\n\r\n",
+        b"GET http://h/ HTTP/1.1\r\nHost : evil\r\n\r\n",
+        b"GET http://h/ HTTP/1.1\r\nno header\r\n\r\n",
+        b"GET http://h/\nHost:evil HTTP/1.1\r\n\r\n",
+        b"POST http://h/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        b"POST http://h/ HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        b"POST http://h/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+        b"POST http://h/ HTTP/1.1\r\nContent-Length: +1\r\n\r\n",
     ],
 )
 async def test_what_no_proxy_understands_is_answered_and_goes_nowhere(request_: bytes) -> None:
@@ -168,6 +202,48 @@ async def test_what_no_proxy_understands_is_answered_and_goes_nowhere(request_: 
         answer = await ask(proxy, request_)
     assert answer.startswith(b"HTTP/1.1 400 Bad Request")
     assert network.refused_hosts == ()
+
+
+@pytest.mark.parametrize(
+    ("declared", "sent", "passed_on"),
+    [
+        (b"Accept: */*", b"", b""),
+        (b"Content-Length: 4", b"body", b"body"),
+        (
+            b"Transfer-Encoding: chunked",
+            b"2;x=y\r\nbo\r\n2\r\ndy\r\n0\r\nHost: evil\r\n\r\n",
+            b"2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n",
+        ),
+    ],
+)
+async def test_nothing_behind_the_declared_body_goes_out(
+    declared: bytes, sent: bytes, passed_on: bytes
+) -> None:
+    heard = bytearray()
+
+    async def met(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.extend(await reader.read(-1))
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(met, "127.0.0.1", 0) as serving, asyncio.timeout(10):
+        port = serving.sockets[0].getsockname()[1]
+        async with tree_network(f"127.0.0.1:{port}") as (_, proxy):
+            reader, writer = await asyncio.open_connection("127.0.0.1", proxy)
+            head = b"POST http://127.0.0.1:%d/ HTTP/1.1\r\n%s\r\n\r\n" % (port, declared)
+            writer.write(head + sent + b"GET / HTTP/1.1\r\nHost: evil\r\n\r\n")
+            writer.write_eof()
+            assert (await reader.read()).startswith(b"HTTP/1.1 204")
+            writer.close()
+    assert heard.endswith(b"Connection: close\r\n\r\n" + passed_on)
+    assert b"evil" not in heard
+
+
+async def test_a_body_in_broken_chunks_ends_the_connection() -> None:
+    async with server(b"pong") as (port, _), tree_network(f"127.0.0.1:{port}") as (_, proxy):
+        head = f"POST http://127.0.0.1:{port}/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        answer = await ask(proxy, head.encode() + b"-1\r\n" + b"x" * 10)
+    assert answer in (b"", b"pong")
 
 
 async def test_a_head_without_end_is_not_read_for_ever() -> None:

@@ -72,11 +72,16 @@ class BadInput(UserMustAct):
     exit_code = 2
 
 
+_LISTED_BY = {"workspace": "podium workspaces list"}
+"""Commands that list a kind of thing, where that is not `podium <kind>s`."""
+
+
 class UnknownId(BadInput):
     """Nothing has this id."""
 
     def __init__(self, kind: str, identifier: str) -> None:
-        super().__init__(f"no {kind} {identifier!r}; `podium {kind}s` lists what there is")
+        command = _LISTED_BY.get(kind, f"podium {kind}s")
+        super().__init__(f"no {kind} {identifier!r}; `{command}` lists what there is")
         self.kind = kind
         self.identifier = identifier
 

@@ -44,9 +44,18 @@ class SubcommandRules(Noun):
     """How a subcommand that may be used may not be used."""
 
     refused_options: tuple[str, ...] = ()
-    """Beginnings: `--out` refuses `--output=x` too. A single letter refuses it inside a bundle too."""
+    """Whole names. A long one is refused by every beginning of it too, and with a value behind `=`; a
+    single letter is refused inside a bundle too."""
+    other_options: tuple[str, ...] = ()
+    """Whole names that are beginnings of refused ones and mean something else: `--text`, not `--textconv`."""
     first_words: tuple[str, ...] | None = None
     """What its first plain word may be. None: anything."""
+    needs_first_word: bool = False
+    """Without any plain word it does more than with one of `first_words`."""
+    most_words: int | None = None
+    """So many plain words at most: with a further one, what only asked begins to change something."""
+    asking: tuple[str, ...] = ()
+    """Options, or first plain words, with which it only asks, whatever other words it has."""
 
 
 class ProgramRules(Noun):

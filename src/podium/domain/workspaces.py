@@ -99,7 +99,7 @@ class TurnEnd(Noun):
 
     violations: tuple[Violation, ...] = ()
     moved_away: tuple[str, ...] = ()
-    """Repositories that were planted in the worktree."""
+    """Repositories that were planted in the worktree, and what stood in place of its own `.git`."""
     changed_meanwhile: tuple[str, ...] = ()
     """What somebody else changed in the user's repository, out of a confined agent's reach. It stays."""
     seen: RefsSeen = RefsSeen()
@@ -126,7 +126,24 @@ class Snapshot(Noun):
     why: str
     at: Moment
     left_out: tuple[str, ...] = ()
-    """What could not be kept, in words."""
+    """What is not in it, in words."""
+    complete: bool = True
+    """Whether all work is in it: what was left out is ignored by git, and large."""
+    carried: str = ""
+    """Commit of what git would carry, without ignored and copied files. Empty: there is none."""
+
+
+class Recovered(Noun):
+    """A branch that was made of a snapshot."""
+
+    branch: NonEmpty
+    """Short name."""
+    commit: NonEmpty
+    snapshot: Snapshot
+    only_in_snapshot: tuple[str, ...] = ()
+    """Paths that the branch does not have, the first of them: git ignores them, or they were copied."""
+    more: int = 0
+    """How many further paths there are."""
 
 
 class Kept(StrEnum):
@@ -164,6 +181,7 @@ class Removal(Noun):
     id: NonEmpty
     removed: bool
     because: str
+    task: str = ""
     kept: Kept | None = None
     """None: a leftover, or it is not known."""
     snapshot: Snapshot | None = None
@@ -191,3 +209,7 @@ class Leftover(Noun):
     places: tuple[str, ...] = ()
     """Files and folders that are still there."""
     bytes: int = 0
+    task: str = ""
+    repository: str = ""
+    git_dir: str = ""
+    """Of its repository, as far as that is known."""

@@ -1,7 +1,7 @@
 """The git firewall once more, as data for the guard that sees every program a confined tree starts.
 
 The guard has the final words of each program and no shell around them. Its rules are coarser than
-`git.py`: what it cannot tell apart by options and the first plain word is left out, and so refused.
+`git.py`: what it cannot tell apart by options and by plain words is left out, and so refused.
 """
 
 from __future__ import annotations
@@ -24,23 +24,32 @@ _CHANGING: dict[str, str] = {
     "branch": "-d -D -m -M -c -C -f -u -t --delete --move --copy --force --edit-description --track "
     "--set-upstream-to --unset-upstream --create-reflog",
     "tag": "-a -s -u -d -f -m -F -e --annotate --sign --delete --force --edit",
-    # A key with a value behind it is told from a key alone by neither: the configuration that a
-    # confined tree sees is mounted read-only.
-    "config": "-e -f --add --replace-all --unset --rename-section --remove-section --edit --file",
-    "reset": "--hard --soft --merge --keep --pathspec-from-file",
+    # The value of `--comment` could look like an option that only asks.
+    "config": "-e -f --add --replace-all --unset --unset-all --rename-section --remove-section --edit "
+    "--file --comment",
+    "symbolic-ref": "-d -m --delete",
+    "reset": "-p --hard --merge --keep --patch --pathspec-from-file",
 }
-"""Options with which a listing, or taking files off the next commit, becomes something else."""
+"""Options with which a listing, or a reset that leaves files alone, becomes something else."""
 
-_FIRST_WORDS: dict[str, tuple[str, ...] | None] = {
-    "branch": (),
-    "tag": (),
-    "config": None,
-    "remote": ("get-url",),
-    "worktree": ("list",),
-    "notes": ("list", "show"),
-    "reflog": ("show", "exists"),
-    "reset": ("HEAD",),
+_LISTS_NAMES = tuple(sorted(words.LISTS_NAMES))
+_USES: dict[str, SubcommandRules] = {
+    "branch": SubcommandRules(first_words=(), asking=_LISTS_NAMES),
+    "tag": SubcommandRules(first_words=(), asking=_LISTS_NAMES),
+    "config": SubcommandRules(
+        most_words=1,
+        asking=("--get", "--get-all", "--get-regexp", "--list", "-l", "get", "list"),
+    ),
+    "remote": SubcommandRules(first_words=("get-url",)),
+    "worktree": SubcommandRules(first_words=("list",), needs_first_word=True),
+    "notes": SubcommandRules(first_words=("list", "show")),
+    "reflog": SubcommandRules(first_words=("show", "exists")),
+    "stash": SubcommandRules(first_words=("list", "show"), needs_first_word=True),
+    "symbolic-ref": SubcommandRules(most_words=1, needs_first_word=True),
 }
+"""With which plain words each may be used."""
+_OTHER_OPTIONS = ("--text", "--filter")
+"""Of diffs and logs: `--textconv` and `--filters` begin like them."""
 
 
 @cache
@@ -60,11 +69,15 @@ def exec_rules() -> ExecRules:
 
 def _subcommands() -> dict[str, SubcommandRules]:
     free = words.READING | words.WRITING | words.CONFINED_WRITING
-    rules = {name: SubcommandRules(refused_options=_refused(name)) for name in sorted(free)}
-    for name, first_words in _FIRST_WORDS.items():
-        options = (*_refused(name), *_CHANGING.get(name, "").split())
-        rules[name] = SubcommandRules(refused_options=options, first_words=first_words)
-    return {**_STARTED_BY_GIT, **rules}
+    uses = {**dict.fromkeys(sorted(free), SubcommandRules()), **_USES}
+    return {**_STARTED_BY_GIT, **{name: _with_options(name, use) for name, use in uses.items()}}
+
+
+def _with_options(name: str, use: SubcommandRules) -> SubcommandRules:
+    # Where there is no `--text`, it is short for the other one.
+    others = () if name == "cat-file" else _OTHER_OPTIONS
+    refused = (*_refused(name), *_CHANGING.get(name, "").split())
+    return use.model_copy(update={"refused_options": refused, "other_options": others})
 
 
 def _refused(name: str) -> tuple[str, ...]:
@@ -72,8 +85,7 @@ def _refused(name: str) -> tuple[str, ...]:
     options = tuple(
         option
         for option in words.REFUSED_OPTIONS
-        # The guard refuses every beginning of a long option: `--text` would go with `--textconv`.
-        if option != "--textconv" and not (name == "rev-parse" and option == "--git-dir")
+        if not (name == "rev-parse" and option == "--git-dir")
     )
     return (*options, "-O") if name == "grep" else options
 

@@ -52,7 +52,7 @@ def read_git(
     if name in words.LISTING:
         _check_listing(name, options, plain)
     elif name == "reset" and writes:
-        _check_reset(options, plain, after)
+        _check_reset(options, after)
     elif name not in words.READING and not writes:
         raise _refused(
             f"git {name} is not on the list of what an agent may do; {_advice(name)}",
@@ -122,13 +122,14 @@ def _check_options(name: str, options: Sequence[str]) -> None:
             )
 
 
-def _check_reset(options: Sequence[str], plain: Sequence[str], after: Sequence[str]) -> None:
-    """Only files may be taken off the list for the next commit: the branch stays where it is."""
+def _check_reset(options: Sequence[str], after: Sequence[str]) -> None:
+    """The own branch may go back, and the list for the next commit with it; files stay as they are."""
     before_paths = after[: after.index("--")] if "--" in after else after
-    named = [word for word in before_paths if not word.startswith("-")]
-    if not words.RESETTING_OPTIONS.issuperset(options) or named[:1] not in ([], ["HEAD"]):
+    if any(map(_marked, before_paths)):
+        raise _refused("what git reset would do shows only when it runs; write it out")
+    if not words.RESETTING_OPTIONS.issuperset(options):
         raise _refused(
-            "git reset may only take files off the next commit: git restore --staged PATH"
+            "git reset may not throw files away: --soft and --mixed go back and leave them as they are"
         )
 
 

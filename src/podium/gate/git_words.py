@@ -21,8 +21,8 @@ REMOTE = names("push fetch pull clone ls-remote remote submodule send-email requ
 LEAVING = names(
     "checkout switch branch worktree reset rebase merge stash bisect cherry-pick revert"
 )
-RESETTING_OPTIONS = names("-q --quiet --mixed -N --intent-to-add")
-"""With which `reset` only takes files off the list for the next commit."""
+RESETTING_OPTIONS = names("-q --quiet --soft --mixed -N --intent-to-add")
+"""With which `reset` leaves all files as they are: it moves the own branch, or the list for the next commit."""
 GLOBAL_FLAGS = names(
     """
     --no-pager -P --no-optional-locks --literal-pathspecs --glob-pathspecs --noglob-pathspecs
@@ -101,7 +101,7 @@ MODEST_OPTIONS: dict[str, tuple[frozenset[str], str]] = {
     "mv": (names("--dry-run --verbose"), "nvk"),
     "restore": (names("--staged --worktree --quiet --source"), "SWqs"),
     "apply": (names("--check --stat --numstat --summary --index --reverse --verbose"), "Rpv"),
-    "reset": (names("--quiet --mixed --intent-to-add"), "qN"),
+    "reset": (names("--quiet --soft --mixed --intent-to-add"), "qN"),
 }
 """Options with which a write still only adds to the branch: whole ones, and letters of bundles."""
 VALUED_LETTER = re.compile("[mF]")

@@ -51,7 +51,8 @@ class ProcessLauncher:
     async def start(self, spawn: Spawn) -> GuardedProcess:
         """Start it. Raises `ToolMissing` when the program is not there or cannot be executed,
         `NotPossibleNow` when its folder or a limit it wants is not to be had, and of these
-        `NoSandbox` when it is to be confined and nothing here can do that."""
+        `NoSandbox` when it is to be confined and nothing here can do that; `CallRefused` when its
+        confinement's rules keep it from being started."""
         refuse_what_cannot_be_enforced(spawn)
         if spawn.confinement.kind == "none":
             return await self._start(spawn, None)

@@ -143,6 +143,7 @@ class LinePipe(OutputPipe):
         self._cut = 0
         self._paused = False
         self._ended = False
+        self._last_is_open = False
         self._arrived = asyncio.Event()
         super().__init__(loop, pipe)
 
@@ -166,11 +167,12 @@ class LinePipe(OutputPipe):
         self._ended = True
         super().finish()
         if self._part:
+            self._last_is_open = True
             self._push()
         self._arrived.set()
 
-    async def read(self) -> AsyncIterator[bytes]:
-        """The lines, until the tree is dead and all of them are read."""
+    async def read(self, *, ends: bool = False) -> AsyncIterator[bytes]:
+        """The lines, until the tree is dead and all of them are read; with `ends` as they were written."""
         while True:
             for number in count(1):
                 if not self._lines:
@@ -178,7 +180,8 @@ class LinePipe(OutputPipe):
                 line = self._lines.popleft()
                 self._waiting_bytes -= len(line) + _LINE_COST_BYTES
                 self._go_on()
-                yield line
+                is_open = self._last_is_open and not self._lines
+                yield line if is_open or not ends else line + b"\n"
                 if number % _LINES_AT_ONCE == 0:
                     # A flood of short lines must not keep everybody else waiting.
                     await asyncio.sleep(0)

@@ -9,7 +9,7 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
-from podium.domain.errors import NotPossibleNow, PodiumError
+from podium.domain.errors import CallRefused, NotPossibleNow, PodiumError
 from podium.domain.launching import Ended, Spawn
 from podium.sandbox.confining.listeners import MOST_PORTS
 from podium.sandbox.confining.preparing import Prepared
@@ -71,13 +71,13 @@ class GuardedProcess:
         if self._refusal is not None:
             raise self._refusal
 
-    def lines(self) -> AsyncIterator[bytes]:
+    def lines(self, *, ends: bool = False) -> AsyncIterator[bytes]:
         """What an interactive process writes to stdout, line by line, until the tree is dead."""
         if not isinstance(self._stdout, LinePipe):
             raise NotPossibleNow(
                 f"{self._spawn.argv[0]!r} was not started as interactive; its output comes at the end"
             )
-        return self._stdout.read()
+        return self._stdout.read(ends=ends)
 
     async def send(self, data: bytes) -> None:
         """Write to stdin. Returns once the pipe has taken all of it, or nobody reads it any more."""
@@ -213,7 +213,9 @@ class GuardedProcess:
         self._stdout.finish()
         self._stderr.finish()
         said = self._broke or self._stderr.kept.decode(errors="replace").strip()[-500:]
-        if self._refused_at:
+        if self._refused_at and self._refused_execs:
+            self._refusal = CallRefused(f"refused: {self._refused_execs[0]}")
+        elif self._refused_at:
             stage, number = self._refused_at.split()
             self._refusal = refusal_of(self._spawn, stage, int(number), said)
         elif not self._up.done():

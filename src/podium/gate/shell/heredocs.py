@@ -23,6 +23,9 @@ _OPENING = re.compile(
 _INNER = re.compile(r"\$\(([^()`'\"\\$]*)\)")
 _ARITHMETIC = re.compile(r"\$\(\([\w\s+*/%-]*\)\)")
 _ESCAPED = re.compile(r"\\[\\$`]")
+_MOST = 256
+_MOST_UNCLOSED = 16
+"""Each one costs a search to the end of the script."""
 
 
 class HereDocument(NamedTuple):
@@ -56,9 +59,14 @@ def taken_out(source: bytes) -> tuple[bytes, tuple[HereDocument, ...]]:
     found: list[HereDocument] = []
     kept: list[bytes] = []
     at = 0
-    while (opening := _OPENING.search(source, at)) is not None:
+    unclosed = 0
+    while len(found) < _MOST and unclosed < _MOST_UNCLOSED:
+        opening = _OPENING.search(source, at)
+        if opening is None:
+            break
         end = _closing(source, opening)
         if end is None:
+            unclosed += 1
             kept.append(source[at : opening.start() + 2])
             at = opening.start() + 2
             continue

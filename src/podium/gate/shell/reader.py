@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from podium.domain.gating import Access
 from podium.gate.programs import names
-from podium.gate.shell.ground import WORDS, Where, loosely
+from podium.gate.shell.ground import MOST_COMMANDS, WORDS, Where, loosely
 from podium.gate.shell.heredocs import PLACEHOLDER, HereDocument, taken_out
 from podium.gate.shell.nouns import COMPUTED, DERIVED, Redirect, Written
 from podium.gate.shell.simple import RESERVED, CommandReader, sign
@@ -32,6 +32,9 @@ _SEQUENCES = names(
 _TOKENS = names("; & && || | |& ( ) { } do done then fi if elif else while until") | {
     "\n",
 }
+_DEEPEST = 32
+"""Statements in one another; nobody reads more. Each takes up to ten of Python's frames."""
+_TOO_DEEP = "its parts stand too deep in one another"
 
 
 class Script(NamedTuple):
@@ -44,6 +47,13 @@ class Script(NamedTuple):
 
 def read_script(text: str) -> Script:
     """Read a script. Raises `Unclear` with the reason."""
+    try:
+        return _read(text)
+    except RecursionError:  # Calculations and conditions may nest without a statement between.
+        raise Unclear(_TOO_DEEP) from None
+
+
+def _read(text: str) -> Script:
     if _BARE_WORDS.fullmatch(text):
         words = tuple(text.split(" "))
         if words[0] not in RESERVED and "=" not in words[0]:
@@ -64,6 +74,7 @@ class _Reader(CommandReader):
         super().__init__(source, documents)
         self.found: set[int] = set()
         """Where substitutions begin that were read, and where backticks end."""
+        self._depth = 0
 
     @property
     def confirmed(self) -> bool:
@@ -94,8 +105,12 @@ class _Reader(CommandReader):
         handler = _HANDLERS.get(node.type)
         if handler is None:
             raise Unclear(f"it has shell grammar that is not understood ({node.type})")
+        if self._depth >= _DEEPEST:
+            raise Unclear(_TOO_DEEP)
         before, self.where = self.where, where
+        self._depth += 1
         handler(self, node, where)
+        self._depth -= 1
         self.where = before
 
     def sequence(self, node: Node, where: Where) -> None:
@@ -137,9 +152,13 @@ class _Reader(CommandReader):
             raise Unclear("it is not complete")
 
     def list_(self, node: Node, where: Where) -> None:
-        left, operator, right = self._pair(node)
-        self.statement(left, where)
-        self.statement(right, where._replace(after_success=operator == "&&", certain=False))
+        later: list[tuple[str, Node]] = []
+        while node.type == "list":  # `a && b && c` is a list of a list and c, as long as the line.
+            node, operator, right = self._pair(node)
+            later.append((operator, right))
+        self.statement(node, where)
+        for operator, right in reversed(later):
+            self.statement(right, where._replace(after_success=operator == "&&", certain=False))
 
     def _pair(self, node: Node) -> tuple[Node, str, Node]:
         children = self.children(node)
@@ -345,6 +364,8 @@ class _Reader(CommandReader):
         self.commands += [
             one._replace(scope=(*scope, *one.scope)) for one in read_script(text).commands
         ]
+        if len(self.commands) > MOST_COMMANDS:
+            raise Unclear(f"it has more than {MOST_COMMANDS} commands")
 
 
 _CALCULATING_TESTS = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v"})

@@ -11,8 +11,8 @@ from podium.sandbox.confining.inside import (
     SYSTEM,
     Inside,
     is_under,
+    kept_from_root,
     normal,
-    not_for_everybody,
 )
 
 # The machine's switches belong to root, who may turn them without any capability; one of them names a
@@ -70,7 +70,7 @@ def _system(as_root: bool) -> list[str]:
 
 def _kept_from_root() -> list[str]:
     words: list[str] = []
-    for path, is_folder in not_for_everybody("/etc"):
+    for path, is_folder in kept_from_root():
         words += ["--tmpfs", path] if is_folder else ["--ro-bind", os.devnull, path]
     for name in _SWITCHES:
         if os.path.exists(f"/proc/{name}"):  # noqa: PTH110 — as above

@@ -13,10 +13,10 @@ import os
 import select
 
 from podium.sandbox.confining.filters import AF_INET, AF_INET6, AF_UNIX
-from podium.sandbox.confining.looking import AT_FDCWD, open_meant, path_of
+from podium.sandbox.confining.looking import AT_FDCWD, copy_of_descriptor, open_meant, path_of
 from podium.sandbox.confining.notices import Notice
 from podium.sandbox.confining.own_servers import is_own_port
-from podium.sandbox.confining.syscalls import LIBC, number_of
+from podium.sandbox.confining.syscalls import LIBC
 
 TYPE_CHECKING = False  # what a type checker takes for True; `typing` itself loads too slowly
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Connections:
         address = notice.bytes_at(notice.arguments[1], size)
         if len(address) < size:
             return tell(errno.EFAULT)
-        line = socket.socket(fileno=_copy_of(notice.pid, notice.number(0)))
+        line = socket.socket(fileno=copy_of_descriptor(notice.pid, notice.number(0)))
         attempt = _Attempt(line, tell)
         try:
             self._connect(notice, attempt, address)
@@ -133,27 +133,3 @@ class _Attempt:
             self.over(self.line.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
         else:
             self.over(errno.ETIMEDOUT)
-
-
-def _copy_of(pid: int, descriptor: int) -> int:
-    """Our own copy of a descriptor of that process."""
-    process = _open_process(pid)
-    try:
-        number = ctypes.c_long(number_of("pidfd_getfd"))
-        copy = LIBC.syscall(
-            number, ctypes.c_int(process), ctypes.c_int(descriptor), ctypes.c_uint(0)
-        )
-        if copy < 0:
-            raise OSError(ctypes.get_errno(), "no such descriptor")
-        return int(copy)
-    finally:
-        os.close(process)
-
-
-def _open_process(pid: int) -> int:
-    """A handle of the process of this thread: the kernel gives none for other threads than the first."""
-    with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123 — pathlib loads too slowly
-        for line in file:
-            if line.startswith(b"Tgid:"):
-                return os.pidfd_open(int(line.split()[1]))
-    raise ProcessLookupError(errno.ESRCH, "no such process")

@@ -20,10 +20,20 @@ class Subcommand:
     """How a subcommand that may be used may not be used."""
 
     def __init__(
-        self, refused_options: tuple[str, ...], first_words: tuple[str, ...] | None
+        self,
+        refused_options: tuple[str, ...],
+        other_options: tuple[str, ...],
+        first_words: tuple[str, ...] | None,
+        needs_first_word: bool,
+        most_words: int | None,
+        asking: tuple[str, ...],
     ) -> None:
         self.refused_options = refused_options
+        self.other_options = other_options
         self.first_words = first_words
+        self.needs_first_word = needs_first_word
+        self.most_words = most_words
+        self.asking = asking
 
 
 class Program:
@@ -71,8 +81,12 @@ def as_data(rules: ExecRules) -> list[object]:
                 list(program.settings),
                 {
                     name: [
-                        list(sub.refused_options),
-                        None if sub.first_words is None else list(sub.first_words),
+                        sub.refused_options,
+                        sub.other_options,
+                        sub.first_words,
+                        sub.needs_first_word,
+                        sub.most_words,
+                        sub.asking,
                     ]
                     for name, sub in program.subcommands.items()
                 },
@@ -94,10 +108,7 @@ def from_data(data: list[object]) -> Rules:
             tuple(valued),
             tuple(options),
             tuple(settings),
-            {
-                sub: Subcommand(tuple(bad), None if words is None else tuple(words))
-                for sub, (bad, words) in subcommands.items()
-            },
+            {sub: Subcommand(*facts) for sub, facts in subcommands.items()},
             instead,
         )
         for name, valued, options, settings, subcommands, instead in programs
@@ -172,25 +183,33 @@ def _judge_words(program: Program, words: list[str]) -> str:
 def _judge_subcommand(name: str, rules: Subcommand, words: list[str]) -> str:
     options = words[: words.index("--")] if "--" in words else words
     for option in options:
-        if option.startswith("-") and _is_refused(option, rules.refused_options):
+        if option.startswith("-") and _is_refused(option, rules):
             return f"{name} with {option!r} is not allowed"
-    if rules.first_words is None:
-        return ""
     plain = [word for word in words if not word.startswith("-")]
-    if plain and plain[0] not in rules.first_words:
+    if any(_bare(option) in rules.asking for option in (*options, *plain[:1])):
+        return ""
+    if not plain:
+        return f"{name} alone is not among what may be used" if rules.needs_first_word else ""
+    if rules.first_words is not None and plain[0] not in rules.first_words:
         return f"{name} {plain[0]!r} is not among what may be used"
+    if rules.most_words is not None and len(plain) > rules.most_words:
+        return f"{name} {plain[0]!r} with {plain[rules.most_words]!r} behind it is not allowed"
     return ""
 
 
-def _is_refused(option: str, refused: tuple[str, ...]) -> bool:
-    if _begins(option, refused):
-        return True
+def _is_refused(option: str, rules: Subcommand) -> bool:
     if option.startswith("--"):
-        # Programs take a long option by any beginning of it that is clear.
-        name = option.partition("=")[0]
-        return len(name) > 2 and any(full.startswith(name) for full in refused if full[:2] == "--")
-    letters = {full[1] for full in refused if len(full) == 2 and full[0] == "-"}
+        # Programs take a long option by any beginning of it, unless that is an option itself.
+        name = _bare(option)
+        if len(name) == 2 or name in rules.other_options:
+            return False
+        return any(full.startswith(name) for full in rules.refused_options)
+    letters = {full[1] for full in rules.refused_options if len(full) == 2}
     return any(letter in letters for letter in option[1:])
+
+
+def _bare(option: str) -> str:
+    return option.partition("=")[0]
 
 
 def _begins(option: str, refused: tuple[str, ...]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 
 from podium.sandbox.confining.seccomp import NOTIFY, Rule, Where, refused
+from podium.sandbox.confining.terminals import OTHER_END
 
 EXECS = ("execve", "execveat")
 
@@ -93,6 +94,7 @@ def unmounted(network_open: bool) -> list[Rule]:
         rules.append(Rule(call, refused(errno.EPERM), Where(0, (process,), among=False)))
     for call in ("setxattrat", "removexattrat", "file_setattr"):
         rules.append(Rule(call, refused(errno.ENOSYS)))
+    rules.append(Rule("ioctl", NOTIFY, Where(1, (OTHER_END,))))
     return [*rules, *_guarded((*EXECS, *METADATA, "connect"))]
 
 

@@ -9,6 +9,12 @@ from dataclasses import dataclass
 WEB_PORTS = frozenset({80, 443})
 """What a host without a port of its own stands for."""
 
+_Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_METADATA = frozenset(map(ipaddress.ip_address, ("fd00:ec2::254", "100.100.100.200")))
+"""Where clouds hand out a machine's credentials, besides the link-local 169.254.169.254."""
+_TRANSLATED = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+"""Their last four bytes are an IPv4 address: NAT64, and two older ways."""
+
 
 @dataclass(frozen=True, slots=True)
 class Destination:
@@ -61,13 +67,31 @@ def may_be_dialled(address: str, wanted: Destination) -> bool:
     """Whether a listed name may lead to this address.
 
     A name that somebody else's name server answers for must not lead to this machine's own
-    services, nor to a cloud's metadata address; one that is listed as that very address may.
+    services, nor to a cloud's metadata address, nor to either through a translated or tunnelled
+    address; one that is listed as that very address may. Private networks may be reached: a
+    company's own index has a name there.
     """
-    found = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(found, ipaddress.IPv6Address) and found.ipv4_mapped is not None:
-        found = found.ipv4_mapped
     if wanted.host in ("localhost", address):
         return True
-    return not (
-        found.is_loopback or found.is_link_local or found.is_unspecified or found.is_multicast
+    found = ipaddress.ip_address(address.partition("%")[0])
+    return not any(map(_is_kept, (found, *_carried(found))))
+
+
+def _is_kept(address: _Address) -> bool:
+    return (
+        address.is_loopback
+        or address.is_link_local
+        or address.is_unspecified
+        or address.is_multicast
+        or address in _METADATA
     )
+
+
+def _carried(address: _Address) -> tuple[ipaddress.IPv4Address, ...]:
+    """The IPv4 addresses that an IPv6 address leads to."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return ()
+    found = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
+    if any(address in network for network in _TRANSLATED):
+        found.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+    return tuple(one for one in found if one is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Sequence
 from functools import cache
 from pathlib import PurePosixPath
@@ -104,6 +105,17 @@ class Inside:
         return self.outside(at)
 
 
+_OWNED = ("/etc", "/opt", "/usr/local")
+_MOST_ENTRIES = 100_000
+"""Looked at in one folder: about a second. The rest of `/usr` comes from packages and is left out."""
+
+
+def kept_from_root() -> list[tuple[str, bool]]:
+    """What root inside shall not see of the system's folders, each with whether it is a folder."""
+    found = (one for folder in _OWNED for one in not_for_everybody(folder))
+    return [one for one in found if os.path.lexists(one[0])]
+
+
 @cache
 def not_for_everybody(folder: str) -> tuple[tuple[str, bool], ...]:
     """What in a folder only its owner may read, each with whether it is a folder.
@@ -111,18 +123,24 @@ def not_for_everybody(folder: str) -> tuple[tuple[str, bool], ...]:
     Root inside a sandbox owns the machine's passwords and keys; it shall see what anybody may.
     """
     found: list[tuple[str, bool]] = []
-    waiting = [folder]
-    while waiting:
+    waiting = deque([folder])
+    looked_at = 0
+    while waiting and looked_at < _MOST_ENTRIES:
         try:
-            entries = list(os.scandir(waiting.pop()))
+            entries = list(os.scandir(waiting.popleft()))
         except OSError:
             continue
+        looked_at += len(entries)
         for entry in entries:
             if entry.is_symlink():
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
             wanted = 0o005 if is_folder else 0o004
-            if entry.stat(follow_symlinks=False).st_mode & wanted != wanted:
+            try:
+                mode = entry.stat(follow_symlinks=False).st_mode
+            except OSError:  # Gone again.
+                continue
+            if mode & wanted != wanted:
                 found.append((entry.path, is_folder))
             elif is_folder:
                 waiting.append(entry.path)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from itertools import chain
 from typing import Protocol
 
 from podium.domain.launching import Confinement
 
 PROXY_PORTS = (3128, 3129, 8118, 8888)
-"""Where the proxy answers inside: the first that is not forwarded."""
+"""Where the proxy answers inside: the first that is not forwarded, else any other."""
 
 MOST_PORTS = 200
 """More descriptors do not go over a socket at once."""
@@ -46,7 +47,8 @@ def has_proxy(confinement: Confinement) -> bool:
 
 def proxy_port(confinement: Confinement) -> int:
     """The port inside at which the proxy of this tree answers."""
-    return next(port for port in PROXY_PORTS if port not in confinement.forwarded_ports)
+    candidates = chain(PROXY_PORTS, range(1_024, 65_536))
+    return next(port for port in candidates if port not in confinement.forwarded_ports)
 
 
 def ports_inside(confinement: Confinement) -> list[int]:

@@ -69,6 +69,8 @@ def _open(notice: Notice) -> int:
 def _may_change(file: int, about: os.stat_result, writable: list[str]) -> bool:
     if stat.S_ISREG(about.st_mode) and about.st_nlink == 0:
         return True  # has no name any more: nobody else can find it
+    if stat.S_ISCHR(about.st_mode) or stat.S_ISBLK(about.st_mode):
+        return False  # the machine's own, which a tree may only write to
     path = path_of(file)
     return any(path == tree or path.startswith(tree + "/") for tree in writable)
 

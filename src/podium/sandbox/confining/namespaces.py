@@ -17,8 +17,9 @@ else:
     # `socket` pulls in `enum` and `selectors`.
     import _socket as socket
 
-_NEW_USER, _NEW_NET = 0x10000000, 0x40000000
-_OWNER_OF_NAMESPACE = 0xB701
+NEW_MOUNTS, NEW_USER, NEW_NET = 0x00020000, 0x10000000, 0x40000000
+OWNER_OF_NAMESPACE = 0xB701
+"""What `ioctl` gives the user namespace by that a namespace belongs to."""
 _DESCRIPTOR_BYTES = 4  # a C int
 _BACKLOG = 128
 
@@ -63,9 +64,9 @@ def listen_inside(pid: int, ports: list[int]) -> list[int]:
 
 def _listen_and_leave(network: int, line: socket.socket, ports: list[int]) -> None:
     try:
-        owner = fcntl.ioctl(network, _OWNER_OF_NAMESPACE)
-        _enter(owner, _NEW_USER)
-        _enter(network, _NEW_NET)
+        owner = fcntl.ioctl(network, OWNER_OF_NAMESPACE)
+        enter(owner, NEW_USER)
+        enter(network, NEW_NET)
         sockets = [_listening(port) for port in ports]
         send_descriptors(line, b"ok", [made.fileno() for made in sockets])
     except OSError as error:
@@ -74,7 +75,8 @@ def _listen_and_leave(network: int, line: socket.socket, ports: list[int]) -> No
         os._exit(0)
 
 
-def _enter(namespace: int, kind: int) -> None:
+def enter(namespace: int, kind: int) -> None:
+    """Go into a namespace. Raises `OSError`."""
     if LIBC.setns(ctypes.c_int(namespace), ctypes.c_int(kind)) != 0:
         raise OSError(ctypes.get_errno(), "the namespace cannot be entered")
 

@@ -9,8 +9,9 @@ import struct
 
 from podium.sandbox.confining.syscalls import name_of
 
-_RECEIVE, _SEND, _IS_VALID = 0xC0502100, 0xC0182101, 0x40082102
+_RECEIVE, _SEND, _IS_VALID, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
 _CONTINUE = 1
+_AND_ANSWER = 2
 _NOTICE_BYTES = 80
 _PAGE_BYTES = 4096
 _POINTERS_BYTES = 256
@@ -124,6 +125,12 @@ def let_go_on(listener: int, notice: Notice) -> None:
 def answer(listener: int, notice: Notice, failure: int) -> None:
     """The call is over: it failed with this errno, or with 0 it was done by us."""
     _answer(listener, notice, -failure, 0)
+
+
+def hand_over(listener: int, notice: Notice, descriptor: int, flags: int) -> None:
+    """The call is over: it gave the caller this descriptor, under a number of its own."""
+    added = struct.pack("=QIIII", notice.identity, _AND_ANSWER, descriptor, 0, flags)
+    fcntl.ioctl(listener, _ADD_DESCRIPTOR, added)
 
 
 def _answer(listener: int, notice: Notice, error: int, flags: int) -> None:

@@ -25,7 +25,7 @@ from podium.sandbox.confining.listeners import (
 from podium.sandbox.confining.mechanism import BUBBLEWRAP, Mechanism
 from podium.sandbox.confining.plan import Plan
 from podium.sandbox.confining.tampering import refuse_what_was_tampered_with
-from podium.sandbox.confining.unmounted import reach
+from podium.sandbox.confining.unmounted import reach, shown_folders
 from podium.sandbox.orphans import MARK_NAME
 from podium.sandbox.programs import find_program
 
@@ -135,8 +135,10 @@ class Prepared:
             self.env |= proxy_env(port)
         self.cwd = inside.outside(spawn.cwd) or spawn.cwd
         _refuse_missing_folder(spawn, os.path.isdir(self.cwd))  # noqa: PTH112 — `Path.is_dir` raises
-        self.program = find_program(spawn.argv[0], self.cwd, self.env.get("PATH", os.defpath))
         readable, writable = reach(confinement, self._temporary, as_root=os.geteuid() == 0)
+        search_path = self.env.get("PATH", os.defpath)
+        self.env["PATH"] = shown_folders(search_path, (*readable, *writable))
+        self.program = _program_shown(spawn, self.cwd, self.env["PATH"], search_path)
         self.plan = Plan(
             mechanism=mechanism.name,
             readable=readable,
@@ -194,13 +196,23 @@ def _refuse_missing_folder(spawn: Spawn, is_there: bool) -> None:
         )
 
 
+def _program_shown(spawn: Spawn, cwd: str, shown: str, search_path: str) -> str:
+    try:
+        return find_program(spawn.argv[0], cwd, shown)
+    except ToolMissing:
+        raise _not_seen(find_program(spawn.argv[0], cwd, search_path), spawn) from None
+
+
 def _program_inside(spawn: Spawn, inside: Inside, search_path: str) -> str:
     found = inside.program(spawn.argv[0], spawn.cwd, search_path)
     if found:
         return found
     # Says what it says outside too when it is not there at all.
-    outside = find_program(spawn.argv[0], spawn.cwd, search_path)
-    raise ToolMissing(
+    raise _not_seen(find_program(spawn.argv[0], spawn.cwd, search_path), spawn)
+
+
+def _not_seen(outside: str, spawn: Spawn) -> ToolMissing:
+    return ToolMissing(
         f"program {spawn.argv[0]!r} is at {outside!r}, which a confined process does not see; mount the "
         "folder it is installed in"
     )

@@ -10,12 +10,18 @@ import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from podium.domain.launching import Confinement
 from podium.sandbox.confining.hosts import Destination, is_listed, read_destination
 from podium.sandbox.confining.listeners import Serve
+from podium.sandbox.confining.plain_http import (
+    Malformed,
+    Request,
+    as_origin_form,
+    carry_body,
+    read_request,
+)
 from podium.sandbox.confining.upstream import NotReached, Streams, Upstream
 
 HEAD_BYTES = 32_768
@@ -27,16 +33,6 @@ _MOST_REMEMBERED = 20
 _PAUSE_SECONDS = 0.1
 
 Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Coroutine[None, None, None]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """The head of what a program asked its proxy."""
-
-    method: str
-    target: str
-    version: str
-    headers: tuple[str, ...]
 
 
 class _Refused(Exception):
@@ -144,11 +140,13 @@ class TreeNetwork:
         else:
             if request.method == "CONNECT":
                 writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+                asking = _pump(reader, outside[1])
             else:
-                outside[1].write(_as_origin_form(request, wanted))
-            await _join((reader, writer), outside)
+                outside[1].write(as_origin_form(request, wanted))
+                asking = carry_body(request, reader, outside[1])
+            await _both(asking, writer, outside)
 
-    def _judged(self, request: _Request) -> Destination:
+    def _judged(self, request: Request) -> Destination:
         wanted = _wanted(request)
         if not is_listed(wanted, self._hosts):
             if len(self._refused) < _MOST_REMEMBERED:
@@ -156,12 +154,13 @@ class TreeNetwork:
             raise _Refused(
                 "403 Forbidden",
                 f"Permission Denied: {wanted} is not among the hosts that may be reached from here "
-                f"({', '.join(self._hosts) or 'none'})",
+                f"({', '.join(self._hosts) or 'none'}); a person can name it in `sandbox.hosts` with "
+                "`network: listed`, and in a project's podium.yaml say `podium trust` then",
             )
         return wanted
 
 
-def _wanted(request: _Request) -> Destination:
+def _wanted(request: Request) -> Destination:
     if request.method == "CONNECT":
         wanted = read_destination(request.target)
     else:
@@ -177,34 +176,11 @@ def _wanted(request: _Request) -> Destination:
     return wanted
 
 
-async def _read_request(reader: asyncio.StreamReader) -> _Request:
+async def _read_request(reader: asyncio.StreamReader) -> Request:
     try:
-        head = await reader.readuntil(b"\r\n\r\n")
-        first, *headers = head[:-4].decode("latin-1").split("\r\n")
-        method, target, version = first.split(" ")
-        urlsplit(target)
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ValueError):
+        return await read_request(reader)
+    except Malformed:
         raise _Refused("400 Bad Request", "this is no request that a proxy understands") from None
-    return _Request(method, target, version, tuple(headers))
-
-
-def _as_origin_form(request: _Request, wanted: Destination) -> bytes:
-    """The request as the host itself expects it, for this host and for once only.
-
-    Headers that speak of another host or to the proxy stay behind; the connection ends with the
-    answer, so that no second request for another host can follow on it.
-    """
-    parts = urlsplit(request.target)
-    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    kept = [line for line in request.headers if not _is_ours(line)]
-    host = wanted.host if wanted.port == 80 else str(wanted)
-    lines = [f"{request.method} {path} {request.version}", f"Host: {host}", *kept]
-    return "\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1")
-
-
-def _is_ours(line: str) -> bool:
-    name = line.partition(":")[0].strip().lower()
-    return name in ("host", "connection", "keep-alive", "upgrade") or name.startswith("proxy-")
 
 
 async def _answer(writer: asyncio.StreamWriter, status: str, words: str) -> None:
@@ -219,11 +195,17 @@ async def _answer(writer: asyncio.StreamWriter, status: str, words: str) -> None
 
 
 async def _join(inside: Streams, outside: Streams) -> None:
-    """Carry bytes both ways until both have ended, or one has broken."""
+    await _both(_pump(inside[0], outside[1]), inside[1], outside)
+
+
+async def _both(
+    asking: Coroutine[None, None, None], inside: asyncio.StreamWriter, outside: Streams
+) -> None:
+    """Carry what is asked out and what is answered in until both have ended, or one has broken."""
     try:
         async with asyncio.TaskGroup() as both:
-            both.create_task(_pump(inside[0], outside[1]))
-            both.create_task(_pump(outside[0], inside[1]))
+            both.create_task(asking)
+            both.create_task(_pump(outside[0], inside))
     finally:
         outside[1].close()
 

@@ -16,6 +16,7 @@ from podium.sandbox.confining.notices import (
     still_waits,
 )
 from podium.sandbox.confining.plan import BUBBLEWRAP, Plan
+from podium.sandbox.confining.terminals import give_other_end
 
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class Supervisor:
             if notice.name == "connect":
                 self._on_connect(notice)
                 return
+            if notice.name == "ioctl":
+                self._on_terminal(notice)
+                return
             failure = self._judged(notice)
         except Exception as error:
             failure = getattr(error, "errno", None) or errno.EACCES
@@ -73,6 +77,10 @@ class Supervisor:
     def _on_connect(self, notice: Notice) -> None:
         if still_waits(self.listener, notice):
             self._connections.perform(notice, lambda why: answer(self.listener, notice, why))
+
+    def _on_terminal(self, notice: Notice) -> None:
+        if still_waits(self.listener, notice):
+            give_other_end(self.listener, notice)
 
     def _judged(self, notice: Notice) -> int | None:
         """The errno of the answer, 0 for what was done here, None when the kernel shall go on."""
@@ -94,18 +102,23 @@ class Supervisor:
             return errno.EINTR
         if not self.program_pid:
             return self._start_program(notice, wish)
+        return errno.EACCES if self._is_refused(wish) else None
+
+    def _is_refused(self, wish: Wish) -> bool:
         reason = self._judge.reason(wish) if self._judge else ""
-        if not reason:
-            return None
-        self._tell(wish, reason)
-        return errno.EACCES
+        if reason:
+            self._tell(wish, reason)
+        return bool(reason)
 
     def _start_program(self, notice: Notice, wish: Wish) -> int | None:
-        """The first program of the tree is Podium's own wish and not judged."""
+        """The first program of the tree is judged as all are: its words may be an agent's."""
         self.failure = cannot_start(wish)
         if self.failure:
             return self.failure
         try:
+            if self._is_refused(wish):
+                self.failure = errno.EACCES
+                return self.failure
             self._on_program(notice.pid)
         except OSError as error:
             self.failure = error.errno or errno.EIO

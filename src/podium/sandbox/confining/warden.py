@@ -6,6 +6,7 @@ import os
 import select
 
 from podium.sandbox.confining import child
+from podium.sandbox.confining.devices import hold_devices
 from podium.sandbox.confining.namespaces import (
     listen_inside,
     receive_descriptors,
@@ -13,7 +14,7 @@ from podium.sandbox.confining.namespaces import (
 )
 from podium.sandbox.confining.plan import BUBBLEWRAP, Plan
 from podium.sandbox.confining.supervisor import Supervisor
-from podium.sandbox.guard.processes import entry_of
+from podium.sandbox.guard.processes import entry_of, status_of
 
 TYPE_CHECKING = False  # what a type checker takes for True; `typing` itself loads too slowly
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Warden:
         self._control = control
         self._ours, self._theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self._supervisor: Supervisor | None = None
+        self._program: int | None = None
         self.keepers: set[int] = set()
         """Processes that belong to the sandbox itself: they end when the program has."""
 
@@ -79,7 +81,7 @@ class Warden:
         for descriptor in (descriptors[0], report):
             poll.register(descriptor, select.POLLIN)
         while not any(descriptor == report for descriptor, _ in poll.poll()):
-            self.hear()
+            self._supervisor.hear()
         return descriptors[0]
 
     def hear(self) -> list[str]:
@@ -87,13 +89,27 @@ class Warden:
         if self._supervisor is None:
             return []
         self._supervisor.hear()
+        return self.untold()
+
+    def untold(self) -> list[str]:
+        """Refusals that Podium was not told of yet."""
+        if self._supervisor is None:
+            return []
         told, self._supervisor.untold = self._supervisor.untold, []
         return told
+
+    @property
+    def program_status(self) -> int | None:
+        """How the program ended, as `waitpid` would tell; None where the kernel does not say (before 6.15)."""
+        return None if self._program is None else status_of(self._program)
 
     def _on_program(self, pid: int) -> None:
         """Everything around the program stands, and it waits: open its network for what may come in."""
         if self._plan.mechanism != BUBBLEWRAP:
             return
+        self._program = os.pidfd_open(pid)
+        if os.geteuid() == 0:
+            hold_devices(pid)
         entry = entry_of(pid)
         self.keepers = {entry.parent} if entry else set()
         if self._plan.ports:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
+import struct
 
 from podium.sandbox.guard.kernel import signal
 
@@ -12,6 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _FREEZE_ROUNDS = 200
+
+_GET_FACTS = 0xC040FF0B
+_FACTS_BYTES = 64
+_HOW_IT_ENDED = 1 << 3
+"""What a handle of a process can be asked for, since Linux 6.15 also when its parent has collected it."""
 
 
 class Entry:
@@ -69,6 +76,18 @@ def entry_of(pid: int) -> Entry | None:
     # The second field is the command's name in brackets and may itself hold blanks and brackets.
     fields = text[text.rfind(b")") + 2 :].split()
     return Entry(pid, int(fields[1]), fields[0].decode(), int(fields[17]), int(fields[19]))
+
+
+def status_of(handle: int) -> int | None:
+    """How the process behind a handle ended, as `waitpid` tells its parent; None when that is not known."""
+    facts = bytearray(struct.pack("=Q", _HOW_IT_ENDED).ljust(_FACTS_BYTES, b"\0"))
+    try:
+        fcntl.ioctl(handle, _GET_FACTS, facts)
+    except OSError:
+        return None
+    (known,) = struct.unpack_from("=Q", facts)
+    (status,) = struct.unpack_from("=i", facts, _FACTS_BYTES - 4)
+    return int(status) if known & _HOW_IT_ENDED else None
 
 
 def all_entries() -> list[Entry]:

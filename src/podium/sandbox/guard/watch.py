@@ -41,6 +41,8 @@ class Guard:
     def run(self) -> None:
         refused = self._start()
         if refused:
+            for refusal in self._warden.untold() if self._warden else ():
+                say(self._control, f"stopped {refusal}")
             say(self._control, f"refused {refused}")
             return
         self._say_started()
@@ -55,6 +57,9 @@ class Guard:
 
     def _how_it_ended(self) -> tuple[int, int]:
         exit_code, signum = _split_status(self._tree.first_status)
+        status = self._warden.program_status if self._warden else None
+        if status is not None and exit_code > _BY_SIGNAL:
+            return _split_status(status)
         if self._asked and self._tree.keepers and exit_code > _BY_SIGNAL:
             # A sandbox tells of its program's end by a signal as shells do, and it was us who sent one.
             return -1, exit_code - _BY_SIGNAL
