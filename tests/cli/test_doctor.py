@@ -64,7 +64,7 @@ def test_what_is_missing_or_lies_about_its_health_is_found(
     assert (found["tmux"]["state"], found["tmux"]["says"]) == ("warn", "tmux 2.9a is too old")
     assert found["sandbox"]["state"] == "warn"
     assert found["sandbox"]["says"].startswith("Landlock and seccomp guard; network model-only")
-    assert "bubblewrap and exec guard: it " in found["sandbox"]["says"]
+    assert "for want of better (bubblewrap and exec guard: " in found["sandbox"]["says"]
     assert (found["gemini"]["state"], found["gemini"]["says"]) == ("ok", "1.2.3")
     assert (found["codex"]["state"], found["codex"]["says"]) == ("warn", "broken")
     assert "npm install" in found["claude"]["mend"]
@@ -206,3 +206,37 @@ def test_a_chain_whose_head_is_not_anchored_is_a_warning(desk: Desk) -> None:
     found = checks(desk, 0)["heads"]
     assert (found["state"], found["says"]) == ("warn", f"not anchored to the end: {RUN}")
     assert str(heads) in found["mend"]
+
+
+def test_a_sandbox_that_a_variable_switched_off_is_mended_by_the_variable(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODIUM_SANDBOX", "none")
+    found = checks(desk, 0)["sandbox"]
+    assert (found["state"], found["mend"]) == ("warn", "unset PODIUM_SANDBOX")
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ("none", "podium.yaml wants `none`, which counts only in your own file"),
+        ("{network: open}", "`network: open`, which counts only in your own file"),
+        (
+            "{network: listed, hosts: [a.org]}",
+            "`hosts: a.org`, which counts only after `podium trust`",
+        ),
+    ],
+)
+def test_what_a_project_wants_of_the_sandbox_and_does_not_get_is_told(
+    desk: Desk, wish: str, told: str
+) -> None:
+    desk.says(f"sandbox: {wish}\n")
+    found = checks(desk, 0)["sandbox"]
+    assert found["state"] == "warn"
+    assert told in found["says"]
+
+
+def test_what_a_trusted_project_gets_is_not_told(desk: Desk) -> None:
+    desk.says("sandbox: {network: listed, hosts: [a.org]}\n")
+    desk.run("trust")
+    assert "wants" not in checks(desk, 0)["sandbox"]["says"]

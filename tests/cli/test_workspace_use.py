@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 from pathlib import Path
 
@@ -26,6 +28,18 @@ def made(desk: Desk, *words: str) -> dict[str, object]:
     assert said.code == 0, said.err
     record: dict[str, object] = said.json["workspace"]
     return record
+
+
+def piped(desk: Desk, given: bytes, *words: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        desk.command("workspaces", "exec", "fix", "--", *words),
+        input=given,
+        cwd=desk.project,
+        env=desk.environ,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
 
 
 def test_work_is_made_inside_and_comes_back_only_as_the_one_branch(project: Desk) -> None:
@@ -64,7 +78,7 @@ def test_json_holds_all_of_it_and_nothing_else_is_printed(project: Desk) -> None
         "workspaces", "exec", "fix", "--json", "--", "sh", "-c", "echo out; echo err >&2"
     )
     assert (said.code, said.json["exit_code"]) == (0, 0)
-    assert said.json["stdout"] == "out"
+    assert said.json["stdout"] == "out\n"
     assert said.json["stderr"] == "err\n"
 
 
@@ -72,6 +86,98 @@ def test_a_command_without_end_is_ended(project: Desk) -> None:
     made(project)
     said = project.run("workspaces", "exec", "fix", "--seconds", "0.5", "--", "sleep", "600")
     assert said.code == 6
+    assert "podium: ended after 0.5 s" in said.err
+
+
+def test_the_program_itself_is_judged_as_all_that_it_starts(project: Desk) -> None:
+    made(project)
+    said = project.run("workspaces", "exec", "fix", "--", "git", "checkout", "main")
+    assert said.code == 4
+    assert "git checkout main: git: 'checkout' is not among what may be used" in said.err
+    assert "instead: stay on your branch" in said.err
+    branch = project.run("workspaces", "exec", "fix", "--", "git", "branch", "--show-current")
+    assert branch.out == "podium/fix\n"
+
+
+def test_going_back_without_touching_files_is_allowed_and_throwing_them_away_is_not(
+    project: Desk,
+) -> None:
+    made(project)
+    commit = "echo more >> app.py; git commit -qam one && git reset --soft HEAD~1"
+    said = project.run("workspaces", "exec", "fix", "--", "sh", "-c", commit)
+    assert said.code == 0, said.err
+    shown = project.run("workspaces", "exec", "fix", "--", "git", "diff", "--cached", "--name-only")
+    assert shown.out == "app.py\n"
+    said = project.run("workspaces", "exec", "fix", "--", "git", "reset", "--hard")
+    assert said.code == 4
+
+
+def test_output_comes_byte_for_byte_where_nobody_looks_at_it(project: Desk) -> None:
+    made(project)
+    odd = b"a\tb\r\x1b[31mred\x1b[0m \xff\xfe\0 \xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb\n\nend"
+    program = f"import os; os.write(1, {odd!r}); os.write(2, {odd!r})"
+    done = piped(project, b"", "python3", "-c", program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, odd, odd)
+
+
+def test_what_is_piped_in_reaches_the_program_whole(project: Desk, tmp_path: Path) -> None:
+    made(project)
+    much = bytes(range(256)) * 8000
+    assert piped(project, much, "cat").stdout == much
+    (tmp_path / "much").write_bytes(much)
+    with (tmp_path / "much").open("rb") as file:
+        command = project.command("workspaces", "exec", "fix", "--", "sha256sum")
+        done = subprocess.run(
+            command,
+            stdin=file,
+            cwd=project.project,
+            env=project.environ,
+            capture_output=True,
+            check=True,
+        )
+    assert done.stdout.decode().split()[0] == hashlib.sha256(much).hexdigest()
+
+
+def test_input_that_never_ends_keeps_nothing_waiting(project: Desk) -> None:
+    made(project)
+    read_end, write_end = os.pipe()
+    command = project.command("workspaces", "exec", "fix", "--", "true")
+    done = subprocess.run(
+        command, stdin=read_end, cwd=project.project, env=project.environ, timeout=60, check=False
+    )
+    os.close(read_end)
+    os.close(write_end)
+    assert done.returncode == 0
+
+
+def test_a_program_without_end_is_ended_when_its_reader_goes(project: Desk) -> None:
+    made(project)
+    command = project.command("workspaces", "exec", "fix", "--", "yes")
+    with subprocess.Popen(
+        command, cwd=project.project, env=project.environ, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"y\n"
+        process.stdout.close()
+        assert process.wait(60) != 0
+
+
+def test_a_program_that_is_not_there_or_is_killed_leaves_as_in_a_shell(project: Desk) -> None:
+    made(project)
+    said = project.run("workspaces", "exec", "fix", "--", "no-such-program")
+    assert said.code == 127
+    assert "'no-such-program'" in said.err
+    said = project.run("workspaces", "exec", "fix", "--", "sh", "-c", "kill -9 $$")
+    assert said.code == 137
+
+
+def test_secrets_are_taken_out_of_both_streams(project: Desk) -> None:
+    made(project)
+    script = "echo ghp_$(printf 'a%.0s' $(seq 36)) | tee /dev/stderr"
+    said = project.run("workspaces", "exec", "fix", "--", "sh", "-c", script)
+    assert "ghp_" not in said.out + said.err
+    assert "[redacted" in said.out
+    assert "[redacted" in said.err
 
 
 def test_a_repository_planted_inside_is_moved_away_and_told(project: Desk) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from collections.abc import Awaitable, Callable
@@ -13,6 +14,7 @@ import pytest
 from podium.cli.commands.workspaces import span
 from podium.cli.workspace_words import age, size
 from podium.domain.errors import BadInput
+from podium.domain.ids import short_id
 from podium.domain.work import RunStatus
 from podium.domain.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
 from podium.ports import Workspace
@@ -80,6 +82,7 @@ def test_nothing_is_listed_and_nothing_made_where_there_is_none(project: Desk) -
         "workspaces": [],
         "leftovers": [],
         "removed": [],
+        "elsewhere": 0,
     }
     assert not (project.home / "state" / "workspaces").exists()
     assert not (project.project / ".podium" / "podium.db").exists()
@@ -106,11 +109,11 @@ def test_gc_removes_what_is_safe_and_says_why_the_rest_stays(project: Desk) -> N
     file = untracked(with_workspace(project, "other"))
     dry = project.run("workspaces", "gc", "--dry-run")
     assert dry.code == 0
-    assert f"would go: {safe.id}" in dry.out
+    assert f"would go: {short_id(safe.id)} fix-login" in dry.out
     assert Path(safe.path).exists()
     said = project.run("workspaces", "gc")
     assert said.code == 0
-    assert f"removed: {safe.id}" in said.out
+    assert f"removed: {short_id(safe.id)} fix-login" in said.out
     assert "stays" in said.out
     assert "1 removed" in said.err
     assert not Path(safe.path).exists()
@@ -173,7 +176,7 @@ def test_a_leftover_of_a_killed_creation_is_told_and_cleared_away(project: Desk)
     private = Path(record.private)
     (private / "record.json").rename(private / "creating.json")
     said = project.run("workspaces", "list")
-    assert f"leftover {record.id}: making 'fix-login' was cut off" in said.out
+    assert f"leftover {short_id(record.id)}: making 'fix-login' was cut off" in said.out
     assert record.path in said.out
     done = project.run("workspaces", "gc")
     assert done.code == 0
@@ -225,3 +228,38 @@ def test_sizes_and_ages_are_short() -> None:
         "2h",
         "2d",
     ]
+
+
+def test_a_recovered_branch_tells_what_only_the_snapshot_has(project: Desk) -> None:
+    (project.project / ".git" / "info" / "exclude").write_text("*.log\n")
+    record = with_workspace(project)
+    (untracked(record).parent / "big.log").write_bytes(bytes(2_000_000))
+    (Path(record.path) / "notes.log").write_text("notes")
+    kept = project.run("workspaces", "snapshot", "fix-login")
+    assert "left out: ignored: 'big.log' (2.0 MB)" in kept.out
+    back = project.run("workspaces", "recover", "fix-login")
+    assert "only in the snapshot: notes.log" in back.out
+    assert "git show refs/podium/snapshots/" in back.err
+    assert "all of it but" in project.run("workspaces", "gc").out
+
+
+def test_workspaces_of_other_repositories_are_left_alone_without_all(project: Desk) -> None:
+    record = with_workspace(project)
+    private = Path(record.private)
+    facts = json.loads((private / "record.json").read_text())
+    other = str(project.project.parent / "other")
+    facts |= {"repository": other, "git_dir": f"{other}/.git"}
+    (private / "record.json").write_text(json.dumps(facts))
+    said = project.run("workspaces", "list")
+    assert (said.code, said.out) == (0, "")
+    assert "1 workspace of other repositories: --all" in said.err
+    assert other in project.run("workspaces", "list", "--all").out
+    assert project.run("workspaces", "gc").out == ""
+    for command in ("gc", "snapshot", "recover"):
+        refused = project.run("workspaces", command, "fix-login")
+        assert refused.code == 1
+        assert f"belongs to '{other}'" in refused.err
+
+
+def test_what_is_not_known_is_told_with_the_command_that_lists(project: Desk) -> None:
+    assert "`podium workspaces list`" in project.run("workspaces", "snapshot", "nothing").err

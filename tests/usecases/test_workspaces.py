@@ -12,6 +12,7 @@ from podium.domain.work import Run, RunStatus
 from podium.domain.workspaces import (
     Kept,
     Leftover,
+    Recovered,
     Removal,
     RemovedWorkspace,
     Snapshot,
@@ -52,8 +53,14 @@ class PaperWorkspaces:
     def at(self, path: str) -> WorkspaceRecord | None:
         return next((each.record for each in self.listings if each.record.path == path), None)
 
-    async def listed(self) -> Sequence[WorkspaceListing]:
-        return self.listings
+    def known(self) -> Sequence[WorkspaceRecord]:
+        return [listing.record for listing in self.listings]
+
+    async def repository_of(self, folder: str) -> str:
+        return f"{folder}/.git"
+
+    async def listed(self, git_dir: str = "") -> Sequence[WorkspaceListing]:
+        return [each for each in self.listings if git_dir in ("", each.record.git_dir)]
 
     async def leftovers(self) -> Sequence[Leftover]:
         return self.left
@@ -70,9 +77,9 @@ class PaperWorkspaces:
     async def removed(self) -> Sequence[RemovedWorkspace]:
         return self.gone
 
-    async def recover(self, workspace_id: str, branch: str) -> Snapshot:
+    async def recover(self, workspace_id: str, branch: str) -> Recovered:
         self.asked.append(f"{workspace_id} {branch}")
-        return snapshot()
+        return Recovered(branch=branch, commit="1" * 40, snapshot=snapshot())
 
     async def forget(self, workspace_id: str) -> Sequence[Snapshot]:
         return []
@@ -94,6 +101,11 @@ def record(task: str) -> WorkspaceRecord:
         base="0" * 40,
         created_at=CLOCK.now(),
     )
+
+
+def in_repository(listing: WorkspaceListing, folder: str) -> WorkspaceListing:
+    moved = listing.record.model_copy(update={"repository": folder, "git_dir": f"{folder}/.git"})
+    return listing.model_copy(update={"record": moved})
 
 
 def of_run(listing: WorkspaceListing, run_id: str) -> WorkspaceListing:
@@ -188,8 +200,7 @@ async def test_the_living_one_of_a_name_is_recovered_before_one_that_is_no_more(
     living = listing("task", Kept.UNKNOWN)
     paper = PaperWorkspaces(living)
     paper.gone = [RemovedWorkspace(record=record("task"), removed_at=CLOCK.now(), because="x")]
-    branch, _ = await recover_workspace(paper, "task")
-    assert branch == "recovered/task"
+    assert (await recover_workspace(paper, "task")).branch == "recovered/task"
     assert paper.asked == [f"{living.record.id} recovered/task"]
     paper.listings = []
     await recover_workspace(paper, "task", "mine")
@@ -202,3 +213,31 @@ async def test_a_look_at_all_of_them_asks_for_removed_ones_only_when_told_to() -
     paper.gone = [RemovedWorkspace(record=record("two"), removed_at=CLOCK.now(), because="x")]
     assert (await survey_workspaces(paper)).removed == ()
     assert len((await survey_workspaces(paper, removed=True)).removed) == 1
+
+
+async def test_only_workspaces_of_the_one_repository_are_looked_at_and_collected() -> None:
+    here = listing("task", Kept.MERGED)
+    there = in_repository(listing("task", Kept.MERGED), "/other")
+    lost = in_repository(listing("lost", Kept.MERGED), "/other")
+    half = Leftover(id="half", because="x", git_dir="/other/.git")
+    paper = PaperWorkspaces(
+        here, there, lost, leftovers=[half, Leftover(id="nobodys", because="x")]
+    )
+    seen = await survey_workspaces(paper, git_dir="/r/.git")
+    assert [each.record.id for each in seen.workspaces] == [here.record.id]
+    assert [each.id for each in seen.leftovers] == ["nobodys"]
+    assert seen.elsewhere == 2
+    await collect_workspaces(paper, CLOCK, git_dir="/r/.git")
+    assert paper.asked == ["nobodys", here.record.id]
+    paper.asked.clear()
+    await collect_workspaces(paper, CLOCK, names=["task"], git_dir="/other/.git")
+    assert paper.asked == [there.record.id]
+
+
+async def test_a_name_that_only_another_repository_has_is_told_and_left_alone() -> None:
+    paper = PaperWorkspaces(in_repository(listing("lost", Kept.MERGED), "/other"))
+    with pytest.raises(NotPossibleNow, match="belongs to '/other'"):
+        await collect_workspaces(paper, CLOCK, names=["lost"], git_dir="/r/.git")
+    with pytest.raises(NotPossibleNow, match="--all"):
+        await recover_workspace(paper, "lost", git_dir="/r/.git")
+    assert paper.asked == []

@@ -245,3 +245,47 @@ async def test_looking_changes_neither_refs_nor_files(yard: Yard) -> None:
     await yard.workspaces.listed()
     assert yard.refs() == before
     assert sorted(path.name for path in Path(workspace.record.private).iterdir()) == names
+
+
+async def test_commits_that_another_workspace_delivered_before_are_no_work_of_this_one(
+    yard: Yard,
+) -> None:
+    first = await yard.made("first")
+    agent_commits(first.record, "work.txt")
+    await first.deliver()
+    second = await yard.made("second")
+    assert await kept(yard, second.record) is Kept.UNCHANGED
+    yard.git("update-ref", "-d", first.record.branch)
+    assert await kept(yard, second.record) is Kept.UNCHANGED
+    (Path(second.record.path) / "new.txt").write_text("x")
+    assert await kept(yard, second.record) is Kept.UNKNOWN
+    await second.snapshot("test")
+    assert await kept(yard, second.record) is Kept.SNAPSHOTTED
+
+
+async def test_a_branch_of_the_agents_own_on_top_of_another_workspaces_work_is_work(
+    yard: Yard,
+) -> None:
+    first = await yard.made("first")
+    agent_commits(first.record, "work.txt")
+    await first.deliver()
+    second = await yard.made("second")
+    agent_git(second.record, "checkout", "--quiet", "-b", "more", "podium/first")
+    agent_commits(second.record, "more.txt")
+    agent_git(second.record, "checkout", "--quiet", "podium/second")
+    assert "1 commit neither" in (await seen(yard, second.record)).because
+    await second.snapshot("test")
+    assert await kept(yard, second.record) is Kept.SNAPSHOTTED
+
+
+async def test_large_ignored_files_are_told_and_keep_nothing_from_being_safe(yard: Yard) -> None:
+    workspace = await yard.made()
+    (Path(workspace.record.path) / "new.txt").write_text("x")
+    (Path(workspace.record.path) / "big.log").write_bytes(bytes(2_000_000))
+    snapshot = await workspace.snapshot("test")
+    assert snapshot.left_out == ("ignored: 'big.log' (2.0 MB)",)
+    listing = await seen(yard, workspace.record)
+    assert listing.kept is Kept.SNAPSHOTTED
+    assert "all of it but" in listing.because
+    assert "big.log" in listing.because
+    assert listing.snapshots == (snapshot,)

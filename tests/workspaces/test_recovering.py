@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.domain.errors import BadInput, NotPossibleNow, UnknownId
+from podium.domain.workspaces import Kept, SetUp
 from tests.workspaces.yard import Yard, agent_commits
 
 
@@ -27,8 +28,9 @@ async def removed_with_work(yard: Yard) -> str:
 
 async def test_a_removed_workspace_comes_back_as_a_branch_with_everything(yard: Yard) -> None:
     gone = await removed_with_work(yard)
-    snapshot = await yard.workspaces.recover(gone, "again")
-    assert yard.git("rev-parse", "again") == snapshot.commit
+    made = await yard.workspaces.recover(gone, "again")
+    assert yard.git("rev-parse", "again") == made.commit
+    assert made.only_in_snapshot == ()
     assert yard.git("show", "again:untracked.txt") == "x"
     assert yard.git("show", "again:work.txt") == "work"
     assert "work.txt" in yard.git("log", "--format=%s", "again")
@@ -123,3 +125,39 @@ async def test_commits_of_a_workspace_whose_folder_somebody_removed_are_kept_too
     await yard.workspaces.recover(workspace.record.id, "again")
     assert yard.git("merge-base", "again", commit) == commit
     assert yard.git("show", "again:work.txt") == "work"
+
+
+async def test_a_recovered_branch_holds_no_ignored_and_no_copied_files(yard: Yard) -> None:
+    (yard.repository / ".env").write_text("the user's secret")
+    workspace = await yard.made(set_up=SetUp(copy_files=(".env",)))
+    (Path(workspace.record.path) / "notes.log").write_text("ignored")
+    (Path(workspace.record.path) / "new.txt").write_text("work")
+    snapshot = await workspace.snapshot("test")
+    made = await yard.workspaces.recover(workspace.record.id, "again")
+    assert made.only_in_snapshot == (".env", "notes.log")
+    assert yard.git("diff", "--name-only", "main", "again") == "new.txt"
+    assert yard.git("show", f"{snapshot.ref}:notes.log") == "ignored"
+    yard.git("switch", "--quiet", "again")
+    yard.git("switch", "--quiet", "main")
+    assert (yard.repository / ".env").read_text() == "the user's secret"
+    assert ".env" not in yard.git("log", "--name-only", "--format=", "again")
+
+
+async def test_a_recovered_branch_ends_lines_as_the_project_does(yard: Yard) -> None:
+    (yard.repository / ".gitattributes").write_text("*.txt text eol=crlf\n")
+    yard.git("add", "--all")
+    yard.git("commit", "--quiet", "--message=attributes")
+    workspace = await yard.made()
+    (Path(workspace.record.path) / "new.txt").write_bytes(b"a\r\n")
+    await workspace.snapshot("test")
+    await yard.workspaces.recover(workspace.record.id, "again")
+    assert yard.git("diff", "--name-only", "main", "again") == "new.txt"
+    (listing,) = await yard.workspaces.listed()
+    assert listing.kept is Kept.SNAPSHOTTED
+
+
+async def test_a_recovered_branch_is_the_agents_own_when_all_was_committed(yard: Yard) -> None:
+    workspace = await yard.made()
+    commit = agent_commits(workspace.record, "work.txt")
+    await workspace.snapshot("test")
+    assert (await yard.workspaces.recover(workspace.record.id, "again")).commit == commit

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from podium.domain.errors import NotPossibleNow, PodiumError, UnknownId
-from podium.domain.workspaces import Kept, Removal, WorkspaceRecord
+from podium.domain.workspaces import Kept, Removal, WorkspaceRecord, WorkspaceWish
 from podium.workspaces.git import removing
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.removed import RemovedOnes
@@ -37,6 +37,7 @@ async def test_an_unchanged_workspace_goes_with_its_unused_branch_and_leaves_no_
     removal = await yard.workspaces.remove(record.id)
     assert removal == Removal(
         id=record.id,
+        task="task",
         removed=True,
         because="nothing was changed in it",
         kept=Kept.UNCHANGED,
@@ -247,3 +248,47 @@ async def test_an_empty_private_folder_is_a_leftover_that_goes(yard: Yard) -> No
     assert "before anything was made" in leftover.because
     assert (await yard.workspaces.clear(name)).removed
     assert await yard.workspaces.leftovers() == []
+
+
+async def test_the_branch_of_a_removed_workspace_is_told_when_the_task_comes_back(
+    yard: Yard,
+) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "work.txt")
+    await workspace.deliver()
+    taken = WorkspaceWish(task="other", repository=str(yard.repository), branch="podium/task")
+    with pytest.raises(NotPossibleNow, match="of the workspace 'task'; name another with --branch"):
+        await yard.workspaces.create(taken)
+    yard.git("merge", "--quiet", "podium/task")
+    assert (await yard.workspaces.remove(workspace.record.id)).removed
+    with pytest.raises(NotPossibleNow, match="a workspace that was removed on") as said:
+        await yard.made()
+    assert "git branch -d podium/task" in str(said.value)
+    yard.git("branch", "-d", "podium/task")
+    await yard.made()
+
+
+async def test_repositories_side_by_side_can_have_tasks_of_one_name(yard: Yard) -> None:
+    mine = await yard.made()
+    sibling = Yard(yard.folder)
+    sibling.repository = yard.folder / "sibling"
+    sibling.build()
+    theirs = await sibling.made()
+    assert theirs.record.path == str(Path(mine.record.path).parent / "sibling-task")
+    assert (await sibling.workspaces.remove(theirs.record.id)).removed
+    assert Path(mine.record.path).is_dir()
+
+
+async def test_a_folder_in_the_way_is_told_whose_it_is_and_never_to_be_deleted(yard: Yard) -> None:
+    first = await yard.made()
+    wish = WorkspaceWish(task="task", repository=str(yard.repository), branch="other")
+    with pytest.raises(NotPossibleNow, match="it is the workspace 'task' of") as said:
+        await yard.workspaces.create(wish)
+    assert "podium workspaces gc task" in str(said.value)
+    private = Path(first.record.private)
+    (private / "record.json").rename(private / "creating.json")
+    with pytest.raises(NotPossibleNow, match="`podium workspaces gc` clears that away"):
+        await yard.workspaces.create(wish)
+    (Path(first.record.path).parent / "foreign").mkdir()
+    with pytest.raises(NotPossibleNow, match="does not know whose it is"):
+        await yard.made("foreign")

@@ -124,3 +124,22 @@ async def test_a_copied_file_that_git_does_not_ignore_is_no_work_and_never_comes
     agent_git(made.record, "commit", "--quiet", "--message=leak")
     with pytest.raises(ImportRefused, match="forbidden"):
         await made.deliver()
+
+
+async def test_what_the_set_up_left_is_no_work_until_somebody_changes_it(yard: Yard) -> None:
+    script = "mkdir __pycache__; echo x > __pycache__/a.pyc; echo y >> one.txt"
+    set_up = SetUp(after_create=(("sh", "-c", script),))
+    workspace = await confined(yard).create(wish(yard, set_up))
+    worktree = Path(workspace.record.path)
+    (listing,) = await confined(yard).listed()
+    assert listing.kept is Kept.UNCHANGED
+    (worktree / "__pycache__/a.pyc").write_text("changed")
+    (listing,) = await confined(yard).listed()
+    assert listing.kept is Kept.UNKNOWN
+    assert "'__pycache__/a.pyc' not committed" in listing.because
+    (worktree / "__pycache__/a.pyc").unlink()
+    (worktree / "new.txt").write_text("x")
+    (listing,) = await confined(yard).listed()
+    assert "'new.txt' not committed" in listing.because
+    (worktree / "new.txt").unlink()
+    assert (await confined(yard).remove(workspace.record.id)).removed

@@ -47,7 +47,8 @@ async def test_a_snapshot_holds_changed_untracked_and_small_ignored_files(place:
     assert {"untracked", "local.env", "link", "README"} <= set(names)
     assert not {"src/lib", "node_modules/big", ".git"} & set(names)
     assert _shown(place, snapshot, "README") == "changed"
-    assert (snapshot.why, snapshot.left_out) == ("before a retry", ())
+    assert (snapshot.why, snapshot.complete) == ("before a retry", True)
+    assert snapshot.left_out == ("ignored: 'node_modules/' (1.1 MB)",)
     assert place.user("rev-parse", snapshot.ref) == snapshot.commit
     after = place.state()
     assert {name for name in before if before[name] != after[name]} == {"refs"}

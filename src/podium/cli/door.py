@@ -88,12 +88,15 @@ class Door:
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Podium]:
         """An open Podium. What it could not keep up is known, and told, once it is closed."""
-        podium = Podium(self.configuration, os.environ)
+        podium = Podium(self.configuration, os.environ, tell=self._tell_beside)
         try:
             yield podium
         finally:
             await podium.close()
             self._tell(podium.faults)
+
+    def _tell_beside(self, text: str) -> None:
+        self.screen.aside(f"podium: {text}")
 
     def _tell(self, faults: Sequence[str]) -> None:
         for fault in faults[:FAULTS_TOLD]:

@@ -12,7 +12,7 @@ from datetime import datetime
 from textwrap import fill
 from typing import Any, TextIO
 
-from podium.cli.untrusted import safe_line, safe_text, shown_json
+from podium.cli.untrusted import coloured_text, safe_line, safe_text, shown_json
 from podium.domain.errors import PodiumError
 
 Cells = Sequence[str]
@@ -48,11 +48,27 @@ class Screen:
         """A line of the answer."""
         self._say(safe_text(text) + "\n")
 
+    def pass_on(self, output: bytes) -> None:
+        """What a program wrote to its stdout: as it is, but on a terminal nothing may steer that."""
+        if sys.stdout.isatty():
+            self._say(coloured_text(output.decode(errors="replace")))
+        else:
+            self._say(output)
+
+    def pass_aside(self, output: bytes) -> None:
+        """The same for its stderr."""
+        if not sys.stderr.isatty():
+            self._beside(output)
+        else:
+            self._beside(coloured_text(output.decode(errors="replace")))
+
     def aside(self, text: str) -> None:
         """A line beside the answer, on stderr. When that is broken there is nobody to tell."""
+        self._beside(safe_text(text) + "\n")
+
+    def _beside(self, output: str | bytes) -> None:
         try:
-            sys.stderr.write(safe_text(text) + "\n")
-            sys.stderr.flush()
+            _write(sys.stderr, output)
         except OSError:
             send_nowhere(sys.stderr)
 
@@ -73,13 +89,12 @@ class Screen:
             if value:
                 self.line(f"{name.ljust(width)}  {value}")
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str | bytes) -> None:
         """Put out a part of the answer, at once."""
         if self.reader_gone:
             return
         try:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+            _write(sys.stdout, text)
         except BrokenPipeError:
             # As with `| head`: the reader has enough, and how the command ends is its own affair.
             self.reader_gone = True
@@ -87,6 +102,16 @@ class Screen:
         except OSError as error:
             send_nowhere(sys.stdout)
             raise AnswerLost(f"the answer could not be written: {error.strerror}") from None
+
+
+def _write(stream: TextIO, output: str | bytes) -> None:
+    """At once. Bytes pass by the stream's own coding."""
+    if isinstance(output, str):
+        stream.write(output)
+    else:
+        stream.flush()
+        stream.buffer.write(output)
+    stream.flush()
 
 
 def send_nowhere(stream: TextIO) -> None:

@@ -23,6 +23,11 @@ _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
 """Controls, formats, surrogates, private and unassigned ones, separators of lines and words."""
 _BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Letters and marks by category that nobody can see."""
+_COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
+_STEERING = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f"  # controls but those of lines, and of colours
+    "\u200e\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e001f\ud800-\udfff]"  # what turns text around
+)
 _ODD = re.compile(r"[^ -~\n\t]")
 _ODD_OR_BREAK = re.compile(r"[^ -~]")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -31,6 +36,13 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 def safe_text(text: str) -> str:
     """The text without terminal escapes, control and invisible characters. Keeps lines and tabs."""
     return _UNSEEN.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+def coloured_text(text: str) -> str:
+    """What a program wrote, with its lines, tabs, colours and joined letters, and without all that steers
+    a terminal otherwise."""
+    kept = _ESCAPES.sub(lambda found: found[0] if _COLOUR.fullmatch(found[0]) else "", text)
+    return _STEERING.sub("", kept)
 
 
 def safe_line(text: str, longest: int = 0) -> str:

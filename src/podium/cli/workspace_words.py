@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from podium.cli.screen import Screen, moment
+from podium.cli.screen import Screen, counted, moment
+from podium.cli.untrusted import shown_line
 from podium.domain.ids import short_id
-from podium.domain.workspaces import Leftover, Removal, RemovedWorkspace, WorkspaceListing
+from podium.domain.workspaces import (
+    Leftover,
+    Recovered,
+    Removal,
+    RemovedWorkspace,
+    Snapshot,
+    WorkspaceListing,
+)
 from podium.usecases import Collected, Overview
 
 
-def show_overview(screen: Screen, seen: Overview, now: datetime) -> None:
+def show_overview(
+    screen: Screen, seen: Overview, now: datetime, *, everywhere: bool = False
+) -> None:
     """All of them in a table, then what kills left, then those that are no more."""
     if not seen.workspaces:
         screen.aside("no workspaces")
     else:
-        headers = ("WORKSPACE", "TASK", "KEPT", "SIZE", "AGE", "WHERE", "BECAUSE")
-        screen.table(headers, [_row(listing, now) for listing in seen.workspaces])
+        more = ("REPOSITORY",) if everywhere else ()
+        headers = ("WORKSPACE", "TASK", "KEPT", "SIZE", "AGE", *more, "WHERE", "BECAUSE")
+        screen.table(headers, [_row(listing, now, everywhere) for listing in seen.workspaces])
+    if seen.elsewhere:
+        screen.aside(f"{counted(seen.elsewhere, 'workspace')} of other repositories: --all")
     for leftover in seen.leftovers:
-        screen.line(f"leftover {leftover.id}: {_leftover_words(leftover)}")
+        screen.line(f"leftover {short_id(leftover.id)}: {_leftover_words(leftover)}")
     if seen.leftovers:
         screen.aside("`podium workspaces gc` clears leftovers away")
     if seen.removed:
@@ -27,7 +40,7 @@ def show_overview(screen: Screen, seen: Overview, now: datetime) -> None:
         screen.aside("`podium workspaces recover WORKSPACE` makes a branch of the newest snapshot")
 
 
-def _row(listing: WorkspaceListing, now: datetime) -> tuple[str, ...]:
+def _row(listing: WorkspaceListing, now: datetime, everywhere: bool) -> tuple[str, ...]:
     record = listing.record
     return (
         short_id(record.id),
@@ -35,9 +48,35 @@ def _row(listing: WorkspaceListing, now: datetime) -> tuple[str, ...]:
         listing.kept.value,
         size(listing.bytes),
         age(now - listing.changed_at),
+        *((record.repository,) if everywhere else ()),
         record.path,
         listing.because,
     )
+
+
+def tell_snapshot(screen: Screen, made: Snapshot) -> None:
+    """Where it is, and what is not in it."""
+    screen.line(f"{made.ref}: {made.commit}")
+    for each in made.left_out:
+        screen.line(f"left out: {shown_line(each)}")
+    if made.left_out and made.complete:
+        screen.aside("what git ignores and is large is no work: `gc` removes it with the workspace")
+
+
+def tell_recovered(screen: Screen, made: Recovered) -> None:
+    """Which branch it is, what only the snapshot has, and how to get that."""
+    of = made.snapshot
+    screen.line(f"{made.branch}: {made.commit} ({of.why}, {moment(of.at)})")
+    for path in made.only_in_snapshot:
+        screen.line(f"only in the snapshot: {shown_line(path)}")
+    if made.more:
+        screen.line(f"only in the snapshot: {made.more} more")
+    screen.aside(f"`git switch {made.branch}` goes there, `git show --stat {made.branch}` looks")
+    if made.only_in_snapshot:
+        screen.aside(
+            "git would not carry those that are only in the snapshot; "
+            f"`git show {of.ref}:PATH` prints one"
+        )
 
 
 def _removed_row(removed: RemovedWorkspace) -> tuple[str, ...]:
@@ -63,11 +102,20 @@ def tell_collected(screen: Screen, done: Collected, dry_run: bool) -> None:
 
 
 def _removal_words(removal: Removal, dry_run: bool) -> str:
-    if removal.removed:
-        verb = "would go" if dry_run else "removed"
-        kept = f" (snapshot {removal.snapshot.ref})" if removal.snapshot is not None else ""
-        return f"{verb}: {removal.id}: {removal.because}{kept}"
-    return f"stays: {removal.id}: {removal.because}"
+    name = f"{short_id(removal.id)} {removal.task}".rstrip()
+    if not removal.removed:
+        return f"stays: {name}: {removal.because}"
+    verb = "would go" if dry_run else "removed"
+    return f"{verb}: {name}: {removal.because}{_kept_words(removal.snapshot)}"
+
+
+def _kept_words(snapshot: Snapshot | None) -> str:
+    if snapshot is None:
+        return ""
+    left_out = (
+        f", without {', '.join(map(shown_line, snapshot.left_out))}" if snapshot.left_out else ""
+    )
+    return f" (snapshot {snapshot.ref}{left_out})"
 
 
 def size(count: int) -> str:

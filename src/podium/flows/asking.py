@@ -15,6 +15,7 @@ from podium.domain.events import AgentAsked, AgentReplied
 from podium.domain.gating import Approval, ApprovalStatus, Usage
 from podium.domain.model import Moment, Noun
 from podium.domain.work import RATE_LIMIT
+from podium.flows.finishing import to_the_end
 from podium.flows.spending import Purse
 from podium.flows.watching import folder_of, watched
 from podium.ports import Agent, FlowContext, Step, StepFunction, Store, Workspace
@@ -239,16 +240,7 @@ async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
             used = Usage(turns=1, seconds=seconds, complete=False)
         if used is not None:
             spending = purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", used)
-            await _to_the_end(asyncio.ensure_future(spending))
-        raise
-
-
-async def _to_the_end(spending: asyncio.Future[None]) -> None:
-    """Wait until it is counted, also when cancelled meanwhile: then the cancellation goes on."""
-    try:
-        await asyncio.shield(spending)
-    except asyncio.CancelledError:
-        await asyncio.wait({spending})
+            await to_the_end(spending)
         raise
 
 

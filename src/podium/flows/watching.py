@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from podium.domain.errors import WorkspaceTampered
+from podium.domain.errors import PodiumError, WorkspaceTampered
 from podium.domain.events import WorkspaceChecked
 from podium.domain.gating import digest_of
 from podium.domain.workspaces import RefsSeen, TurnEnd
+from podium.flows.finishing import to_the_end
 from podium.ports import FlowContext, Workspace
 
 
@@ -30,21 +31,25 @@ async def watched(ctx: FlowContext, workspace: str | Workspace) -> AsyncIterator
     seen = await workspace.begin_turn()
     try:
         yield
-    finally:
-        end = await _to_the_end(workspace.end_turn(seen))
-        ctx.note(_checked(workspace.record.id, seen, end))
-        if end.violations:
-            raise WorkspaceTampered(_words(end))
-
-
-async def _to_the_end(ending: Coroutine[None, None, TurnEnd]) -> TurnEnd:
-    """The check, made whole although the turn is being cancelled."""
-    task = asyncio.ensure_future(ending)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        await asyncio.wait({task})
+    except asyncio.CancelledError as cancelled:
+        # What is found is noted. The run was cancelled all the same, and must be seen to have been.
+        try:
+            await to_the_end(_check(ctx, workspace, seen))
+        except PodiumError as error:
+            cancelled.add_note(str(error))
         raise
+    except BaseException:
+        await to_the_end(_check(ctx, workspace, seen))
+        raise
+    else:
+        await to_the_end(_check(ctx, workspace, seen))
+
+
+async def _check(ctx: FlowContext, workspace: Workspace, seen: RefsSeen) -> None:
+    end = await workspace.end_turn(seen)
+    ctx.note(_checked(workspace.record.id, seen, end))
+    if end.violations:
+        raise WorkspaceTampered(_words(end))
 
 
 def _checked(workspace_id: str, seen: RefsSeen, end: TurnEnd) -> WorkspaceChecked:

@@ -14,11 +14,12 @@ class Process(Protocol):
     @property
     def pid(self) -> int: ...
 
-    def lines(self) -> AsyncIterator[bytes]:
+    def lines(self, *, ends: bool = False) -> AsyncIterator[bytes]:
         """What an interactive process writes to stdout, line by line and without the newline, as it comes.
 
         Ends when the tree is dead. One reader only; a slow one makes the process wait. A last line
-        without a newline counts; one longer than the spawn's `line_bytes` is cut.
+        without a newline counts; one longer than the spawn's `line_bytes` is cut. With `ends` each keeps
+        the newline that it had.
         """
         ...
 
@@ -46,7 +47,8 @@ class Launcher(Protocol):
     """Starts process trees that cannot outlive their turn or Podium itself."""
 
     async def start(self, spawn: Spawn) -> Process:
-        """Start it. Raises `ToolMissing` when the program is not there."""
+        """Start it. Raises `ToolMissing` when the program is not there, and `CallRefused` when the rules of its
+        confinement keep it from being started."""
         ...
 
     async def run(self, spawn: Spawn) -> Ended:

@@ -9,6 +9,7 @@ from podium.domain.launching import Confinement
 from podium.domain.workspaces import (
     Delivery,
     Leftover,
+    Recovered,
     RefsSeen,
     Removal,
     RemovedWorkspace,
@@ -76,8 +77,12 @@ class Workspaces(Protocol):
         """All that are whole, oldest first, without a look at what is in them."""
         ...
 
-    async def listed(self) -> Sequence[WorkspaceListing]:
-        """All of them, oldest first."""
+    async def repository_of(self, folder: str) -> str:
+        """The common git directory of the repository that a folder lies in; empty when in none."""
+        ...
+
+    async def listed(self, git_dir: str = "") -> Sequence[WorkspaceListing]:
+        """All of them, or those of one repository, oldest first."""
         ...
 
     async def remove(self, workspace_id: str) -> Removal:
@@ -99,8 +104,11 @@ class Workspaces(Protocol):
         """Those that are no more and whose snapshots are still there, oldest first."""
         ...
 
-    async def recover(self, workspace_id: str, branch: str) -> Snapshot:
-        """Make a branch of the newest snapshot of a workspace, also of one that was removed."""
+    async def recover(self, workspace_id: str, branch: str) -> Recovered:
+        """Make a branch of the newest snapshot of a workspace, also of one that was removed.
+
+        It holds what git would carry; the snapshot has the rest.
+        """
         ...
 
     async def forget(self, workspace_id: str) -> Sequence[Snapshot]:

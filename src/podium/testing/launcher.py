@@ -36,10 +36,10 @@ class FakeProcess:
     def alive(self) -> bool:
         return not self._ended.done()
 
-    async def lines(self) -> AsyncIterator[bytes]:
+    async def lines(self, *, ends: bool = False) -> AsyncIterator[bytes]:
         """The prepared stdout, line by line; then nothing until the process has ended."""
         if self._ended.done():
-            for line in self._ended.result().stdout.splitlines():
+            for line in self._ended.result().stdout.splitlines(ends):
                 yield line
         await self.wait()
 

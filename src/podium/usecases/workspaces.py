@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import PurePath
 
-from podium.domain.errors import AmbiguousId, BadInput, PodiumError, UnknownId
+from podium.domain.errors import AmbiguousId, BadInput, NotPossibleNow, PodiumError, UnknownId
 from podium.domain.ids import SHORTEST_TAIL, short_id, tail_of
 from podium.domain.model import Noun
 from podium.domain.workspaces import (
     Kept,
     Leftover,
+    Recovered,
     Removal,
     RemovedWorkspace,
     Snapshot,
@@ -27,6 +29,8 @@ class Overview(Noun):
     workspaces: tuple[WorkspaceListing, ...]
     leftovers: tuple[Leftover, ...]
     removed: tuple[RemovedWorkspace, ...] = ()
+    elsewhere: int = 0
+    """How many workspaces other repositories have, when only one was looked at."""
 
 
 class Collected(Noun):
@@ -67,15 +71,30 @@ def needed_by_runs(store: Store | None, project: str) -> Needed:
 
 
 async def survey_workspaces(
-    workspaces: Workspaces, *, needed: Needed = needed_by_none, removed: bool = False
+    workspaces: Workspaces,
+    *,
+    needed: Needed = needed_by_none,
+    removed: bool = False,
+    git_dir: str = "",
 ) -> Overview:
-    """All workspaces and leftovers, and on demand what is remembered of those that are no more."""
-    listings = [await _with_runs(each, needed) for each in await workspaces.listed()]
+    """All workspaces and leftovers, and on demand what is remembered of those that are no more.
+
+    With `git_dir` those of one repository, and leftovers of which nobody knows whose they are.
+    """
+    listings = [await _with_runs(each, needed) for each in await workspaces.listed(git_dir)]
+    left = [each for each in await workspaces.leftovers() if _here(each.git_dir, git_dir)]
+    gone = await workspaces.removed() if removed else ()
+    known = workspaces.known()
     return Overview(
         workspaces=tuple(listings),
-        leftovers=tuple(await workspaces.leftovers()),
-        removed=tuple(await workspaces.removed()) if removed else (),
+        leftovers=tuple(left),
+        removed=tuple(each for each in gone if _here(each.record.git_dir, git_dir)),
+        elsewhere=sum(not _here(record.git_dir, git_dir) for record in known),
     )
+
+
+def _here(git_dir: str, wanted: str) -> bool:
+    return "" in (git_dir, wanted) or git_dir == wanted
 
 
 async def _with_runs(listing: WorkspaceListing, needed: Needed) -> WorkspaceListing:
@@ -93,14 +112,15 @@ async def collect_workspaces(
     names: Sequence[str] = (),
     older_than: timedelta = timedelta(0),
     dry_run: bool = False,
+    git_dir: str = "",
 ) -> Collected:
     """Remove workspaces whose work is safe elsewhere, and what killed processes left behind.
 
-    With `names` only those, whatever their age. Nothing whose work is unknown, and nothing that
+    With `names` only those, whatever their age; with `git_dir` those of one repository. Nothing whose work is unknown, and nothing that
     somebody works in or goes on with, is ever removed.
     """
-    seen = await survey_workspaces(workspaces, needed=needed)
-    chosen = _chosen(seen, names)
+    seen = await survey_workspaces(workspaces, needed=needed, git_dir=git_dir)
+    chosen = _chosen(seen, names, workspaces.known())
     latest = clock.now() - older_than
     removals = []
     for leftover in seen.leftovers:
@@ -115,34 +135,44 @@ async def collect_workspaces(
 
 async def _cleared(workspaces: Workspaces, leftover: Leftover, dry_run: bool) -> Removal:
     if dry_run:
-        return Removal(id=leftover.id, removed=True, because=leftover.because, bytes=leftover.bytes)
-    return await _attempt(leftover.id, workspaces.clear)
+        return Removal(
+            id=leftover.id,
+            task=leftover.task,
+            removed=True,
+            because=leftover.because,
+            bytes=leftover.bytes,
+        )
+    return await _attempt(leftover.id, leftover.task, workspaces.clear)
 
 
 async def _removed(workspaces: Workspaces, listing: WorkspaceListing, dry_run: bool) -> Removal:
     name, safe = listing.record.id, listing.kept.is_safe
     if dry_run or not safe:
         return Removal(
-            id=name, removed=safe, because=listing.because, kept=listing.kept, bytes=listing.bytes
+            id=name,
+            task=listing.record.task,
+            removed=safe,
+            because=listing.because,
+            kept=listing.kept,
+            bytes=listing.bytes,
         )
-    return await _attempt(name, workspaces.remove)
+    return await _attempt(name, listing.record.task, workspaces.remove)
 
 
-async def _attempt(name: str, act: Callable[[str], Awaitable[Removal]]) -> Removal:
+async def _attempt(name: str, task: str, act: Callable[[str], Awaitable[Removal]]) -> Removal:
     """One that cannot be removed keeps no other from it."""
     try:
         return await act(name)
     except PodiumError as error:
-        return Removal(id=name, removed=False, because=str(error), failed=True)
+        return Removal(id=name, task=task, removed=False, because=str(error), failed=True)
 
 
 async def recover_workspace(
-    workspaces: Workspaces, name: str, branch: str = ""
-) -> tuple[str, Snapshot]:
-    """Make a branch of the newest snapshot of a workspace, removed or not, and give its name."""
-    record = await _any_record(workspaces, name)
-    chosen = branch or f"recovered/{record.task}"
-    return chosen, await workspaces.recover(record.id, chosen)
+    workspaces: Workspaces, name: str, branch: str = "", git_dir: str = ""
+) -> Recovered:
+    """Make a branch of the newest snapshot of a workspace, removed or not."""
+    record = await _any_record(workspaces, name, git_dir)
+    return await workspaces.recover(record.id, branch or f"recovered/{record.task}")
 
 
 def find_workspace(workspaces: Workspaces, name: str, repository: str = "") -> WorkspaceRecord:
@@ -152,34 +182,66 @@ def find_workspace(workspaces: Workspaces, name: str, repository: str = "") -> W
     return _found(here or known, name)
 
 
-async def snapshot_workspace(workspaces: Workspaces, name: str, why: str) -> Snapshot:
+async def snapshot_workspace(
+    workspaces: Workspaces, name: str, why: str, git_dir: str = ""
+) -> Snapshot:
     """Keep everything in a workspace as it is now, so that it may be removed."""
-    workspace = await workspaces.open(find_workspace(workspaces, name).id)
-    return await workspace.snapshot(why)
+    record = _found_here(workspaces.known(), name, git_dir)
+    return await (await workspaces.open(record.id)).snapshot(why)
 
 
-async def find_removed(workspaces: Workspaces, name: str) -> RemovedWorkspace:
+async def find_removed(workspaces: Workspaces, name: str, git_dir: str = "") -> RemovedWorkspace:
     """A workspace that is no more, by id, short form or task."""
     removed = await workspaces.removed()
-    record = _found([each.record for each in removed], name)
+    record = _found_here([each.record for each in removed], name, git_dir)
     return next(each for each in removed if each.record.id == record.id)
 
 
-async def _any_record(workspaces: Workspaces, name: str) -> WorkspaceRecord:
+async def _any_record(workspaces: Workspaces, name: str, git_dir: str) -> WorkspaceRecord:
     """A living one first: a task's name may come back after its workspace was removed."""
-    seen = await survey_workspaces(workspaces, removed=True)
-    living = [listing.record for listing in seen.workspaces]
-    gone = [removed.record for removed in seen.removed]
-    try:
-        return _found(living, name)
-    except UnknownId:
-        return _found(gone, name)
+    living = workspaces.known()
+    gone = [removed.record for removed in await workspaces.removed()]
+    for records in (living, gone):
+        here = [record for record in records if _here(record.git_dir, git_dir)]
+        with suppress(UnknownId):
+            return _found(here, name)
+    return _found_here([*living, *gone], name, git_dir)
 
 
-def _chosen(seen: Overview, names: Sequence[str]) -> set[str]:
+def _chosen(seen: Overview, names: Sequence[str], known: Sequence[WorkspaceRecord]) -> set[str]:
     records = [listing.record for listing in seen.workspaces]
-    half = {leftover.id for leftover in seen.leftovers}
-    return {name if name in half else _found(records, name).id for name in names}
+    half = {leftover.id: leftover for leftover in seen.leftovers}
+    return {_leftover(half, name) or _chosen_here(records, name, known).id for name in names}
+
+
+def _leftover(half: Mapping[str, Leftover], name: str) -> str:
+    """The leftover that a person means by its id, or a short form as it is shown."""
+    fitting = [each for each in half if name == each or _fits(each, name)]
+    return fitting[0] if len(fitting) == 1 else ""
+
+
+def _chosen_here(
+    here: Sequence[WorkspaceRecord], name: str, known: Sequence[WorkspaceRecord]
+) -> WorkspaceRecord:
+    try:
+        return _found(here, name)
+    except UnknownId:
+        _tell_elsewhere(known, name)
+        raise
+
+
+def _found_here(records: Sequence[WorkspaceRecord], name: str, git_dir: str) -> WorkspaceRecord:
+    here = [record for record in records if _here(record.git_dir, git_dir)]
+    return _chosen_here(here, name, records)
+
+
+def _tell_elsewhere(known: Sequence[WorkspaceRecord], name: str) -> None:
+    """Raise with where it is, if another repository has it."""
+    with suppress(UnknownId, AmbiguousId):
+        record = _found(known, name)
+        raise NotPossibleNow(
+            f"workspace {name!r} belongs to {record.repository!r}; go there, or say --all"
+        )
 
 
 def _found(records: Sequence[WorkspaceRecord], text: str) -> WorkspaceRecord:

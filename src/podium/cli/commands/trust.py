@@ -9,11 +9,12 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.screen import Screen
 from podium.cli.untrusted import shown_line
 from podium.domain.errors import NotPossibleNow
 from podium.domain.gating import canonical_json
 from podium.domain.model import Json
-from podium.wiring import TrustBook
+from podium.wiring import Configuration, TrustBook
 
 app = command_app()
 
@@ -23,8 +24,11 @@ def trust(
     context: typer.Context,
     show: Annotated[bool, typer.Option("--show", help="Only say how things stand.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Trust the commands, variables, addresses, options, hosts and set-up of workspaces in this project's podium.yaml as they are now. Any edit ends the trust.
+
+    On a terminal they are shown first, and you are asked.
 
     \b
     Example:
@@ -37,40 +41,57 @@ def trust(
     if not configuration.project_digest:
         raise NotPossibleNow(f"there is no {str(file)!r} to trust; `podium init` makes one")
     book = TrustBook(configuration.folders.user_state)
+    asks = not (show or forget or yes or door.screen.json) and _somebody_is_there()
+    if asks:
+        _show_wishes(door.screen, configuration)
     if forget:
         book.forget(file)
-    elif not show:
+    elif not show and (not asks or typer.confirm(f"trust {file} as it is now?", err=True)):
         book.trust(file, configuration.project_digest)
     trusted = configuration.project_is_trusted()
+
+    def words() -> None:
+        if not asks:
+            _show_wishes(door.screen, configuration)
+        door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
+
+    door.screen.answer(_record(configuration, trusted), words)
+    if asks and not trusted:
+        raise typer.Exit(1)
+
+
+def _somebody_is_there() -> bool:
+    return typer.get_text_stream("stdin").isatty()
+
+
+def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
     commands, variables = configuration.project_commands(), configuration.project_variables()
-    addresses, options = configuration.project_addresses(), configuration.project_options()
-    hosts, set_up = configuration.project_hosts(), configuration.project_set_up()
-    record: dict[str, Json] = {
-        "file": str(file),
+    return {
+        "file": str(configuration.folders.project_file),
         "digest": configuration.project_digest,
         "trusted": trusted,
         "commands": {name: list(command) for name, command in commands.items()},
         "variables": {name: list(lines) for name, lines in variables.items()},
-        "addresses": addresses,
-        "options": options,
-        "hosts": list(hosts),
-        "workspaces": set_up,
+        "addresses": configuration.project_addresses(),
+        "options": configuration.project_options(),
+        "hosts": list(configuration.project_hosts()),
+        "workspaces": configuration.project_set_up(),
     }
 
-    def words() -> None:
-        for name, command in commands.items():
-            door.screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
-        for name, lines in variables.items():
-            door.screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(lines))}")
-        for name, address in addresses.items():
-            door.screen.line(f"agent {shown_line(name)}: model at {shown_line(address)}")
-        for name, given in options.items():
-            words = shown_line(canonical_json(given))
-            door.screen.line(f"agent {shown_line(name)}: options {words}")
-        if hosts:
-            door.screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
-        if set_up:
-            door.screen.line(f"workspaces: {shown_line(canonical_json(set_up))}")
-        door.screen.line(f"{file}: {'trusted' if trusted else 'not trusted'}")
 
-    door.screen.answer(record, words)
+def _show_wishes(screen: Screen, configuration: Configuration) -> None:
+    """Everything in the project's file that counts only when it is trusted."""
+    for name, command in configuration.project_commands().items():
+        screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(command))}")
+    for name, lines in configuration.project_variables().items():
+        screen.line(f"agent {shown_line(name)}: {shown_line(shlex.join(lines))}")
+    for name, address in configuration.project_addresses().items():
+        screen.line(f"agent {shown_line(name)}: model at {shown_line(address)}")
+    for name, given in configuration.project_options().items():
+        screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(given))}")
+    if hosts := configuration.project_hosts():
+        screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
+    for key, wish in configuration.project_set_up().items():
+        for each in wish if isinstance(wish, list) else [wish]:
+            words = each if isinstance(each, str) else canonical_json(each)
+            screen.line(f"workspaces: {shown_line(key)}: {shown_line(words)}")

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
 
 from podium.cli.door import Door
-from podium.cli.screen import counted
+from podium.cli.passing import Heard, joined, redacted
+from podium.cli.screen import counted, is_terminal
 from podium.cli.untrusted import shown_line
-from podium.domain.errors import WorkspaceTampered
+from podium.domain.errors import ToolMissing, WorkspaceTampered
 from podium.domain.ids import short_id
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.domain.workspaces import Delivery, TurnEnd, WorkspaceRecord
@@ -21,6 +21,8 @@ NameArgument = Annotated[
     str, typer.Argument(metavar="WORKSPACE", help="Its id, a short form, or its task.")
 ]
 _OUTPUT_BYTES = 1_000_000
+_NOT_THERE = 127
+"""As shells have it for a program that is not there."""
 
 
 def create(
@@ -53,6 +55,8 @@ def create(
         )
         for name, port in record.ports.items():
             door.screen.line(f"{name}={port}")
+        if is_terminal():
+            door.screen.aside(f"next: podium workspaces exec {record.task} -- COMMAND...")
 
     door.screen.answer({"workspace": record.model_dump(mode="json")}, words)
 
@@ -69,18 +73,25 @@ def exec_(
 ) -> None:
     """Run a command in a workspace, confined as an agent is, and leave with its exit code.
 
+    There is no terminal inside; what is piped in here is its input. Refused, this leaves with 4, for a program
+    that is not there with 127, after a signal with 128 and its number, and when the time is up with 6.
+
     \b
     Example:
       podium workspaces exec fix-login -- npm test
+      podium workspaces exec fix-login -- git apply < fix.patch
       podium workspaces exec fix-login -- sh -c 'git add -A && git commit -m wip'
     """
     door = Door(context.obj)
 
-    async def work(podium: Podium) -> tuple[Ended, TurnEnd, str]:
+    heard = Heard(_OUTPUT_BYTES)
+    pass_on = heard.add if door.options.json else door.screen.pass_on
+
+    async def work(podium: Podium) -> tuple[Ended, TurnEnd, bytes]:
+        redact = podium.redactor.text
         record = find_workspace(podium.workspaces, name, str(podium.folders.project))
         workspace = await podium.workspaces.open(record.id)
         seen = await workspace.begin_turn()
-        heard: list[str] = []
         try:
             process = await podium.launcher.start(
                 Spawn(
@@ -92,25 +103,26 @@ def exec_(
                     confinement=await podium.enclosures.confinement(record.path),
                 )
             )
-            process.close_input()
-            async for line in process.lines():
-                text = podium.redactor.text(line.decode(errors="replace"))
-                heard.append(text)
-                if not door.options.json:
-                    door.screen.line(shown_line(text))
-            ended = await process.wait()
+            ended = await joined(
+                process,
+                lambda line: pass_on(redacted(line, redact)),
+                lambda: not door.screen.reader_gone,
+            )
+        except ToolMissing as missing:
+            missing.exit_code = _NOT_THERE
+            raise
         finally:
             end = await workspace.end_turn(seen)
-        return ended, end, "\n".join(heard)
+        return ended, end, redacted(ended.stderr, redact)
 
-    ended, end, output = door.run(work)
-    errors = ended.stderr.decode(errors="replace")
+    ended, end, errors = door.run(work)
     record = {
         "exit_code": ended.exit_code,
         "signal": ended.signal,
         "timed_out": ended.timed_out,
-        "stdout": output,
-        "stderr": errors,
+        "stdout": heard.text,
+        "stdout_dropped_bytes": heard.dropped_bytes,
+        "stderr": errors.decode(errors="replace"),
         "refused_programs": list(ended.refused_execs),
         "refused_hosts": list(ended.refused_hosts),
         "moved_away": list(end.moved_away),
@@ -118,7 +130,9 @@ def exec_(
     }
     door.screen.answer(record, lambda: None)
     if not door.options.json:
-        sys.stderr.write(errors)
+        door.screen.pass_aside(errors)
+    if ended.timed_out:
+        door.screen.aside(f"podium: ended after {seconds:g} s; give it more with --seconds")
     _tell_refused(door, ended, end)
     raise typer.Exit(_exit_code(ended))
 

@@ -12,10 +12,15 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.commands.workspace_use import create, deliver, exec_
 from podium.cli.door import Door
-from podium.cli.screen import counted, moment
-from podium.cli.workspace_words import show_overview, tell_collected
+from podium.cli.screen import counted
+from podium.cli.workspace_words import (
+    show_overview,
+    tell_collected,
+    tell_recovered,
+    tell_snapshot,
+)
 from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.workspaces import Kept, Snapshot
+from podium.domain.workspaces import Kept, Recovered, RemovedWorkspace, Snapshot
 from podium.usecases import (
     Collected,
     Needed,
@@ -31,10 +36,15 @@ from podium.wiring import Podium
 
 app = command_app(group=True)
 
+_NO_REPOSITORY = "none"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 NameArgument = Annotated[
     str, typer.Argument(metavar="WORKSPACE", help="Its id, a short form, or its task.")
+]
+
+AllOption = Annotated[
+    bool, typer.Option("--all", help="Of every repository, not of this project's alone.")
 ]
 
 
@@ -54,6 +64,7 @@ def list_(
     removed: Annotated[
         bool, typer.Option("--removed", help="Those that are no more, but have snapshots, too.")
     ] = False,
+    everywhere: AllOption = False,
 ) -> None:
     """List workspaces with where their work is safe, their size and age.
 
@@ -66,11 +77,20 @@ def list_(
 
     async def work(podium: Podium) -> tuple[Overview, datetime]:
         needed = await _needed(door, podium)
-        seen = await survey_workspaces(podium.workspaces, needed=needed, removed=removed)
+        seen = await survey_workspaces(
+            podium.workspaces,
+            needed=needed,
+            removed=removed,
+            git_dir=await _scope(podium, everywhere),
+        )
         return seen, podium.clock.now()
 
     seen, now = door.run(work)
-    door.screen.answer(seen.model_dump(mode="json"), lambda: show_overview(door.screen, seen, now))
+
+    def words() -> None:
+        show_overview(door.screen, seen, now, everywhere=everywhere)
+
+    door.screen.answer(seen.model_dump(mode="json"), words)
 
 
 @app.command()
@@ -84,6 +104,7 @@ def gc(
         str, typer.Option("--older-than", help="Only what nobody changed for so long: 12h, 7d.")
     ] = "0s",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would go.")] = False,
+    everywhere: AllOption = False,
 ) -> None:
     """Remove workspaces whose work is merged, pushed, snapshotted or none, and what crashes left.
 
@@ -107,6 +128,7 @@ def gc(
             names=names or (),
             older_than=least,
             dry_run=dry_run,
+            git_dir=await _scope(podium, everywhere),
         )
 
     done = door.run(work)
@@ -116,7 +138,7 @@ def gc(
 
 
 @app.command()
-def snapshot(context: typer.Context, name: NameArgument) -> None:
+def snapshot(context: typer.Context, name: NameArgument, everywhere: AllOption = False) -> None:
     """Keep everything in a workspace under a private ref, untracked files too; `gc` may remove it then.
 
     \b
@@ -126,11 +148,12 @@ def snapshot(context: typer.Context, name: NameArgument) -> None:
     door = Door(context.obj)
 
     async def work(podium: Podium) -> Snapshot:
-        return await snapshot_workspace(podium.workspaces, name, "asked for by a person")
+        scope = await _scope(podium, everywhere)
+        return await snapshot_workspace(podium.workspaces, name, "asked for by a person", scope)
 
     made = door.run(work)
     record = {"snapshot": made.model_dump(mode="json")}
-    door.screen.answer(record, lambda: door.screen.line(f"{made.ref}: {made.commit}"))
+    door.screen.answer(record, lambda: tell_snapshot(door.screen, made))
 
 
 @app.command()
@@ -140,8 +163,11 @@ def recover(
     branch: Annotated[
         str, typer.Option("--branch", help="Its name; without it recovered/TASK.")
     ] = "",
+    everywhere: AllOption = False,
 ) -> None:
     """Make a branch of the newest snapshot of a workspace, also of one that was removed.
+
+    It holds what git would carry. Ignored and copied files stay in the snapshot, which `git show` reads.
 
     \b
     Example:
@@ -149,17 +175,12 @@ def recover(
     """
     door = Door(context.obj)
 
-    async def work(podium: Podium) -> tuple[str, Snapshot]:
-        return await recover_workspace(podium.workspaces, name, branch)
+    async def work(podium: Podium) -> Recovered:
+        scope = await _scope(podium, everywhere)
+        return await recover_workspace(podium.workspaces, name, branch, scope)
 
-    made, of = door.run(work)
-    record = {"branch": made, "snapshot": of.model_dump(mode="json")}
-
-    def words() -> None:
-        door.screen.line(f"{made}: {of.commit} ({of.why}, {moment(of.at)})")
-        door.screen.aside(f"`git switch {made}` goes there, `git show --stat {made}` looks")
-
-    door.screen.answer(record, words)
+    made = door.run(work)
+    door.screen.answer(made.model_dump(mode="json"), lambda: tell_recovered(door.screen, made))
 
 
 @app.command()
@@ -167,6 +188,7 @@ def forget(
     context: typer.Context,
     name: NameArgument,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    everywhere: AllOption = False,
 ) -> None:
     """Drop all snapshots of a workspace that was removed. They cannot come back.
 
@@ -175,7 +197,11 @@ def forget(
       podium workspaces forget fix-login --yes
     """
     door = Door(context.obj)
-    found = door.run(lambda podium: find_removed(podium.workspaces, name))
+
+    async def look(podium: Podium) -> RemovedWorkspace:
+        return await find_removed(podium.workspaces, name, await _scope(podium, everywhere))
+
+    found = door.run(look)
     count = counted(len(found.snapshots), "snapshot")
     if not yes:
         _ask(door, f"drop {count} of {found.record.task!r} for good?")
@@ -191,6 +217,13 @@ def forget(
             door.screen.line(f"dropped {each.ref}: {each.commit}")
 
     door.screen.answer(record, words)
+
+
+async def _scope(podium: Podium, everywhere: bool) -> str:
+    """The repository whose workspaces are meant; empty for all. A folder in none has none."""
+    if everywhere:
+        return ""
+    return await podium.workspaces.repository_of(str(podium.folders.project)) or _NO_REPOSITORY
 
 
 async def _needed(door: Door, podium: Podium) -> Needed:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import tempfile
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from podium.domain.launching import Confinement
 from podium.domain.workspaces import WorkspaceRecord
-from podium.workspaces.git.copying import ignoring
+from podium.workspaces.git.committable import committable_tree, make_scratch
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.layout import confinement_of
 from podium.workspaces.git.loose_commits import LooseCommits
-from podium.workspaces.git.private_dir import PRIVATE_CONFIG
+from podium.workspaces.git.private_dir import given_commits
 from podium.workspaces.git.private_refs import read_head, read_ref, read_refs
 
 
@@ -30,7 +29,7 @@ class Contents:
     head: str
     """The agent's own tip; empty when it has none."""
     others: tuple[str, ...]
-    """Further tips in its private git directory: other branches, tags, a stash."""
+    """Further tips in its private git directory that it was not made with: branches, tags, a stash."""
     tree: str
     """Of the worktree without what git ignores; empty when the worktree is gone."""
     unread: tuple[str, ...]
@@ -55,30 +54,14 @@ class ContentsReader:
         unread = await loose.bring(tips) if tips else []
         with tempfile.TemporaryDirectory(prefix="looking-", dir=record.private) as folder:
             scratch = Path(folder)
-            await asyncio.to_thread(_make_scratch, scratch, record)
-            tree = await self._tree(scratch, record, head) if there else ""
+            await asyncio.to_thread(make_scratch, scratch, record)
+            tree = await committable_tree(self._git, record, scratch, head) if there else ""
             yield Contents(str(scratch / "objects"), head, others, tree, tuple(unread))
 
     async def _confinement(self, record: WorkspaceRecord, there: bool) -> Confinement | None:
         if not self._confined or not there:
             return None
         return await asyncio.to_thread(confinement_of, record)
-
-    async def _tree(self, scratch: Path, record: WorkspaceRecord, head: str) -> str:
-        """As `git add --all` would have it, in an index of our own."""
-        await self._run(scratch, record, "read-tree", "--reset", head or record.base)
-        await self._run(scratch, record, "add", "--all", "--sparse")
-        return (await self._run(scratch, record, "write-tree")).strip()
-
-    async def _run(self, scratch: Path, record: WorkspaceRecord, *words: str) -> str:
-        ended = await self._git.run(
-            *words,
-            git_dir=str(scratch),
-            work_tree=record.path,
-            cwd=record.path,
-            settings=("core.sparseCheckout=true", "advice.addEmbeddedRepo=false"),
-        )
-        return ended.stdout.decode()
 
 
 def _tips(record: WorkspaceRecord) -> tuple[str, tuple[str, ...]]:
@@ -88,7 +71,10 @@ def _tips(record: WorkspaceRecord) -> tuple[str, tuple[str, ...]]:
     detached = "" if checked_out.startswith("refs/") else checked_out
     named = read_ref(private, record.branch)
     head = _ids([detached or named], record)
-    others = _ids([named, *read_refs(private).values()], record)
+    # The directory was made with copies of the user's own refs, which are no work.
+    given = given_commits(Path(record.private))
+    made = [commit for commit in read_refs(private).values() if commit not in given]
+    others = _ids([named, *made], record)
     return "".join(head[:1]), tuple(tip for tip in others if tip not in head)
 
 
@@ -97,25 +83,3 @@ def _ids(texts: Sequence[str], record: WorkspaceRecord) -> list[str]:
     length = len(record.base)
     fitting = (text for text in texts if len(text) == length and text.isalnum())
     return [text for text in dict.fromkeys(fitting) if text.strip("0")]
-
-
-def _make_scratch(scratch: Path, record: WorkspaceRecord) -> None:
-    """A git directory with trusted settings, and an index that knows what was read at the checkout."""
-    for folder in ("objects/info", "refs", "info"):
-        (scratch / folder).mkdir(parents=True)
-    own = Path(record.git_dir, "worktrees", record.admin)
-    _copy(Path(record.private, PRIVATE_CONFIG), scratch / "config")
-    _copy(own / "index", scratch / "index")
-    _copy(Path(record.git_dir, "info/exclude"), scratch / "info/exclude")
-    with (scratch / "info/exclude").open("a", encoding="utf-8") as file:
-        file.write(f"\n{ignoring(record.copied)}")
-    _copy(Path(record.git_dir, "shallow"), scratch / "shallow")
-    (scratch / "info/sparse-checkout").write_text("/*\n")
-    _copy(own / "info/sparse-checkout", scratch / "info/sparse-checkout")
-    (scratch / "HEAD").write_text("ref: refs/heads/none\n")
-    (scratch / "objects/info/alternates").write_bytes(os.fsencode(f"{record.git_dir}/objects\n"))
-
-
-def _copy(source: Path, target: Path) -> None:
-    with suppress(FileNotFoundError):
-        shutil.copyfile(source, target)

@@ -161,7 +161,7 @@ def _tip(record: WorkspaceRecord) -> str:
     if head != record.branch:
         raise ImportRefused(
             f"{head[:100] or 'nothing'!r} is checked out in place of {short!r}, and only that may come "
-            f"back; go back to it with `git symbolic-ref HEAD {record.branch}` and commit there"
+            f"back; ask a person to put HEAD back on {short!r}, then commit there"
         )
     tip = read_ref(private, record.branch)
     if len(tip) != len(record.base):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 from collections.abc import Sequence
 
 from podium.domain.errors import ImportRefused
@@ -11,6 +13,8 @@ from podium.workspaces.git.quarantine import Quarantine
 
 _LONGEST_TARGET_BYTES = 4096
 _MOST_OUTPUT_BYTES = 200_000_000
+MOST_LINKS = 5000
+"""That one delivery may make or change."""
 
 
 class History:
@@ -28,8 +32,7 @@ class History:
             )  # fmt: skip
         except GitFailed as failed:
             raise ImportRefused(f"the commits cannot be read: {failed.stderr[-300:]}") from failed
-        text = ended.stdout.decode(errors="surrogateescape")
-        return [line for line in text.split("\0" if zero else "\n") if line]
+        return await asyncio.to_thread(_split, ended.stdout, "\0" if zero else "\n")
 
     async def is_ancestor(self, old: str, new: str) -> bool:
         ended = await self._git.run(
@@ -56,16 +59,7 @@ class History:
             "diff-tree", "--stdin", "-r", "-m", "-z", "--root", "--raw", "--no-renames", "--abbrev=64",
             stdin="".join(f"{each}\n" for each in commits).encode(), zero=True,
         )  # fmt: skip
-        found: list[Change] = []
-        commit = ""
-        rows = iter(fields)
-        for row in rows:
-            if not row.startswith(":"):
-                commit = row.strip()
-                continue
-            old_mode, new_mode, _, blob, _ = row[1:].split(" ")
-            found.append(Change(commit, next(rows), old_mode, new_mode, blob))
-        return found
+        return await asyncio.to_thread(_changes, fields)
 
     async def differing(self, one: str, other: str) -> list[str]:
         """Paths in which two commits differ."""
@@ -76,7 +70,7 @@ class History:
     async def entries(self, commit: str) -> dict[str, str]:
         """Modes by path of a whole commit."""
         rows = await self._lines("ls-tree", "-r", "-z", commit, zero=True)
-        return {row.split("\t", 1)[1]: row[:6] for row in rows}
+        return await asyncio.to_thread(lambda: {row.split("\t", 1)[1]: row[:6] for row in rows})
 
     async def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
         rows = await self._lines(
@@ -87,7 +81,11 @@ class History:
 
     async def targets(self, blobs: Sequence[str], sizes: dict[str, int]) -> dict[str, str]:
         """Texts of links."""
-        texts: dict[str, str] = {}
+        if len(blobs) > MOST_LINKS:
+            raise ImportRefused(
+                f"the commits make or change {len(blobs)} links, and no more than {MOST_LINKS} may come back "
+                "at once; leave out what an installation makes, or deliver in parts"
+            )
         for blob in dict.fromkeys(blobs):
             if sizes.get(blob, 0) > _LONGEST_TARGET_BYTES:
                 raise ImportRefused("a link's target is too long; take the link out")
@@ -96,13 +94,7 @@ class History:
             git_dir=self._git_dir, env=self._env,
             stdin="".join(f"{each}\n" for each in dict.fromkeys(blobs)).encode(),
         )  # fmt: skip
-        rest = ended.stdout
-        while rest:
-            head, _, rest = rest.partition(b"\n")
-            blob, _, size = head.decode().split(" ")
-            texts[blob] = rest[: int(size)].decode(errors="surrogateescape")
-            rest = rest[int(size) + 1 :]
-        return texts
+        return await asyncio.to_thread(_texts, ended.stdout)
 
     async def leading_out(self, commit: str) -> set[str]:
         """Links of a whole commit that end outside of it, through whatever other links."""
@@ -113,20 +105,49 @@ class History:
             git_dir=self._git_dir, env=self._env, output_bytes=_MOST_OUTPUT_BYTES,
             stdin="".join(f"{commit}:{path}\n" for path in askable).encode(errors="surrogateescape"),
         )  # fmt: skip
-        verdicts = _followed(ended.stdout)
+        verdicts = await asyncio.to_thread(_followed, ended.stdout)
         out = {
             path for path, verdict in zip(askable, verdicts, strict=True) if verdict == "symlink"
         }
         return out | (set(links) - set(askable))
 
 
+def _split(output: bytes, end: str) -> list[str]:
+    text = output.decode(errors="surrogateescape")
+    return [line for line in text.split(end) if line]
+
+
+def _changes(fields: Sequence[str]) -> list[Change]:
+    found: list[Change] = []
+    commit = ""
+    rows = iter(fields)
+    for row in rows:
+        if not row.startswith(":"):
+            commit = row.strip()
+            continue
+        old_mode, new_mode, _, blob, _ = row[1:].split(" ")
+        found.append(Change(commit, next(rows), old_mode, new_mode, blob))
+    return found
+
+
+def _texts(answers: bytes) -> dict[str, str]:
+    """Contents by object, as `cat-file --batch` writes them."""
+    texts: dict[str, str] = {}
+    stream = io.BytesIO(answers)
+    for head in stream:
+        blob, _, size = head.decode().split()
+        texts[blob] = stream.read(int(size)).decode(errors="surrogateescape")
+        stream.seek(1, io.SEEK_CUR)
+    return texts
+
+
 def _followed(answers: bytes) -> list[str]:
     """The first word of each answer. What a link ends at follows on lines of its own, counted in bytes."""
     verdicts: list[str] = []
-    while answers:
-        line, _, answers = answers.partition(b"\n")
-        word, _, size = line.partition(b" ")
+    stream = io.BytesIO(answers)
+    for line in stream:
+        word, _, size = line.rstrip(b"\n").partition(b" ")
         if word in (b"symlink", b"dangling", b"loop", b"notdir"):
-            answers = answers[int(size) + 1 :]
+            stream.seek(int(size) + 1, io.SEEK_CUR)
         verdicts.append(word.decode(errors="replace"))
     return verdicts

@@ -15,6 +15,7 @@ from podium.domain.errors import WorkspaceTampered
 from podium.workspaces.git.carrying import carry
 from podium.workspaces.git.dot_git import is_dot_git
 from podium.workspaces.git.private_refs import read_plain
+from podium.workspaces.git.walking import files_within
 
 QUARANTINE = "quarantine"
 _BORROWED = stat.S_ISUID | stat.S_ISGID
@@ -56,12 +57,10 @@ def find_planted(worktree: Path) -> list[Planted]:
 
 def take_borrowed_rights(folder: Path) -> None:
     """No program in it starts with its owner's rights: the worktree lies where others may start it."""
-    for inner, _, names in os.walk(folder):
-        for name in names:
-            path = os.path.join(inner, name)  # noqa: PTH118 — called for every file of a large tree
-            about = os.lstat(path)
-            if stat.S_ISREG(about.st_mode) and about.st_mode & _BORROWED:
-                os.chmod(path, stat.S_IMODE(about.st_mode) & ~_BORROWED)  # noqa: PTH101
+    for entry in files_within(folder):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        if stat.S_ISREG(mode) and mode & _BORROWED:
+            os.chmod(entry.path, stat.S_IMODE(mode) & ~_BORROWED)  # noqa: PTH101
 
 
 def _hooks(worktree: Path, inner: str, here: dict[str, bool]) -> list[Planted]:
@@ -113,15 +112,17 @@ def same_as_blob(path: Path, blob: str) -> bool:
 
 def move_away(worktree: Path, private: Path, paths: Sequence[str]) -> tuple[str, ...]:
     """Move them into the private folder, each with a note of where it was. Gives those that were there."""
-    moved: list[str] = []
+    gone: list[str] = []
+    number = moved(private)
     for path in paths:
-        note = _noted(private / QUARANTINE, path)
+        note = _noted(private / QUARANTINE, path, number)
+        number = int(note.stem) + 1
         try:
             carry(worktree / path, note.with_suffix(""))
-            moved.append(path)
+            gone.append(path)
         except FileNotFoundError:
             note.unlink()
-    return tuple(moved)
+    return tuple(gone)
 
 
 def moved_since(private: Path, count: int) -> tuple[str, ...]:
@@ -137,10 +138,9 @@ def moved(private: Path) -> int:
     return max((int(name) + 1 for name in names if name.isdecimal()), default=0)
 
 
-def _noted(quarantine: Path, path: str) -> Path:
-    """A note under a number of its own: several at a time may move something away."""
+def _noted(quarantine: Path, path: str, number: int) -> Path:
+    """A note under this number or the next that is free: several at a time may move something away."""
     quarantine.mkdir(mode=0o700, exist_ok=True)
-    number = moved(quarantine.parent)
     while True:
         note = quarantine / f"{number}.json"
         with suppress(FileExistsError), note.open("xb") as file:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from podium.domain.workspaces import WorkspaceRecord
 from podium.workspaces.git.git import Git
-from podium.workspaces.git.ignored import small_ignored
+from podium.workspaces.git.ignored import sorted_ignored
 
 _NO_CONVERSION = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
 _SETTINGS = (
@@ -37,19 +37,19 @@ class Keeper:
         self._objects = objects or f"{record.git_dir}/objects"
         self._sparse = Path(record.git_dir, "worktrees", record.admin, "info/sparse-checkout")
 
-    async def tree(self, head: str, *, ignored: bool) -> tuple[str, list[str]]:
-        """Everything in the worktree as a tree, and what could not be read, in words.
+    async def tree(self, head: str) -> tuple[str, list[str], list[str]]:
+        """Everything in the worktree as a tree; what could not be read; what is ignored and large.
 
-        `head` says what is tracked. With `ignored`, small files that git ignores are in it too.
+        `head` says what is tracked. Small files that git ignores are in it too.
         """
         await asyncio.to_thread(self._make)
         await self._run("read-tree", "--reset", head)
         await self._leave_out_sparse()
         added = await self._run("add", "--all", "--ignore-errors", accept=(0, 1))
-        if ignored:
-            await self._add_ignored()
+        large = await self._add_ignored()
         tree = (await self._run("write-tree")).decode().strip()
-        return tree, [line[:300] for line in added.decode(errors="replace").splitlines() if line]
+        unread = [line[:300] for line in added.decode(errors="replace").splitlines() if line]
+        return tree, unread, large
 
     async def _leave_out_sparse(self) -> None:
         """What a sparse checkout never put there is not deleted, only out of sight."""
@@ -62,15 +62,17 @@ class Keeper:
         if names:
             await self._run("update-index", "--skip-worktree", "-z", "--stdin", stdin=names)
 
-    async def _add_ignored(self) -> None:
+    async def _add_ignored(self) -> list[str]:
+        """Gives what is too large, in words."""
         listed = await self._run(
             "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"
         )
         names = [os.fsdecode(name) for name in listed.split(b"\0") if name]
-        small = await asyncio.to_thread(small_ignored, Path(self._record.path), names)
+        small, large = await asyncio.to_thread(sorted_ignored, Path(self._record.path), names)
         if small:
             words = b"".join(os.fsencode(name) + b"\0" for name in small)
             await self._run("update-index", "--add", "-z", "--stdin", stdin=words)
+        return large
 
     async def tree_of(self, folder: Path) -> str:
         """Everything in another folder, ignored or not."""

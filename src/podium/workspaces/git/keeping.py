@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from podium.domain.workspaces import Kept, Snapshot, WorkspaceRecord
+from podium.workspaces.git.after_set_up import RAW_DIFFERENCE, differences, left_by_set_up
 from podium.workspaces.git.contents import Contents
 from podium.workspaces.git.git import Git
 
@@ -36,21 +38,25 @@ class Keeping:
         loose = await self._loose()
         finding = None if loose else await self._safe(tips)
         if finding is None and snapshots and await self._is_in(snapshots[-1], tips):
-            finding = Finding(Kept.SNAPSHOTTED, f"all of it is in {snapshots[-1].ref}")
+            finding = Finding(Kept.SNAPSHOTTED, _snapshotted_words(snapshots[-1]))
         if finding is not None:
             return finding
-        if snapshots and snapshots[-1].left_out:
+        if snapshots and not snapshots[-1].complete:
             left_out = f"its snapshot could not keep {snapshots[-1].left_out[0]}"
             return Finding(Kept.UNKNOWN, f"{left_out}; save or delete that, then snapshot it again")
-        commits = await self._missing(tips.mine, tips.all_places)
+        others = [*tips.all_places, *tips.of_other_workspaces]
+        commits = await self._missing(tips.mine, others) or await self._missing(
+            tips.mine, tips.all_places
+        )
         return Finding(Kept.UNKNOWN, _unknown_words(self._record, loose, commits))
 
     async def _tips(self, own_branches: Collection[str]) -> _Tips:
         listed = await self._ask("for-each-ref", "--format=%(refname) %(objectname)")
         refs = dict(line.rsplit(" ", 1) for line in listed.splitlines())
         tips = _Tips(self._record, self._contents, refs, own_branches)
-        # The private directory was made with the user's own refs, which are no work.
-        if tips.others and not await self._missing(tips.others, tips.all_places):
+        # What a ref of the user's has by now needs no other place; the own tip is looked at apart.
+        theirs = [tip for name, tip in refs.items() if not name.startswith("refs/podium/")]
+        if tips.others and not await self._missing(tips.others, [self._record.base, *theirs]):
             tips.others = []
         return tips
 
@@ -63,10 +69,16 @@ class Keeping:
         return Finding(Kept.MERGED, squashed) if squashed else None
 
     async def _loose(self) -> list[str]:
-        """Paths in the worktree that are in no commit of the agent's."""
+        """Paths in the worktree that are in no commit of the agent's, but for what the set-up left."""
         if not self._contents.tree:
             return []
-        return await self._differing(self._contents.head or self._record.base, self._contents.tree)
+        head = self._contents.head or self._record.base
+        raw = await self._ask(
+            *RAW_DIFFERENCE, f"{head}^{{tree}}", f"{self._contents.tree}^{{tree}}"
+        )
+        found = differences(raw.encode(errors="surrogateescape"))
+        left = await asyncio.to_thread(left_by_set_up, self._record)
+        return [path for path, entry in found.items() if left.get(path) != entry]
 
     async def _squashed(self, tips: _Tips) -> str:
         """The commit of a branch that has every file as the work left it, in words."""
@@ -96,12 +108,15 @@ class Keeping:
 
     async def _is_in(self, snapshot: Snapshot, tips: _Tips) -> bool:
         """Whether everything that is in the workspace now is in the snapshot, which may hold more."""
-        if snapshot.left_out or await self._missing(tips.mine, [*tips.all_places, snapshot.commit]):
+        if not snapshot.complete:
+            return False
+        if await self._missing(tips.mine, [*tips.all_places, snapshot.commit]):
             return False
         if not self._contents.tree:
             return True
         # What was deleted since is no work that could be lost.
-        return not await self._differing(snapshot.commit, self._contents.tree, "--diff-filter=AMT")
+        kept = snapshot.carried or snapshot.commit
+        return not await self._differing(kept, self._contents.tree, "--diff-filter=AMT")
 
     async def _differing(self, old: str, new: str, *options: str) -> list[str]:
         words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", *options)
@@ -149,6 +164,9 @@ class _Tips:
             for name, commit in refs.items()
             if name.startswith("refs/heads/") and name not in own_branches
         }
+        self.of_other_workspaces = [
+            refs[name] for name in own_branches if name in refs and name != record.branch
+        ]
         self._base = record.base
         self._remotes = _under(refs, "refs/remotes/")
         self._tags = _under(refs, "refs/tags/")
@@ -181,6 +199,13 @@ def _under(refs: dict[str, str], prefix: str) -> list[str]:
 
 def _short(name: str) -> str:
     return name.removeprefix("refs/heads/")
+
+
+def _snapshotted_words(snapshot: Snapshot) -> str:
+    if not snapshot.left_out:
+        return f"all of it is in {snapshot.ref}"
+    more = f" and {len(snapshot.left_out) - 1} more" if len(snapshot.left_out) > 1 else ""
+    return f"all of it but large files that git ignores ({snapshot.left_out[0]}{more}) is in {snapshot.ref}"
 
 
 def _unknown_words(record: WorkspaceRecord, loose: Sequence[str], commits: int) -> str:

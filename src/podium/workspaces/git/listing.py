@@ -44,15 +44,16 @@ class Listing:
         self._git = git
         self._reader = ContentsReader(git, confined=confined)
 
-    async def listed(self) -> list[WorkspaceListing]:
-        """All that are whole, oldest first."""
+    async def listed(self, git_dir: str = "") -> list[WorkspaceListing]:
+        """All that are whole, or those of one repository, oldest first."""
         at_once = asyncio.Semaphore(_AT_ONCE)
 
         async def look(record: WorkspaceRecord) -> WorkspaceListing:
             async with at_once:
                 return await self.one(record)
 
-        return list(await asyncio.gather(*map(look, self._whole())))
+        wanted = [each for each in self._whole() if git_dir in ("", each.git_dir)]
+        return list(await asyncio.gather(*map(look, wanted)))
 
     async def one(self, record: WorkspaceRecord, *, held: bool = False) -> WorkspaceListing:
         """`held`: the caller holds its lock, so that nobody else can be at work in it."""
@@ -133,7 +134,15 @@ class Listing:
             return None
         places = (str(private), *(_places(known) if known is not None else ()))
         size = await asyncio.to_thread(measure, *map(Path, places))
-        return Leftover(id=workspace_id, because=because, places=places, bytes=size.bytes)
+        return Leftover(
+            id=workspace_id,
+            because=because,
+            places=places,
+            bytes=size.bytes,
+            task=known.task if known is not None else "",
+            repository=known.repository if known is not None else "",
+            git_dir=known.git_dir if known is not None else "",
+        )
 
 
 def _places(record: WorkspaceRecord) -> list[str]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from podium.workspaces.git.walking import entries_within
+
 _BLOCK_BYTES = 512
 
 
@@ -30,14 +32,9 @@ def measure(*folders: Path) -> Measure:
     """Look through the folders. What cannot be looked into counts as nothing."""
     found = Measure()
     seen: set[tuple[int, int]] = set()
-    waiting = [str(folder) for folder in folders]
-    while waiting:
-        with suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                with suppress(OSError):
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-                    _add(found, seen, entry.stat(follow_symlinks=False))
+    for entry in entries_within(*folders):
+        with suppress(OSError):
+            _add(found, seen, entry.stat(follow_symlinks=False))
     return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,8 +22,9 @@ from podium.workspaces.git.zones import check_plain
 
 POINTER = ".git"
 _ATTEMPTS = 10
-_LARGEST_BYTES = 5000
-_NOT_FOR_OTHERS = 0o022
+_ONE_AT_A_TIME = threading.Lock()
+"""Several starts in one worktree may be prepared at once, and each relies on what it has just seen."""
+_FOR_ITS_OWNER, _FOR_OTHERS = 0o600, 0o044
 
 
 def put_pointer_back(record: WorkspaceRecord) -> tuple[str, ...]:
@@ -31,15 +33,21 @@ def put_pointer_back(record: WorkspaceRecord) -> tuple[str, ...]:
     An agent may live meanwhile. Raises `WorkspaceTampered` when the worktree or the user's git directory is
     not there, or when somebody changes the pointer as quickly as it is made.
     """
-    worktree, admin = Path(record.path), Path(record.git_dir, "worktrees", record.admin)
-    check_plain(worktree, "folder")
+    admin = Path(record.git_dir, "worktrees", record.admin)
+    check_plain(Path(record.path), "folder")
     check_plain(admin, "folder")
-    content = os.fsencode(f"gitdir: {admin}\n")
+    with _ONE_AT_A_TIME:
+        return _put_back(record, os.fsencode(f"gitdir: {admin}\n"))
+
+
+def _put_back(record: WorkspaceRecord, content: bytes) -> tuple[str, ...]:
+    worktree = Path(record.path)
     away: tuple[str, ...] = ()
     for _ in range(_ATTEMPTS):
         if _is_right(worktree / POINTER, content):
             return away
-        away = _taken_away(record) or away
+        open_up(worktree)
+        away = _taken_away(record, content) or away
         _write(worktree / POINTER, content)
     raise WorkspaceTampered(
         f"{str(worktree / POINTER)!r} is changed again and again; end what runs in the worktree, then try again"
@@ -49,24 +57,24 @@ def put_pointer_back(record: WorkspaceRecord) -> tuple[str, ...]:
 def _is_right(pointer: Path, content: bytes) -> bool:
     try:
         about = pointer.lstat()
-    except FileNotFoundError:
-        return False
-    if not stat.S_ISREG(about.st_mode) or about.st_mode & _NOT_FOR_OTHERS:
+    except OSError:
+        return False  # not there, or in a folder that nobody may enter
+    rights = stat.S_IMODE(about.st_mode) & ~_FOR_OTHERS
+    if not stat.S_ISREG(about.st_mode) or rights != _FOR_ITS_OWNER:
         return False
     # Under a second name it could be changed where the first is protected.
     return about.st_nlink == 1 and _says(pointer, content)
 
 
 def _says(pointer: Path, content: bytes) -> bool:
-    return read_plain(pointer, _LARGEST_BYTES).strip() == content.strip()
+    return read_plain(pointer, len(content) + 1) == content
 
 
-def _taken_away(record: WorkspaceRecord) -> tuple[str, ...]:
+def _taken_away(record: WorkspaceRecord, content: bytes) -> tuple[str, ...]:
     """Whatever stands there instead. What only has another name or mode is no loss."""
     pointer = Path(record.path, POINTER)
-    expected = os.fsencode(f"gitdir: {record.git_dir}/worktrees/{record.admin}\n")
     with suppress(FileNotFoundError, IsADirectoryError):
-        if _says(pointer, expected):
+        if _says(pointer, content):
             pointer.unlink()
             return ()
     return move_away(Path(record.path), Path(record.private), [POINTER])
@@ -75,14 +83,5 @@ def _taken_away(record: WorkspaceRecord) -> tuple[str, ...]:
 def _write(pointer: Path, content: bytes) -> None:
     """Not written in one step: one that a kill cuts off is found wrong the next time."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    try:
-        handle = os.open(pointer, flags, 0o644)
-    except PermissionError:
-        open_up(pointer.parent)
-        handle = os.open(pointer, flags, 0o644)
-    except FileExistsError:
-        return
-    try:
-        os.write(handle, content)
-    finally:
-        os.close(handle)
+    with suppress(FileExistsError), os.fdopen(os.open(pointer, flags, 0o644), "wb") as file:
+        file.write(content)

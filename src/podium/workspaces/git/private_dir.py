@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from podium.workspaces.git.records import write_whole
 from podium.workspaces.git.repository import Repository
 
 BASE_OBJECTS = "base-objects"
@@ -19,6 +20,8 @@ BASE_OBJECTS = "base-objects"
 PRIVATE_CONFIG = "config"
 PRIVATE_HOOKS = "hooks"
 """Settings and the empty folder of hooks as they are mounted, beside the directory itself."""
+GIVEN = "given"
+"""Commits that the directory was made with."""
 
 _LARGEST_EXCLUDE_BYTES = 1_000_000
 _CARRIED = (
@@ -99,6 +102,22 @@ def _packed_refs(repository: Repository, branch: str, tip: str) -> str:
     ordered = sorted(shown, key=lambda name: name.encode(errors="surrogateescape"))
     head = "# pack-refs with: peeled fully-peeled sorted \n"
     return head + "".join(f"{shown[name]}\n" for name in ordered)
+
+
+def note_given(private: Path, repository: Repository) -> None:
+    """Remember, beside the directory, which commits it was made with. What was noted before stays."""
+    known = given_commits(private)
+    shown = (line for name, line in repository.refs.items() if name.startswith(_SHOWN_REFS))
+    known |= {line.split()[0] for line in shown}
+    write_whole(private / GIVEN, "".join(f"{each}\n" for each in sorted(known)).encode())
+
+
+def given_commits(private: Path) -> set[str]:
+    """What its branches and tags stood for when it was made: the user's, and no work."""
+    try:
+        return set((private / GIVEN).read_text("ascii").split())
+    except FileNotFoundError:
+        return set()
 
 
 def _excluded(repository: Repository) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from podium.workspaces.git.walking import files_within
+
 _LARGEST_BYTES = 50_000_000
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REFLOG = re.compile(rb"^(?:[0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) ", re.MULTILINE)
@@ -63,8 +65,7 @@ def logged_commits(git: Path, admin: str) -> list[str]:
 
 
 def _files(folder: Path, most: int) -> Iterator[Path]:
-    inside = (Path(inner, name) for inner, _, names in os.walk(folder) for name in names)
-    return itertools.islice(inside, most)
+    return (Path(entry.path) for entry in itertools.islice(files_within(folder), most))
 
 
 def _packed(git: Path) -> dict[str, str]:

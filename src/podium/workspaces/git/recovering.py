@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.domain.errors import BadInput, NotPossibleNow, UnknownId
-from podium.domain.workspaces import RemovedWorkspace, Snapshot, WorkspaceRecord
+from podium.domain.workspaces import Recovered, RemovedWorkspace, Snapshot, WorkspaceRecord
 from podium.workspaces.git.git import Git, GitFailed, no_object
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.removed import RemovedOnes
 from podium.workspaces.git.snapshots import Snapshots
+
+_MOST_TOLD = 20
 
 
 class Recovery:
@@ -40,8 +42,12 @@ class Recovery:
                 )
         return found
 
-    async def recover(self, workspace_id: str, branch: str) -> Snapshot:
-        """Make a branch of the newest snapshot. Nothing that exists is moved."""
+    async def recover(self, workspace_id: str, branch: str) -> Recovered:
+        """Make a branch of the newest snapshot. Nothing that exists is moved.
+
+        Ignored and copied files stay in the snapshot alone: on a branch they would be pushed, and
+        switching to it and back would overwrite and delete the user's own.
+        """
         record = self._record(workspace_id)
         snapshots = await self._of(record)
         if not snapshots:
@@ -51,16 +57,35 @@ class Recovery:
             )
         name = await self._branch(branch, record)
         newest = snapshots[-1]
+        commit = newest.carried or await self._git.resolve(f"{newest.commit}^1", record.git_dir)
+        if not commit:
+            raise NotPossibleNow(
+                f"{newest.ref!r} is no snapshot that Podium made; look at it yourself"
+            )
         why = f"podium: recovered from {newest.ref}"
         try:
-            await self._git.move_ref(
-                name, newest.commit, no_object(newest.commit), record.git_dir, why
-            )
+            await self._git.move_ref(name, commit, no_object(commit), record.git_dir, why)
         except GitFailed as failed:
             raise NotPossibleNow(
                 f"branch {branch!r} cannot be made: {failed.stderr[-300:]}; name another with --branch"
             ) from failed
-        return newest
+        apart = await self._apart(record, newest, commit)
+        return Recovered(
+            branch=branch,
+            commit=commit,
+            snapshot=newest,
+            only_in_snapshot=tuple(apart[:_MOST_TOLD]),
+            more=max(0, len(apart) - _MOST_TOLD),
+        )
+
+    async def _apart(self, record: WorkspaceRecord, snapshot: Snapshot, commit: str) -> list[str]:
+        """Paths that the snapshot has and the branch has not."""
+        # Beside what is carried, files differ by the ends of their lines at most.
+        kinds = "--diff-filter=A" if snapshot.carried else "--diff-filter=AMT"
+        words = ("diff-tree", "-r", "-z", "--name-only", "--no-renames", kinds)
+        listed = await self._git.text(*words, commit, snapshot.commit, git_dir=record.git_dir)
+        readable = listed.encode(errors="surrogateescape").decode(errors="replace")
+        return [path for path in readable.split("\0") if path]
 
     async def forget(self, workspace_id: str) -> list[Snapshot]:
         """Drop every snapshot of a workspace that was removed, and the memory of it."""

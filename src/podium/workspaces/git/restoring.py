@@ -11,7 +11,7 @@ from podium.workspaces.git.clearing import clear_away
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.keeper import Keeper
 from podium.workspaces.git.layout import DRAFT, NEXT, finish_swap
-from podium.workspaces.git.private_dir import build_private_dir
+from podium.workspaces.git.private_dir import build_private_dir, note_given
 from podium.workspaces.git.repository import find_repository
 from podium.workspaces.git.snapshots import Snapshots, check_own
 
@@ -29,7 +29,7 @@ async def restore(
     await keeper.put_back(snapshot.commit)
     head = await git.resolve(f"{snapshot.commit}^1", record.git_dir)
     await _renew_private_dir(git, keeper, record, head)
-    if not now.left_out:
+    if now.complete:
         await asyncio.to_thread(clear_away, Path(record.private, "git.old"))
 
 
@@ -38,6 +38,7 @@ async def _renew_private_dir(git: Git, keeper: Keeper, record: WorkspaceRecord, 
     private = Path(record.private)
     repository = await find_repository(git, record.repository, record.base)
     await asyncio.to_thread(shutil.rmtree, private / DRAFT, True)
+    await asyncio.to_thread(note_given, private, repository)
     await asyncio.to_thread(
         build_private_dir,
         private / DRAFT,

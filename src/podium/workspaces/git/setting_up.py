@@ -64,10 +64,10 @@ async def run_commands(wanted: SetUp, commands: Commands, tell: Tell) -> None:
     commands.give(wanted.seconds)
     count = len(wanted.after_create)
     for number, argv in enumerate(wanted.after_create, 1):
-        tell(f"set-up {number}/{count}: {shlex.join(argv)}")
+        tell(f"set-up {number}/{count}: {_in_words(argv)}")
         await commands.must_succeed(argv, tell)
     if wanted.ready:
-        tell(f"waiting until ready: {shlex.join(wanted.ready)}")
+        tell(f"waiting until ready: {_in_words(wanted.ready)}")
         await commands.retried(wanted.ready)
 
 
@@ -146,7 +146,7 @@ class Commands:
     async def _run(self, argv: Sequence[str], tell: Tell) -> tuple[Ended, list[str]]:
         if self._left() <= 0:
             raise SetUpFailed(
-                f"there was no time left for {shlex.join(argv)!r}; {self._give_more_time()}"
+                f"there was no time left for {_in_words(argv)!r}; {self._give_more_time()}"
             )
         process = await self._launcher.start(await self._spawn(argv))
         try:
@@ -171,7 +171,7 @@ class Commands:
         )
 
     def _failed(self, argv: Sequence[str], ended: Ended, tail: Sequence[str]) -> SetUpFailed:
-        command = shlex.join(argv)
+        command = _in_words(argv)
         if ended.timed_out:
             return _told(f"{command!r} was not done in time; {self._give_more_time()}", tail)
         how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
@@ -179,7 +179,7 @@ class Commands:
         return _told(f"{command!r} failed with {how}; mend it, then try again{refused}", tail)
 
     def _never_ready(self, argv: Sequence[str], tail: Sequence[str]) -> SetUpFailed:
-        command = shlex.join(argv)
+        command = _in_words(argv)
         return _told(
             f"{command!r} never succeeded, so the workspace is not ready; mend it, or "
             f"{self._give_more_time()}",
@@ -198,6 +198,11 @@ async def _heard(process: Process, tell: Tell) -> list[str]:
         tail.append(text)
         tell(f"  {text}")
     return list(tail)
+
+
+def _in_words(argv: Sequence[str]) -> str:
+    """A shell line as it stands in the settings, other commands as one would type them."""
+    return argv[2] if len(argv) == 3 and argv[1] == "-c" else shlex.join(argv)
 
 
 def _lines(output: bytes) -> list[str]:

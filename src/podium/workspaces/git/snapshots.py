@@ -18,7 +18,8 @@ from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.launching import Confinement
 from podium.domain.workspaces import Snapshot, WorkspaceRecord
 from podium.ports.clock import Clock
-from podium.workspaces.git.git import Git, no_object
+from podium.workspaces.git.committable import kept_committable
+from podium.workspaces.git.git import Git, GitFailed, no_object
 from podium.workspaces.git.keeper import Keeper
 from podium.workspaces.git.layout import confinement_of
 from podium.workspaces.git.loose_commits import LooseCommits, known_tips
@@ -27,6 +28,7 @@ from podium.workspaces.git.records import Records
 from podium.workspaces.git.tidying import tidy
 
 _MARK = "podium-snapshot: "
+_TOLD = ("why", "at", "left_out", "complete", "carried")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
 
@@ -49,23 +51,35 @@ class Snapshots:
         left_out = await loose.bring(tips)
         heads = await loose.heads(tips)
         head = await self._head(record, tips)
+        large: list[str] = []
+        carried = head
         if there:
-            tree, unread = await Keeper(self._git, record).tree(head, ignored=True)
+            tree, unread, large = await Keeper(self._git, record).tree(head)
             left_out += [f"a file: {line}" for line in unread]
+            carried = await self._carried(record, head)
         else:
             # Somebody removed the worktree; its commits are still to be kept.
             tree = await self._git.resolve(f"{head}^{{tree}}", record.git_dir)
         planted, too_large = await kept_planted(self._git, record)
-        parents = list(dict.fromkeys([head, *heads, *planted]))
+        parents = [each for each in dict.fromkeys([head, *heads, *planted, carried]) if each]
         left_out += too_large
+        facts = Snapshot(
+            ref=f"{_folder(record)}/1",
+            commit=head,
+            why=_CONTROL.sub(" ", why),
+            at=self._clock.now(),
+            left_out=tuple(left_out + large),
+            complete=not left_out,
+            carried=carried,
+        )
         before = await self.listed(record)
-        if before and await self._same(record, before[-1], tree, parents):
+        if before and await self._same(record, before[-1], tree, parents, facts):
             return before[-1]
-        return await self._kept(record, tree, parents, before, _CONTROL.sub(" ", why), left_out)
+        return await self._kept(record, tree, parents, before, facts)
 
     async def listed(self, record: WorkspaceRecord) -> list[Snapshot]:
         """All of a workspace, also of a removed one; newest last."""
-        form = "--format=%(refname) %(objectname) %(contents)%00"
+        form = "--format=%(refname) %(objectname) %(parent)%0a%(contents)%00"
         text = await self._git.text(
             "for-each-ref", form, f"{_folder(record)}/", git_dir=record.git_dir
         )
@@ -82,9 +96,30 @@ class Snapshots:
                 return commit
         return record.base
 
+    async def _carried(self, record: WorkspaceRecord, head: str) -> str:
+        """A commit of what git would carry, on top of the head; that itself when there is nothing else.
+
+        The same files make the same commit. Empty when git cannot add them all.
+        """
+        try:
+            tree = await kept_committable(self._git, record, head)
+        except GitFailed:
+            return ""
+        if tree == await self._git.resolve(f"{head}^{{tree}}", record.git_dir):
+            return head
+        message = f"{record.task}: files that were not committed\n"
+        return await self._committed(record, tree, [head], message, record.created_at)
+
     async def _same(
-        self, record: WorkspaceRecord, snapshot: Snapshot, tree: str, parents: Sequence[str]
+        self,
+        record: WorkspaceRecord,
+        snapshot: Snapshot,
+        tree: str,
+        parents: Sequence[str],
+        facts: Snapshot,
     ) -> bool:
+        if (snapshot.left_out, snapshot.complete) != (facts.left_out, facts.complete):
+            return False
         words = ("show", "--no-patch", "--format=%T %P", snapshot.commit)
         text = await self._git.text(*words, git_dir=record.git_dir)
         return text.split() == [tree, *parents]
@@ -95,22 +130,29 @@ class Snapshots:
         tree: str,
         parents: Sequence[str],
         before: Sequence[Snapshot],
-        why: str,
-        left_out: Sequence[str],
+        facts: Snapshot,
     ) -> Snapshot:
-        at = self._clock.now()
-        facts = {"why": why, "at": at.isoformat(), "task": record.task, "left_out": list(left_out)}
-        message = f"Snapshot of {record.task}: {why}\n\n{_MARK}{json.dumps(facts)}\n"
-        words = [word for parent in parents for word in ("-p", parent)]
-        date = f"{int(at.timestamp())} +0000"
-        made = await self._git.run(
-            "commit-tree", *words, tree, git_dir=record.git_dir, stdin=message.encode(),
-            env={"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date},
-        )  # fmt: skip
-        commit = made.stdout.decode().strip()
+        told = facts.model_dump(mode="json", exclude={"ref", "commit"}) | {"task": record.task}
+        message = f"Snapshot of {record.task}: {facts.why}\n\n{_MARK}{json.dumps(told)}\n"
+        commit = await self._committed(record, tree, parents, message, facts.at)
         ref = f"{_folder(record)}/{_number(before[-1]) + 1 if before else 1}"
+        # Only Podium writes these, with the workspace's lock held: one that is left is of a git that was killed.
+        Path(record.git_dir, f"{ref}.lock").unlink(missing_ok=True)  # noqa: ASYNC240 — one file
         await self._git.move_ref(ref, commit, no_object(commit), record.git_dir, "podium: snapshot")
-        return Snapshot(ref=ref, commit=commit, why=why, at=at, left_out=tuple(left_out))
+        return facts.model_copy(update={"ref": ref, "commit": commit})
+
+    async def _committed(
+        self, record: WorkspaceRecord, tree: str, parents: Sequence[str], message: str, at: datetime
+    ) -> str:
+        who = f"Podium <podium@localhost> {int(at.timestamp())} +0000"
+        above = "".join(f"parent {parent}\n" for parent in parents)
+        text = f"tree {tree}\n{above}author {who}\ncommitter {who}\n\n{message}"
+        # Not by `commit-tree`: tens of thousands of parents do not fit on a command line.
+        made = await self._git.run(
+            "hash-object", "-t", "commit", "-w", "--stdin",
+            git_dir=record.git_dir, stdin=text.encode(),
+        )  # fmt: skip
+        return made.stdout.decode().strip()
 
 
 async def check_own(git: Git, record: WorkspaceRecord, snapshot: Snapshot) -> None:
@@ -136,15 +178,16 @@ def _number(snapshot: Snapshot) -> int:
 
 def _read(entry: str) -> Snapshot | None:
     """A snapshot as its commit tells it. One that somebody else made in its place tells nothing."""
-    ref, _, rest = entry.partition(" ")
-    commit, _, message = rest.partition(" ")
+    head, _, message = entry.partition("\n")
+    ref, commit, *parents = [*head.split(" "), ""]
     if not commit:
         return None
-    facts: dict[str, object] = {}
     try:
         facts = json.loads(message.rsplit(_MARK, 1)[-1])
-        at = datetime.fromisoformat(str(facts["at"]))
-        left_out = tuple(str(each) for each in facts["left_out"])  # type: ignore[attr-defined] # checked by the except
-    except (ValueError, KeyError, TypeError):
+        snapshot = Snapshot.model_validate(
+            {name: facts[name] for name in _TOLD if name in facts} | {"ref": ref, "commit": commit}
+        )
+    except (ValueError, TypeError):
         return Snapshot(ref=ref, commit=commit, why="not known", at=datetime.fromtimestamp(0, UTC))
-    return Snapshot(ref=ref, commit=commit, why=str(facts.get("why", "")), at=at, left_out=left_out)
+    safe = snapshot.carried in parents
+    return snapshot if safe else snapshot.model_copy(update={"carried": ""})

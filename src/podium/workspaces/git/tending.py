@@ -39,7 +39,13 @@ class Tending:
             with self._records.workspace_lock(workspace_id), _as_words(record):
                 return await self._remove_if_safe(record)
         except LockHeld as held:
-            return Removal(id=workspace_id, removed=False, because=str(held), kept=Kept.IN_USE)
+            return Removal(
+                id=workspace_id,
+                task=record.task,
+                removed=False,
+                because=str(held),
+                kept=Kept.IN_USE,
+            )
 
     async def _remove_if_safe(self, record: WorkspaceRecord) -> Removal:
         found = await self.listing.one(record, held=True)
@@ -49,6 +55,7 @@ class Tending:
             await self._remover.remove(record, found.because)
         return Removal(
             id=record.id,
+            task=record.task,
             removed=found.kept.is_safe,
             because=found.because,
             kept=found.kept,
@@ -73,7 +80,9 @@ class Tending:
         else:
             with self._records.workspace_lock(leftover_id):
                 await self._finish(found)
-        return Removal(id=found.id, removed=True, because=found.because, bytes=found.bytes)
+        return Removal(
+            id=found.id, task=found.task, removed=True, because=found.because, bytes=found.bytes
+        )
 
     async def _finish(self, leftover: Leftover) -> None:
         removing = self._records.removing(leftover.id)

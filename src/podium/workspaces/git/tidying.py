@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from podium.domain.workspaces import WorkspaceRecord
@@ -17,6 +18,11 @@ from podium.workspaces.git.hygiene import (
 )
 from podium.workspaces.git.pointer import put_pointer_back
 
+_COMMAND_LINE_BYTES = 500_000
+"""Linux gives 2 MB with its usual stack, for the environment too."""
+_POINTER_BYTES = 9
+"""What each word takes beside its text: the zero at its end, and where it is."""
+
 
 async def tidy(git: Git, record: WorkspaceRecord) -> tuple[str, ...]:
     """The paths that were moved into the private folder. Only while no process of the agent lives."""
@@ -27,21 +33,47 @@ async def tidy(git: Git, record: WorkspaceRecord) -> tuple[str, ...]:
     await asyncio.to_thread(take_borrowed_rights, worktree)
     if not planted:
         return pointer
-    tracked = await _tracked(git, record, [each.path for each in planted if each.may_be_tracked])
-    away = [each.path for each in planted if not _is_the_projects(worktree, each, tracked)]
-    moved = await asyncio.to_thread(move_away, worktree, Path(record.private), away)
-    return (*pointer, *moved)
+    private = Path(record.private)
+    # What is nobody's goes first, so that nothing about the rest keeps it here.
+    nobodys = [each.path for each in planted if not each.may_be_tracked]
+    moved = await asyncio.to_thread(move_away, worktree, private, nobodys)
+    doubtful = [each for each in planted if each.may_be_tracked]
+    tracked = await _tracked(git, record, [each.path for each in doubtful])
+    added = await asyncio.to_thread(_not_the_projects, worktree, doubtful, tracked)
+    return (*pointer, *moved, *await asyncio.to_thread(move_away, worktree, private, added))
 
 
 async def _tracked(git: Git, record: WorkspaceRecord, paths: Sequence[str]) -> dict[str, str]:
     """Objects by path, of those paths that the base has."""
-    if not paths:
-        return {}
-    text = await git.text(
-        "--literal-pathspecs", "ls-tree", "-z", record.base, "--", *paths, git_dir=record.git_dir
-    )
-    rows = [row.split("\t", 1) for row in text.split("\0") if row]
-    return {path: facts.split(" ")[2] for facts, path in rows}
+    found: dict[str, str] = {}
+    for some in _fitting(paths):
+        text = await git.text(
+            "--literal-pathspecs", "ls-tree", "-z", record.base, "--", *some, git_dir=record.git_dir
+        )
+        rows = [row.split("\t", 1) for row in text.split("\0") if row]
+        found |= {path: facts.split(" ")[2] for facts, path in rows}
+    return found
+
+
+def _fitting(paths: Sequence[str]) -> Iterator[list[str]]:
+    """All of them, in lists that fit on a command line."""
+    some: list[str] = []
+    size = 0
+    for path in paths:
+        length = len(os.fsencode(path)) + _POINTER_BYTES
+        if some and size + length > _COMMAND_LINE_BYTES:
+            yield some
+            some, size = [], 0
+        some.append(path)
+        size += length
+    if some:
+        yield some
+
+
+def _not_the_projects(
+    worktree: Path, planted: Sequence[Planted], tracked: dict[str, str]
+) -> list[str]:
+    return [each.path for each in planted if not _is_the_projects(worktree, each, tracked)]
 
 
 def _is_the_projects(worktree: Path, planted: Planted, tracked: dict[str, str]) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.workspaces import WorkspaceWish
+from podium.workspaces.git.claims import Claims
 from podium.workspaces.git.dot_git import is_dot_git
 from podium.workspaces.git.repository import Repository
 
@@ -25,7 +26,7 @@ def check_task(task: str) -> None:
         )
 
 
-def branch_of(wish: WorkspaceWish, repository: Repository) -> str:
+def branch_of(wish: WorkspaceWish, repository: Repository, claims: Claims) -> str:
     """The whole name of the branch. Raises for one that cannot be made."""
     short = wish.branch or f"podium/{wish.task}"
     parts = short.split("/")
@@ -33,7 +34,7 @@ def branch_of(wish: WorkspaceWish, repository: Repository) -> str:
     if bad or any(_bad_part(part) for part in parts):
         raise BadInput(f"{short!r} cannot be the name of a branch; see `git check-ref-format`")
     name = f"refs/heads/{short}"
-    _refuse_taken(name, short, repository)
+    _refuse_taken(name, short, repository, claims)
     return name
 
 
@@ -41,12 +42,10 @@ def _bad_part(part: str) -> bool:
     return not part or part.startswith(".") or part.endswith((".", ".lock"))
 
 
-def _refuse_taken(name: str, short: str, repository: Repository) -> None:
+def _refuse_taken(name: str, short: str, repository: Repository, claims: Claims) -> None:
     if name in repository.refs:
-        raise NotPossibleNow(
-            f"branch {short!r} exists already; name another with `branch`, or delete it when its "
-            "work is merged"
-        )
+        whose = claims.branch_words(repository.git_dir, name)
+        raise NotPossibleNow(f"branch {short!r} exists already: {whose}")
     for other in repository.refs:
         if other.startswith(name + "/") or name.startswith(other + "/"):
             raise NotPossibleNow(
@@ -62,7 +61,7 @@ def _refuse_taken(name: str, short: str, repository: Repository) -> None:
             )
 
 
-def folder_of(wish: WorkspaceWish, repository: Repository, state_home: Path) -> str:
+def folder_of(wish: WorkspaceWish, repository: Repository, state_home: Path, claims: Claims) -> str:
     """Where the worktree goes. Raises when something is there already."""
     if wish.folder:
         named = Path(os.path.abspath(wish.folder))  # noqa: PTH100 — links in it are resolved below
@@ -70,27 +69,31 @@ def folder_of(wish: WorkspaceWish, repository: Repository, state_home: Path) -> 
         if not os.path.isdir(folder.parent):  # noqa: PTH112 — see `find_repository`
             raise BadInput(f"there is no folder {str(folder.parent)!r}; make it first")
     else:
-        folder = _default_folder(wish.task, repository, state_home)
+        folder = _default_folder(wish.task, repository, state_home, claims)
     if "\n" in str(folder) or '"' in str(folder):
         raise BadInput(f"{str(folder)!r} cannot be the folder of a worktree; name another")
     if os.path.lexists(folder):
-        raise NotPossibleNow(
-            f"{str(folder)!r} exists already; name another task or folder, or remove it when nothing "
-            "in it is needed"
-        )
+        owner = claims.of_folder(str(folder))
+        whose = "Podium does not know whose it is; name another task"
+        if owner is not None:
+            whose = claims.folder_words(owner)
+        raise NotPossibleNow(f"{str(folder)!r} exists already: {whose}")
     inside = (Path(repository.git_dir), Path(repository.own_git_dir))
     if any(folder.is_relative_to(place) for place in inside):
         raise BadInput(f"{str(folder)!r} lies inside a git directory; name another folder")
     return str(folder)
 
 
-def _default_folder(task: str, repository: Repository, state_home: Path) -> Path:
+def _default_folder(task: str, repository: Repository, state_home: Path, claims: Claims) -> Path:
     beside = Path(repository.checkout).parent / ".worktrees"
     place = beside if os.path.isdir(beside) else beside.parent  # noqa: PTH112 — see `find_repository`
+    longer = f"{Path(repository.checkout).name}-{task}"
     if os.access(place, os.W_OK | os.X_OK) and not beside.is_symlink():
-        return beside / task
-    name = f"{Path(repository.checkout).name}-{task}"
-    return Path(os.path.realpath(state_home)) / "worktrees" / name
+        # Repositories side by side have this folder in common.
+        owner = claims.of_folder(str(beside / task))
+        shared = owner is not None and owner.git_dir != repository.git_dir
+        return beside / (longer if shared else task)
+    return Path(os.path.realpath(state_home)) / "worktrees" / longer
 
 
 def forbidden_paths(paths: Iterable[str]) -> tuple[str, ...]:

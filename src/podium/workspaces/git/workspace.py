@@ -47,12 +47,13 @@ class GitWorkspace:
 
     async def begin_turn(self) -> RefsSeen:
         """Raises `LockHeld` while somebody else is at work here."""
-        if self._held is None:
-            with ExitStack() as held:
-                held.enter_context(self._records.workspace_lock(self._record.id))
-                self._held = held.pop_all()
-        with self._in_words():
-            return await self._turns.begin()
+        with ExitStack() as lock, self._in_words():
+            if self._held is None:
+                lock.enter_context(self._records.workspace_lock(self._record.id))
+            seen = await self._turns.begin()
+            # Only now: a turn that did not begin holds nothing.
+            self._held = self._held or lock.pop_all()
+        return seen
 
     async def end_turn(self, seen: RefsSeen) -> TurnEnd:
         """Raises `WorkspaceTampered`, with everything else done, when something stands where it must not."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from podium.domain.errors import PodiumError
 from podium.domain.workspaces import (
     Leftover,
+    Recovered,
     Removal,
     RemovedWorkspace,
     Snapshot,
@@ -16,6 +18,8 @@ from podium.domain.workspaces import (
 )
 from podium.ports.clock import Clock, Ids
 from podium.ports.launcher import Launcher
+from podium.workspaces.git.after_set_up import note_set_up
+from podium.workspaces.git.claims import Claims
 from podium.workspaces.git.creating import make_workspace
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.records import Records
@@ -57,6 +61,7 @@ class GitWorkspaces:
         self._state_home = state_home
         self.git = Git(launcher)
         self.records = Records(state_home)
+        self._paths: dict[str, str] = {}
         snapshots = Snapshots(self.git, self.records, clock, confined=confined)
         self._tending = Tending(self.git, self.records, clock, snapshots, confined=confined)
         self._recovery = Recovery(self.git, self.records, snapshots)
@@ -73,7 +78,11 @@ class GitWorkspaces:
             return repository, self._planned(wish, forbidden, repository)
 
         async def ready(made: WorkspaceRecord) -> WorkspaceRecord:
-            return await set_up(self._workspace(made), wish, self._inside, self.records, self._tell)
+            usable = self._workspace(made)
+            record = await set_up(usable, wish, self._inside, self.records, self._tell)
+            if wish.set_up.after_create or wish.set_up.ready:
+                await note_set_up(self.git, record)
+            return record
 
         made = await make_workspace(self.git, self.records, git_dir, plan, ready)
         return self._workspace(made)
@@ -81,15 +90,15 @@ class GitWorkspaces:
     def _planned(
         self, wish: WorkspaceWish, forbidden: tuple[str, ...], repository: Repository
     ) -> WorkspaceRecord:
-        workspace_id = self._ids.new("ws")
+        workspace_id, claims = self._ids.new("ws"), Claims(self.records)
         return WorkspaceRecord(
             id=workspace_id,
             task=wish.task,
             repository=repository.checkout,
             git_dir=repository.git_dir,
-            path=folder_of(wish, repository, self._state_home),
+            path=folder_of(wish, repository, self._state_home, claims),
             private=str(self.records.private(workspace_id)),
-            branch=branch_of(wish, repository),
+            branch=branch_of(wish, repository, claims),
             base=repository.base,
             forbidden=forbidden,
             run_id=wish.run_id,
@@ -98,20 +107,43 @@ class GitWorkspaces:
 
     def at(self, path: str) -> WorkspaceRecord | None:
         """The workspace whose worktree this folder is."""
-        return next((each for each in reversed(self.known()) if each.path == path), None)
+        for each in reversed(self.records.ids()):
+            if self._path_of(each) == path and (record := self.records.finished(each)) is not None:
+                return record
+        return None
+
+    def _path_of(self, workspace_id: str) -> str | None:
+        """Where its worktree is. It never changes, and every call of an agent asks: it is read once."""
+        if workspace_id not in self._paths and (record := self._readable(workspace_id)) is not None:
+            self._paths[workspace_id] = record.path
+        return self._paths.get(workspace_id)
+
+    def _readable(self, workspace_id: str) -> WorkspaceRecord | None:
+        """The record of one that is whole. Trouble with one of them is no trouble for the others."""
+        try:
+            return self.records.finished(workspace_id)
+        except (PodiumError, OSError):
+            return None
 
     def known(self) -> Sequence[WorkspaceRecord]:
         """All that are whole, oldest first, without a look at what is in them."""
-        found = (self.records.finished(each) for each in self.records.ids())
+        found = map(self._readable, self.records.ids())
         return [record for record in found if record is not None]
 
     async def open(self, workspace_id: str) -> GitWorkspace:
         """One that was made before. Raises `UnknownId`."""
         return self._workspace(self.records.read(workspace_id))
 
-    async def listed(self) -> list[WorkspaceListing]:
-        """All of them, oldest first."""
-        return await self._tending.listing.listed()
+    async def repository_of(self, folder: str) -> str:
+        """The common git directory of the repository that a folder lies in; empty when in none."""
+        try:
+            return await find_git_dir(self.git, folder)
+        except PodiumError:
+            return ""
+
+    async def listed(self, git_dir: str = "") -> list[WorkspaceListing]:
+        """All of them, or those of one repository, oldest first."""
+        return await self._tending.listing.listed(git_dir)
 
     async def remove(self, workspace_id: str) -> Removal:
         """Remove one whose work is safe elsewhere; else say why not."""
@@ -129,7 +161,7 @@ class GitWorkspaces:
         """Those that are no more and whose snapshots are still there, oldest first."""
         return await self._recovery.removed()
 
-    async def recover(self, workspace_id: str, branch: str) -> Snapshot:
+    async def recover(self, workspace_id: str, branch: str) -> Recovered:
         """Make a branch of the newest snapshot of a workspace, also of one that was removed."""
         return await self._recovery.recover(workspace_id, branch)
 
