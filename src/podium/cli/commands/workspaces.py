@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from podium.cli.command import command_app
-from podium.cli.commands.workspace_use import create, deliver, exec_
+from podium.cli.commands.workspace_use import NameArgument, create, deliver, exec_
 from podium.cli.door import Door
 from podium.cli.screen import counted
 from podium.cli.workspace_words import (
@@ -38,10 +38,6 @@ app = command_app(group=True)
 
 _NO_REPOSITORY = "none"
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-
-NameArgument = Annotated[
-    str, typer.Argument(metavar="WORKSPACE", help="Its id, a short form, or its task.")
-]
 
 AllOption = Annotated[
     bool, typer.Option("--all", help="Of every repository, not of this project's alone.")

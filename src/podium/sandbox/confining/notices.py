@@ -22,10 +22,6 @@ MOST_WORDS = 1 << 16
 MOST_WORDS_BYTES = 1 << 22
 
 
-class CallGone(Exception):
-    """The process was killed, or its call interrupted, before it could be judged."""
-
-
 class TooMuch(Exception):
     """More words than anybody would judge."""
 

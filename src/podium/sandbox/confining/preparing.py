@@ -213,6 +213,6 @@ def _program_inside(spawn: Spawn, inside: Inside, search_path: str) -> str:
 
 def _not_seen(outside: str, spawn: Spawn) -> ToolMissing:
     return ToolMissing(
-        f"program {spawn.argv[0]!r} is at {outside!r}, which a confined process does not see; mount the "
-        "folder it is installed in"
+        f"program {spawn.argv[0]!r} is at {outside!r}, which a confined process does not see; list "
+        "the folder it is installed in under `sandbox.read` in your own settings"
     )
