@@ -188,6 +188,25 @@ def test_a_repository_planted_inside_is_moved_away_and_told(project: Desk) -> No
     assert not Path(path, "src/.git").exists()
 
 
+def test_what_was_recovered_before_is_delivered_all_the_same(project: Desk) -> None:
+    made(project)
+    script = "echo x > x.txt && git add x.txt && git commit -qm work"
+    assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", script).code == 0
+    assert project.run("workspaces", "snapshot", "fix").code == 0
+    assert project.run("workspaces", "recover", "fix").code == 0
+    assert "1 commit, 1 file" in project.run("workspaces", "deliver", "fix").out
+    assert git(project, "log", "--format=%s", "podium/fix") == "work\nfirst"
+
+
+def test_recovering_is_no_way_round_the_import_gate(project: Desk) -> None:
+    made(project)
+    script = "ln -s /etc/passwd link && git add link && git commit -qm link"
+    project.run("workspaces", "exec", "fix", "--", "sh", "-c", script)
+    assert project.run("workspaces", "snapshot", "fix").code == 0
+    project.run("workspaces", "recover", "fix")
+    assert project.run("workspaces", "deliver", "fix").code == 4
+
+
 def test_commits_that_may_not_come_back_change_nothing(project: Desk) -> None:
     made(project)
     before = git(project, "for-each-ref")

@@ -156,8 +156,13 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
     branch = done.branch.removeprefix("refs/heads/")
 
     def words() -> None:
-        if not done.commits:
+        if done.before == done.after:
             door.screen.line(f"{branch}: nothing new")
+            return
+        if not done.commits:
+            door.screen.line(
+                f"{branch}: now at {done.after[:12]}, which another branch has already"
+            )
             return
         brought = counted(len(done.commits), "commit")
         changed = counted(len(done.paths), "file")

@@ -107,11 +107,19 @@ class Deliveries:
         )  # fmt: skip
 
     async def _known(self, record: WorkspaceRecord) -> list[str]:
-        """Tips of the user's own branches: what they hold is his. Other workspaces' are not counted."""
+        """Tips of the user's own branches: what they hold is his. Other workspaces' are not counted.
+
+        Nor is a branch that a snapshot of this one was recovered to: nobody has judged what is on it.
+        """
         held = [self._records.of(each) for each in self._records.ids()]
         others = {each.branch for each in held if each is not None}
+        snapshots = await self._git.text(
+            "for-each-ref", "--format=%(objectname)", f"refs/podium/snapshots/{record.id}",
+            git_dir=record.git_dir,
+        )  # fmt: skip
+        recovered = [f"--no-merged={each}" for each in snapshots.split()]
         rows = await self._git.text(
-            "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes",
+            "for-each-ref", "--format=%(objectname) %(refname)", *recovered, "refs/heads", "refs/remotes",
             git_dir=record.git_dir,
         )  # fmt: skip
         pairs = [row.split(" ", 1) for row in rows.splitlines()]
