@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -224,6 +225,38 @@ def test_nothing_survives_when_podium_dies_while_a_fork_of_it_holds_the_lifeline
         retry_until_blocking(lambda: alive(token) == [fork], seconds=10.0)
     finally:
         os.kill(fork, signal.SIGKILL)
+
+
+def test_one_with_a_farewell_may_tidy_up_when_podium_is_killed(tmp_path: Path) -> None:
+    token, lock = new_token(), tmp_path / "ref.lock"
+    lock.touch()
+    tidies = f"import os, signal; signal.signal(signal.SIGTERM, lambda *_: (os.unlink({str(lock)!r}), os._exit(0)))"
+    podium = subprocess.Popen(
+        [sys.executable, "-c", FAREWELL, token, f"{tidies}; print('ready', flush=True); signal.pause()"],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        cwd=ROOT,
+    )  # fmt: skip
+    assert podium.stdout is not None
+    assert podium.stdout.readline() == b"ready\n"
+    podium.kill()
+    podium.wait()
+    podium.stdout.close()
+    retry_until_blocking(lambda: alive(token) == [], seconds=10.0)
+    assert not lock.exists()
+
+
+FAREWELL = """
+import asyncio, sys
+from tests.sandbox.trees import python
+from podium.sandbox import ProcessLauncher
+async def main():
+    spawn = python(sys.argv[2], sys.argv[1])
+    process = await ProcessLauncher().start(spawn.model_copy(update={"farewell_seconds": 5.0, "interactive": True}))
+    async for line in process.lines():
+        print(line.decode().strip(), flush=True)
+asyncio.run(main())
+"""
 
 
 FORK_AND_LINGER = """

@@ -17,7 +17,7 @@ from podium.testing import retry_until_blocking
 from podium.usecases import collect_workspaces
 from podium.wiring.clock import SystemClock
 from tests.workspaces.killed_story import live, noted
-from tests.workspaces.yard import Yard
+from tests.workspaces.yard import Yard, agent_commits
 
 PROCESSES = multiprocessing.get_context("forkserver")
 
@@ -34,6 +34,28 @@ def test_kills_at_hundreds_of_moments_lose_no_commit_and_leave_nothing_unexplain
     tmp_path: Path,
 ) -> None:
     see_it_through(tmp_path, kills=400, seed=int(time.time()))
+
+
+async def test_a_lock_that_a_killed_git_left_on_the_branch_is_in_nobodys_way(
+    tmp_path: Path,
+) -> None:
+    yard = Yard(tmp_path / "yard").build()
+    workspace = await yard.made()
+    lock = yard.repository / ".git" / f"{workspace.record.branch}.lock"
+    lock.touch()
+    agent_commits(workspace.record, "work.txt")
+    assert (await workspace.deliver()).commits
+    assert not lock.exists()
+
+
+async def test_a_lock_that_a_killed_git_left_goes_with_the_workspace(tmp_path: Path) -> None:
+    yard = Yard(tmp_path / "yard").build()
+    workspace = await yard.made()
+    lock = yard.repository / ".git" / f"{workspace.record.branch}.lock"
+    lock.touch()
+    assert (await yard.workspaces.remove(workspace.record.id)).removed
+    assert not lock.exists()
+    assert workspace.record.branch not in yard.refs()
 
 
 def see_it_through(folder: Path, kills: int, seed: int) -> None:

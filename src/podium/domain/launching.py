@@ -129,6 +129,8 @@ class Spawn(Noun):
     """Its input stays open after `stdin`, and its output comes line by line instead of at the end."""
     limits: ProcessLimits = ProcessLimits()
     confinement: Confinement = Confinement()
+    farewell_seconds: float = 0.0
+    """How long it may tidy up when Podium is killed. Zero: it is killed at once, as befits an agent."""
 
 
 class Ended(Noun):

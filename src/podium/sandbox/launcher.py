@@ -104,6 +104,7 @@ class ProcessLauncher:
             seconds=limits.seconds,
             grace_seconds=self._settings.grace_seconds,
             linger_seconds=self._settings.linger_seconds,
+            farewell_seconds=spawn.farewell_seconds,
             memory_bytes=limits.memory_bytes,
             processes=limits.processes,
             file_bytes=limits.file_bytes,

@@ -23,6 +23,7 @@ MARK_NAME = "PODIUM_TREE"
 
 _SWEEP_SECONDS = 10.0
 _SWEEP_PAUSE_SECONDS = 0.005
+_FAREWELL_SECONDS = 0.5
 
 
 def new_mark() -> str:
@@ -48,8 +49,23 @@ def end_orphans() -> int:
     before or together with its Podium.
     """
     orphans = _orphans()
+    _ask_to_end(orphans)
     left = _end_all(_orphans)
     return len(orphans) - len(left)
+
+
+def _ask_to_end(orphans: list[Entry]) -> None:
+    """A git among them takes its locks away, if it is not killed first."""
+    for entry in orphans:
+        entry.send(signal.SIGTERM)
+    deadline = time.monotonic() + _FAREWELL_SECONDS
+    while any(_lives(entry) for entry in orphans) and time.monotonic() < deadline:
+        time.sleep(_SWEEP_PAUSE_SECONDS)
+
+
+def _lives(entry: Entry) -> bool:
+    now = entry_of(entry.pid)
+    return now is not None and now.start == entry.start and not now.is_zombie
 
 
 def _end_all(look: Callable[[], list[Entry]]) -> tuple[int, ...]:

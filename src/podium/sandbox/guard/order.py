@@ -21,6 +21,7 @@ class Order:
         seconds: float | None,
         grace_seconds: float,
         linger_seconds: float,
+        farewell_seconds: float,
         memory_bytes: int | None,
         processes: int | None,
         file_bytes: int | None,
@@ -34,6 +35,7 @@ class Order:
         self.seconds = seconds
         self.grace_seconds = grace_seconds
         self.linger_seconds = linger_seconds
+        self.farewell_seconds = farewell_seconds
         self.memory_bytes = memory_bytes
         self.processes = processes
         self.file_bytes = file_bytes
@@ -43,7 +45,9 @@ class Order:
     def encode(self) -> bytes:
         """The order for the control socket. None of its texts may hold a NUL."""
         optional = (self.seconds, self.memory_bytes, self.processes, self.file_bytes)
-        numbers = [self.owner_pid, self.grace_seconds, self.linger_seconds]
+        numbers = [
+            self.owner_pid, self.grace_seconds, self.linger_seconds, self.farewell_seconds,
+        ]  # fmt: skip
         fields = [str(number) for number in numbers]
         fields += ["" if number is None else str(number) for number in optional]
         fields += [self.plan.hex(), self.program, self.cwd, str(len(self.argv)), *self.argv]
@@ -60,20 +64,21 @@ class Order:
         if not body:
             return None
         fields = [os.fsdecode(field) for field in body.split(b"\0")]
-        argv_end = 11 + int(fields[10])
+        argv_end = 12 + int(fields[11])
         rest = fields[argv_end:]
         return cls(
             owner_pid=int(fields[0]),
             grace_seconds=float(fields[1]),
             linger_seconds=float(fields[2]),
-            seconds=float(fields[3]) if fields[3] else None,
-            memory_bytes=int(fields[4]) if fields[4] else None,
-            processes=int(fields[5]) if fields[5] else None,
-            file_bytes=int(fields[6]) if fields[6] else None,
-            plan=bytes.fromhex(fields[7]),
-            program=fields[8],
-            cwd=fields[9],
-            argv=fields[11:argv_end],
+            farewell_seconds=float(fields[3]),
+            seconds=float(fields[4]) if fields[4] else None,
+            memory_bytes=int(fields[5]) if fields[5] else None,
+            processes=int(fields[6]) if fields[6] else None,
+            file_bytes=int(fields[7]) if fields[7] else None,
+            plan=bytes.fromhex(fields[8]),
+            program=fields[9],
+            cwd=fields[10],
+            argv=fields[12:argv_end],
             env=dict(zip(rest[::2], rest[1::2], strict=True)),
         )
 

@@ -177,7 +177,10 @@ class Guard:
 
     def _podium_is_gone(self, fd: int) -> None:
         self._poll.unregister(fd)
-        self._kill_at = 0.0
+        if self._order.farewell_seconds:
+            self._end(self._order.farewell_seconds)
+        else:
+            self._kill_at = 0.0
 
     def _end(self, grace_seconds: float) -> None:
         self._asked = True

@@ -20,6 +20,7 @@ from podium.workspaces.git.keeper import Keeper
 from podium.workspaces.git.private_refs import read_head, read_ref
 from podium.workspaces.git.quarantine import LARGEST_PACK_BYTES, quarantined
 from podium.workspaces.git.records import Records, write_whole
+from podium.workspaces.git.stale_locks import clear_stale_lock
 
 _INTENT = "delivering"
 """Says where the branch was about to go, so that a killed delivery is known for ours."""
@@ -126,6 +127,7 @@ class Deliveries:
         return [commit for commit, name in pairs if name not in others]
 
     async def _moved(self, record: WorkspaceRecord, before: str, tip: str) -> None:
+        await clear_stale_lock(record.git_dir, record.branch)
         try:
             await self._git.move_ref(
                 record.branch, tip, before, record.git_dir, f"podium: delivered from {record.id}"

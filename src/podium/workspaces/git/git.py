@@ -51,6 +51,9 @@ _ENVIRONMENT = {
 }
 _OWN_SETTINGS_ONLY = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
+_FAREWELL_SECONDS = 2.0
+"""git takes its locks away when it is asked to end, not when it is killed."""
+
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
@@ -111,6 +114,7 @@ class Git:
                     seconds=self._seconds, output_bytes=output_bytes, memory_bytes=memory_bytes
                 ),
                 confinement=confinement or Confinement(),
+                farewell_seconds=_FAREWELL_SECONDS,
             )
         )
         if ended.exit_code not in accept or ended.stdout_dropped_bytes:

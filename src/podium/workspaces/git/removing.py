@@ -20,6 +20,7 @@ from podium.workspaces.git.clearing import clear_away, remove_if_empty
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.records import Records, write_whole
 from podium.workspaces.git.removed import Memory, RemovedOnes
+from podium.workspaces.git.stale_locks import clear_stale_lock
 
 
 class Remover:
@@ -58,6 +59,7 @@ class Remover:
         """A branch that nobody has put anything on, and nobody has checked out, is of no use."""
         if not Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
             return
+        await clear_stale_lock(record.git_dir, record.branch)
         form = "--format=%(objectname) %(worktreepath)"
         found = await self._git.text("for-each-ref", form, record.branch, git_dir=record.git_dir)
         if found.strip() == record.base:

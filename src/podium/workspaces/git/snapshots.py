@@ -25,6 +25,7 @@ from podium.workspaces.git.layout import confinement_of
 from podium.workspaces.git.loose_commits import LooseCommits, known_tips
 from podium.workspaces.git.planted import kept_planted
 from podium.workspaces.git.records import Records
+from podium.workspaces.git.stale_locks import clear_stale_lock
 from podium.workspaces.git.tidying import tidy
 
 _MARK = "podium-snapshot: "
@@ -136,8 +137,7 @@ class Snapshots:
         message = f"Snapshot of {record.task}: {facts.why}\n\n{_MARK}{json.dumps(told)}\n"
         commit = await self._committed(record, tree, parents, message, facts.at)
         ref = f"{_folder(record)}/{_number(before[-1]) + 1 if before else 1}"
-        # Only Podium writes these, with the workspace's lock held: one that is left is of a git that was killed.
-        Path(record.git_dir, f"{ref}.lock").unlink(missing_ok=True)  # noqa: ASYNC240 — one file
+        await clear_stale_lock(record.git_dir, ref)
         await self._git.move_ref(ref, commit, no_object(commit), record.git_dir, "podium: snapshot")
         return facts.model_copy(update={"ref": ref, "commit": commit})
 

@@ -11,6 +11,7 @@ from podium.workspaces.git.admin import admin_folders, forget_parent, points_at
 from podium.workspaces.git.clearing import clear_away, remove_if_empty
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.records import Records
+from podium.workspaces.git.stale_locks import clear_stale_lock
 
 
 async def undo_creation(
@@ -52,5 +53,6 @@ async def _drop_branch(git: Git, record: WorkspaceRecord) -> None:
     """It was not there before, and nothing was ever delivered: where it stands, no work is lost."""
     if not os.path.isdir(record.git_dir):  # noqa: PTH112, ASYNC240 — one look at a local folder
         return
+    await clear_stale_lock(record.git_dir, record.branch)
     if await git.resolve(record.branch, record.git_dir) == record.base:
         await git.run("update-ref", "-d", record.branch, record.base, git_dir=record.git_dir)
