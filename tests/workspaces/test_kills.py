@@ -16,6 +16,7 @@ from podium.sandbox import end_orphans
 from podium.testing import retry_until_blocking
 from podium.usecases import collect_workspaces
 from podium.wiring.clock import SystemClock
+from podium.workspaces.git.undoing import undo_creation
 from tests.workspaces.killed_story import live, noted
 from tests.workspaces.yard import Yard, agent_commits
 
@@ -56,6 +57,20 @@ async def test_a_lock_that_a_killed_git_left_goes_with_the_workspace(tmp_path: P
     assert (await yard.workspaces.remove(workspace.record.id)).removed
     assert not lock.exists()
     assert workspace.record.branch not in yard.refs()
+
+
+async def test_what_a_killed_git_had_begun_for_a_worktree_goes_and_others_stay(
+    tmp_path: Path,
+) -> None:
+    yard = Yard(tmp_path / "yard").build()
+    record = (await yard.made()).record
+    entries = Path(record.git_dir, "worktrees")
+    for name in ("task1", "task2", "tasks"):
+        (entries / name).mkdir()
+    (entries / "task2" / "HEAD").touch()
+    records = yard.workspaces.records
+    await undo_creation(yard.workspaces.git, records, record)
+    assert sorted(os.listdir(entries)) == ["task2", "tasks"]
 
 
 def see_it_through(folder: Path, kills: int, seed: int) -> None:

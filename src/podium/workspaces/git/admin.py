@@ -26,11 +26,29 @@ def admin_of(record: WorkspaceRecord) -> str:
 def admin_folders(record: WorkspaceRecord) -> list[Path]:
     """Folders in the user's git directory that name the record's worktree: one, or none after a crash."""
     wanted = f"{record.path}/.git"
-    try:
-        entries = list(os.scandir(Path(record.git_dir, "worktrees")))
-    except FileNotFoundError:
-        return []
-    return [Path(entry.path) for entry in entries if _read(Path(entry.path, "gitdir")) == wanted]
+    return [each for each in _entries(record) if _read(each / "gitdir") == wanted]
+
+
+def begun_folders(record: WorkspaceRecord) -> list[Path]:
+    """Folders that a killed git had made for the record's worktree and not yet written anything into.
+
+    git calls them as the worktree, with a number behind it where that is taken.
+    """
+    name = Path(record.path).name
+    return [
+        each
+        for each in _entries(record)
+        if each.name.startswith(name)
+        and each.name.removeprefix(name).strip("0123456789") == ""
+        and set(os.listdir(each)) <= {"locked"}
+    ]
+
+
+def _entries(record: WorkspaceRecord) -> list[Path]:
+    with suppress(FileNotFoundError):
+        found = os.scandir(Path(record.git_dir, "worktrees"))
+        return [Path(entry.path) for entry in found if entry.is_dir()]
+    return []
 
 
 def points_at(record: WorkspaceRecord, admin: Path) -> bool:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from podium.domain.workspaces import WorkspaceRecord
-from podium.workspaces.git.admin import admin_folders, forget_parent, points_at
+from podium.workspaces.git.admin import admin_folders, begun_folders, forget_parent, points_at
 from podium.workspaces.git.clearing import clear_away, remove_if_empty
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.records import Records
@@ -36,7 +36,7 @@ def _clear_worktree(record: WorkspaceRecord) -> None:
     else:
         # Somebody else's, unless git was killed before it wrote anything.
         remove_if_empty(worktree)
-    for admin in admins:
+    for admin in (*admins, *begun_folders(record)):
         clear_away(admin)
     remove_if_empty(Path(record.git_dir, "worktrees"))
     forget_parent(worktree)
