@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from podium.sandbox.confining.toolchains import own_places, seen_places
-
-
-def program(path: Path, text: str = "#!/bin/sh\n") -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-    path.chmod(0o755)
-    return path
+from tests.sandbox.installations import places, program
 
 
 @pytest.fixture
@@ -22,27 +14,6 @@ def home(tmp_path: Path) -> Path:
     made = tmp_path / "home"
     made.mkdir()
     return made
-
-
-def places(
-    path: Path | str,
-    home: Path,
-    *search: Path,
-    closed: Path | None = None,
-    untrusted: Path | None = None,
-) -> tuple[str, ...]:
-    """What is shown beside Podium's own."""
-    found = seen_places(
-        [str(path)] if path else [],
-        os.pathsep.join(map(str, search)),
-        home=str(home),
-        closed=[str(closed)] if closed else [],
-        untrusted=[str(untrusted)] if untrusted else [],
-    )
-    own = [str(each) for each in own_places()]
-    return tuple(
-        each for each in found if not any(o == each or o.startswith(f"{each}/") for o in own)
-    )
 
 
 def test_a_program_of_the_system_needs_nothing_more(home: Path) -> None:
@@ -63,7 +34,8 @@ def test_the_interpreter_of_a_script_is_shown_too(home: Path, tmp_path: Path) ->
     (tmp_path / "node-20/lib").mkdir()
     script = program(home / "clis/node_modules/cli.js", "#!/usr/bin/env -S node --no-warnings\n")
     assert places(script, home, node.parent) == (
-        str(tmp_path / "node-20"),
+        str(tmp_path / "node-20/bin"),
+        str(tmp_path / "node-20/lib"),
         str(home / "clis/node_modules"),
     )
 
@@ -73,9 +45,13 @@ def test_a_virtual_environment_is_shown_with_the_python_it_was_made_of(
 ) -> None:
     base = program(tmp_path / "python/bin/python3").parent
     (tmp_path / "python/lib").mkdir()
-    python = program(tmp_path / "project/.venv/bin/pytest")
-    (tmp_path / "project/.venv/pyvenv.cfg").write_text(f"home = {base}\nversion = 3.11\n")
-    assert places(python, home) == (str(tmp_path / "project/.venv"), str(tmp_path / "python"))
+    venv = tmp_path / "project/.venv"
+    python = program(venv / "bin/pytest")
+    (venv / "pyvenv.cfg").write_text(f"home = {base}\nversion = 3.11\n")
+    assert places(python, home) == (
+        *(str(venv / "bin"), str(venv / "pyvenv.cfg")),
+        *(str(base), str(tmp_path / "python/lib")),
+    )
 
 
 def test_of_a_persons_home_only_the_program_itself_is_shown(home: Path) -> None:
@@ -89,8 +65,8 @@ def test_of_a_persons_home_only_the_program_itself_is_shown(home: Path) -> None:
 def test_a_registry_token_beside_a_toolchain_stays_hidden(home: Path) -> None:
     cargo = program(home / ".cargo/bin/cargo")
     (home / ".cargo/credentials.toml").write_text("token")
-    (home / ".rustup").mkdir()
-    assert places("", home, cargo.parent) == (str(cargo.parent), str(home / ".rustup"))
+    rustc = program(home / ".rustup/toolchains/stable/bin/rustc")
+    assert places("", home, cargo.parent) == (str(cargo.parent), str(rustc.parent))
 
 
 def test_folders_of_the_search_path_are_shown_as_far_as_their_shape_tells(
@@ -104,9 +80,10 @@ def test_folders_of_the_search_path_are_shown_as_far_as_their_shape_tells(
     (home / ".local/share/keyrings").mkdir(parents=True)
     search = (Path("/usr/bin"), Path("relative"), installed, loose, shims, local, tmp_path / "none")
     assert set(places("", home, *search)) == {
-        str(tmp_path / "opt/go"),
+        str(tmp_path / "opt/go/bin"),
+        str(tmp_path / "opt/go/lib"),
         str(loose),
-        str(home / ".pyenv"),
+        str(shims),
         str(local),
     }
 
@@ -145,8 +122,9 @@ def test_a_home_that_looks_like_an_installation_is_none(home: Path, tmp_path: Pa
     link = tmp_path / "link"
     link.symlink_to(home)
     tool = program(home / "bin/tool")
-    assert places("", home, tool.parent) == (str(tool.parent),)
-    assert places("", home, link / "bin") == (str(link / "bin"),)
+    config = str(home / "pyvenv.cfg")
+    assert places("", home, tool.parent) == (str(tool.parent), config)
+    assert places("", home, link / "bin") == (str(link / "bin"), str(link / "pyvenv.cfg"))
 
 
 def test_keys_on_the_search_path_are_no_programs(home: Path) -> None:
@@ -173,7 +151,7 @@ def test_a_virtual_environment_names_no_folder_but_one_of_an_interpreter(
     (home / ".ssh").mkdir()
     python = program(tmp_path / "v/bin/python")
     (tmp_path / "v/pyvenv.cfg").write_text(f"home = {home}/.ssh\n")
-    assert places(python, home) == (str(tmp_path / "v"),)
+    assert places(python, home) == (str(python.parent), str(tmp_path / "v/pyvenv.cfg"))
 
 
 def test_what_is_closed_is_shown_by_no_way(home: Path, tmp_path: Path) -> None:

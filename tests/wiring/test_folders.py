@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.wiring.folders import find_folders, project_root
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.wiring.folders import Folders, find_folders, project_root
+from podium.wiring.initialising import init_project
 
 
 @pytest.mark.parametrize("marker", ["podium.yaml", ".podium", ".git"])
@@ -41,3 +42,55 @@ def test_state_is_private_and_unseen_by_git(tmp_path: Path) -> None:
     state = find_folders({}, project=tmp_path).make_state()
     assert stat.S_IMODE(state.stat().st_mode) == 0o700
     assert (state / ".gitignore").read_text() == "*\n"
+
+
+def planted(folder: Path, how: str) -> Path:
+    """A state folder that Podium did not make, and the folder where it would lead."""
+    victim = folder / "victim"
+    victim.mkdir()
+    project = folder / "project"
+    project.mkdir()
+    state = project / ".podium"
+    if how == "link":
+        state.symlink_to(victim)
+    elif how == "broken link":
+        state.symlink_to(victim / "new")
+    elif how == "file":
+        state.write_text("")
+    else:
+        state.mkdir()
+        (state / how).symlink_to(victim)
+    return project
+
+
+@pytest.mark.parametrize(
+    "how", ["link", "broken link", "file", "runs", "workers", "podium.db", ".gitignore"]
+)
+def test_a_planted_state_folder_is_refused_before_anything_is_written(
+    tmp_path: Path, how: str
+) -> None:
+    project = planted(tmp_path, how)
+    victim = tmp_path / "victim"
+    mode = victim.stat().st_mode
+    folders = Folders(project=project, user_config=tmp_path / "c", user_state=tmp_path / "s")
+    for act in (
+        folders.make_state,
+        lambda: find_folders({}, start=project),
+        lambda: find_folders({}, project=project),
+        lambda: init_project(project),
+    ):
+        with pytest.raises(NotPossibleNow, match="only a folder that it made itself"):
+            act()
+    assert list(victim.iterdir()) == []
+    assert victim.stat().st_mode == mode
+    assert [path.name for path in project.iterdir()] == [".podium"]
+
+
+def test_a_state_folder_of_another_user_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find_folders({}, project=tmp_path).make_state()
+    # Another user cannot be made here.
+    monkeypatch.setattr("os.geteuid", lambda: tmp_path.stat().st_uid + 1)
+    with pytest.raises(NotPossibleNow, match="belongs to another user"):
+        find_folders({}, project=tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,10 @@ from podium.ports import Launcher, Process
 from podium.wiring.settings import SandboxSettings
 
 _MEGABYTE = 1_000_000
+_SEEN_SECONDS = 30.0
+
+Wanted = tuple[tuple[str, ...], tuple[str, ...]]
+"""Programs, and the folders that they can write."""
 
 
 class ConfiningLauncher:
@@ -37,6 +42,7 @@ class ConfiningLauncher:
         self._settings = settings
         self._environ = environ
         self._shown = shown
+        self._places: dict[Wanted, tuple[float, tuple[str, ...]]] = {}
 
     async def start(self, spawn: Spawn) -> Process:
         with self._missing_in_short(spawn):
@@ -57,7 +63,7 @@ class ConfiningLauncher:
         fence = spawn.confinement
         read = (str(Path(path).expanduser()) for path in self._settings.read)
         writable = [mount.source for mount in fence.mounts if mount.writable]
-        places = dict.fromkeys((*self._shown(fence.programs, writable), *read))
+        places = dict.fromkeys((*self._seen(fence.programs, tuple(writable)), *read))
         mounts = [Mount(source=place, target=place) for place in places if os.path.lexists(place)]
         return spawn.model_copy(
             update={
@@ -67,6 +73,15 @@ class ConfiningLauncher:
                 "limits": self._limited(spawn.limits),
             }
         )
+
+    def _seen(self, programs: tuple[str, ...], writable: tuple[str, ...]) -> tuple[str, ...]:
+        """What has to be seen for these programs. Looked up anew now and then: it takes a while."""
+        now = time.monotonic()
+        until, found = self._places.get((programs, writable), (0.0, ()))
+        if now >= until:
+            found = self._shown(programs, writable)
+            self._places[programs, writable] = (now + _SEEN_SECONDS, found)
+        return found
 
     def _limited(self, limits: ProcessLimits) -> ProcessLimits:
         settings = self._settings

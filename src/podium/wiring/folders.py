@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -41,7 +42,9 @@ class Folders:
 
     def make_state(self) -> Path:
         """The state folder, made private and unseen by git when it was not there."""
+        refuse_foreign_state(self.state)
         self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        refuse_foreign_state(self.state)
         ignore = self.state / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
@@ -78,14 +81,50 @@ class Folders:
         return self.state / "project-id"
 
 
+def refuse_foreign_state(state: Path) -> None:
+    """Raise `NotPossibleNow` where a state folder is there that Podium did not make.
+
+    Whoever can write in a checkout, such as an agent in its workspace, could else choose where Podium writes.
+    """
+    fault = _fault_of(state)
+    if fault:
+        raise NotPossibleNow(
+            f"{str(state)!r} {fault}; Podium uses only a folder that it made itself, and has read and written "
+            f"nothing there. Find out who put it there, then move it away"
+        )
+
+
+def _fault_of(state: Path) -> str:
+    try:
+        found = state.lstat()
+        if stat.S_ISLNK(found.st_mode):
+            return "is a link"
+        if not stat.S_ISDIR(found.st_mode):
+            return "is not a folder"
+        # Whoever is root may look after the project of another user.
+        if os.geteuid() not in (0, found.st_uid):
+            return "belongs to another user"
+        with os.scandir(state) as entries:
+            links = sorted(entry.name for entry in entries if entry.is_symlink())
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        return f"cannot be looked into ({error.strerror})"
+    return f"holds a link, {links[0]!r}" if links else ""
+
+
 def find_folders(
     environ: Mapping[str, str], *, project: Path | None = None, start: Path | None = None
 ) -> Folders:
-    """The folders for a door. `project` is a person's word; without it we look upward from `start`."""
+    """The folders for a door. `project` is a person's word; without it we look upward from `start`.
+
+    Raises `NotPossibleNow` where the project's state folder is not Podium's own.
+    """
     chosen = project or (Path(environ["PODIUM_PROJECT"]) if environ.get("PODIUM_PROJECT") else None)
     if chosen is not None and not chosen.is_dir():
         raise BadInput(f"there is no folder {str(chosen)!r} to be the project")
     root = chosen.resolve() if chosen else project_root(start or Path.cwd())
+    refuse_foreign_state(root / STATE_FOLDER)
     home = environ.get("PODIUM_HOME")
     if home:
         base = Path(home).expanduser().resolve()

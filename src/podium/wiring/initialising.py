@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from podium.domain.errors import BadInput, NotPossibleNow
-from podium.wiring.folders import PROJECT_FILE, STATE_FOLDER
+from podium.wiring.folders import PROJECT_FILE, STATE_FOLDER, refuse_foreign_state
 from podium.wiring.writing import write_new, write_whole
 
 TEMPLATE = """\
@@ -113,11 +113,10 @@ def init_project(folder: Path, *, example: bool = False) -> list[str]:
 
 
 def _make_state(state: Path) -> bool:
+    refuse_foreign_state(state)
     try:
         state.mkdir(mode=0o700)
     except FileExistsError:
-        if not state.is_dir():
-            raise NotPossibleNow(f"{str(state)!r} is not a folder; move it away") from None
         state.chmod(0o700)
         return False
     except OSError as error:

@@ -1,30 +1,38 @@
 """Where programs that do not belong to the system lie: shown read-only to a confined tree, and no more than that.
 
-A person's home holds toolchains beside keys. So what is shown there is what looks like an installation
-of something, and of everything else only folders of programs. Nothing that the tree itself could have written is
-read or followed on the way: else it would choose what it is shown.
+A person's home holds toolchains beside keys, and a checkout programs beside everything else. So of what looks like
+an installation its known parts are shown, and of everything else only folders of programs, or only the programs.
+Nothing that the tree itself could have written is read or followed on the way: else it would choose what it is
+shown.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import podium
+from podium.sandbox.confining.guarded_places import Places, Workplaces, is_guarded, real_place
+from podium.sandbox.confining.interpreters import interpreters, on_search_path
+from podium.sandbox.confining.layouts import (
+    BESIDE_LOCAL_PROGRAMS,
+    PROGRAM_FOLDERS,
+    PYTHON_PARTS,
+    has_shape,
+    manager_at,
+    named_parts,
+    parts_of,
+    parts_of_manager,
+)
 
 SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")))
 """What every confined tree sees."""
-PROGRAM_FOLDERS = ("bin", "sbin", "shims", ".bin")
-MANAGERS = (
-    *(".pyenv", ".nvm", ".rbenv", ".volta", ".sdkman"),
-    *(".asdf", ".rustup", ".deno", ".bun"),
-)
-"""Folders of a home that hold toolchains and nothing else."""
-_FIRST_LINE_BYTES = 256
 _MOST_HOPS = 16
+_MOST_PROGRAMS = 256
+"""Of one folder that is not shown as a whole: each of them is a mount."""
 
 
 def seen_places(
@@ -32,23 +40,25 @@ def seen_places(
     search_path: str,
     *,
     home: str,
+    project: str = "",
     closed: Sequence[str] = (),
     untrusted: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """All that has to be shown for these programs to start and for those on the search path to work.
 
-    `programs` and `search_path` are a person's own, never an agent's. `closed` are folders that no shown
-    place may hold or lie in, `untrusted` those that the tree can write.
+    `programs` and `search_path` are a person's own, never an agent's. `project` is the checkout, of which only
+    programs and what was installed into it are shown. `closed` are folders that no shown place may hold or lie
+    in, `untrusted` those that the tree can write.
     """
-    finder = _Finder(Path(home), closed, untrusted)
-    found: dict[str, None] = {}
-    for place in (*own_places(), *finder.of_search_path(search_path)):
-        found[str(place)] = None
+    finder = _Finder(Path(home), project, closed, untrusted)
+    found = {place: None for place in finder.of_podium() if finder.may_be_shown(place)}
+    others = [*finder.of_search_path(search_path)]
     for name in programs:
-        for place in finder.of_program(name, search_path):
-            found[str(place)] = None
-    there = [place for place in found if Path(place).exists()]
-    return _without_inner([place for place in there if finder.may_be_shown(Path(place))])
+        others += finder.of_program(name, search_path)
+    for place in dict.fromkeys(others):
+        if finder.may_be_shown(place) and not is_guarded(real_place(place)):
+            found[place] = None
+    return _without_inner([place for place in found if place.exists()])
 
 
 def own_places() -> tuple[Path, ...]:
@@ -57,53 +67,66 @@ def own_places() -> tuple[Path, ...]:
 
 
 class _Finder:
-    def __init__(self, home: Path, closed: Sequence[str], untrusted: Sequence[str]) -> None:
-        self._home = _real(home)
-        self._closed = [_real(Path(path)) for path in closed if path]
-        self._untrusted = [_real(Path(path)) for path in untrusted]
+    def __init__(
+        self, home: Path, project: str, closed: Sequence[str], untrusted: Sequence[str]
+    ) -> None:
+        self._home = real_place(home)
+        self._homes = Places([self._home])
+        self._closed = Places(closed)
+        self._untrusted = Places(untrusted)
+        self._work = Workplaces(project or os.devnull, self._home)
+        # They hold tokens and keyrings beside programs.
+        self._mixed = Places([self._home / name for name in (".config", ".docker")])
+        self._cargo, self._local = self._home / ".cargo", self._home / ".local"
+        self._shared = Places([self._cargo, self._local])
+        self._managed = cache(lambda folder, layout: tuple(parts_of_manager(folder, layout)))
 
     def may_be_shown(self, place: Path) -> bool:
         """Whether it lies outside of the system, and neither holds nor lies in what is closed."""
-        real = _real(place)
-        if _of_system(real) or self._is_untrusted(real):
+        real = real_place(place)
+        if _of_system(real) or self._is_untrusted(place) or self._homes.lie_in(real):
             return False
-        if self._home.is_relative_to(real):
-            return False
-        return not any(
-            each.is_relative_to(real) or real.is_relative_to(each) for each in self._closed
-        )
+        return not (self._closed.hold(real) or self._closed.lie_in(real))
+
+    def of_podium(self) -> Iterator[Path]:
+        *prefixes, package = own_places()
+        for prefix in dict.fromkeys(prefixes):
+            if self._stands_alone(real_place(prefix)):
+                yield from parts_of(prefix)
+            else:
+                yield from named_parts(prefix, PYTHON_PARTS)
+        yield package
 
     def of_search_path(self, search_path: str) -> Iterator[Path]:
         for entry in search_path.split(os.pathsep):
             folder = Path(entry)
-            if (
-                entry
-                and folder.is_absolute()
-                and folder.is_dir()
-                and not self._is_untrusted(folder)
-            ):
+            if entry and folder.is_absolute() and folder.is_dir():
                 yield from self._around(folder)
 
     def of_program(self, name: str, search_path: str) -> Iterator[Path]:
         """Files of the program's own, and its interpreter with the same."""
-        waiting = [Path(name)] if "/" in name else _on_search_path(name, search_path)
+        waiting = [Path(name)] if "/" in name else on_search_path(name, search_path)
         seen: set[Path] = set()
         while waiting and len(seen) < _MOST_HOPS:
             path = waiting.pop()
-            if path in seen or not path.is_absolute() or self._is_untrusted(path):
+            if path in seen or not path.is_absolute() or self._is_untrusted(path) or path.is_dir():
                 continue
             seen.add(path)
             yield from self._of_file(path)
-            waiting += _interpreters(path, search_path)
+            waiting += interpreters(path, search_path)
 
     def _of_file(self, path: Path) -> Iterator[Path]:
         """What lies around the file, and around every file that its links lead to."""
-        for _ in range(_MOST_HOPS):
+        for hop in range(_MOST_HOPS):
             if self._is_untrusted(path):
                 return
             around = list(self._around(path.parent))
-            # Beside a program there may lie anything: then only the file itself is shown.
-            yield from around or [path]
+            yield from around
+            # Beside a program there may lie anything: then only the file itself is shown. What a person named
+            # may be a script for an interpreter; where a link leads there must be a program.
+            is_shown = any(place in (path, *path.parents) for place in around)
+            if not is_shown and path.is_file() and (not hop or os.access(path, os.X_OK)):
+                yield path
             try:
                 target = path.readlink()
             except OSError:
@@ -111,51 +134,81 @@ class _Finder:
             path = Path(os.path.normpath(path.parent / target))
 
     def _around(self, folder: Path) -> Iterator[Path]:
-        """The installation that this folder of programs belongs to; the folder; or nothing."""
-        for place in self._candidates(folder):
-            if self.may_be_shown(place):
-                yield place
-                yield from self._belonging(place)
-                return
-
-    def _candidates(self, folder: Path) -> Iterator[Path]:
-        """From the largest on, of which the first that may be shown is."""
-        real = _real(folder)
-        managed = next((m for m in MANAGERS if real.is_relative_to(self._home / m)), None)
-        if managed is not None:
-            yield self._home / managed
+        """What belongs to the programs of this folder; the folder; its programs; or nothing."""
+        folder = real_place(folder) if ".." in folder.parts else folder
+        real = real_place(folder)
+        if _of_system(real) or self._homes.lie_in(real) or self._is_untrusted(folder):
+            return
+        yield from self._of_manager(folder)
         packages = _outermost(folder, "node_modules")
-        if packages is not None:
+        if packages is not None and real_place(packages).name == packages.name:
             yield packages
-        is_programs = folder.name in PROGRAM_FOLDERS
-        if is_programs and (_is_venv(folder.parent) or self._is_installation(folder.parent)):
-            yield folder.parent
-        if is_programs or not real.is_relative_to(self._home):
-            yield folder
+        elif folder.name in PROGRAM_FOLDERS and real.name in PROGRAM_FOLDERS:
+            yield from self._of_programs(folder)
+        elif not self._homes.hold(real):
+            yield from self._loose(folder)
 
-    def _belonging(self, place: Path) -> Iterator[Path]:
-        """What a toolchain keeps elsewhere."""
-        if _is_venv(place):
-            base = _base_of_venv(place)
-            if base is not None and not self._is_untrusted(base):
+    def _of_manager(self, folder: Path) -> Iterator[Path]:
+        for place in folder.parents:
+            layout = manager_at(place)
+            if layout is not None and not self._work.hold(real_place(place).parent):
+                yield from self._managed(place, layout)
+
+    def _of_programs(self, folder: Path) -> Iterator[Path]:
+        prefix = folder.parent
+        if _is_venv(prefix):
+            alone = self._stands_alone(real_place(prefix))
+            yield from parts_of(prefix) if alone else named_parts(prefix, PYTHON_PARTS)
+            base = _base_of_venv(prefix)
+            if base is not None and base != folder:
                 yield from self._around(base)
-        elif _real(place) == self._home / ".cargo" / "bin":
-            yield self._home / ".rustup"
-        elif _real(place) == self._home / ".local" / "bin":
-            yield self._home / ".local" / "share" / "uv"
+        elif self._is_installation(prefix):
+            yield from (part for part in parts_of(prefix) if not self._is_worked_in(part))
+        else:
+            yield from self._loose(folder)
+            yield from self._belonging(real_place(folder))
+
+    def _belonging(self, programs: Path) -> Iterator[Path]:
+        """What a toolchain keeps elsewhere."""
+        if programs == self._cargo / "bin":
+            toolchains = self._home / ".rustup"
+            layout = manager_at(toolchains)
+            yield from parts_of_manager(toolchains, layout) if layout else ()
+        elif programs == self._local / "bin":
+            for name, layout in BESIDE_LOCAL_PROGRAMS.items():
+                yield from parts_of_manager(self._local / name, layout)
 
     def _is_installation(self, prefix: Path) -> bool:
-        real = _real(prefix)
-        # Of `.cargo` and `.local` only the programs: they hold tokens and keyrings, too.
-        if real in (self._home / ".cargo", self._home / ".local"):
+        real = real_place(prefix)
+        if not self._stands_alone(real) or self._work.hold(real) or self._mixed.hold(real):
             return False
-        return any((prefix / name).is_dir() for name in ("lib", "lib64", "libexec", "include"))
+        return has_shape(prefix)
+
+    def _is_worked_in(self, place: Path) -> bool:
+        real = real_place(place)
+        return self._work.hold(real) or self._work.are_marked(real) or self._work.lie_in(real)
+
+    def _stands_alone(self, prefix: Path) -> bool:
+        """Whether nothing else lies there, as it does in a home or at the top of a checkout."""
+        if self._homes.lie_in(prefix) or self._shared.are_at(prefix):
+            return False
+        return not self._work.are_marked(prefix)
+
+    def _loose(self, folder: Path) -> Iterator[Path]:
+        """A folder of programs that belongs to nothing, or its programs alone if people work there."""
+        real, lexical = real_place(folder), real_place(folder.parent) / folder.name
+        if self._work.hold(lexical) and real != lexical:
+            # A link in a checkout is anybody's who ever had a change of his taken over.
+            return
+        yield from _programs_in(folder) if self._is_worked_in(folder) else [folder]
 
     def _is_untrusted(self, path: Path) -> bool:
-        real = _real(path)
-        return any(
-            real.is_relative_to(each) or path.is_relative_to(each) for each in self._untrusted
-        )
+        return any(map(self._untrusted.hold, {path, real_place(path)}))
+
+
+def _programs_in(folder: Path) -> list[Path]:
+    shown = (path for path in sorted(folder.iterdir()) if not path.name.startswith("."))
+    return [path for path in shown if path.is_file() and os.access(path, os.X_OK)][:_MOST_PROGRAMS]
 
 
 def _is_venv(prefix: Path) -> bool:
@@ -176,31 +229,6 @@ def _base_of_venv(prefix: Path) -> Path | None:
     return None
 
 
-def _interpreters(path: Path, search_path: str) -> list[Path]:
-    """What the first line of a script names; of `env NAME`, what is found under that name."""
-    try:
-        if not stat.S_ISREG(path.stat().st_mode):
-            return []
-        with path.open("rb") as file:
-            line = file.read(_FIRST_LINE_BYTES).split(b"\n", 1)[0]
-    except OSError:
-        return []
-    if not line.startswith(b"#!"):
-        return []
-    words = line[2:].decode(errors="replace").split()
-    if not words:
-        return []
-    if Path(words[0]).name != "env":
-        return [Path(words[0])]
-    names = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
-    return _on_search_path(names[0], search_path) if names else []
-
-
-def _on_search_path(name: str, search_path: str) -> list[Path]:
-    candidates = (Path(folder, name) for folder in search_path.split(os.pathsep) if folder)
-    return [path for path in candidates if path.is_absolute() and os.access(path, os.X_OK)][:1]
-
-
 def _outermost(folder: Path, name: str) -> Path | None:
     for place in reversed((folder, *folder.parents)):
         if place.name == name:
@@ -208,15 +236,11 @@ def _outermost(folder: Path, name: str) -> Path | None:
     return None
 
 
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
-
-
 def _of_system(path: Path) -> bool:
     return any(path.is_relative_to(place) for place in SYSTEM)
 
 
-def _without_inner(places: Sequence[str]) -> tuple[str, ...]:
+def _without_inner(places: Sequence[Path]) -> tuple[str, ...]:
     """The places without those that lie in another of them."""
-    paths = [Path(text) for text in places]
-    return tuple(str(path) for path in paths if not any(other in path.parents for other in paths))
+    there = set(places)
+    return tuple(str(path) for path in places if not there.intersection(path.parents))
