@@ -10,6 +10,7 @@ import pytest
 from podium.domain.errors import AmbiguousId, BadInput, NotPossibleNow, UnknownId
 from podium.domain.work import Run, RunStatus
 from podium.domain.workspaces import (
+    Collision,
     Kept,
     Leftover,
     Recovered,
@@ -46,6 +47,9 @@ class PaperWorkspaces:
 
     async def create(self, wish: WorkspaceWish) -> Workspace:
         raise NotPossibleNow("on paper nothing is made")
+
+    async def collisions(self, workspace_id: str) -> Sequence[Collision]:
+        raise NotPossibleNow("on paper nothing collides")
 
     async def open(self, workspace_id: str) -> Workspace:
         raise UnknownId("workspace", workspace_id)

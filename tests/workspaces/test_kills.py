@@ -67,7 +67,8 @@ async def test_what_a_killed_git_had_begun_for_a_worktree_goes_and_others_stay(
     entries = Path(record.git_dir, "worktrees")
     for name in ("task1", "task2", "tasks"):
         (entries / name).mkdir()
-    (entries / "task2" / "HEAD").touch()
+    (entries / "task1" / "HEAD").write_text("ref: refs/heads/task\n")
+    (entries / "task2" / "gitdir").write_text("/elsewhere/.git\n")
     records = yard.workspaces.records
     await undo_creation(yard.workspaces.git, records, record)
     assert sorted(os.listdir(entries)) == ["task2", "tasks"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.sandbox import ProcessLauncher
-from tests.workspaces.rig import Place
+from tests.workspaces.rig import Place, commit
 
 
 @pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
@@ -36,3 +36,25 @@ async def test_an_agent_works_delivers_and_goes_back(tmp_path: Path, name: str) 
     await workspace.restore(snapshot)
     assert Path(workspace.record.path, "src/app").exists()
     assert (await workspace.deliver()).commits == ()
+
+
+@pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+async def test_podium_itself_commits_merges_and_puts_back(tmp_path: Path, name: str) -> None:
+    trials = {trial.mechanism.name: trial for trial in await ProcessLauncher().survey()}
+    if name not in trials or not trials[name].works:
+        pytest.skip(f"{name} does not confine on this machine")
+    place = Place(tmp_path, ProcessLauncher(mechanism=trials[name].mechanism))
+    workspace = await place.make(forbidden=["conf/prod"])
+    assert (await workspace.state()).is_clean
+    await workspace.write({"docs/plan.md": "plan\n"})
+    await workspace.commit("Plan", ["docs/plan.md"], trailers={"Podium-Step": "plan"})
+    commit(place.repository, "theirs", top="x\n", conf__prod__key="newer\n")
+    merge = await workspace.merge("main", "Merge main", {})
+    assert Path(workspace.record.path, "conf/prod/key").read_text() == "newer\n"
+    assert (await workspace.deliver()).after == merge.commit
+    assert await place.works(workspace, "git status --porcelain; git log --format=%s -1") == (
+        "Merge main"
+    )
+    Path(workspace.record.path, "left").write_text("x")
+    assert await workspace.reset(merge.commit, "x") == ["left"]
+    assert (await workspace.state()).is_clean

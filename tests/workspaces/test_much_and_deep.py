@@ -54,7 +54,7 @@ def test_folders_deeper_than_python_calls_are_looked_through(tmp_path: Path) -> 
         lent.write_text(f"{_COMMIT}\n")
         lent.chmod(0o4755)
         (last / ".git").mkdir()
-        assert [Path(each.path).name for each in find_planted(tmp_path)] == [".git"]
+        assert [Path(each.path).name for each in find_planted(tmp_path).planted] == [".git"]
         take_borrowed_rights(tmp_path)
         assert lent.stat().st_mode & 0o7777 == 0o755
         assert list(read_refs(tmp_path).values()) == [_COMMIT]
@@ -78,7 +78,7 @@ async def test_more_planted_hooks_than_fit_on_a_command_line_are_moved_away(plac
     ended = await workspace.end_turn(seen)
     assert set(ended.moved_away) >= {"n/.git", "bare/HEAD"}
     assert len(ended.moved_away) == count + 2
-    assert find_planted(worktree) == []
+    assert find_planted(worktree).planted == []
 
 
 @needs_bwrap()

@@ -39,6 +39,7 @@ PodiumError
     ├── LeaseLost                another process owns the run now
     ├── AgentLost                the agent's process or line went away
     │   └── AgentUnavailable     its provider is down or out of reach
+    ├── ForgeUnavailable         the forge is down or out of reach
     ├── RateLimited              too much was asked of it; `retry_at` says until when
     └── Interrupted              exit 130
 """
@@ -352,8 +353,12 @@ class AgentUnavailable(AgentLost):
     """The agent's provider is down, overloaded or out of reach."""
 
 
+class ForgeUnavailable(Passing):
+    """The forge, or the way to it, is down: nothing was settled there."""
+
+
 class RateLimited(Passing):
-    """The agent was asked too much in too short a time, or its quota is used up."""
+    """An agent or forge was asked too much in too short a time, or its quota is used up."""
 
     def __init__(self, message: str, retry_at: datetime | None = None) -> None:
         super().__init__(message)

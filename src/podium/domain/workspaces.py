@@ -106,6 +106,65 @@ class TurnEnd(Noun):
     """What the repository held then, before anything was put back."""
 
 
+class RepositoryLook(Noun):
+    """The user's own checkout."""
+
+    checkout: NonEmpty
+    head: NonEmpty
+    branch: str = ""
+    """Short name of what is checked out. Empty: HEAD is detached."""
+    changed: tuple[str, ...] = ()
+    """The first of the tracked files that are not as committed."""
+    changed_count: int = 0
+
+
+class WorktreeState(Noun):
+    """How a worktree stands while nobody works in it."""
+
+    head: str
+    """Commit that is checked out, in the workspace's own history."""
+    on_branch: bool
+    """Whether that is the tip of the workspace's branch."""
+    changed: tuple[str, ...] = ()
+    """Paths that are not as committed, untracked ones included and ignored ones not."""
+    merging: bool = False
+    """A merge was begun and not committed."""
+
+    @property
+    def is_clean(self) -> bool:
+        return self.on_branch and not self.changed and not self.merging
+
+
+class CommitSeen(Noun):
+    """A commit in a workspace."""
+
+    id: NonEmpty
+    subject: str
+    parents: tuple[str, ...] = ()
+    trailers: dict[str, str] = Field(default_factory=dict)
+
+
+class Merge(Noun):
+    """What became of merging a commit into a workspace's branch."""
+
+    other: NonEmpty
+    """What was merged in."""
+    commit: str = ""
+    """The branch's tip behind it. Empty: there are conflicts, and the merge is left open for whoever solves them."""
+    conflicts: tuple[str, ...] = ()
+    """Paths with conflict markers, or that one side removed."""
+    told: str = ""
+    """git's own words."""
+
+
+class Collision(Noun):
+    """Two branches that cannot be merged with each other as they are."""
+
+    branch: NonEmpty
+    other: NonEmpty
+    paths: tuple[str, ...] = ()
+
+
 class Delivery(Noun):
     """Commits that came back through the import gate."""
 

@@ -14,6 +14,7 @@ from podium.ports.engine import (
     Step,
     StepFunction,
 )
+from podium.ports.forge import Forge
 from podium.ports.gate import Checkpoint, Gate, Toolbox, ToolDoor
 from podium.ports.launcher import Launcher, Process
 from podium.ports.store import EventQuery, Journal, RunQuery, Store, Tx, View
@@ -32,6 +33,7 @@ __all__ = [
     "Flow",
     "FlowBody",
     "FlowContext",
+    "Forge",
     "Gate",
     "HookDoors",
     "Ids",

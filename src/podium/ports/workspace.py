@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from podium.domain.launching import Confinement
 from podium.domain.workspaces import (
+    Collision,
+    CommitSeen,
     Delivery,
     Leftover,
+    Merge,
     Recovered,
     RefsSeen,
     Removal,
@@ -18,6 +21,7 @@ from podium.domain.workspaces import (
     WorkspaceListing,
     WorkspaceRecord,
     WorkspaceWish,
+    WorktreeState,
 )
 
 
@@ -49,12 +53,70 @@ class Workspace(Protocol):
         """
         ...
 
+    async def delivered(self) -> str:
+        """The commit that came back last; the base when none did."""
+        ...
+
     async def snapshot(self, why: str) -> Snapshot:
         """Keep everything in the worktree, untracked files included."""
         ...
 
     async def restore(self, snapshot: Snapshot) -> None:
         """Put the worktree back to a snapshot. What is there now is kept as another one first."""
+        ...
+
+    async def state(self) -> WorktreeState:
+        """How the worktree stands. Like all below: only while no process of an agent lives in it."""
+        ...
+
+    async def read(self, path: str, most_bytes: int = 1_000_000) -> str | None:
+        """A file of the worktree as text, its beginning when it is longer. No link is followed.
+
+        None: there is no such plain file. Raises `WorkspaceTampered` for a path that leads out.
+        """
+        ...
+
+    async def write(self, files: Mapping[str, str]) -> None:
+        """Write files into the worktree, making folders. Raises `WorkspaceTampered` rather than follow a link."""
+        ...
+
+    async def commit(
+        self,
+        message: str,
+        paths: Sequence[str],
+        *,
+        moved: Mapping[str, str] | None = None,
+        trailers: Mapping[str, str] | None = None,
+    ) -> str:
+        """Commit just these paths as they lie in the worktree, as Podium, and give the branch's tip.
+
+        `moved` renames files first, old name → new. Nothing to commit makes no commit. A commit with
+        the same trailers that is already there since the workspace's base is not made twice.
+        """
+        ...
+
+    async def was_committed(self, trailers: Mapping[str, str]) -> bool:
+        """Whether `commit` made one with these trailers that is on the branch. No agent can forge that."""
+        ...
+
+    async def history(self, since: str) -> Sequence[CommitSeen]:
+        """Commits of the branch that `since` does not contain, oldest first."""
+        ...
+
+    async def diff(self, since: str, most_bytes: int = 10_000_000) -> str:
+        """What the branch changed since it left `since`, as `git diff since...HEAD` has it."""
+        ...
+
+    async def merge(self, other: str, message: str, trailers: Mapping[str, str]) -> Merge:
+        """Merge a commit or branch of the user's repository into the branch. Conflicts are left to be solved."""
+        ...
+
+    async def reset(self, commit: str, why: str, *, keep: Sequence[str] = ()) -> Sequence[str]:
+        """Put branch and worktree back to a commit of the branch, but for the files in `keep`.
+
+        Whatever that would lose is kept as a snapshot first; ignored files stay. Gives the paths that
+        were put back. Does nothing, quickly, when all is as it should be.
+        """
         ...
 
 
@@ -113,4 +175,8 @@ class Workspaces(Protocol):
 
     async def forget(self, workspace_id: str) -> Sequence[Snapshot]:
         """Drop all snapshots of a workspace that was removed, and give them. They cannot come back."""
+        ...
+
+    async def collisions(self, workspace_id: str) -> Sequence[Collision]:
+        """Other workspaces of the same repository whose delivered branches conflict with this one's."""
         ...

@@ -30,9 +30,10 @@ def admin_folders(record: WorkspaceRecord) -> list[Path]:
 
 
 def begun_folders(record: WorkspaceRecord) -> list[Path]:
-    """Folders that a killed git had made for the record's worktree and not yet written anything into.
+    """Folders that a killed git had begun for the record's worktree, or half taken away again.
 
-    git calls them as the worktree, with a number behind it where that is taken.
+    They name no worktree, so they are of no use to anybody. git calls them as the worktree, with a
+    number behind it where that is taken.
     """
     name = Path(record.path).name
     return [
@@ -40,7 +41,7 @@ def begun_folders(record: WorkspaceRecord) -> list[Path]:
         for each in _entries(record)
         if each.name.startswith(name)
         and each.name.removeprefix(name).strip("0123456789") == ""
-        and set(os.listdir(each)) <= {"locked"}
+        and not _read(each / "gitdir")
     ]
 
 

@@ -9,10 +9,16 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from podium.domain.errors import NotPossibleNow
 from podium.domain.workspaces import WorkspaceRecord
+from podium.workspaces.git.adding import add_all
 from podium.workspaces.git.copying import ignoring
 from podium.workspaces.git.git import Git
+from podium.workspaces.git.large import in_words, too_large
 from podium.workspaces.git.private_dir import PRIVATE_CONFIG
+from podium.workspaces.git.tree_size import FRUGAL, MEMORY_BYTES
+
+_MOST_BYTES = 400_000_000
 
 
 async def kept_committable(git: Git, record: WorkspaceRecord, head: str) -> str:
@@ -27,25 +33,35 @@ async def kept_committable(git: Git, record: WorkspaceRecord, head: str) -> str:
 async def committable_tree(
     git: Git, record: WorkspaceRecord, scratch: Path, head: str, *, lenient: bool = False
 ) -> str:
-    """Its tree, in a scratch directory that `make_scratch` made. `head` says what is tracked."""
+    """Its tree, in a scratch directory that `make_scratch` made. `head` says what is tracked.
 
-    async def run(*words: str, accept: tuple[int, ...] = (0,)) -> str:
+    Raises `NotPossibleNow` for files that are too large; a lenient one leaves them out.
+    """
+
+    async def run(*words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:
         ended = await git.run(
             *words,
             git_dir=str(scratch),
             work_tree=record.path,
             cwd=record.path,
-            settings=("core.sparseCheckout=true", "advice.addEmbeddedRepo=false"),
+            settings=("core.sparseCheckout=true", "advice.addEmbeddedRepo=false", *FRUGAL),
+            stdin=stdin,
+            output_bytes=_MOST_BYTES,
+            memory_bytes=MEMORY_BYTES,
             accept=accept,
         )
-        return ended.stdout.decode()
+        return ended.stdout
 
-    await run("read-tree", "--reset", head or record.base)
-    if lenient:
-        await run("add", "--all", "--sparse", "--ignore-errors", accept=(0, 1))
-    else:
-        await run("add", "--all", "--sparse")
-    return (await run("write-tree")).strip()
+    tracked = head or record.base
+    await run("read-tree", "--reset", tracked)
+    large = await too_large(run, Path(record.path), tracked)
+    if large and not lenient:
+        raise NotPossibleNow(
+            f"{in_words(large)[0]}, which is too large to be kept; delete it, or let git ignore it"
+        )
+    options = ("--sparse", "--ignore-errors") if lenient else ("--sparse",)
+    await add_all(run, options, list(large))
+    return (await run("write-tree")).decode().strip()
 
 
 def make_scratch(scratch: Path, record: WorkspaceRecord) -> None:

@@ -17,11 +17,15 @@ from podium.workspaces.git.git import Git, GitFailed
 from podium.workspaces.git.history import History
 from podium.workspaces.git.import_gate import ImportGate
 from podium.workspaces.git.keeper import Keeper
+from podium.workspaces.git.pipes import mend_private_dir
 from podium.workspaces.git.private_refs import read_head, read_ref
 from podium.workspaces.git.quarantine import LARGEST_PACK_BYTES, quarantined
 from podium.workspaces.git.records import Records, write_whole
+from podium.workspaces.git.removed import RemovedOnes
 from podium.workspaces.git.stale_locks import clear_stale_lock
+from podium.workspaces.git.watching import OWN_REFS
 
+_MOST_OUTPUT_BYTES = 200_000_000
 _INTENT = "delivering"
 """Says where the branch was about to go, so that a killed delivery is known for ours."""
 
@@ -35,6 +39,7 @@ class Deliveries:
 
     async def deliver(self, record: WorkspaceRecord, confinement: Confinement | None) -> Delivery:
         """Without a confinement, nothing of the private directory but its objects is used."""
+        await asyncio.to_thread(mend_private_dir, record)
         async with self._records.repository_lock(record.git_dir):
             before = await self._expected(record)
             tip = _tip(record)
@@ -94,11 +99,12 @@ class Deliveries:
             await quarantine.take(bundle.pack)
             history = History(self._git, record.git_dir, quarantine)
             await _refuse_rewritten(history, record, before, tip)
-            known = [before, record.base, *await self._known(record)]
-            commits = await history.new_commits(tip, known)
-            paths = await ImportGate(history, (*record.forbidden, *record.copied)).judge(
-                record.base, tip, commits
-            )
+            users = [record.base, *await self._known(record)]
+            commits = await history.new_commits(tip, [before, *users])
+            forbidden = (*record.forbidden, *record.copied)
+            merges = forbidden and any(len(parents) > 1 for parents in commits.values())
+            own = await history.parents(tip, users) if merges else commits
+            paths = await ImportGate(history, forbidden).judge(record.base, tip, commits, own)
             await quarantine.release()
         write_whole(Path(record.private, _INTENT), tip.encode())
         await self._moved(record, before, tip)
@@ -110,21 +116,38 @@ class Deliveries:
     async def _known(self, record: WorkspaceRecord) -> list[str]:
         """Tips of the user's own branches: what they hold is his. Other workspaces' are not counted.
 
-        Nor is a branch that a snapshot of this one was recovered to: nobody has judged what is on it.
+        Nor is a branch that a snapshot of any workspace was recovered to: nobody has judged what is on it.
         """
         held = [self._records.of(each) for each in self._records.ids()]
         others = {each.branch for each in held if each is not None}
-        snapshots = await self._git.text(
-            "for-each-ref", "--format=%(objectname)", f"refs/podium/snapshots/{record.id}",
-            git_dir=record.git_dir,
-        )  # fmt: skip
-        recovered = [f"--no-merged={each}" for each in snapshots.split()]
+        unjudged = await self._unjudged(record)
         rows = await self._git.text(
-            "for-each-ref", "--format=%(objectname) %(refname)", *recovered, "refs/heads", "refs/remotes",
+            "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes",
             git_dir=record.git_dir,
         )  # fmt: skip
         pairs = [row.split(" ", 1) for row in rows.splitlines()]
-        return [commit for commit, name in pairs if name not in others]
+        return [commit for commit, name in pairs if name not in others and commit not in unjudged]
+
+    async def _unjudged(self, record: WorkspaceRecord) -> set[str]:
+        """Commits that snapshots and the like keep, but for what workspaces were made from or brought back."""
+        kept = await self._git.text(
+            "for-each-ref", "--format=%(objectname)", OWN_REFS, git_dir=record.git_dir
+        )
+        judged: set[str] = set()
+        for each in map(self._records.of, self._records.ids()):
+            if each is not None and each.git_dir == record.git_dir:
+                judged |= {each.base, self._records.delivered(each)}
+        for memory in RemovedOnes(self._records).listed():
+            if memory.record.git_dir == record.git_dir:
+                judged |= {memory.record.base, memory.delivered or memory.record.base}
+        wanted = "".join(
+            [*(f"{each}\n" for each in kept.split()), *(f"^{each}\n" for each in judged)]
+        )
+        ended = await self._git.run(
+            "rev-list", "--ignore-missing", "--stdin",
+            git_dir=record.git_dir, stdin=wanted.encode(), output_bytes=_MOST_OUTPUT_BYTES,
+        )  # fmt: skip
+        return set(ended.stdout.decode().split())
 
     async def _moved(self, record: WorkspaceRecord, before: str, tip: str) -> None:
         await clear_stale_lock(record.git_dir, record.branch)

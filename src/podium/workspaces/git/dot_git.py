@@ -7,7 +7,7 @@ import re
 _IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 _ENDING_DROPPED_BY_NTFS = re.compile(r"[. ]*(:.*)?$", re.DOTALL)
 _SHORT = re.compile(r"git~[0-9]+")
-_MODULES_SHORT = re.compile(r"(gitmod~[0-9]+|gi7eba~[0-9]+)")
+_MODULES_SHORT = re.compile(r"(gitmod~[0-9]+|gi7eba~[0-9]+|gi7eb~[0-9]+|gi7e~[0-9]+|gi7~[0-9]+)")
 
 
 def _plain(name: str) -> str:

@@ -93,12 +93,14 @@ class Git:
         memory_bytes: int | None = None,
         user_settings: bool = False,
         confinement: Confinement | None = None,
+        cut: bool = False,
         accept: Sequence[int] = (0,),
     ) -> Ended:
-        """Run it to its end. Raises `GitFailed` for an exit code that is not accepted, or cut output.
+        """Run it to its end. Raises `GitFailed` for an exit code that is not accepted, or output that is cut.
 
-        `settings` are further `key=value` pairs. `user_settings` lets git read the user's and the machine's
-        settings too: only for reading those, and for asking whether a repository may be trusted.
+        With `cut`, the beginning of a long output will do. `settings` are further `key=value` pairs.
+        `user_settings` lets git read the user's and the machine's settings too: only for reading those, and
+        for asking whether a repository may be trusted.
         """
         places = [f"--git-dir={git_dir}"] if git_dir else []
         places += [f"--work-tree={work_tree}"] if work_tree else []
@@ -117,7 +119,7 @@ class Git:
                 farewell_seconds=_FAREWELL_SECONDS,
             )
         )
-        if ended.exit_code not in accept or ended.stdout_dropped_bytes:
+        if ended.exit_code not in accept or (ended.stdout_dropped_bytes and not cut):
             raise GitFailed(words, ended)
         return ended
 

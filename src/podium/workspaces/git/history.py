@@ -10,6 +10,7 @@ from podium.domain.errors import ImportRefused
 from podium.workspaces.git.git import Git, GitFailed
 from podium.workspaces.git.judging import LINK, Change
 from podium.workspaces.git.quarantine import Quarantine
+from podium.workspaces.git.tree_size import FRUGAL, MEMORY_BYTES, larger_than_may_be
 
 _LONGEST_TARGET_BYTES = 4096
 _MOST_OUTPUT_BYTES = 200_000_000
@@ -41,6 +42,12 @@ class History:
         )  # fmt: skip
         return ended.exit_code == 0
 
+    async def newest(self, commits: Sequence[str]) -> list[str]:
+        """Those that no other one of them contains."""
+        if len(commits) < 2:
+            return list(commits)
+        return await self._lines("merge-base", "--independent", *commits)
+
     async def new_commits(self, tip: str, known: Sequence[str]) -> dict[str, list[str]]:
         """Parents by commit, oldest first, of all that is reachable from none of the known.
 
@@ -48,6 +55,11 @@ class History:
         """
         wanted = "\n".join([tip, *(f"^{each}" for each in known)]).encode() + b"\n"
         await self._lines("rev-list", "--objects", "--quiet", "--stdin", stdin=wanted)
+        return await self.parents(tip, known)
+
+    async def parents(self, tip: str, known: Sequence[str]) -> dict[str, list[str]]:
+        """The same, whether or not all their objects are there."""
+        wanted = "\n".join([tip, *(f"^{each}" for each in known)]).encode() + b"\n"
         rows = await self._lines(
             "rev-list", "--topo-order", "--reverse", "--parents", "--stdin", stdin=wanted
         )
@@ -61,11 +73,37 @@ class History:
         )  # fmt: skip
         return await asyncio.to_thread(_changes, fields)
 
+    async def independent(self, commits: Sequence[str]) -> list[str]:
+        """Those that are in the history of none of the others."""
+        return await self._lines("merge-base", "--independent", *commits)
+
+    async def merge_base(self, one: str, other: str) -> str:
+        """The newest that is in both histories; empty when they have nothing in common."""
+        ended = await self._git.run(
+            "merge-base", one, other, git_dir=self._git_dir, env=self._env, accept=(0, 1)
+        )
+        return ended.stdout.decode().strip()
+
     async def differing(self, one: str, other: str) -> list[str]:
-        """Paths in which two commits differ."""
+        """Paths in which two commits differ; all of the second when the first is empty."""
+        if not one:
+            return list(await self.entries(other))
         return await self._lines(
             "diff-tree", "-r", "-z", "--name-only", "--no-renames", one, other, zero=True
         )
+
+    async def refuse_endless(self, commits: Sequence[str], base: str) -> None:
+        """Raise `ImportRefused` for a commit with more paths than anything could list."""
+
+        async def ask(words: tuple[str, ...], stdin: bytes) -> bytes:
+            ended = await self._git.run(
+                *words, git_dir=self._git_dir, env=self._env, stdin=stdin, settings=FRUGAL,
+                output_bytes=_MOST_OUTPUT_BYTES, memory_bytes=MEMORY_BYTES,
+            )  # fmt: skip
+            return ended.stdout
+
+        if large := await larger_than_may_be(ask, commits, base):
+            raise ImportRefused(f"{large}; go back before it with `git reset --soft`")
 
     async def entries(self, commit: str) -> dict[str, str]:
         """Modes by path of a whole commit."""

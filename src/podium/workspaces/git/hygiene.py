@@ -9,50 +9,93 @@ import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
+from typing import NamedTuple
 
 from podium.domain.errors import WorkspaceTampered
 from podium.workspaces.git.carrying import carry
 from podium.workspaces.git.dot_git import is_dot_git
 from podium.workspaces.git.private_refs import read_plain
-from podium.workspaces.git.walking import files_within
+from podium.workspaces.git.walking import entries_within, files_within
 
 QUARANTINE = "quarantine"
 _BORROWED = stat.S_ISUID | stat.S_ISGID
 _BARE_PARTS = ("head", "config", "config.worktree", "commondir")
+_LONGEST_PATH_BYTES = 3500
+"""Of a folder that is looked into. Linux takes paths of 4096 bytes, with a name in that folder too."""
+
+
+class _Kind(Enum):
+    FOLDER = auto()
+    FILE = auto()
+    """Or a link."""
+    ODD = auto()
+    """A pipe, socket or device."""
 
 
 @dataclass(frozen=True)
 class Planted:
-    """Something in a worktree that git would take for a repository, or a part of one."""
+    """Something in a worktree that git would take for a repository or a part of one, or wait for."""
 
     path: str
     may_be_tracked: bool
     """An embedded bare repository can be part of the project itself, such as data for its tests."""
 
 
-def find_planted(worktree: Path) -> list[Planted]:
+class Found(NamedTuple):
+    """What one look through a worktree brought to light."""
+
+    planted: list[Planted]
+    unread: list[str]
+    """Folders that could not be looked into, in words."""
+
+
+def find_planted(worktree: Path) -> Found:
     """All of them, by one walk that follows no link. The worktree's own `.git` does not count.
 
-    Only while no process of the agent lives: each folder is opened by its path.
+    Only while no process of the agent lives: each folder is opened by its path. One that lies so deep that
+    no path leads into it counts as planted itself: nothing could look into it, git least of all.
     """
-    found: list[Planted] = []
+    found, unread = [], []
+    deepest = _LONGEST_PATH_BYTES - len(os.fsencode(worktree))
     waiting = [""]
     while waiting:
         inner = waiting.pop()
-        here = _entries(worktree, inner)
-        for name, is_folder in here.items():
+        try:
+            here = _entries(worktree, inner)
+        except OSError as error:
+            unread.append(f"{inner[:100]!r}: {error.strerror}")
+            continue
+        for name, kind in here.items():
             if is_dot_git(name):
                 found += (
                     [Planted(inner + name, may_be_tracked=False)] if inner or name != ".git" else []
                 )
-            elif is_folder:
+            elif kind is _Kind.FOLDER and len(os.fsencode(inner + name)) <= deepest:
                 waiting.append(f"{inner}{name}/")
+            elif kind is _Kind.FOLDER or (kind is _Kind.ODD and _is_read_by_git(name)):
+                found.append(Planted(inner + name, may_be_tracked=False))
         if inner and _looks_bare(here):
             parts = [name for name in here if name.lower() in _BARE_PARTS]
             found += [Planted(inner + part, True) for part in parts]
             found += _hooks(worktree, inner, here)
-    return found
+    return Found(found, unread)
+
+
+def _is_read_by_git(name: str) -> bool:
+    """git opens these wherever they lie, and waits for a pipe's other end."""
+    return name.lower().startswith(".git") or name.lower() == ".mailmap"
+
+
+def too_deep_for_paths(folder: Path) -> set[str]:
+    """Names in the folder beneath which something lies deeper than can be looked at."""
+    top = len(os.fspath(folder)) + 1
+    return {
+        entry.path[top:].split("/", 1)[0]
+        for entry in entries_within(folder)
+        if len(os.fsencode(entry.path)) > _LONGEST_PATH_BYTES
+    }
 
 
 def take_borrowed_rights(folder: Path) -> None:
@@ -63,38 +106,45 @@ def take_borrowed_rights(folder: Path) -> None:
             os.chmod(entry.path, stat.S_IMODE(mode) & ~_BORROWED)  # noqa: PTH101
 
 
-def _hooks(worktree: Path, inner: str, here: dict[str, bool]) -> list[Planted]:
+def _hooks(worktree: Path, inner: str, here: dict[str, _Kind]) -> list[Planted]:
     """Each hook by itself: a project's own bare repository may have some."""
     found: list[Planted] = []
     for name in [name for name in here if name.lower() == "hooks"]:
-        if not here[name]:
+        if here[name] is not _Kind.FOLDER:
             found.append(Planted(inner + name, True))
             continue
-        hooks = _entries(worktree, f"{inner}{name}/")
-        found += [Planted(f"{inner}{name}/{hook}", True) for hook in hooks]
+        with suppress(OSError):  # the walk tells of it
+            hooks = _entries(worktree, f"{inner}{name}/")
+            found += [Planted(f"{inner}{name}/{hook}", True) for hook in hooks]
     return found
 
 
-def _entries(worktree: Path, inner: str) -> dict[str, bool]:
-    """Names in a folder, and whether each is a folder itself."""
+def _entries(worktree: Path, inner: str) -> dict[str, _Kind]:
+    """Names in a folder, and what each is."""
     place = os.path.join(worktree, inner)  # noqa: PTH118 — called for every folder of a large tree
     try:
-        with os.scandir(place) as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+        return _scanned(place)
     except PermissionError:
         # After this the user's git can look into it too, as it must for a snapshot.
         os.chmod(place, 0o700)  # noqa: PTH101
-        with os.scandir(place) as entries:
-            return {entry.name: entry.is_dir(follow_symlinks=False) for entry in entries}
+        return _scanned(place)
     except FileNotFoundError:
         return {}
-    except OSError as error:
-        raise WorkspaceTampered(
-            f"the folder {inner[:100]!r} of the worktree cannot be looked into: {error.strerror}; remove it"
-        ) from error
 
 
-def _looks_bare(here: dict[str, bool]) -> bool:
+def _scanned(place: str) -> dict[str, _Kind]:
+    with os.scandir(place) as entries:
+        return {entry.name: _kind(entry) for entry in entries}
+
+
+def _kind(entry: os.DirEntry[str]) -> _Kind:
+    if entry.is_dir(follow_symlinks=False):
+        return _Kind.FOLDER
+    is_plain = entry.is_file(follow_symlinks=False) or entry.is_symlink()
+    return _Kind.FILE if is_plain else _Kind.ODD
+
+
+def _looks_bare(here: dict[str, _Kind]) -> bool:
     """As git has it: HEAD with objects and refs, or with a pointer to a folder that has them."""
     names = {name.lower() for name in here}
     return "head" in names and ({"objects", "refs"} <= names or "commondir" in names)
@@ -111,8 +161,12 @@ def same_as_blob(path: Path, blob: str) -> bool:
 
 
 def move_away(worktree: Path, private: Path, paths: Sequence[str]) -> tuple[str, ...]:
-    """Move them into the private folder, each with a note of where it was. Gives those that were there."""
+    """Move them into the private folder, each with a note of where it was. Gives those that were there.
+
+    Raises `WorkspaceTampered` for one that cannot be moved when all others were.
+    """
     gone: list[str] = []
+    stuck: list[WorkspaceTampered] = []
     number = moved(private)
     for path in paths:
         note = _noted(private / QUARANTINE, path, number)
@@ -122,6 +176,11 @@ def move_away(worktree: Path, private: Path, paths: Sequence[str]) -> tuple[str,
             gone.append(path)
         except FileNotFoundError:
             note.unlink()
+        except WorkspaceTampered as error:
+            note.unlink()
+            stuck.append(error)
+    if stuck:
+        raise stuck[0]
     return tuple(gone)
 
 

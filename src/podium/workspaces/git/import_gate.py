@@ -13,9 +13,11 @@ from podium.workspaces.git.embedded import (
 )
 from podium.workspaces.git.history import History
 from podium.workspaces.git.judging import Change, fault_of, hidden_by_link, link_fault, zone_of
+from podium.workspaces.git.merge_judge import MergeJudge, users_commits
 
 LARGEST_FILE_BYTES = 500_000_000
 _MOST_CHANGES = 500_000
+_MOST_MERGED = 1000
 
 Parents = dict[str, list[str]]
 
@@ -27,54 +29,43 @@ class ImportGate:
         self._history = history
         self._forbidden = forbidden
 
-    async def judge(self, base: str, tip: str, new: Parents) -> list[str]:
-        """The paths that the new commits change. `new` are those the user's repository does not have."""
+    async def judge(
+        self, base: str, tip: str, new: Parents, own: Parents | None = None
+    ) -> list[str]:
+        """The paths that the new commits change. `new` are those the user's repository does not have.
+
+        `own` are these together with what was brought back before and is on no branch of the user's.
+        """
+        await self._history.refuse_endless(list(new), base)
         changes = await self._history.changes(list(new))
         if len(changes) > _MOST_CHANGES:
             raise ImportRefused(
                 f"the commits change more than {_MOST_CHANGES} paths; split the work"
             )
-        own = _own_changes(changes, new)
-        for change in own:
+        made = _own_changes(changes, new)
+        for change in made:
             if fault := fault_of(change):
                 raise _refused(change.commit, fault)
-        await self._judge_zones(own, new)
-        await self._judge_files(own)
-        await self._judge_embedded(base, tip, own)
+        await self._judge_zones(made, new, {**(own or {}), **new})
+        await self._judge_files(made)
+        await self._judge_embedded(base, tip, made)
         if any(change.about_links for change in changes):
             await self._judge_links(base, tip)
-        return sorted({change.path for change in own})
+        return sorted({change.path for change in made})
 
-    async def _judge_zones(self, own: Sequence[Change], new: Parents) -> None:
-        for change in own:
+    async def _judge_zones(self, made: Sequence[Change], new: Parents, own: Parents) -> None:
+        for change in made:
             if zone := zone_of(change.path, self._forbidden):
                 raise _refused(
                     change.commit, f"it changes {change.path!r}, and {zone!r} is forbidden"
                 )
-        if self._forbidden:
-            for commit, parents in new.items():
-                if len(parents) > 1:
-                    await self._judge_merge(commit, parents, new)
-
-    async def _judge_merge(self, commit: str, parents: Sequence[str], new: Parents) -> None:
-        """A merge may take forbidden paths only as the user's newest commit in it has them.
-
-        Otherwise one that keeps the older side would undo the user's changes when it is merged back.
-        """
-        theirs = [parent for parent in parents if parent not in new]
-        newest = [each for each in theirs if not await self._is_behind(each, theirs)]
-        for parent in newest or parents:
-            for path in await self._history.differing(parent, commit):
-                if zone := zone_of(path, self._forbidden):
-                    raise _refused(
-                        commit, f"it merges {path!r} differently, and {zone!r} is forbidden"
-                    )
-
-    async def _is_behind(self, commit: str, others: Sequence[str]) -> bool:
-        for other in others:
-            if other != commit and await self._history.is_ancestor(commit, other):
-                return True
-        return False
+        if not self._forbidden:
+            return
+        merges = MergeJudge(self._history, self._forbidden)
+        for commit, theirs in users_commits(new).items():
+            if len(new[commit]) > 1 and (path := await merges.wrong_path(commit, theirs)):
+                zone = zone_of(path, self._forbidden)
+                raise _refused(commit, f"it merges {path!r} differently, and {zone!r} is forbidden")
 
     async def _judge_files(self, own: Sequence[Change]) -> None:
         blobs = list(dict.fromkeys(each.blob for each in own if each.new_mode != "000000"))
@@ -122,6 +113,20 @@ def _own_changes(changes: Sequence[Change], parents: Parents) -> list[Change]:
         if seen[change.commit, change.path] >= max(1, len(parents[change.commit])):
             own.setdefault((change.commit, change.path), change)
     return list(own.values())
+
+
+def _beneath(commit: str, own: Parents) -> list[str]:
+    """The user's commits that the workspace's own ones, from this one down, stand on."""
+    found: dict[str, None] = {}
+    seen, waiting = {commit}, [commit]
+    while waiting:
+        for parent in own[waiting.pop()]:
+            if parent not in own:
+                found[parent] = None
+            elif parent not in seen:
+                seen.add(parent)
+                waiting.append(parent)
+    return list(found)
 
 
 def _refused(commit: str, why: str) -> ImportRefused:

@@ -9,13 +9,18 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from podium.domain.workspaces import WorkspaceRecord
+from podium.workspaces.git.adding import add_all
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.ignored import sorted_ignored
+from podium.workspaces.git.large import in_words, too_large
+from podium.workspaces.git.tree_size import FRUGAL, MEMORY_BYTES
 
+_MOST_BYTES = 400_000_000
 _NO_CONVERSION = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
 _SETTINGS = (
     "core.autocrlf=false",
@@ -29,11 +34,16 @@ _SETTINGS = (
 class Keeper:
     """The scratch git directory of one workspace; objects go to the folder that it is told."""
 
-    def __init__(self, git: Git, record: WorkspaceRecord, objects: str = "") -> None:
-        """`objects` takes what is written; empty means the user's own."""
+    def __init__(
+        self, git: Git, record: WorkspaceRecord, objects: str = "", folder: Path | None = None
+    ) -> None:
+        """`objects` takes what is written; empty means the user's own.
+
+        `folder` is for whoever does not hold the workspace's lock and must not disturb who does.
+        """
         self._git = git
         self._record = record
-        self._folder = Path(record.private, "keeper")
+        self._folder = folder or Path(record.private, "keeper")
         self._objects = objects or f"{record.git_dir}/objects"
         self._sparse = Path(record.git_dir, "worktrees", record.admin, "info/sparse-checkout")
 
@@ -45,11 +55,12 @@ class Keeper:
         await asyncio.to_thread(self._make)
         await self._run("read-tree", "--reset", head)
         await self._leave_out_sparse()
-        added = await self._run("add", "--all", "--ignore-errors", accept=(0, 1))
+        too_much = await too_large(self._run, Path(self._record.path), head)
+        added = await add_all(self._run, ("--ignore-errors",), list(too_much))
         large = await self._add_ignored()
         tree = (await self._run("write-tree")).decode().strip()
         unread = [line[:300] for line in added.decode(errors="replace").splitlines() if line]
-        return tree, unread, large
+        return tree, in_words(too_much) + unread, large
 
     async def _leave_out_sparse(self) -> None:
         """What a sparse checkout never put there is not deleted, only out of sight."""
@@ -74,13 +85,24 @@ class Keeper:
             await self._run("update-index", "--add", "-z", "--stdin", stdin=words)
         return large
 
-    async def tree_of(self, folder: Path) -> str:
-        """Everything in another folder, ignored or not."""
+    async def tree_of(self, folder: Path, left_out: Sequence[str]) -> tuple[str, list[str]]:
+        """Everything in another folder, ignored or not, but for some names; what could not be read."""
         await asyncio.to_thread(self._make)
         index = self._folder / "other.index"
         await asyncio.to_thread(index.unlink, True)
-        await self._run("add", "--all", "--force", index=index, work_tree=str(folder))
-        return (await self._run("write-tree", index=index)).decode().strip()
+
+        async def run(*words: str, stdin: bytes = b"", accept: tuple[int, ...] = (0,)) -> bytes:
+            return await self._run(
+                *words, stdin=stdin, accept=accept, index=index, work_tree=str(folder)
+            )
+
+        said = await add_all(run, ("--force", "--ignore-errors"), left_out)
+        within = [
+            row for row in (await run("ls-files", "-z", "--stage")).split(b"\0") if row[:2] == b"16"
+        ]
+        unread = [line[:300] for line in said.decode(errors="replace").splitlines() if line]
+        unread += ["a repository within another"] if within else []
+        return (await run("write-tree")).decode().strip(), unread
 
     async def put_back(self, tree: str) -> None:
         """Make the worktree like the tree, from the state that `tree()` read last."""
@@ -104,13 +126,14 @@ class Keeper:
             git_dir=str(self._folder),
             work_tree=work_tree or self._record.path,
             cwd=work_tree or self._record.path,
-            settings=_SETTINGS,
+            settings=(*_SETTINGS, *FRUGAL),
             env={
                 "GIT_OBJECT_DIRECTORY": self._objects,
                 "GIT_INDEX_FILE": str(index or self._folder / "index"),
             },
             stdin=stdin,
-            output_bytes=200_000_000,
+            output_bytes=_MOST_BYTES,
+            memory_bytes=MEMORY_BYTES,
             accept=accept,
         )
         return ended.stderr if words[0] == "add" and ended.exit_code else ended.stdout

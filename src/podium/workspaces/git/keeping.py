@@ -36,19 +36,42 @@ class Keeping:
             return Finding(Kept.UNKNOWN, f"not all can be read: {self._contents.unread[0]}")
         tips = await self._tips(own_branches)
         loose = await self._loose()
-        finding = None if loose else await self._safe(tips)
+        finding = None if loose or await self._is_only_aside(tips) else await self._safe(tips)
         if finding is None and snapshots and await self._is_in(snapshots[-1], tips):
             finding = Finding(Kept.SNAPSHOTTED, _snapshotted_words(snapshots[-1]))
         if finding is not None:
             return finding
         if snapshots and not snapshots[-1].complete:
-            left_out = f"its snapshot could not keep {snapshots[-1].left_out[0]}"
-            return Finding(Kept.UNKNOWN, f"{left_out}; save or delete that, then snapshot it again")
+            left_out = "".join(snapshots[-1].left_out[:1]) or "all of it"
+            words = f"its snapshot could not keep {left_out}; save or delete that, then snapshot it again"
+            return Finding(Kept.UNKNOWN, words)
         others = [*tips.all_places, *tips.of_other_workspaces]
         commits = await self._missing(tips.mine, others) or await self._missing(
             tips.mine, tips.all_places
         )
-        return Finding(Kept.UNKNOWN, _unknown_words(self._record, loose, commits))
+        aside = await self._aside_words(tips) if not commits else ""
+        return Finding(Kept.UNKNOWN, _unknown_words(self._record, loose, commits, aside))
+
+    async def _is_only_aside(self, tips: _Tips) -> bool:
+        """Whether nothing is there but what was reset away or moved out of the worktree.
+
+        Beside work that is safe, such things are kept by the snapshot that is taken before it is removed.
+        """
+        contents = self._contents
+        aside = contents.aside or contents.planted or contents.aside_unread
+        return bool(aside) and not await self._missing(tips.mine, [self._record.base])
+
+    async def _aside_words(self, tips: _Tips) -> str:
+        if self._contents.aside_unread:
+            return f"{self._contents.aside_unread[0]}"
+        if self._contents.planted:
+            return "something that was moved out of the worktree"
+        count = await self._missing(self._contents.aside, [*tips.all_places, *tips.mine])
+        return (
+            f"{count} commit{'s' if count > 1 else ''} that no branch holds any more"
+            if count
+            else ""
+        )
 
     async def _tips(self, own_branches: Collection[str]) -> _Tips:
         listed = await self._ask("for-each-ref", "--format=%(refname) %(objectname)")
@@ -110,7 +133,10 @@ class Keeping:
         """Whether everything that is in the workspace now is in the snapshot, which may hold more."""
         if not snapshot.complete:
             return False
-        if await self._missing(tips.mine, [*tips.all_places, snapshot.commit]):
+        if self._contents.aside_unread:
+            return False
+        mine = [*tips.mine, *self._contents.aside, *self._contents.planted]
+        if await self._missing(mine, [*tips.all_places, snapshot.commit]):
             return False
         if not self._contents.tree:
             return True
@@ -208,12 +234,14 @@ def _snapshotted_words(snapshot: Snapshot) -> str:
     return f"all of it but large files that git ignores ({snapshot.left_out[0]}{more}) is in {snapshot.ref}"
 
 
-def _unknown_words(record: WorkspaceRecord, loose: Sequence[str], commits: int) -> str:
+def _unknown_words(record: WorkspaceRecord, loose: Sequence[str], commits: int, aside: str) -> str:
     found = []
     if commits:
         found.append(f"{commits} commit{'s' if commits > 1 else ''} neither merged nor pushed")
     if loose:
         more = f" and {len(loose) - 1} more" if len(loose) > 1 else ""
         found.append(f"{loose[0]!r}{more} not committed")
+    if aside:
+        found.append(aside)
     what = " and ".join(found) or "what is in it is nowhere else as it is"
     return f"{what}; `podium workspaces snapshot {record.task}` keeps it"

@@ -55,20 +55,17 @@ def _check_layout(record: WorkspaceRecord) -> None:
     """Raise `WorkspaceTampered` unless everything that is mounted is what it was made as."""
     finish_swap(Path(record.private))
     private = Path(record.private)
-    folders = (
-        "home",
-        PRIVATE_HOOKS,
-        "git",
-        "git/hooks",
-        "git/objects",
-        f"git/{BASE_OBJECTS}",
-        "git/worktrees",
-    )
-    for folder in (*folders, f"git/worktrees/{record.admin}"):
+    for folder in ("home", PRIVATE_HOOKS, *folders_of_git(record)):
         check_plain(private / folder, "folder")
     check_plain(private / PRIVATE_CONFIG, "file")
     put_pointer_back(record)
     _renew_config(private)
+
+
+def folders_of_git(record: WorkspaceRecord) -> tuple[str, ...]:
+    """Folders of the private git directory that everything mounted there stands on, outer ones first."""
+    inner = ("hooks", "objects", BASE_OBJECTS, "worktrees", f"worktrees/{record.admin}")
+    return ("git", *(f"git/{name}" for name in inner))
 
 
 def finish_swap(private: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from podium.domain.errors import PodiumError
@@ -13,18 +14,20 @@ from podium.ports import Clock
 from podium.workspaces.git.admin import admin_folders
 from podium.workspaces.git.contents import ContentsReader
 from podium.workspaces.git.git import Git
+from podium.workspaces.git.hygiene import find_planted
 from podium.workspaces.git.keeping import Finding, Keeping
 from podium.workspaces.git.measuring import measure
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.removing import entry_taken_away, is_own_worktree, taken_away
 from podium.workspaces.git.snapshots import Snapshots
+from podium.workspaces.git.tidying import tidy
 
 _AT_ONCE = 4
 """How many workspaces are looked into at the same time."""
 
 
 class Listing:
-    """Looks at workspaces and changes nothing in them."""
+    """Looks at workspaces. Nothing in them changes, but that planted repositories are moved away."""
 
     def __init__(
         self,
@@ -91,9 +94,20 @@ class Listing:
                 f"{record.path!r} does not belong to the repository any more; save what you need "
                 "from it, then move it away",
             )
+        await self._tidied(record, held=held)
         branches = {each.branch for each in self._whole()}
         async with self._reader.read(record) as contents:
             return await Keeping(self._git, record, contents).judge(snapshots, branches)
+
+    async def _tidied(self, record: WorkspaceRecord, *, held: bool) -> None:
+        """After a kill in a turn nobody has moved away what an agent planted. Raises when it cannot be."""
+        worktree = Path(record.path)
+        if not worktree.is_dir():  # noqa: ASYNC240 — one look at a local folder
+            return
+        if any(await asyncio.to_thread(find_planted, worktree)):
+            lock = nullcontext() if held else self._records.workspace_lock(record.id)
+            with lock:
+                await tidy(self._git, record)
 
     def _whole(self) -> list[WorkspaceRecord]:
         found = []

@@ -6,27 +6,53 @@ import asyncio
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from podium.domain.errors import ImportRefused
 from podium.domain.launching import Confinement, Ended
 from podium.domain.workspaces import WorkspaceRecord
 from podium.workspaces.git.borrowing import make_borrower
 from podium.workspaces.git.git import Git, GitFailed
-from podium.workspaces.git.private_refs import logged_commits, read_head, read_ref, read_refs
+from podium.workspaces.git.private_refs import (
+    logged_commits,
+    read_head,
+    read_ref,
+    read_refs,
+    stray_objects,
+)
 from podium.workspaces.git.quarantine import LARGEST_PACK_BYTES, quarantined
 
 _MOST_LOGGED = 5000
 _MOST_TIPS = 50_000
 
 
-def known_tips(record: WorkspaceRecord) -> list[str]:
-    """Whatever its branches, tags, stash and logs ever stood for; the branch's own tip comes first."""
+class KnownTips(NamedTuple):
+    """Commits, and names that may be those of commits."""
+
+    tips: list[str]
+    unread: list[str]
+    """What was not looked at, in words."""
+
+
+def known_tips(record: WorkspaceRecord) -> KnownTips:
+    """Whatever its branches, tags, stash and logs ever stood for; the branch's own tip comes first.
+
+    Behind them the objects that nothing may name any more.
+    """
     private = Path(record.private, "git")
+    logged, strays = logged_commits(private, record.admin), stray_objects(private)
     tips = [read_ref(private, record.branch), read_head(private, record.admin)]
     # Logs first: the refs are mostly copies of the user's, however many he has.
-    tips += [*logged_commits(private, record.admin)[:_MOST_LOGGED], *read_refs(private).values()]
+    tips += [*logged.commits[:_MOST_LOGGED], *read_refs(private).values()]
     fitting = (tip for tip in tips if len(tip) == len(record.base) and "/" not in tip)
-    return list(dict.fromkeys(tip for tip in fitting if tip.strip("0")))[:_MOST_TIPS]
+    named = list(dict.fromkeys(tip for tip in fitting if tip.strip("0")))
+    unread = []
+    if not logged.whole or len(logged.commits) > _MOST_LOGGED or len(named) > _MOST_TIPS:
+        unread.append("commits: its logs and refs name more than can be looked at")
+    if not strays.whole:
+        unread.append("commits: it has more objects than can be looked at")
+    also = (name for name in strays.commits if len(name) == len(record.base))
+    return KnownTips(list(dict.fromkeys([*named[:_MOST_TIPS], *also])), unread)
 
 
 class LooseCommits:

@@ -6,6 +6,7 @@ confined processes ever runs git on it once an agent could write there.
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 from collections.abc import Iterable
@@ -82,8 +83,7 @@ def build_private_dir(
     # A branch that nobody has, so that git takes none for checked out in the folder above.
     _write(target / "HEAD", "ref: refs/heads/podium-checkout-of-the-user\n")
     _write(target / "packed-refs", _packed_refs(repository, branch, tip))
-    # Mounted, the second line names the directory itself and counts for nothing; unmounted, the first is empty.
-    _write(target / "objects/info/alternates", f"../{BASE_OBJECTS}\n{repository.git_dir}/objects\n")
+    (target / "objects/info/alternates").write_bytes(borrowed_objects(repository.git_dir))
     _write(target / "info/exclude", _excluded(repository))
     _write(own / "HEAD", f"ref: {branch}\n")
     _write(own / "commondir", "../..\n")
@@ -94,6 +94,12 @@ def build_private_dir(
     if (real / "info/sparse-checkout").exists():
         (own / "info").mkdir()
         _copy_if_there(real / "info/sparse-checkout", own / "info/sparse-checkout")
+
+
+def borrowed_objects(git_dir: str) -> bytes:
+    """Where objects are found that it lacks."""
+    # Mounted, the second line names the directory itself and counts for nothing; unmounted, the first is empty.
+    return os.fsencode(f"../{BASE_OBJECTS}\n{git_dir}/objects\n")
 
 
 def _packed_refs(repository: Repository, branch: str, tip: str) -> str:

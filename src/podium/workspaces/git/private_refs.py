@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from podium.workspaces.git.walking import files_within
 
@@ -16,6 +17,8 @@ _LARGEST_BYTES = 50_000_000
 _OBJECT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _REFLOG = re.compile(rb"^(?:[0-9a-f]{40}|[0-9a-f]{64}) ([0-9a-f]{40}|[0-9a-f]{64}) ", re.MULTILINE)
 _MOST_LOGS = 1000
+_LARGEST_LOGS_BYTES = 100_000_000
+_MOST_STRAYS = 200_000
 _MOST_REFS = 20_000
 
 
@@ -54,14 +57,50 @@ def read_refs(git: Path) -> dict[str, str]:
     return refs
 
 
-def logged_commits(git: Path, admin: str) -> list[str]:
-    """Every commit that a ref or HEAD ever stood for, newest first in each log."""
-    own = git / "worktrees" / admin / "logs"
+class Logged(NamedTuple):
+    """What logs tell, as far as they were read."""
+
+    commits: list[str]
+    """Newest first in each log."""
+    whole: bool
+
+
+def logged_commits(git: Path, admin: str) -> Logged:
+    """Every commit that a ref or HEAD ever stood for; of very many, some."""
     seen: dict[str, None] = {}
-    for log in [*_files(own, _MOST_LOGS), *_files(git / "logs", _MOST_LOGS)]:
-        for found in reversed(_REFLOG.findall(read_plain(log))):
+    left = _LARGEST_LOGS_BYTES
+    logs = [*_logs(git / "worktrees" / admin / "logs"), *_logs(git / "logs")]
+    for log in logs[:_MOST_LOGS]:
+        content = read_plain(log, left + 1)
+        left -= len(content)
+        if left < 0:
+            break
+        for found in reversed(_REFLOG.findall(content)):
             seen[found.decode()] = None
-    return list(seen)
+    return Logged(list(seen), whole=left >= 0 and len(logs) <= _MOST_LOGS)
+
+
+def _logs(folder: Path) -> list[Path]:
+    """Each once, under whatever names it has."""
+    found: dict[tuple[int, int], Path] = {}
+    for log in _files(folder, _MOST_LOGS + 1):
+        with suppress(OSError):
+            about = log.lstat()
+            found.setdefault((about.st_dev, about.st_ino), log)
+    return list(found.values())
+
+
+def stray_objects(git: Path) -> Logged:
+    """Names of all objects that lie there one by one: commits that nothing names any more are among them."""
+    found = []
+    for folder in sorted((git / "objects").glob("[0-9a-f][0-9a-f]")):
+        if folder.is_symlink():
+            continue
+        found += [f"{folder.name}{file.name}" for file in _files(folder, _MOST_STRAYS)]
+        if len(found) > _MOST_STRAYS:
+            break
+    fitting = [name for name in found if _OBJECT.fullmatch(name)]
+    return Logged(fitting[:_MOST_STRAYS], whole=len(found) <= _MOST_STRAYS)
 
 
 def _files(folder: Path, most: int) -> Iterator[Path]:

@@ -20,6 +20,8 @@ class Memory(Noun):
     record: WorkspaceRecord
     removed_at: Moment
     because: str
+    delivered: str = ""
+    """The commit that came back last; empty when none did, or when that was not noted."""
 
 
 class RemovedOnes:

@@ -45,7 +45,12 @@ class Remover:
                 await asyncio.to_thread(_move_away, record)
                 await self._drop_unused_branch(record)
                 write_whole(self._detached(record), b"")
-        memory = Memory(record=record, removed_at=self._clock.now(), because=because)
+        memory = Memory(
+            record=record,
+            removed_at=self._clock.now(),
+            because=because,
+            delivered=self._records.delivered(record),
+        )
         self._memories.remember(memory)
         await asyncio.to_thread(_empty_moved, record)
         self._move_private_away(record)

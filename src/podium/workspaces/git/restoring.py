@@ -28,12 +28,12 @@ async def restore(
     keeper = Keeper(git, record)
     await keeper.put_back(snapshot.commit)
     head = await git.resolve(f"{snapshot.commit}^1", record.git_dir)
-    await _renew_private_dir(git, keeper, record, head)
+    await renew_private_dir(git, keeper, record, head)
     if now.complete:
         await asyncio.to_thread(clear_away, Path(record.private, "git.old"))
 
 
-async def _renew_private_dir(git: Git, keeper: Keeper, record: WorkspaceRecord, head: str) -> None:
+async def renew_private_dir(git: Git, keeper: Keeper, record: WorkspaceRecord, head: str) -> None:
     """Whatever an agent wrote in the old one is gone with it; all its commits are in the snapshot."""
     private = Path(record.private)
     repository = await find_repository(git, record.repository, record.base)

@@ -23,10 +23,12 @@ from podium.workspaces.git.git import Git, GitFailed, no_object
 from podium.workspaces.git.keeper import Keeper
 from podium.workspaces.git.layout import confinement_of
 from podium.workspaces.git.loose_commits import LooseCommits, known_tips
+from podium.workspaces.git.pipes import mend_private_dir
 from podium.workspaces.git.planted import kept_planted
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.stale_locks import clear_stale_lock
 from podium.workspaces.git.tidying import tidy
+from podium.workspaces.git.tree_size import check_size
 
 _MARK = "podium-snapshot: "
 _TOLD = ("why", "at", "left_out", "complete", "carried")
@@ -47,11 +49,13 @@ class Snapshots:
         there = os.path.isdir(record.path)  # noqa: PTH112, ASYNC240 — one look
         if there:
             await tidy(self._git, record)
-        tips = await asyncio.to_thread(known_tips, record)
+        await asyncio.to_thread(mend_private_dir, record)
+        tips, unread = await asyncio.to_thread(known_tips, record)
         loose = LooseCommits(self._git, record, await self._confinement(record) if there else None)
-        left_out = await loose.bring(tips)
+        left_out = unread + await loose.bring(tips)
         heads = await loose.heads(tips)
         head = await self._head(record, tips)
+        await check_size(self._git, record, head)
         large: list[str] = []
         carried = head
         if there:
@@ -77,6 +81,16 @@ class Snapshots:
         if before and await self._same(record, before[-1], tree, parents, facts):
             return before[-1]
         return await self._kept(record, tree, parents, before, facts)
+
+    async def bring(self, record: WorkspaceRecord, commit: str) -> None:
+        """Let the user's repository have a commit of the workspace, which nothing there refers to yet."""
+        loose = LooseCommits(self._git, record, await self._confinement(record))
+        left_out = await loose.bring([commit])
+        if left_out or not await self._git.resolve(f"{commit}^{{commit}}", record.git_dir):
+            why = left_out[0] if left_out else "it is not there"
+            raise NotPossibleNow(
+                f"commit {commit[:12]} cannot be taken out of the workspace: {why}"
+            )
 
     async def listed(self, record: WorkspaceRecord) -> list[Snapshot]:
         """All of a workspace, also of a removed one; newest last."""
@@ -183,11 +197,19 @@ def _read(entry: str) -> Snapshot | None:
     if not commit:
         return None
     try:
-        facts = json.loads(message.rsplit(_MARK, 1)[-1])
+        # The first such line: what was left out may have any name, and stands behind it.
+        told = next(line for line in message.split("\n") if line.startswith(_MARK))
+        facts = json.loads(told.removeprefix(_MARK))
         snapshot = Snapshot.model_validate(
             {name: facts[name] for name in _TOLD if name in facts} | {"ref": ref, "commit": commit}
         )
-    except (ValueError, TypeError):
-        return Snapshot(ref=ref, commit=commit, why="not known", at=datetime.fromtimestamp(0, UTC))
+    except (ValueError, TypeError, StopIteration):
+        return Snapshot(
+            ref=ref,
+            commit=commit,
+            why="not known",
+            at=datetime.fromtimestamp(0, UTC),
+            complete=False,
+        )
     safe = snapshot.carried in parents
     return snapshot if safe else snapshot.model_copy(update={"carried": ""})

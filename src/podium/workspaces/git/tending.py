@@ -49,16 +49,22 @@ class Tending:
 
     async def _remove_if_safe(self, record: WorkspaceRecord) -> Removal:
         found = await self.listing.one(record, held=True)
-        snapshot = None
-        if found.kept.is_safe:
-            snapshot = await self._snapshot(record, found.kept)
+        snapshot = await self._snapshot(record, found.kept) if found.kept.is_safe else None
+        whole = snapshot is None or snapshot.complete
+        because = found.because
+        if snapshot is not None and not whole:
+            left_out = "".join(snapshot.left_out[:1])
+            because = (
+                f"a snapshot could not keep {left_out}; save or delete that, then say it again"
+            )
+        if found.kept.is_safe and whole:
             await self._remover.remove(record, found.because)
         return Removal(
             id=record.id,
             task=record.task,
-            removed=found.kept.is_safe,
-            because=found.because,
-            kept=found.kept,
+            removed=found.kept.is_safe and whole,
+            because=because,
+            kept=found.kept if whole else Kept.UNKNOWN,
             snapshot=snapshot,
             bytes=found.bytes,
         )

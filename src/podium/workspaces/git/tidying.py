@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from podium.domain.errors import WorkspaceTampered
 from podium.domain.workspaces import WorkspaceRecord
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.hygiene import (
@@ -28,19 +29,22 @@ async def tidy(git: Git, record: WorkspaceRecord) -> tuple[str, ...]:
     """The paths that were moved into the private folder. Only while no process of the agent lives."""
     worktree = Path(record.path)
     pointer = await asyncio.to_thread(put_pointer_back, record)
-    planted = await asyncio.to_thread(find_planted, worktree)
-    # Behind that, which opened every folder.
-    await asyncio.to_thread(take_borrowed_rights, worktree)
-    if not planted:
-        return pointer
+    planted, unread = await asyncio.to_thread(find_planted, worktree)
     private = Path(record.private)
     # What is nobody's goes first, so that nothing about the rest keeps it here.
     nobodys = [each.path for each in planted if not each.may_be_tracked]
     moved = await asyncio.to_thread(move_away, worktree, private, nobodys)
+    # Behind that, which opened every folder.
+    await asyncio.to_thread(take_borrowed_rights, worktree)
     doubtful = [each for each in planted if each.may_be_tracked]
     tracked = await _tracked(git, record, [each.path for each in doubtful])
     added = await asyncio.to_thread(_not_the_projects, worktree, doubtful, tracked)
-    return (*pointer, *moved, *await asyncio.to_thread(move_away, worktree, private, added))
+    moved += await asyncio.to_thread(move_away, worktree, private, added)
+    if unread:
+        raise WorkspaceTampered(
+            f"a folder of the worktree cannot be looked into ({unread[0]}); remove it"
+        )
+    return (*pointer, *moved)
 
 
 async def _tracked(git: Git, record: WorkspaceRecord, paths: Sequence[str]) -> dict[str, str]:

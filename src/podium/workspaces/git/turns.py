@@ -18,6 +18,7 @@ from podium.ports.clock import Clock
 from podium.workspaces.git.git import Git, GitFailed
 from podium.workspaces.git.hygiene import moved, moved_since
 from podium.workspaces.git.layout import confinement_of
+from podium.workspaces.git.pipes import mend_private_dir
 from podium.workspaces.git.pointer import put_pointer_back
 from podium.workspaces.git.putting_back import put_back_file, put_back_ref
 from podium.workspaces.git.records import Records
@@ -60,6 +61,7 @@ class Turns:
 
         Files go back before git is asked for anything: with broken settings it would not answer.
         """
+        await asyncio.to_thread(mend_private_dir, self._record)
         before = await asyncio.to_thread(self._pointer_back)
         others = await asyncio.to_thread(self._others)
         files, heads = await asyncio.to_thread(self._files_and_heads)

@@ -3,20 +3,37 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow
 from podium.domain.launching import Confinement
-from podium.domain.workspaces import Delivery, RefsSeen, Snapshot, TurnEnd, WorkspaceRecord
+from podium.domain.workspaces import (
+    CommitSeen,
+    Delivery,
+    Merge,
+    RefsSeen,
+    Snapshot,
+    TurnEnd,
+    WorkspaceRecord,
+    WorktreeState,
+)
 from podium.ports.clock import Clock
+from podium.workspaces.git.committing import Committing
 from podium.workspaces.git.delivering import Deliveries
+from podium.workspaces.git.desk import Desk
+from podium.workspaces.git.documents import check_paths, read_text, write_files
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.layout import confinement_of
+from podium.workspaces.git.looking_back import commit_named, diff_since, history_since
+from podium.workspaces.git.merging import Merging
 from podium.workspaces.git.pointer import put_pointer_back
 from podium.workspaces.git.records import Records
+from podium.workspaces.git.resetting import Resetting
 from podium.workspaces.git.restoring import restore
 from podium.workspaces.git.snapshots import Snapshots
+from podium.workspaces.git.standing import state_of
 from podium.workspaces.git.turns import Turns
 
 
@@ -32,7 +49,9 @@ class GitWorkspace:
         self._git = git
         self._records = records
         self._record = record
+        self._clock = clock
         self._confined = confined
+        self._desk = Desk(git, record, confined=confined)
         self._turns = Turns(git, records, clock, record, confined=confined)
         self._snapshots = Snapshots(git, records, clock, confined=confined)
         self._held: ExitStack | None = None
@@ -71,6 +90,9 @@ class GitWorkspace:
             confinement = await self.confinement() if self._confined else None
             return await Deliveries(self._git, self._records).deliver(self._record, confinement)
 
+    async def delivered(self) -> str:
+        return await asyncio.to_thread(self._records.delivered, self._record)
+
     async def snapshot(self, why: str) -> Snapshot:
         with self._at_work():
             return await self._snapshots.take(self._record, why)
@@ -78,6 +100,71 @@ class GitWorkspace:
     async def restore(self, snapshot: Snapshot) -> None:
         with self._at_work():
             await restore(self._git, self._snapshots, self._record, snapshot)
+
+    async def state(self) -> WorktreeState:
+        with self._at_work():
+            await self._desk.sit_down()
+            return await state_of(self._desk, self._record)
+
+    async def read(self, path: str, most_bytes: int = 1_000_000) -> str | None:
+        check_paths([path], self._record.forbidden)
+        with self._at_work():
+            return await asyncio.to_thread(read_text, Path(self._record.path), path, most_bytes)
+
+    async def write(self, files: Mapping[str, str]) -> None:
+        check_paths(list(files), self._record.forbidden)
+        contents = {path: text.encode(errors="replace") for path, text in files.items()}
+        with self._at_work():
+            await asyncio.to_thread(write_files, Path(self._record.path), contents)
+
+    async def commit(
+        self,
+        message: str,
+        paths: Sequence[str],
+        *,
+        moved: Mapping[str, str] | None = None,
+        trailers: Mapping[str, str] | None = None,
+    ) -> str:
+        with self._at_work():
+            await self._desk.sit_down()
+            committing = Committing(self._git, self._desk, self._record, self._clock)
+            return await committing.commit(message, paths, moved or {}, trailers or {})
+
+    async def was_committed(self, trailers: Mapping[str, str]) -> bool:
+        with self._at_work():
+            await self._desk.sit_down()
+            committing = Committing(self._git, self._desk, self._record, self._clock)
+            return await committing.was_made(trailers)
+
+    async def history(self, since: str) -> list[CommitSeen]:
+        with self._at_work():
+            await self._desk.sit_down()
+            commit = await commit_named(self._git, self._record, since)
+            return await history_since(self._desk, self._record, commit)
+
+    async def diff(self, since: str, most_bytes: int = 10_000_000) -> str:
+        with self._at_work():
+            await self._desk.sit_down()
+            commit = await commit_named(self._git, self._record, since)
+            return await diff_since(self._desk, self._record, commit, most_bytes)
+
+    async def merge(self, other: str, message: str, trailers: Mapping[str, str]) -> Merge:
+        async def put_back(commit: str) -> None:
+            await self._resetting.reset(commit, "a merge that was cut off", ())
+
+        with self._at_work():
+            await self._desk.sit_down()
+            merging = Merging(self._git, self._desk, self._record, self._clock, put_back)
+            return await merging.merge(other, message, trailers)
+
+    async def reset(self, commit: str, why: str, *, keep: Sequence[str] = ()) -> list[str]:
+        with self._at_work():
+            found = await commit_named(self._git, self._record, commit)
+            return await self._resetting.reset(found, why, keep)
+
+    @property
+    def _resetting(self) -> Resetting:
+        return Resetting(self._git, self._desk, self._snapshots, self._record)
 
     @contextmanager
     def _at_work(self) -> Iterator[None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from podium.domain.errors import PodiumError
 from podium.domain.workspaces import (
+    Collision,
     Leftover,
     Recovered,
     Removal,
@@ -20,6 +21,7 @@ from podium.ports.clock import Clock, Ids
 from podium.ports.launcher import Launcher
 from podium.workspaces.git.after_set_up import note_set_up
 from podium.workspaces.git.claims import Claims
+from podium.workspaces.git.colliding import collisions_of
 from podium.workspaces.git.creating import make_workspace
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.records import Records
@@ -168,6 +170,11 @@ class GitWorkspaces:
     async def forget(self, workspace_id: str) -> list[Snapshot]:
         """Drop all snapshots of a workspace that was removed, and give them."""
         return await self._recovery.forget(workspace_id)
+
+    async def collisions(self, workspace_id: str) -> list[Collision]:
+        """Other workspaces of the same repository whose delivered branches conflict with this one's."""
+        record = self.records.read(workspace_id)
+        return await collisions_of(self.git, self.records, record, self.known())
 
     def _workspace(self, record: WorkspaceRecord) -> GitWorkspace:
         return GitWorkspace(self.git, self.records, self._clock, record, confined=self._confined)

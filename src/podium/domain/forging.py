@@ -1,0 +1,67 @@
+"""The forge: where branches go to be looked at and merged by people."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from podium.domain.model import NonEmpty, Noun
+
+Finding = Literal[
+    "protected",
+    "unprotected",
+    "partly_protected",
+    "no_remote",
+    "other_forge",
+    "no_token",
+    "bad_token",
+    "no_permission",
+    "not_found",
+    "rate_limited",
+    "unreachable",
+]
+"""What was found out about the remote's base branch, or why nothing was."""
+
+
+class Preflight(Noun):
+    """Whether the remote keeps the base branch safe."""
+
+    finding: Finding
+    sentence: NonEmpty
+    """In plain words, one line."""
+    remote: str = ""
+    """Its address, without credentials. Empty: there is none."""
+    base: str = ""
+    missing: tuple[str, ...] = ()
+    """Of a partly protected branch: what is not required, such as `block force pushes`."""
+
+
+class PullRequestWish(Noun):
+    """A branch that somebody should look at and merge."""
+
+    repository: NonEmpty
+    """The user's checkout."""
+    branch: NonEmpty
+    """Short name of the branch to be merged."""
+    base: NonEmpty
+    """Short name of the branch it is to be merged into."""
+    commit: NonEmpty
+    """Where the branch is. Nothing else is ever pushed."""
+    title: NonEmpty
+    body: str
+    run_id: str = ""
+
+
+class PullRequest(Noun):
+    """A pull request, or what stands for one where there is no forge."""
+
+    url: str = ""
+    """Empty: none was opened."""
+    number: int | None = None
+    existed: bool = False
+    """It was there already."""
+    pushed: bool = False
+    file: str = ""
+    """The local equivalent."""
+    merge_command: str = ""
+    why_local: str = ""
+    """Why there is a file and no pull request."""

@@ -1,0 +1,52 @@
+"""A look at the user's own checkout before work on it begins."""
+
+from __future__ import annotations
+
+from podium.domain.errors import BadInput
+from podium.domain.workspaces import RepositoryLook
+from podium.workspaces.git.git import Git, GitFailed
+
+_MOST_LISTED = 20
+_OUTPUT_BYTES = 4_000_000
+
+
+async def look_at(git: Git, folder: str) -> RepositoryLook:
+    """What is checked out there. Raises `BadInput` where there is no repository with a commit."""
+    try:
+        top = (
+            await git.run("-C", folder, "rev-parse", "--show-toplevel", user_settings=True)
+        ).stdout
+    except GitFailed as failed:
+        raise BadInput(_why_not(folder, failed)) from failed
+    checkout = top.decode(errors="surrogateescape").rstrip("\n")
+    head = await git.run(
+        "-C", checkout, "rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1, 128)
+    )
+    if head.exit_code != 0:
+        raise BadInput(f"{checkout!r} has no commit yet; commit something to start from")
+    branch = await git.run(
+        "-C", checkout, "symbolic-ref", "--quiet", "--short", "HEAD", accept=(0, 1)
+    )
+    changed = await git.run(
+        "-C", checkout, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty",
+        output_bytes=_OUTPUT_BYTES,
+    )  # fmt: skip
+    rows = [row for row in changed.stdout.decode(errors="replace").split("\0") if row]
+    return RepositoryLook(
+        checkout=checkout,
+        head=head.stdout.decode().strip(),
+        branch=branch.stdout.decode(errors="replace").strip(),
+        changed=tuple(row[3:] for row in rows[:_MOST_LISTED]),
+        changed_count=len(rows),
+    )
+
+
+def _why_not(folder: str, failed: GitFailed) -> str:
+    if "dubious ownership" in failed.stderr:
+        return (
+            f"{folder!r} belongs to another user, and git trusts no such repository; if you do, say "
+            f"`git config --global --add safe.directory {folder}`"
+        )
+    if "must be run in a work tree" in failed.stderr:
+        return f"{folder!r} is a bare repository; run this in a clone that has files"
+    return f"{folder!r} is not in a git repository; `git init` makes one"
