@@ -13,7 +13,7 @@ CODE := src tests benchmarks examples
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
 
-demo: $(RUN_STAMP) ## a run that is refused, asks, fails, is killed and resumed, in under a minute
+demo: $(RUN_STAMP) ## a bug becomes a reviewed branch, whatever gets in the way, in under a minute
 	@$(BIN)/podium demo
 
 test: $(DEV_STAMP) clis ## the whole test suite, with the real agent CLIs where Node is
@@ -28,6 +28,7 @@ soak: $(DEV_STAMP) clis ## the long counts: hundreds of kills, ten thousand race
 
 clis:
 	@sh scripts/agent-clis
+	@sh scripts/github-description
 
 lint: $(DEV_STAMP) ## formatting, types, import directions
 	$(BIN)/ruff format --check $(CODE)

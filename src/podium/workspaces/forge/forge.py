@@ -1,0 +1,206 @@
+"""The forge of a repository: GitHub where its remote is there, and a file beside Podium's state where not."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.forging import Finding, Preflight, PullRequest, PullRequestWish
+from podium.domain.model import Noun
+from podium.ports.clock import Clock
+from podium.ports.launcher import Launcher
+from podium.workspaces.forge.github import GitHub, Refused, api_url_of
+from podium.workspaces.forge.local import LocalPullRequest, merge_command
+from podium.workspaces.forge.protection import look
+from podium.workspaces.forge.pushing import Pusher, checked_branch, checked_commit
+from podium.workspaces.forge.remotes import Address, Remotes, find_remotes
+from podium.workspaces.git.git import Git
+
+_FIRST_PRINTABLE, _LAST_PRINTABLE = "!", "~"
+
+
+class ForgeSettings(Noun):
+    """Which forge, and what may be done there."""
+
+    host: str = Field(default="github.com", pattern=r"^[A-Za-z0-9.-]+(:[0-9]+)?$")
+    """The GitHub whose token this is: github.com, or the host of a GitHub Enterprise, with its port if unusual."""
+    api_url: str = ""
+    """Empty: where that host's API usually is."""
+    remote: str = ""
+    """Name of the remote. Empty: `remote.pushDefault`, `origin`, or the only one."""
+    push: bool = True
+    """Off: nothing leaves this machine, and pull requests are files."""
+    push_seconds: float = Field(default=300.0, gt=0)
+    ask_seconds: float = Field(default=30.0, gt=0)
+
+
+@dataclass(frozen=True)
+class _NoForge:
+    """Why a repository has no forge that can be asked."""
+
+    finding: Finding
+    why: str
+    """Half a sentence."""
+    remedy: str
+
+
+class RepositoryForge:
+    """Picks by what the repository has. `folder` is where pull requests become files."""
+
+    def __init__(
+        self,
+        launcher: Launcher,
+        clock: Clock,
+        folder: Path,
+        settings: ForgeSettings | None = None,
+        *,
+        token: str = "",
+    ) -> None:
+        """Raises `BadInput` for a token that cannot be one."""
+        self._settings = settings or ForgeSettings()
+        self._host = self._settings.host.lower()
+        self._api_url = self._settings.api_url or api_url_of(self._host)
+        self._token = _checked_token(token)
+        self._clock = clock
+        self._folder = folder
+        self._git = Git(launcher)
+        self._pusher = Pusher(launcher, self._host, self._token, self._settings.push_seconds)
+
+    async def preflight(self, repository: str, base: str) -> Preflight:
+        whole = _whole_path(repository)
+        remotes = await find_remotes(self._git, whole, base, self._settings.remote)
+        found = self._found(remotes)
+        if isinstance(found, GitHub):
+            return await look(found, base)
+        return Preflight(
+            finding=found.finding,
+            sentence=f"whether {base!r} is protected was not looked up: {found.why}; {found.remedy}.",
+            remote=remotes.base.shown if remotes else "",
+            base=base,
+        )
+
+    async def deliver(self, wish: PullRequestWish) -> PullRequest:
+        checked_branch(wish.branch, wish.base)
+        checked_commit(wish.commit)
+        wish = wish.model_copy(update={"repository": _whole_path(wish.repository)})
+        remotes = await find_remotes(self._git, wish.repository, wish.base, self._settings.remote)
+        await self._check_against_repository(wish, remotes)
+        found = self._found(remotes)
+        if remotes is None or not self._settings.push:
+            why = found.why if isinstance(found, _NoForge) else _NOTHING_IS_PUSHED
+            return await self._written(wish, remotes.name if remotes else "", why, pushed=False)
+        await self._pusher.push(
+            wish.repository, remotes.name, remotes.push, wish.commit, wish.branch
+        )
+        if isinstance(found, GitHub):
+            return await _opened(found, remotes.push.owner, wish)
+        return await self._written(wish, remotes.name, found.why, pushed=True)
+
+    def _found(self, remotes: Remotes | None) -> GitHub | _NoForge:
+        if remotes is None:
+            return _NO_REMOTE
+        if not remotes.push.is_project_on(self._host):
+            return _other_forge(remotes.push, self._host)
+        if not self._token:
+            return _no_token(self._host)
+        project = remotes.base if remotes.base.is_project_on(self._host) else remotes.push
+        seconds = self._settings.ask_seconds
+        return GitHub(self._api_url, self._token, project, self._clock, seconds=seconds)
+
+    async def _check_against_repository(
+        self, wish: PullRequestWish, remotes: Remotes | None
+    ) -> None:
+        if remotes is not None:
+            checked_branch(wish.branch, wish.base, await self._default_branch(wish, remotes.name))
+        ended = await self._git.run(
+            "cat-file", "-t", wish.commit,
+            cwd=wish.repository, user_settings=True, accept=(0, 1, 128),
+        )  # fmt: skip
+        if ended.stdout.strip() != b"commit":
+            raise NotPossibleNow(
+                f"the repository has no commit {wish.commit}, so nothing is pushed; bring the work back first"
+            )
+
+    async def _default_branch(self, wish: PullRequestWish, remote: str) -> str:
+        """The remote's default branch as far as this clone knows it."""
+        ended = await self._git.run(
+            "symbolic-ref", "--quiet", f"refs/remotes/{remote}/HEAD",
+            cwd=wish.repository, user_settings=True, accept=(0, 1, 128),
+        )  # fmt: skip
+        name = ended.stdout.decode(errors="replace").strip()
+        return name.removeprefix(f"refs/remotes/{remote}/")
+
+    async def _written(
+        self, wish: PullRequestWish, remote: str, why: str, *, pushed: bool
+    ) -> PullRequest:
+        page = LocalPullRequest(wish, why, remote, pushed)
+        path = await asyncio.to_thread(page.write, self._folder)
+        return PullRequest(
+            pushed=pushed, file=str(path), merge_command=merge_command(wish.branch), why_local=why
+        )
+
+
+async def _opened(github: GitHub, owner: str, wish: PullRequestWish) -> PullRequest:
+    number = await github.open_pull(owner, wish.branch, wish.base)
+    existed = number is not None
+    if number is None:
+        made = await github.create_pull(owner, wish.branch, wish.base, wish.title, wish.body)
+        if isinstance(made, Refused):
+            # Somebody, or an earlier try whose answer was lost, may have opened it in between.
+            number = await _found_after(github, made, owner, wish)
+            existed = True
+        else:
+            number = made
+    return PullRequest(url=github.pull_url(number), number=number, existed=existed, pushed=True)
+
+
+async def _found_after(github: GitHub, made: Refused, owner: str, wish: PullRequestWish) -> int:
+    if made.status == 422 and "already exists" in made.message.lower():
+        number = await github.open_pull(owner, wish.branch, wish.base)
+        if number is not None:
+            return number
+    raise NotPossibleNow(github.sentence(made))
+
+
+def _whole_path(repository: str) -> str:
+    """Processes start elsewhere, and whoever reads a file of commands may too."""
+    return os.path.realpath(repository)
+
+
+def _checked_token(token: str) -> str:
+    token = token.strip()
+    # Checked by us, because the errors of the HTTP library would print it.
+    if not all(_FIRST_PRINTABLE <= sign <= _LAST_PRINTABLE for sign in token):
+        raise BadInput(
+            "the GitHub token holds a space, line break or other sign that no token has; set it anew"
+        )
+    return token
+
+
+_NOTHING_IS_PUSHED = "the settings say that nothing is pushed"
+_NO_REMOTE = _NoForge(
+    "no_remote",
+    "the repository has no remote, or several of which none is `origin`",
+    "add one with `git remote add origin ADDRESS`, or name one in the settings",
+)
+
+
+def _other_forge(address: Address, host: str) -> _NoForge:
+    return _NoForge(
+        "other_forge",
+        f"the remote {address.shown!r} is not a repository on {host}",
+        "see there that it takes no direct pushes; if it is a GitHub Enterprise, name its host in the settings",
+    )
+
+
+def _no_token(host: str) -> _NoForge:
+    return _NoForge(
+        "no_token",
+        f"there is no token for {host}",
+        "set GITHUB_TOKEN or GH_TOKEN, or look there that it takes no direct pushes",
+    )
