@@ -19,6 +19,7 @@ NAMES = (
     "confining",
     "working",
     "asking",
+    "piping",
     "contract",
 )
 

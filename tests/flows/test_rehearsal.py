@@ -320,23 +320,3 @@ def test_a_run_records_the_mode_and_the_budgets_it_is_started_with(tmp_path: Pat
     terms = podium.configuration.terms()
     assert terms["mode"] == "sensing"
     assert [(each["scope"], each["usd"]) for each in terms["budgets"]] == [("day", 2.5)]
-
-
-def test_the_demo_kills_resumes_approves_and_verifies(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "podium", "demo", "--json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-        timeout=60,
-    )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert told["kills"] == 1
-    assert len(told["approved"]) == 1
-    assert told["verdict"]["faults"] == []
-    statuses = [(receipt["tool"], receipt["status"]) for receipt in told["receipts"]]
-    assert statuses.count(("write_file", "completed")) == 2
-    assert ("run_command", "failed") in statuses
-    assert list(tmp_path.iterdir()) == []

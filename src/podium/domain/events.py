@@ -314,6 +314,69 @@ class UsageRecorded(EventBody):
     usage: Usage
 
 
+class StageBegan(EventBody):
+    """A flow put a role to work."""
+
+    type: Literal["stage_began"] = "stage_began"
+    stage: str
+    phase: str = ""
+    role: str
+    round: int = 1
+    remembered: tuple[str, ...] = ()
+    """What of the project's memory went into the prompt, each with why."""
+    notes: tuple[str, ...] = ()
+    """What a person had written down for it."""
+
+
+class StageEnded(EventBody):
+    """What came out of it, as the supervisor found it."""
+
+    type: Literal["stage_ended"] = "stage_ended"
+    stage: str
+    phase: str = ""
+    role: str
+    round: int = 1
+    verdict: str
+    words: str = ""
+    document: str = ""
+    commit: str = ""
+    problems: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
+    """Paths that it changed and was not to change; they were put back."""
+    agent: str = ""
+    usage: Usage = Usage()
+    seconds: float = 0.0
+
+
+class ChecksRan(EventBody):
+    """The supervisor ran the project's checks on a commit."""
+
+    type: Literal["checks_ran"] = "checks_ran"
+    commit: str
+    results: tuple[dict[str, Json], ...] = ()
+    passed: bool
+
+
+class CollisionSeen(EventBody):
+    """Another run is at work on a branch that cannot be merged with this one's as they are now."""
+
+    type: Literal["collision_seen"] = "collision_seen"
+    branch: str
+    other_branch: str
+    other_run: str = ""
+    paths: tuple[str, ...] = ()
+
+
+class BranchDelivered(EventBody):
+    """The branch is where a person can take it from."""
+
+    type: Literal["branch_delivered"] = "branch_delivered"
+    branch: str
+    commit: str
+    url: str = ""
+    file: str = ""
+
+
 class NoteTaken(EventBody):
     """A line a flow wants people to see."""
 
@@ -358,6 +421,11 @@ AnyEvent = Annotated[
     | ApprovalExpired
     | ApprovalConsumed
     | UsageRecorded
+    | StageBegan
+    | StageEnded
+    | ChecksRan
+    | CollisionSeen
+    | BranchDelivered
     | NoteTaken,
     Field(discriminator="type"),
 ]

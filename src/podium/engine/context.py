@@ -82,6 +82,7 @@ class RunContext:
             record.key for record in recorded if record.status is not StepStatus.WAITING
         }
         self._asked: set[str] = set()
+        self._unasked = set(self._recorded)
         self._ordinal = max((record.ordinal for record in recorded), default=0)
 
     @property
@@ -186,7 +187,8 @@ class RunContext:
         return Run.model_validate(ended.payload)
 
     def note(self, body: EventBody) -> None:
-        if not self._unvisited:
+        # Also before a wait that has begun: it was noted then.
+        if not self._unasked:
             self._hold.note(body)
 
     def record(
@@ -218,6 +220,7 @@ class RunContext:
                 f"step {key!r} was asked for twice in one run; give each its own index"
             )
         self._asked.add(key)
+        self._unasked.discard(key)
         return key
 
     def _remembered(self, key: str) -> StepRecord | None:

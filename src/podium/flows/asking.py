@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
@@ -19,6 +20,8 @@ from podium.flows.finishing import to_the_end
 from podium.flows.spending import Purse
 from podium.flows.watching import folder_of, watched
 from podium.ports import Agent, FlowContext, Step, StepFunction, Store, Workspace
+
+Prepare = Callable[[], Awaitable[None]]
 
 MOST_TURNS = 10
 LONGEST_LIMIT = timedelta(hours=6)
@@ -60,6 +63,7 @@ async def ask(
     earlier: Reply | None = None,
     contract: type[BaseModel] | None = None,
     provenance: tuple[str, ...] = (),
+    prepare: Prepare | None = None,
 ) -> Reply:
     """Put one turn to a player, remembered as step `name` and `index`.
 
@@ -67,7 +71,8 @@ async def ask(
     waited for, and of refusals whose reason its protocol could not carry.
 
     With a `contract` the reply's payload validates as it, or `ReplyInvalid` is raised. `provenance`
-    names the untrusted sources that the prompt holds words of.
+    names the untrusted sources that the prompt holds words of. `prepare` is called each time before the
+    turn is asked, also when it is asked again after a crash: it puts things where the turn starts from.
 
     The turn is asked only while every budget has something left, else `BudgetSpent` is raised and
     the step stays undone. What it used is counted, also when no answer came.
@@ -93,6 +98,8 @@ async def ask(
             contract=contract,
             provenance=provenance,
         )
+        if prepare is not None:
+            await prepare()
         async with watched(ctx, workspace):
             reply = await _reply(player, turn, purse)
         # Before the spending, whose transaction carries it along.
@@ -166,12 +173,13 @@ async def ask_until_answered(
     most_turns: int = MOST_TURNS,
     contract: type[BaseModel] | None = None,
     provenance: tuple[str, ...] = (),
+    prepare: Prepare | None = None,
 ) -> Reply:
     """Ask until nothing waits for a person any more.
 
     Between two turns of the conversation every approval it waits for is answered or too late; what
     came too late is asked anew by the next turn. After each `most_turns` turns a person is asked
-    whether to go on.
+    whether to go on. `prepare` is for the first turn: later ones go on with what it left.
     """
     earlier: Reply | None = None
     for number in count():
@@ -192,6 +200,7 @@ async def ask_until_answered(
             earlier=earlier,
             contract=contract,
             provenance=provenance,
+            prepare=None if number else prepare,
         )
         if not reply.waiting_approvals:
             return reply

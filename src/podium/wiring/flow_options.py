@@ -8,9 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from podium.domain.model import Json
 from podium.flows import RehearsalOptions
+from podium.flows.pipeline import PipelineOptions
 from podium.wiring.configuration import Configuration
 
-OPTIONS: Mapping[str, type[BaseModel]] = {"rehearsal": RehearsalOptions}
+OPTIONS: Mapping[str, type[BaseModel]] = {
+    "pipeline": PipelineOptions,
+    "rehearsal": RehearsalOptions,
+}
 """Flow → the shape of its options."""
 
 

@@ -20,5 +20,11 @@ async def _rehearsal(podium: Podium) -> Flow:
     return await build_rehearsal(podium)
 
 
-FLOWS: dict[str, FlowBuilder] = {"rehearsal": _rehearsal}
+async def _pipeline(podium: Podium) -> Flow:
+    from podium.wiring.pipelining import build_pipeline
+
+    return await build_pipeline(podium)
+
+
+FLOWS: dict[str, FlowBuilder] = {"pipeline": _pipeline, "rehearsal": _rehearsal}
 """Name → builder."""

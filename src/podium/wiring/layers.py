@@ -22,7 +22,7 @@ NAMED = ("agents", "roles", "flows", "queues")
 
 LayerName = Literal["user", "project", "environment", "flag"]
 
-TIGHTENING = ("approvers", "redact", "secrets", "budgets", "sandbox", "environment")
+TIGHTENING = ("approvers", "redact", "secrets", "budgets", "sandbox", "environment", "forge")
 """Keys of which the stricter holds; `policy` too, whose layers the gate keeps apart."""
 
 
@@ -149,6 +149,7 @@ def _tightened(files: tuple[Layer, ...]) -> dict[str, Json]:
         "budgets": user.budgets,
         "sandbox": user.sandbox,
         "environment": environment,
+        "forge": user.forge,
     }
     for layer in files:
         if layer.name == "project":
@@ -169,6 +170,7 @@ def _with_project(values: dict[str, Json], project: Settings) -> dict[str, Json]
         "budgets": values["budgets"].tightened_by(project.budgets),
         "sandbox": values["sandbox"].tightened_by(project.sandbox),
         "environment": values["environment"].tightened_by(project.environment),
+        "forge": values["forge"].tightened_by(project.forge),
     }
 
 

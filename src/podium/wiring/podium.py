@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Clock,
         Enclosures,
         Engine,
+        Forge,
         HookDoors,
         Ids,
         Launcher,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from podium.sandbox import ProcessLauncher, Trial
     from podium.tools import LocalToolbox, Registry
     from podium.usecases import Verifier
+    from podium.workspaces.git.git import Git
 
 
 def tell_stderr(text: str) -> None:
@@ -184,6 +186,7 @@ class Podium:
                 programs,
                 self.environ.get("PATH", ""),
                 home=self.environ.get("HOME") or str(Path.home()),
+                project=str(self.folders.project),
                 closed=(str(self.folders.user_state), str(self.folders.user_config)),
                 untrusted=untrusted,
             ),
@@ -244,6 +247,25 @@ class Podium:
             inside=self.launcher,
             confined=self.configuration.sandbox.kind == "kernel",
             tell=lambda text: self._tell(self.redactor.text(text)),
+        )
+
+    @cached_property
+    def repository_git(self) -> Git:
+        """git for looking at the user's own checkout."""
+        from podium.workspaces.git.git import Git
+
+        return Git(self._own_launcher)
+
+    def forge(self, *, push: bool = True) -> Forge:
+        """The project's remote, or what stands in for it."""
+        from podium.workspaces.forge import ForgeSettings, RepositoryForge
+
+        return RepositoryForge(
+            self._own_launcher,
+            self.clock,
+            self.folders.state / "pull_requests",
+            ForgeSettings(push=push, **self.settings.forge.model_dump()),
+            token=self.environ.get("GITHUB_TOKEN") or self.environ.get("GH_TOKEN") or "",
         )
 
     @cached_property

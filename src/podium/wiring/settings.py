@@ -267,6 +267,29 @@ class EnvironmentSettings(Section):
         return tuple(name for name in self.inherit or () if name not in self.deny)
 
 
+class ForgeSection(Section):
+    """Where the project's branches go. What is not said is found in the repository."""
+
+    host: NonEmpty = "github.com"
+    """The GitHub whose token this is: github.com, or the host of a GitHub Enterprise. From your own file alone."""
+    api_url: Annotated[str, AfterValidator(_address)] = ""
+    """Where its API is. From your own file alone."""
+    remote: str = ""
+    """Name of the remote. Empty: `remote.pushDefault`, `origin`, or the only one."""
+
+    def tightened_by(self, project: ForgeSection) -> ForgeSection:
+        """A project may name one of the repository's remotes; who gets the token it may not say."""
+        return self.model_copy(update={"remote": project.remote or self.remote})
+
+
+class CheckSettings(Section):
+    """A command that tells whether the project is in order."""
+
+    name: NonEmpty
+    run: NonEmpty
+    """A shell line."""
+
+
 class Settings(Section):
     """Everything that can be set, but for the policy, whose layers the gate keeps apart."""
 
@@ -287,6 +310,9 @@ class Settings(Section):
 
     The user's file says which; a project can take names away, never add them.
     """
+    checks: tuple[NonEmpty | CheckSettings, ...] | None = None
+    """Commands that the supervisor runs itself before it believes that work is done. None: those that are found."""
+    forge: ForgeSection = ForgeSection()
     queues: dict[NonEmpty, QueueSettings] = Field(default_factory=dict)
     budgets: BudgetsSettings = BudgetsSettings()
     sandbox: SandboxSettings = SandboxSettings()

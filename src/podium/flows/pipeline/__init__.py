@@ -1,0 +1,19 @@
+"""The pipeline: a task becomes a reviewed branch and a pull request."""
+
+from podium.flows.pipeline.checks import Check, CheckResult
+from podium.flows.pipeline.kit import PipelineJob, PipelineKit, RunCheck
+from podium.flows.pipeline.options import PipelineOptions
+from podium.flows.pipeline.spec import PipelineSpec, Stage
+from podium.flows.pipeline.story import pipeline
+
+__all__ = [
+    "Check",
+    "CheckResult",
+    "PipelineJob",
+    "PipelineKit",
+    "PipelineOptions",
+    "PipelineSpec",
+    "RunCheck",
+    "Stage",
+    "pipeline",
+]

@@ -1,0 +1,106 @@
+"""The project's checks: what the supervisor runs itself, and how it came out."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Sequence
+
+from podium.domain.model import NonEmpty, Noun
+
+Read = Callable[[str], Awaitable[str | None]]
+"""The text of a file of the workspace, or None."""
+
+
+class Check(Noun):
+    """A command that tells whether the project is in order."""
+
+    name: NonEmpty
+    command: NonEmpty
+    """A shell line."""
+
+
+class CheckResult(Noun):
+    """How a check came out."""
+
+    name: str
+    command: str
+    exit_code: int | None
+    """None: it was ended by a signal, or took too long."""
+    seconds: float = 0.0
+    output_sha256: str = ""
+    tail: str = ""
+    """The end of what it wrote."""
+    timed_out: bool = False
+
+    @property
+    def passed(self) -> bool:
+        return self.exit_code == 0
+
+
+def all_passed(results: Sequence[CheckResult]) -> bool:
+    return all(each.passed for each in results)
+
+
+def in_words(results: Sequence[CheckResult]) -> str:
+    """One line for people: what ran and how it ended."""
+    if not results:
+        return "no checks"
+    return ", ".join(f"`{each.command}` {_ending(each)}" for each in results)
+
+
+def _ending(result: CheckResult) -> str:
+    if result.timed_out:
+        return "took too long"
+    return "was killed" if result.exit_code is None else f"exit {result.exit_code}"
+
+
+async def detected(read: Read) -> tuple[Check, ...]:
+    """The checks that a project's files speak of, where podium.yaml names none."""
+    for look in (_make, _python, _node, _rust, _go):
+        found = await look(read)
+        if found is not None:
+            return (found,)
+    return ()
+
+
+async def _make(read: Read) -> Check | None:
+    for name in ("Makefile", "makefile", "GNUmakefile"):
+        text = await read(name)
+        if text is not None and re.search(r"^test\s*:(?!=)", text, re.MULTILINE):
+            return Check(name="make test", command="make test")
+    return None
+
+
+async def _python(read: Read) -> Check | None:
+    project = await read("pyproject.toml") or ""
+    known = "[tool.pytest" in project or "pytest" in project
+    if known or await read("pytest.ini") is not None or await read("conftest.py") is not None:
+        return Check(name="pytest", command="python -m pytest -q")
+    if project or await read("setup.py") is not None or await read("setup.cfg") is not None:
+        return Check(name="unittest", command="python -m unittest discover -q")
+    return None
+
+
+async def _node(read: Read) -> Check | None:
+    text = await read("package.json")
+    if text is None:
+        return None
+    try:
+        scripts = json.loads(text).get("scripts", {})
+        line = scripts.get("test", "")
+    except (ValueError, AttributeError):
+        return None
+    if not isinstance(line, str) or not line or "no test specified" in line:
+        return None
+    return Check(name="npm test", command="npm test --silent")
+
+
+async def _rust(read: Read) -> Check | None:
+    found = await read("Cargo.toml")
+    return None if found is None else Check(name="cargo test", command="cargo test --quiet")
+
+
+async def _go(read: Read) -> Check | None:
+    found = await read("go.mod")
+    return None if found is None else Check(name="go test", command="go test ./...")

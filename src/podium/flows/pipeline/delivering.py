@@ -1,0 +1,108 @@
+"""The end: documents are archived, the branch is handed over, and it is told what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.domain.events import BranchDelivered
+from podium.domain.forging import PullRequest, PullRequestWish
+from podium.domain.model import Json, Noun
+from podium.flows.pipeline.archiving import archived
+from podium.flows.pipeline.desk import Desk
+from podium.flows.pipeline.filing import bring_back, was_made
+from podium.flows.pipeline.offering import taken_skills
+from podium.flows.pipeline.pull_requests import body_of, title_of
+from podium.ports import Step
+
+
+class _Archived(Noun):
+    head: str
+    paths: dict[str, str]
+    """Where each document was → where it is."""
+    commits: tuple[str, ...] = ()
+    """All of the branch, oldest first: id and subject."""
+
+
+async def deliver(desk: Desk) -> Json:
+    """Archive, push, open the pull request, and give the report."""
+    trip = desk.trip
+    put_away = await _archive(desk, await taken_skills(desk))
+    trip.head = put_away.head
+    request = await _hand_over(desk, put_away)
+    desk.ctx.note(
+        BranchDelivered(branch=trip.branch, commit=trip.head, url=request.url, file=request.file)
+    )
+    return _report(desk, put_away, request)
+
+
+async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
+    """The last commit before the branch goes out: active folders are left clean."""
+    trip = desk.trip
+
+    async def work(step: Step) -> _Archived:
+        day = desk.kit.clock.now().date()
+        moved = {path: archived(path, day=day, task=trip.name) for path in trip.documents}
+        trailers = desk.trailers("archive")
+        if not await was_made(desk, trailers):
+            why = "before the documents are archived"
+            await trip.workspace.reset(trip.head, why, keep=skills)
+            await trip.workspace.commit(
+                f"Archive the documents of {trip.feat}", skills, moved=moved, trailers=trailers
+            )
+        head = (await bring_back(desk)).head
+        commits = await trip.workspace.history(trip.workspace.record.base)
+        told = tuple(f"{each.id[:12]} {each.subject}" for each in commits)
+        return _Archived(head=head, paths=moved, commits=told)
+
+    return await desk.ctx.step("archive", work, returns=_Archived)
+
+
+async def _hand_over(desk: Desk, put_away: _Archived) -> PullRequest:
+    trip = desk.trip
+
+    async def work(step: Step) -> PullRequest:
+        return await desk.kit.forge.deliver(
+            PullRequestWish(
+                repository=trip.job.repository,
+                branch=trip.branch,
+                base=trip.job.base,
+                commit=trip.head,
+                title=desk.kit.redact(title_of(trip.job.task)),
+                body=desk.kit.redact(
+                    body_of(
+                        task=trip.job.task,
+                        commits=put_away.commits,
+                        documents=list(put_away.paths.values()),
+                        evidence=[each.model_dump() for each in trip.evidence],
+                        backlog=trip.backlog,
+                        usd=trip.usage.usd,
+                        run_id=trip.run_id,
+                    )
+                ),
+                run_id=trip.run_id,
+            )
+        )
+
+    return await desk.ctx.step("pull-request", work, returns=PullRequest)
+
+
+def _report(desk: Desk, put_away: _Archived, request: PullRequest) -> Json:
+    trip = desk.trip
+    return {
+        "branch": trip.branch,
+        "base": trip.job.base,
+        "commit": trip.head,
+        "commits": list(put_away.commits),
+        "workspace": trip.workspace.record.path,
+        "plan": put_away.paths.get(trip.plan, trip.plan),
+        "documents": sorted(put_away.paths.values()),
+        "stages": [each.model_dump(mode="json") for each in trip.told],
+        "checks": [each.model_dump(mode="json", exclude={"tail"}) for each in trip.evidence],
+        "backlog": trip.backlog,
+        "skills": [
+            each.model_dump(mode="json", include={"name", "path", "approval_id"})
+            for each in trip.skills
+        ],
+        "usage": trip.usage.model_dump(mode="json"),
+        "pull_request": request.model_dump(mode="json"),
+    }

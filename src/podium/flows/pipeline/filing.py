@@ -1,0 +1,103 @@
+"""What the supervisor itself puts on the branch: documents, backlog, memory, each in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from podium.domain.asking import Reply
+from podium.domain.events import NoteTaken
+from podium.domain.model import Noun
+from podium.flows.pipeline.attributes import with_union
+from podium.flows.pipeline.backlog import with_items
+from podium.flows.pipeline.briefing import MEMORY
+from podium.flows.pipeline.desk import Desk
+from podium.flows.pipeline.memory import with_lessons
+from podium.flows.pipeline.payloads import Answer
+
+BACKLOG = "docs/dev_docs/backlog.md"
+_ATTRIBUTES = ".gitattributes"
+
+
+class Filed(Noun):
+    """What came back into the user's repository."""
+
+    head: str
+    commits: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+
+async def file(
+    desk: Desk,
+    step: str,
+    message: str,
+    *,
+    written: Mapping[str, str],
+    paths: Sequence[str] = (),
+    answer: Answer | None = None,
+    reply: Reply | None = None,
+) -> Filed:
+    """Write `written`, commit it with the files at `paths`, and bring the branch back.
+
+    Asked again after a crash it finds its own commit by the trailers and makes no other.
+    """
+    workspace = desk.trip.workspace
+    trailers = desk.trailers(step, reply)
+    if not await was_made(desk, trailers):
+        more = await _appendices(desk, answer, step) if answer is not None else {}
+        if written or more:
+            texts = {**written, **more}
+            await workspace.write({path: desk.kit.redact(text) for path, text in texts.items()})
+        if written or more or paths:
+            await workspace.commit(message, [*written, *more, *paths], trailers=trailers)
+    return await bring_back(desk)
+
+
+async def was_made(desk: Desk, trailers: Mapping[str, str]) -> bool:
+    """Whether a commit with these trailers is on the branch already."""
+    return await desk.trip.workspace.was_committed(trailers)
+
+
+async def clean_start(desk: Desk, why: str) -> str:
+    """Put the worktree where the last delivery left it, which is past `head` when this very step was killed."""
+    start = await desk.trip.workspace.delivered()
+    await desk.trip.workspace.reset(start, why)
+    return start
+
+
+async def bring_back(desk: Desk) -> Filed:
+    """Take whatever is committed through the import gate."""
+    delivery = await desk.trip.workspace.deliver()
+    return Filed(head=delivery.after, commits=delivery.commits, paths=delivery.paths)
+
+
+async def _appendices(desk: Desk, answer: Answer, step: str) -> dict[str, str]:
+    """Backlog and memory with what the answer adds to them."""
+    workspace, day = desk.trip.workspace, desk.kit.clock.now().date()
+    source = f"{desk.trip.name} {step}"
+    files: dict[str, str] = {}
+    if answer.backlog_items:
+        text = await workspace.read(BACKLOG)
+        files[BACKLOG] = with_items(text, answer.backlog_items, source=source, day=day)
+    if answer.lessons:
+        text = await workspace.read(MEMORY)
+        remembered = with_lessons(
+            text, answer.lessons, source=source, day=day, looks_secret=desk.kit.looks_secret
+        )
+        files[MEMORY] = remembered.text
+        for refused in remembered.refused:
+            desk.ctx.note(NoteTaken(text=f"A lesson was not kept: {refused.why}"))
+    return await _that_changed(desk, files)
+
+
+async def _that_changed(desk: Desk, files: dict[str, str]) -> dict[str, str]:
+    """Only what is new, with the attributes that let parallel tasks append without conflict."""
+    workspace = desk.trip.workspace
+    changed = {
+        path: text for path, text in files.items() if text != (await workspace.read(path) or "")
+    }
+    if changed:
+        old = await workspace.read(_ATTRIBUTES)
+        new = with_union(old, [BACKLOG, MEMORY])
+        if new != (old or ""):
+            changed[_ATTRIBUTES] = new
+    return changed

@@ -1,0 +1,68 @@
+"""What the pipeline needs of the house, and what it is started with."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from pydantic import Field
+
+from podium.domain.model import NonEmpty, Noun
+from podium.domain.workspaces import WorkspaceWish
+from podium.flows.asking import Player
+from podium.flows.pipeline.checks import Check, CheckResult
+from podium.flows.pipeline.spec import PipelineSpec
+from podium.flows.spending import Purse
+from podium.ports import Clock, Forge, Journal, Toolbox, Workspace, Workspaces
+
+RunCheck = Callable[[Workspace, Check, float], Awaitable[CheckResult]]
+"""Runs a check inside the workspace's fence, within so many seconds."""
+
+
+@dataclass(frozen=True)
+class PipelineKit:
+    """What the story needs of the house."""
+
+    player_for: Callable[[str, str], Player]
+    """Who plays a role; the second word names an agent that plays all of them. Raises `BadInput`."""
+    purse: Purse
+    clock: Clock
+    workspaces: Workspaces
+    wish: Callable[..., WorkspaceWish]
+    """A workspace as the settings want it, by task, `base`, `branch` and `run_id`."""
+    forge: Forge
+    run_check: RunCheck
+    toolbox_in: Callable[[str], Awaitable[Toolbox]]
+    """The tools of a folder, behind the gate."""
+    human_notes: Callable[[], Awaitable[str]]
+    """What a person has written down for agents, in their own checkout, just now."""
+    journal: Journal
+    """For telling other runs what concerns them."""
+    looks_secret: Callable[[str], str | None]
+    redact: Callable[[str], str]
+    """Takes secrets out of what is written down for others to see."""
+
+
+class PipelineJob(Noun):
+    """A task and how it is to be worked on, whole: a resumed run goes by what it was started with."""
+
+    task: NonEmpty
+    mode: NonEmpty
+    repository: NonEmpty
+    """The user's checkout."""
+    base: NonEmpty
+    """Short name of the branch that the work starts from and is meant for."""
+    agent: str = ""
+    """Plays every role. Empty: whom podium.yaml names."""
+    spec: PipelineSpec
+    prompts: dict[str, str] = Field(default_factory=dict)
+    """Name → text."""
+    checks: tuple[Check, ...] | None = None
+    """None: whatever is found in the project."""
+
+    def prompt(self, stage: str) -> str:
+        name = self.spec.stages[stage].prompt or stage
+        return self.prompts[name]
+
+
+Trailers = Mapping[str, str]

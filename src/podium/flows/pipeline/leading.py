@@ -1,0 +1,65 @@
+"""Where a verdict leads, how often it may, and when a person has to look."""
+
+from __future__ import annotations
+
+from podium.flows.pipeline.desk import Desk
+from podium.flows.pipeline.findings import Finding, findings_of, repeats
+from podium.flows.pipeline.spec import BACK, FORWARD, HUMAN
+from podium.flows.pipeline.trip import RED, SENT_BACK, Settled
+
+_MOST_LISTED = 12
+
+
+async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
+    """The stage that comes next. A loop that does not converge, or lasts too long, waits for a person."""
+    trip, stage, verdict = desk.trip, desk.stage(name), settled.verdict
+    by_itself = verdict in (SENT_BACK, RED)
+    target = stage.next.get(verdict, name) if by_itself else stage.next[verdict]
+    if verdict in FORWARD:
+        trip.feedback = ""
+        return _resolved(desk, name, target)
+    trip.feedback = settled.words
+    edge = (name, verdict)
+    trip.taken[edge] += 1
+    found = findings_of(settled.words)
+    reason = _why_stuck(desk, name, settled, found, target)
+    trip.found[edge] = found
+    if reason:
+        await _ask_a_person(desk, name, reason)
+        for each in [each for each in trip.taken if each[0] == name]:
+            del trip.taken[each]
+        trip.found.clear()
+    return _resolved(desk, name, BACK if target == HUMAN else target)
+
+
+def _resolved(desk: Desk, name: str, target: str) -> str:
+    return (desk.trip.producer or name) if target == BACK else target
+
+
+def _why_stuck(
+    desk: Desk, name: str, settled: Settled, found: tuple[Finding, ...], target: str
+) -> str:
+    """Why it makes no sense to go on alone; empty when it does."""
+    trip, verdict = desk.trip, settled.verdict
+    times = trip.taken[name, verdict]
+    most = desk.stage(name).most.get(verdict, trip.job.spec.rounds)
+    listed = "\n".join(f"- {each.text}" for each in found[:_MOST_LISTED])
+    if target == HUMAN:
+        return f"{name} said {verdict}:\n{listed}"
+    if times > most:
+        return f"{name} said {verdict} {times} times, {most} are allowed. Open findings:\n{listed}"
+    if repeats(trip.found.get((name, verdict), ()), found):
+        return f"{name} said {verdict} again and found nothing new. Open findings:\n{listed}"
+    return ""
+
+
+async def _ask_a_person(desk: Desk, name: str, reason: str) -> None:
+    desk.trip.stuck += 1
+    how = (
+        f'; look at it, then `podium resume {desk.trip.run_id} --note "…"` goes on with your words'
+    )
+    signal = await desk.ctx.ask_person(name, f"{reason}{how}", index=desk.trip.stuck)
+    said = signal.payload
+    words = said.get("note", "") if isinstance(said, dict) else said
+    if isinstance(words, str) and words.strip():
+        desk.trip.guidance.append(words.strip())

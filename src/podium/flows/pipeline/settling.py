@@ -1,0 +1,274 @@
+"""What the supervisor makes of an answer: deliverables are looked for, and nothing is taken on trust."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Sequence
+
+from podium.domain.asking import Reply
+from podium.domain.errors import ImportRefused, WorkspaceTampered
+from podium.domain.model import Json
+from podium.domain.workspaces import CommitSeen, WorktreeState
+from podium.flows.pipeline.archiving import ACTIVE_FOLDERS
+from podium.flows.pipeline.crash_words import tells_of_failure
+from podium.flows.pipeline.desk import Desk
+from podium.flows.pipeline.filing import Filed, file, was_made
+from podium.flows.pipeline.payloads import Answer, Edit, Work
+from podium.flows.pipeline.plan_parts import missing_parts
+from podium.flows.pipeline.review_files import review_file
+from podium.flows.pipeline.spec import DONE, FORWARD, Stage
+from podium.flows.pipeline.trip import SENT_BACK, Settled
+from podium.ports import Step
+
+_KEPT_UP = ("VERSION", "CHANGELOG.md", "CHANGELOG")
+"""Files that a change has to be told in, where the project has them."""
+_MARKER = "<<<<<<< "
+_MOST_WORDS = 8_000
+
+
+async def settle(desk: Desk, name: str, stage: Stage, number: int, reply: Reply) -> Settled:
+    """Check what was delivered, put away what was not to be changed, commit the documents, bring all back."""
+    answer = stage.contract.model_validate(reply.payload)
+
+    async def work(step: Step) -> Settled:
+        visit = _Visit(desk, name, stage, number, reply, answer)
+        match stage.does:
+            case "report" | "plan" | "audit":
+                return await visit.document()
+            case "review":
+                return await visit.review()
+            case "edit":
+                return await visit.edit()
+            case "work" | "integrate":
+                return await visit.work()
+
+    return await desk.ctx.step(f"settle:{name}", work, index=number, returns=Settled)
+
+
+class _Visit:
+    """One answer of one stage."""
+
+    def __init__(
+        self, desk: Desk, name: str, stage: Stage, number: int, reply: Reply, answer: Answer
+    ) -> None:
+        self._desk = desk
+        self._trip = desk.trip
+        self._name = name
+        self._stage = stage
+        self._number = number
+        self._reply = reply
+        self._answer = answer
+        self._step = f"{name}-{number}"
+
+    async def document(self) -> Settled:
+        """One document of the agent's own; everything else that it changed goes back."""
+        path, problems = self._named_document()
+        discarded = await self._put_back([path] if path else [])
+        text = await self._read(path) if path else None
+        if path and not (text or "").strip():
+            problems.append(f"there is nothing in {path!r}; write your document there")
+        elif self._stage.does == "plan":
+            problems += [f"the plan has no {part}" for part in missing_parts(text or "")]
+        if problems:
+            return self._sent_back(problems, discarded)
+        filed = await self._file(f"{self._title}: {self._trip.feat}", {}, [path])
+        settled = self._settled(self._verdict, filed, path, discarded)
+        if self._stage.does != "audit" or self._verdict in FORWARD:
+            return settled
+        return settled.model_copy(update={"words": (text or "")[:_MOST_WORDS]})
+
+    async def review(self) -> Settled:
+        """The verdict, in a review that the supervisor writes."""
+        discarded = await self._put_back([])
+        path = self._trip.document_of(self._stage, self._number)
+        text = review_file(
+            title=self._title,
+            task=self._trip.job.task,
+            role=self._stage.role,
+            agent=self._reply.agent,
+            verdict=self._verdict,
+            round=self._number,
+            day=self._desk.kit.clock.now().date(),
+            feedback=self._words,
+            run_id=self._trip.run_id,
+        )
+        message = f"{self._title} {self._verdict}: {self._trip.feat}"
+        filed = await self._file(message, {path: text}, [])
+        return self._settled(self._verdict, filed, path, discarded)
+
+    async def edit(self) -> Settled:
+        """Changed documents; whatever is no document goes back."""
+        state = await self._trip.workspace.state()
+        pages = [path for path in state.changed if path.endswith((".md", ".rst", ".txt", ".adoc"))]
+        discarded = await self._put_back(pages)
+        answer = self._answer
+        if isinstance(answer, Edit) and answer.status == "failure":
+            return self._sent_back([self._words or "it was not done"], discarded)
+        filed = await self._file(f"{self._title}: {self._trip.feat}", {}, pages)
+        return self._settled(DONE, filed, "", discarded)
+
+    async def work(self) -> Settled:
+        """Commits of the agent's own, on the task's branch, with nothing left lying about."""
+        workspace = self._trip.workspace
+        state = await workspace.state()
+        commits = await workspace.history(self._trip.head) if state.on_branch else ()
+        problems = self._unfinished(state, commits)
+        problems += await self._missing_deliverables()
+        try:
+            filed = await self._file(f"{self._title}: {self._trip.feat}", {}, [])
+        except ImportRefused as refused:
+            await workspace.reset(self._trip.head, "refused by the import gate")
+            return self._sent_back([f"your commits may not come back and were undone: {refused}"])
+        problems += await self._not_told_in(filed)
+        path = self._trip.document_of(self._stage, self._number)
+        if not problems:
+            return self._settled(DONE, filed, path)
+        keeps = state.changed and not state.merging
+        draft = await workspace.snapshot("not committed at the end of a turn") if keeps else None
+        sent = self._sent_back(problems)
+        return sent.model_copy(
+            update={"head": filed.head, "paths": filed.paths, "draft": draft, "document": path}
+        )
+
+    def _unfinished(self, state: WorktreeState, commits: Sequence[CommitSeen]) -> list[str]:
+        answer, problems = self._answer, []
+        if not state.on_branch:
+            problems.append("HEAD is not on the task's branch; commit there")
+        if state.merging:
+            problems.append(
+                "the merge is not ended; resolve every file, `git add` it, `git commit`"
+            )
+        if state.changed:
+            listed = ", ".join(state.changed[:10])
+            problems.append(f"not committed: {listed}; commit it, or remove what is of no use")
+        if not isinstance(answer, Work):
+            return problems
+        if answer.status == "failure":
+            problems.append(f"you say that it failed: {self._words or 'without a reason'}")
+        elif not commits and not state.changed:
+            problems.append("there is no new commit on the task's branch")
+        elif commits and not _names_one(answer.commit_hash, commits):
+            problems.append(f"commit {answer.commit_hash[:50]!r} is not on the task's branch")
+        return problems + self._dishonest()
+
+    async def _missing_deliverables(self) -> list[str]:
+        problems = []
+        report = self._trip.document_of(self._stage, self._number)
+        if report and not (await self._read(report) or "").strip():
+            problems.append(f"there is no verification report in {report!r}; write and commit it")
+        for path in self._trip.conflicts:
+            if _MARKER in (await self._read(path) or ""):
+                problems.append(f"{path!r} still has conflict markers")
+        return problems
+
+    async def _not_told_in(self, filed: Filed) -> list[str]:
+        """VERSION and CHANGELOG, where there are any: code was changed and they were not."""
+        changed = self._trip.changed | set(filed.paths)
+        if self._stage.does != "work" or not any(_is_code(path) for path in changed):
+            return []
+        missing = []
+        for path in _KEPT_UP:
+            if path not in changed and await self._read(path) is not None:
+                missing.append(f"{path} says nothing of this change; bring it up to date")
+        return missing
+
+    def _named_document(self) -> tuple[str, list[str]]:
+        """The path that the answer names, if it may be a document of this stage."""
+        named = str(
+            getattr(self._answer, "report_path", "")
+            or getattr(self._answer, "plan_path", "")
+            or getattr(self._answer, "review_path", "")
+        )
+        root = self._trip.workspace.record.path
+        path = posixpath.normpath(named.removeprefix(f"{root}/"))
+        wanted = self._trip.document_of(self._stage, self._number)
+        if path != wanted and not path.startswith(tuple(f"{each}/" for each in ACTIVE_FOLDERS)):
+            return "", [f"{named[:200]!r} is not where this document goes; write it to {wanted!r}"]
+        return path, []
+
+    def _dishonest(self) -> list[str]:
+        """Who looks into a crash may speak of it; who has done the work may not speak of one that is left."""
+        if getattr(self._answer, "status", "") != "success":
+            return []
+        told = tells_of_failure(self._answer.feedback)
+        return [f"success with a failure in the feedback is none: {told}"] if told else []
+
+    async def _put_back(self, keep: Sequence[str]) -> tuple[str, ...]:
+        if await self._is_filed():
+            return ()
+        why = f"{self._stage.role} was to write its document alone"
+        return tuple(await self._trip.workspace.reset(self._trip.head, why, keep=keep))
+
+    async def _is_filed(self) -> bool:
+        """Whether this very step made its commit before it was killed."""
+        return await was_made(self._desk, self._desk.trailers(self._step, self._reply))
+
+    async def _read(self, path: str) -> str | None:
+        try:
+            return await self._trip.workspace.read(path)
+        except WorkspaceTampered:
+            return None
+
+    async def _file(self, message: str, written: dict[str, str], paths: Sequence[str]) -> Filed:
+        return await file(
+            self._desk, self._step, message,
+            written=written, paths=paths, answer=self._answer, reply=self._reply,
+        )  # fmt: skip
+
+    @property
+    def _verdict(self) -> str:
+        given = str(getattr(self._answer, "verdict", DONE))
+        # What was said cannot stand against what was seen.
+        return "FAIL" if given == "PASS" and not self._trip.is_green else given
+
+    @property
+    def _words(self) -> str:
+        told = self._answer.feedback
+        return told if isinstance(told, str) else ""
+
+    @property
+    def _aside(self) -> Json:
+        """Feedback that is not the reason of a rejection."""
+        told = self._answer.feedback
+        is_reason = isinstance(told, str) and self._stage.does in ("review", "audit")
+        return None if is_reason or not told else told
+
+    @property
+    def _title(self) -> str:
+        return self._stage.role.replace("_", " ").capitalize()
+
+    def _sent_back(self, problems: Sequence[str], discarded: Sequence[str] = ()) -> Settled:
+        return Settled(
+            verdict=SENT_BACK,
+            words="\n".join(f"- {each}" for each in problems),
+            problems=tuple(problems),
+            discarded=tuple(discarded),
+            head=self._trip.head,
+        )
+
+    def _settled(
+        self, verdict: str, filed: Filed, document: str, discarded: Sequence[str] = ()
+    ) -> Settled:
+        return Settled(
+            verdict=verdict,
+            words=self._words,
+            document=document,
+            documents=(document,) if document else (),
+            head=filed.head,
+            commits=filed.commits,
+            paths=filed.paths,
+            discarded=tuple(discarded),
+            feedback=self._aside,
+            skill=self._answer.skill,
+            backlog=self._answer.backlog_items,
+            lessons=self._answer.lessons,
+        )
+
+
+def _names_one(named: str, commits: Sequence[CommitSeen]) -> bool:
+    short = named.strip().lower()
+    return short == "head" or any(len(short) >= 7 and each.id.startswith(short) for each in commits)
+
+
+def _is_code(path: str) -> bool:
+    return not path.startswith("docs/") and not path.endswith(".md")

@@ -1,0 +1,129 @@
+"""The pipeline as configuration: stages, who plays them, and where each verdict leads."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, PositiveInt, Strict, model_validator
+
+from podium.domain.forging import Finding
+from podium.domain.model import NonEmpty, Noun
+from podium.flows.pipeline.payloads import Answer, Edit, Plan, Report, Work, audit_of, review_of
+
+DELIVER = "deliver"
+"""Where the story ends: archive, push, pull request."""
+BACK = "back"
+"""Leads to whoever made what was looked at."""
+HUMAN = "human"
+"""Leads to a person, and then back."""
+
+DONE = "DONE"
+FORWARD = frozenset({DONE, "APPROVE", "PASS"})
+"""Verdicts that lead on. All others are bounded."""
+
+Action = Literal["warn", "abort"]
+
+Does = Literal["report", "plan", "review", "audit", "work", "integrate", "edit"]
+"""What a stage is for.
+
+report, plan   writes one document, which the supervisor commits
+review         gives a verdict; the supervisor writes the review
+audit          gives a verdict and writes the review itself
+work           changes code and commits; the supervisor runs the checks
+integrate      the supervisor merges the base; where that conflicts, the role solves it
+edit           changes documents, which the supervisor commits
+"""
+
+Given = Literal[
+    "task", "reports", "plan", "verification", "review", "feedback", "diff", "evidence", "conflicts"
+]
+"""What a stage is told, each as text or as the path of a document."""
+
+
+class Stage(Noun):
+    """One kind of step of the pipeline."""
+
+    does: Does
+    role: NonEmpty
+    phase: str = ""
+    """How it is called on the screen beside its role, such as `A.1`."""
+    prompt: str = ""
+    """Name of its prompt. Empty: the stage's own name."""
+    document: str = ""
+    """Path of the document it makes; `{feat}` and `{round}` are put in."""
+    gives: tuple[Given, ...] = ("task",)
+    next: dict[NonEmpty, NonEmpty]
+    """Verdict → stage, or one of `deliver`, `back`, `human`."""
+    most: dict[str, Annotated[PositiveInt, Strict()]] = Field(default_factory=dict)
+    """Verdict → how often it may be given before a person looks. Else the pipeline's `rounds`."""
+
+    @property
+    def contract(self) -> type[Answer]:
+        match self.does:
+            case "report":
+                return Report
+            case "plan":
+                return Plan
+            case "review":
+                return review_of(tuple(self.next))
+            case "audit":
+                return audit_of(tuple(self.next))
+            case "edit":
+                return Edit
+            case "work" | "integrate":
+                return Work
+
+
+class PipelineSpec(Noun):
+    """All stages, and where each mode enters."""
+
+    modes: dict[NonEmpty, NonEmpty]
+    stages: dict[NonEmpty, Stage]
+    rounds: Annotated[PositiveInt, Strict()] = 3
+    """How often one verdict may send work back before a person looks."""
+    triage_role: str = "feedback_triager"
+    """Who decides what becomes of feedback. Empty: all of it goes to the backlog."""
+    document_stage: str = "document"
+    """The stage that feedback about documentation leads to. Empty: it goes to the backlog."""
+    memory_tokens: Annotated[PositiveInt, Strict()] = 800
+    """How much of AGENT_MEMORY.md a prompt may hold."""
+    check_seconds: float = 1200.0
+    """How long one check may take."""
+    remote: Action | dict[Finding, Action] = "warn"
+    """What an unprotected base branch on the remote means; or that for each thing that can be found out."""
+    dirty: Action = "abort"
+    """What changes in your checkout mean that are not committed: no agent will see them."""
+    skills: Literal["offer", "wait"] = "offer"
+    """Whether the branch waits for a person's word on skills, or goes out without those nobody has approved by then."""
+    push: Annotated[bool, Strict()] = True
+    """Whether the branch is pushed where there is a remote."""
+
+    def action_on(self, finding: Finding) -> Action:
+        """Whether what was found out about the remote ends the run before it begins."""
+        if isinstance(self.remote, dict):
+            return self.remote.get(finding, "warn")
+        return self.remote if finding in ("unprotected", "partly_protected") else "warn"
+
+    @model_validator(mode="after")
+    def _leads_somewhere(self) -> PipelineSpec:
+        places = {*self.stages, DELIVER, BACK, HUMAN}
+        for name, stage in self.stages.items():
+            for verdict, target in stage.next.items():
+                if target not in places:
+                    raise ValueError(
+                        f"stages: {name}: next: {verdict}: there is no stage {target!r}; "
+                        f"stages: {', '.join(self.stages)}"
+                    )
+            _check_verdicts(name, stage)
+        for mode, entry in self.modes.items():
+            if entry not in self.stages:
+                raise ValueError(f"modes: {mode}: there is no stage {entry!r}")
+        return self
+
+
+def _check_verdicts(name: str, stage: Stage) -> None:
+    needed = {"audit": {"PASS", "FAIL"}, "review": set()}.get(stage.does, {DONE})
+    if missing := needed - set(stage.next):
+        raise ValueError(f"stages: {name}: next: it says nothing of {', '.join(sorted(missing))}")
+    if stage.does in ("report", "plan", "review", "audit") and not stage.document:
+        raise ValueError(f"stages: {name}: document: where does its document go?")

@@ -1,0 +1,83 @@
+"""The pipeline: a task becomes a reviewed branch and a pull request.
+
+A branch and a workspace are made before any agent speaks. Then stage follows stage as the verdicts lead: agents
+write and judge, the supervisor checks, commits, merges, archives and delivers. Every step is recorded, so that a
+run killed anywhere goes on where it was, and the branch alone tells what happened.
+"""
+
+from __future__ import annotations
+
+from podium.domain.errors import NotPossibleNow
+from podium.domain.events import NoteTaken
+from podium.domain.forging import Preflight
+from podium.domain.model import Json
+from podium.domain.workspaces import WorkspaceRecord
+from podium.flows.pipeline.checks import Check, detected
+from podium.flows.pipeline.delivering import deliver
+from podium.flows.pipeline.desk import Desk
+from podium.flows.pipeline.feedback import hear_feedback
+from podium.flows.pipeline.kit import PipelineJob, PipelineKit
+from podium.flows.pipeline.leading import next_stage
+from podium.flows.pipeline.offering import offer_skill
+from podium.flows.pipeline.spec import DELIVER
+from podium.flows.pipeline.trip import Trip, task_name
+from podium.flows.pipeline.working import visit
+from podium.ports import FlowBody, FlowContext, Step
+
+
+def pipeline(kit: PipelineKit) -> FlowBody:
+    """The flow, with its kit in hand."""
+
+    async def run_pipeline(ctx: FlowContext, job: PipelineJob) -> Json:
+        await _look_at_the_remote(ctx, kit, job)
+        desk = await _set_up(ctx, kit, job)
+        stage = job.spec.modes[job.mode]
+        while stage != DELIVER:
+            settled = await visit(desk, stage)
+            await hear_feedback(desk, stage, settled)
+            await offer_skill(desk, stage, settled)
+            stage = await next_stage(desk, stage, settled)
+        return await deliver(desk)
+
+    return run_pipeline
+
+
+async def _look_at_the_remote(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> None:
+    async def look(step: Step) -> Preflight:
+        found = await kit.forge.preflight(job.repository, job.base)
+        if job.spec.action_on(found.finding) == "abort":
+            raise NotPossibleNow(
+                f"{found.sentence} To go on all the same, say `flows: pipeline: remote: warn`"
+            )
+        return found
+
+    found: Preflight = await ctx.step("preflight", look, returns=Preflight)
+    ctx.note(NoteTaken(text=found.sentence))
+
+
+async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
+    """Branch and workspace, at once and once."""
+
+    async def make(step: Step) -> WorkspaceRecord:
+        name = task_name(job.task, step.run_id)
+        for known in kit.workspaces.known():
+            if known.run_id == step.run_id:
+                return known
+        for left in await kit.workspaces.leftovers():
+            if left.task == name:
+                await kit.workspaces.clear(left.id)
+        wish = kit.wish(name, base=job.base, branch=f"task/{name}", run_id=step.run_id)
+        return (await kit.workspaces.create(wish)).record
+
+    record: WorkspaceRecord = await ctx.step("workspace", make, returns=WorkspaceRecord)
+    workspace = await kit.workspaces.open(record.id)
+    trip = Trip(job=job, run_id=ctx.run.id, workspace=workspace, head=record.base, base=record.base)
+    ctx.note(NoteTaken(text=f"Created branch {trip.branch!r} in {record.path}."))
+
+    async def find_checks(step: Step) -> list[Check]:
+        return list(await detected(workspace.read))
+
+    found = list(job.checks) if job.checks is not None else await ctx.step(
+        "find-checks", find_checks, returns=list[Check]
+    )  # fmt: skip
+    return Desk(ctx, kit, trip, tuple(found))

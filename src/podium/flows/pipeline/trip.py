@@ -1,0 +1,143 @@
+"""Where a run of the pipeline stands. All of it follows from what its steps have recorded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from podium.domain.gating import Usage
+from podium.domain.ids import short_id
+from podium.domain.model import Json, Moment, Noun
+from podium.domain.workspaces import Snapshot
+from podium.flows.pipeline.checks import CheckResult, all_passed
+from podium.flows.pipeline.findings import Finding
+from podium.flows.pipeline.kit import PipelineJob
+from podium.flows.pipeline.payloads import SkillWish
+from podium.flows.pipeline.slugs import slug_of
+from podium.flows.pipeline.spec import Stage
+from podium.ports import Workspace
+
+SENT_BACK = "SENT_BACK"
+"""What the supervisor says of an answer whose deliverables are not there."""
+RED = "RED"
+"""What it says when the checks fail."""
+
+
+class OfferedSkill(Noun):
+    """A skill that waits for a person's word."""
+
+    name: str
+    path: str
+    text: str
+    approval_id: str = ""
+    deadline: Moment | None = None
+
+
+class Settled(Noun):
+    """What the supervisor made of an answer."""
+
+    verdict: str
+    words: str = ""
+    """What the next one is told: the feedback, the problems, the output of checks."""
+    problems: tuple[str, ...] = ()
+    document: str = ""
+    documents: tuple[str, ...] = ()
+    """All that were written on the way and are archived at the end."""
+    head: str
+    """Where the branch is in the user's repository now."""
+    commits: tuple[str, ...] = ()
+    discarded: tuple[str, ...] = ()
+    backlog: tuple[str, ...] = ()
+    lessons: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+    """Paths that came back with it."""
+    feedback: Json = None
+    """What the answer says beside its result, for somebody to decide about."""
+    draft: Snapshot | None = None
+    skill: SkillWish | None = None
+
+
+class Told(Noun):
+    """A stage that was passed through, for the report."""
+
+    stage: str
+    phase: str
+    role: str
+    round: int
+    verdict: str
+    agent: str = ""
+    document: str = ""
+    commit: str = ""
+    seconds: float = 0.0
+    usd: float = 0.0
+
+
+@dataclass
+class Trip:
+    """The state of one run between two steps."""
+
+    job: PipelineJob
+    run_id: str
+    workspace: Workspace
+    head: str
+    """Last commit that came back into the user's repository."""
+    base: str
+    """Commit of the base that the branch contains."""
+    visits: Counter[str] = field(default_factory=Counter)
+    taken: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How often a verdict was given since a person last looked."""
+    found: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
+    reports: list[str] = field(default_factory=list)
+    plan: str = ""
+    verification: str = ""
+    """The developer's own report on what was checked off."""
+    review: str = ""
+    documents: list[str] = field(default_factory=list)
+    feedback: str = ""
+    producer: str = ""
+    evidence: tuple[CheckResult, ...] = ()
+    evidence_path: str = ""
+    conflicts: tuple[str, ...] = ()
+    conflict_words: str = ""
+    guidance: list[str] = field(default_factory=list)
+    notes_taken: set[str] = field(default_factory=set)
+    backlog: list[str] = field(default_factory=list)
+    told: list[Told] = field(default_factory=list)
+    changed: set[str] = field(default_factory=set)
+    """Paths that the branch has changed."""
+    draft: Snapshot | None = None
+    """Work that was not committed when its turn ended, for the next turn to go on with."""
+    skills: list[OfferedSkill] = field(default_factory=list)
+    collides: set[str] = field(default_factory=set)
+    """Branches of other tasks that cannot be merged with this one."""
+    usage: Usage = field(default_factory=Usage)
+    stuck: int = 0
+
+    @property
+    def feat(self) -> str:
+        return slug_of(self.job.task)
+
+    @property
+    def name(self) -> str:
+        """The task's own name: the words, and what no other run has."""
+        return task_name(self.job.task, self.run_id)
+
+    @property
+    def branch(self) -> str:
+        return self.workspace.record.branch.removeprefix("refs/heads/")
+
+    @property
+    def is_green(self) -> bool:
+        return all_passed(self.evidence)
+
+    def document_of(self, stage: Stage, number: int) -> str:
+        return stage.document.format(feat=self.feat, round=number)
+
+    def keep(self, documents: Sequence[str]) -> None:
+        self.documents += [each for each in documents if each not in self.documents]
+
+
+def task_name(task: str, run_id: str) -> str:
+    """Two tasks with the same words never collide."""
+    return f"{slug_of(task)}-{short_id(run_id)[:6]}"

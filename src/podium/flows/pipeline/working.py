@@ -1,0 +1,239 @@
+"""A stage from its prompt to its verdict, and what the supervisor does by itself on the way."""
+
+from __future__ import annotations
+
+from podium.domain.asking import Reply
+from podium.domain.events import ChecksRan, StageBegan, StageEnded
+from podium.domain.model import Noun
+from podium.domain.workspaces import Merge
+from podium.flows.asking import ask_until_answered
+from podium.flows.pipeline.briefing import brief
+from podium.flows.pipeline.checks import CheckResult, all_passed
+from podium.flows.pipeline.desk import Desk
+from podium.flows.pipeline.filing import bring_back, clean_start, file
+from podium.flows.pipeline.radar import look_around
+from podium.flows.pipeline.review_files import evidence_file
+from podium.flows.pipeline.settling import settle
+from podium.flows.pipeline.spec import DONE, Stage
+from podium.flows.pipeline.trip import RED, Settled, Told
+from podium.ports import Step
+
+_TAIL_CHARACTERS = 4_000
+
+
+class Merged(Noun):
+    """The base, merged or in conflict, and where the branch is."""
+
+    merge: Merge
+    head: str
+    paths: tuple[str, ...] = ()
+
+
+async def visit(desk: Desk, name: str) -> Settled:
+    """Let the stage's role do its part, and give the verdict under which it is left."""
+    trip, stage = desk.trip, desk.stage(name)
+    trip.visits[name] += 1
+    number = trip.visits[name]
+    if stage.does == "integrate" and not trip.feedback:
+        merged = await _merge_base(desk, name, number)
+        if not merged.merge.conflicts:
+            moved = merged.head != trip.head
+            settled = await _checked(desk, name, number, _clean(desk, merged, moved), moved=moved)
+            _tell_end(desk, name, stage, number, settled, Reply(text="", agent="podium"))
+            return settled
+    reply = await _ask(desk, name, stage, number)
+    settled = await settle(desk, name, stage, number, reply)
+    _take_in(desk, stage, settled)
+    if stage.does in ("work", "integrate") and settled.verdict == DONE:
+        trip.producer = name
+        settled = await _checked(desk, name, number, settled, moved=True)
+        await look_around(desk, name)
+    elif stage.does in ("report", "plan"):
+        trip.producer = name
+    _tell_end(desk, name, stage, number, settled, reply)
+    return settled
+
+
+async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
+    trip = desk.trip
+    words = await brief(desk, name, stage, number)
+    fresh = [each for each in words.notes if each.fingerprint not in trip.notes_taken]
+    trip.notes_taken |= {each.fingerprint for each in fresh}
+    desk.ctx.note(
+        StageBegan(
+            stage=name,
+            phase=stage.phase,
+            role=stage.role,
+            round=number,
+            remembered=words.remembered,
+            notes=tuple(each.text for each in fresh),
+        )
+    )
+
+    async def from_where_it_starts() -> None:
+        if trip.draft is not None:
+            await trip.workspace.restore(trip.draft)
+            return
+        keep = (
+            [trip.document_of(stage, number)] if stage.does in ("report", "plan", "audit") else []
+        )
+        await trip.workspace.reset(trip.head, "a turn that did not end", keep=keep)
+        if trip.conflicts:
+            await _merge(desk, name, number)
+
+    reply = await ask_until_answered(
+        desk.ctx,
+        desk.kit.player_for(stage.role, trip.job.agent),
+        words.prompt,
+        purse=desk.kit.purse,
+        name=f"{name}-{number}",
+        workspace=trip.workspace,
+        contract=stage.contract,
+        prepare=from_where_it_starts,
+    )
+    trip.usage = trip.usage.plus(reply.usage)
+    trip.guidance.clear()
+    trip.draft = None
+    return reply
+
+
+def _take_in(desk: Desk, stage: Stage, settled: Settled) -> None:
+    """What is known now that was not before."""
+    trip = desk.trip
+    trip.head = settled.head
+    trip.changed |= set(settled.paths)
+    trip.draft = settled.draft
+    trip.backlog += settled.backlog
+    trip.keep(settled.documents)
+    if not settled.document:
+        return
+    match stage.does:
+        case "report" if settled.document not in trip.reports:
+            trip.reports.append(settled.document)
+        case "plan":
+            trip.plan = settled.document
+        case "work":
+            trip.verification = settled.document
+        case "review" | "audit":
+            trip.review = settled.document
+
+
+async def _merge_base(desk: Desk, name: str, number: int) -> Merged:
+    async def work(step: Step) -> Merged:
+        trip = desk.trip
+        await clean_start(desk, "before the base is merged")
+        merge = await _merge(desk, name, number)
+        if merge.conflicts:
+            return Merged(merge=merge, head=await trip.workspace.delivered())
+        filed = await bring_back(desk)
+        return Merged(merge=merge, head=filed.head, paths=filed.paths)
+
+    merged = await desk.ctx.step(f"merge:{name}", work, index=number, returns=Merged)
+    trip = desk.trip
+    trip.conflicts, trip.conflict_words = merged.merge.conflicts, merged.merge.told
+    trip.base = merged.merge.other
+    return merged
+
+
+async def _merge(desk: Desk, name: str, number: int) -> Merge:
+    base = desk.trip.job.base
+    message = f"Merge {base} into {desk.trip.branch}"
+    return await desk.trip.workspace.merge(base, message, desk.trailers(f"merge-{name}-{number}"))
+
+
+def _clean(desk: Desk, merged: Merged, moved: bool) -> Settled:
+    return Settled(verdict=DONE, words=_merge_words(desk, moved=moved), head=merged.head)
+
+
+def _merge_words(desk: Desk, *, moved: bool) -> str:
+    base = desk.trip.job.base
+    return f"Merged {base} without conflict." if moved else f"{base} is merged already."
+
+
+async def _checked(desk: Desk, name: str, number: int, settled: Settled, *, moved: bool) -> Settled:
+    """The project's checks, run on the commit that came back; red ones are a verdict of their own.
+
+    A branch that did not move is as it was when they ran last.
+    """
+    trip = desk.trip
+    trip.head = settled.head
+    if moved and desk.checks:
+        trip.evidence = await _run_checks(desk, name, number)
+    if all_passed(trip.evidence):
+        trip.conflicts = ()
+        return settled.model_copy(update={"head": trip.head})
+    red = [each for each in trip.evidence if not each.passed]
+    words = "\n\n".join(
+        f"`{each.command}` failed:\n{each.tail[-_TAIL_CHARACTERS:]}" for each in red
+    )
+    return settled.model_copy(update={"verdict": RED, "words": words, "head": trip.head})
+
+
+class _Evidence(Noun):
+    results: tuple[CheckResult, ...]
+    head: str
+
+
+async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, ...]:
+    trip = desk.trip
+    label = f"{name}-{number}"
+    path = f"docs/dev_docs/reviews/evidence_{trip.feat}_{label}.md"
+
+    async def work(step: Step) -> _Evidence:
+        start = await clean_start(desk, "before the checks")
+        seconds = trip.job.spec.check_seconds
+        results = [await desk.kit.run_check(trip.workspace, each, seconds) for each in desk.checks]
+        await trip.workspace.reset(start, "what the checks left")
+        text = evidence_file(
+            task=trip.job.task,
+            commit=trip.head,
+            results=[each.model_dump() for each in results],
+            day=desk.kit.clock.now().date(),
+            run_id=trip.run_id,
+        )
+        filed = await file(
+            desk, f"checks-{label}", f"Evidence: checks on {trip.head[:12]}", written={path: text}
+        )
+        return _Evidence(results=tuple(results), head=filed.head)
+
+    found = await desk.ctx.step(f"checks:{name}", work, index=number, returns=_Evidence)
+    results = tuple(each.model_dump(mode="json") for each in found.results)
+    desk.ctx.note(ChecksRan(commit=trip.head, results=results, passed=all_passed(found.results)))
+    trip.head, trip.evidence_path = found.head, path
+    trip.keep([path])
+    return found.results
+
+
+def _tell_end(
+    desk: Desk, name: str, stage: Stage, number: int, settled: Settled, reply: Reply
+) -> None:
+    told = Told(
+        stage=name,
+        phase=stage.phase,
+        role=stage.role,
+        round=number,
+        verdict=settled.verdict,
+        agent=reply.agent,
+        document=settled.document,
+        commit=settled.head,
+        seconds=reply.seconds,
+        usd=reply.usage.usd,
+    )
+    desk.trip.told.append(told)
+    desk.ctx.note(
+        StageEnded(
+            stage=name,
+            phase=stage.phase,
+            role=stage.role,
+            round=number,
+            verdict=settled.verdict,
+            words=settled.words[:2_000],
+            document=settled.document,
+            commit=settled.head,
+            problems=settled.problems,
+            discarded=settled.discarded,
+            agent=reply.agent,
+            usage=reply.usage,
+            seconds=reply.seconds,
+        )
+    )

@@ -1,0 +1,89 @@
+"""The pipeline's stages and prompts: what ships, changed by what podium.yaml and `.podium/prompts/` say."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import yaml
+from pydantic import ValidationError
+
+from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
+from podium.domain.model import Json
+from podium.flows.pipeline import PipelineSpec
+from podium.wiring.configuration import Configuration
+from podium.wiring.flow_options import flow_options
+
+FLOW = "pipeline"
+PROMPTS_FOLDER = "prompts"
+_LARGEST_PROMPT_BYTES = 200_000
+
+
+def pipeline_spec(configuration: Configuration) -> PipelineSpec:
+    """What ships, stage by stage under what podium.yaml changes. Raises `ConfigInvalid` with file and line."""
+    shipped = yaml.safe_load((files("podium.flows.pipeline") / "pipeline.yaml").read_text())
+    merged = _over(shipped, flow_options(configuration, FLOW))
+    try:
+        return PipelineSpec.model_validate(merged)
+    except ValidationError as error:
+        raise _located(configuration, error) from None
+
+
+def pipeline_prompts(configuration: Configuration, spec: PipelineSpec) -> dict[str, str]:
+    """The words for every stage; a file of the project's own goes before the one that ships."""
+    names = {stage.prompt or name for name, stage in spec.stages.items()} | {"triage"}
+    own = configuration.folders.state / PROMPTS_FOLDER
+    return {name: _prompt(name, own) for name in sorted(names)}
+
+
+def _prompt(name: str, own: Path) -> str:
+    file = own / f"{name}.md"
+    if file.is_file():
+        return _own_prompt(file)
+    shipped = files("podium.flows.pipeline") / "prompts" / f"{name}.md"
+    if not shipped.is_file():
+        raise BadInput(f"there is no prompt {name!r}; write it to {str(file)!r}")
+    return shipped.read_text("utf-8")
+
+
+def _own_prompt(file: Path) -> str:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_LARGEST_PROMPT_BYTES + 1)
+        text = content.decode("utf-8")
+    except OSError as error:
+        raise BadInput(f"{str(file)!r} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{str(file)!r} is no text in UTF-8; save it as such") from None
+    if len(content) > _LARGEST_PROMPT_BYTES:
+        raise BadInput(f"{str(file)!r} is longer than {_LARGEST_PROMPT_BYTES} bytes; shorten it")
+    if not text.strip():
+        raise BadInput(f"{str(file)!r} is empty; write the prompt, or remove the file")
+    return text
+
+
+def _over(shipped: dict[str, Json], options: dict[str, Json]) -> dict[str, Json]:
+    merged = {**shipped, **{key: value for key, value in options.items() if value is not None}}
+    merged["modes"] = {**shipped["modes"], **(options.get("modes") or {})}
+    stages: dict[str, Json] = dict(shipped["stages"])
+    for name, change in (options.get("stages") or {}).items():
+        said = {key: value for key, value in change.items() if value is not None}
+        stages[name] = {**stages.get(name, {}), **said}
+    merged["stages"] = stages
+    return merged
+
+
+def _located(configuration: Configuration, error: ValidationError) -> ConfigInvalid:
+    """The faults at the places in podium.yaml where they can be mended."""
+    owners = [layer for layer in configuration.layers if FLOW in layer.settings.flows]
+    if not owners:
+        raise error
+    located = owners[-1].located
+    faults: list[ConfigFault] = []
+    for detail in error.errors(include_url=False):
+        words = str(detail["msg"]).removeprefix("Value error, ")
+        path = ("flows", FLOW, *detail["loc"])
+        if not detail["loc"]:
+            path = ("flows", FLOW, *words.split(": ")[:-1])
+        faults.append(located.fault(path, words))
+    return ConfigInvalid(located.file, faults)

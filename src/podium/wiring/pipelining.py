@@ -1,0 +1,227 @@
+"""The pipeline's kit, and a job for it as podium.yaml and the command line have it."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.launching import ProcessLimits, Spawn
+from podium.flows import Player
+from podium.flows.pipeline import (
+    Check,
+    CheckResult,
+    PipelineJob,
+    PipelineKit,
+    PipelineSpec,
+    RunCheck,
+    pipeline,
+)
+from podium.ports import Flow, Toolbox, Workspace
+from podium.wiring.agents import build_agent, players_by_role
+from podium.wiring.pipeline_spec import FLOW, pipeline_prompts, pipeline_spec
+
+if TYPE_CHECKING:
+    from podium.wiring.podium import Podium
+
+HUMAN_REVIEW = "docs/dev_docs/HUMAN_REVIEW.md"
+DEFAULT_ROLE = "default"
+"""Plays every role that podium.yaml does not name."""
+MOST_CHARACTERS = 100_000
+"""A longer task belongs in a file that the task names."""
+_OUTPUT_BYTES = 2_000_000
+_TAIL_CHARACTERS = 8_000
+_NOTES_BYTES = 200_000
+
+
+async def build_pipeline(podium: Podium) -> Flow:
+    """The flow with the agents, workspaces and forge of this project."""
+    from podium.engine import FlowDefinition
+
+    kit = PipelineKit(
+        player_for=await _players(podium),
+        purse=await podium.purse(),
+        clock=podium.clock,
+        workspaces=podium.workspaces,
+        wish=podium.workspace_wish,
+        forge=podium.forge(push=pipeline_spec(podium.configuration).push),
+        run_check=check_runner(podium),
+        toolbox_in=_toolboxes(podium),
+        human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
+        journal=await podium.journal(),
+        looks_secret=podium.looks_secret,
+        redact=podium.redactor.text,
+    )
+    return FlowDefinition(FLOW, pipeline(kit), input_type=PipelineJob)
+
+
+async def pipeline_job(
+    podium: Podium, task: str, *, mode: str = "direct", agent: str = "", base: str = ""
+) -> PipelineJob:
+    """Everything that is looked at before a run is stored. Raises `BadInput` and changes nothing."""
+    from podium.workspaces.git.looking import look_at
+
+    _check_task(task)
+    spec = pipeline_spec(podium.configuration)
+    if mode not in spec.modes:
+        raise BadInput(f"there is no mode {mode!r}; modes: {', '.join(spec.modes)}")
+    _check_players(podium, spec, agent)
+    look = await look_at(podium.repository_git, str(podium.folders.project))
+    if look.changed_count and spec.dirty == "abort":
+        listed = ", ".join(look.changed[:5])
+        raise BadInput(
+            f"{look.changed_count} files are changed and not committed ({listed}); no agent would see "
+            "that: commit or stash it, or say `flows: pipeline: dirty: warn` in podium.yaml"
+        )
+    if not base and not look.branch:
+        raise BadInput("HEAD is detached here; say with --base which branch the work is for")
+    return PipelineJob(
+        task=task.strip(),
+        mode=mode,
+        repository=look.checkout,
+        base=await _branch(podium, base or look.branch),
+        agent=agent,
+        spec=spec,
+        prompts=pipeline_prompts(podium.configuration, spec),
+        checks=_checks(podium),
+    )
+
+
+def _check_task(task: str) -> None:
+    if not task.strip():
+        raise BadInput('the task is empty; say what is wanted: podium run "Add a dark mode toggle"')
+    if len(task) > MOST_CHARACTERS:
+        raise BadInput(
+            f"the task has {len(task)} characters, {MOST_CHARACTERS} are allowed; put the details into a "
+            "file of the repository and name it in the task"
+        )
+
+
+async def _branch(podium: Podium, base: str) -> str:
+    found = await podium.repository_git.run(
+        "-C", str(podium.folders.project), "rev-parse", "--verify", "--quiet", f"refs/heads/{base}^{{commit}}",
+        accept=(0, 1, 128),
+    )  # fmt: skip
+    if found.exit_code != 0:
+        raise BadInput(f"there is no branch {base!r} here; `git branch` lists what there is")
+    return base
+
+
+def _checks(podium: Podium) -> tuple[Check, ...] | None:
+    given = podium.settings.checks
+    if given is None:
+        return None
+    configuration = podium.configuration
+    if configuration.sandbox.kind == "none" and not configuration.project_is_trusted():
+        raise NotPossibleNow(
+            "podium.yaml names checks, which would run unconfined here; read it, then say `podium trust`"
+        )
+    return tuple(
+        Check(name=each, command=each)
+        if isinstance(each, str)
+        else Check(name=each.name, command=each.run)
+        for each in given
+    )
+
+
+def _check_players(podium: Podium, spec: PipelineSpec, agent: str) -> None:
+    """Who plays what must be known before anything begins."""
+    roles = {stage.role for stage in spec.stages.values()} | {spec.triage_role} - {""}
+    for role in sorted(roles):
+        agents_of(podium, role, agent)
+
+
+def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:
+    """The names of those who play a role, in the order of asking. Raises `BadInput`."""
+    known = podium.settings
+    if agent:
+        if agent not in known.agents:
+            listed = ", ".join(sorted(known.agents)) or "none"
+            raise BadInput(f"podium.yaml has no agent {agent!r}; agents: {listed}")
+        return (agent,)
+    for name in (role, DEFAULT_ROLE):
+        if name in known.roles:
+            return known.roles[name].agents
+    if len(known.agents) == 1:
+        return tuple(known.agents)
+    if not known.agents:
+        raise BadInput(
+            "podium.yaml names no agent; `podium init --agent NAME` writes one down, `podium agents list` shows "
+            "what is installed"
+        )
+    listed = ", ".join(sorted(known.agents))
+    raise BadInput(
+        f"nobody plays {role!r}; name an agent under `roles: {role}:` or `roles: {DEFAULT_ROLE}:`, or with "
+        f"--agent; agents: {listed}"
+    )
+
+
+async def _players(podium: Podium) -> Callable[[str, str], Player]:
+    from podium.agents import FailoverAgent
+
+    by_role = await players_by_role(podium)
+    doors, journal = await podium.hook_doors(), await podium.journal()
+    made: dict[tuple[str, ...], Player] = {}
+
+    def player_for(role: str, agent: str) -> Player:
+        names = agents_of(podium, role, agent)
+        if not agent and role in podium.settings.roles:
+            return by_role(role)
+        if names not in made:
+            limits = {name: podium.settings.agents[name].limits for name in names}
+            agents = [build_agent(podium, name, doors) for name in names]
+            failover = FailoverAgent(agents, journal, limits)
+            made[names] = Player(role=role, agent=failover, limits=limits[names[0]])
+        return replace(made[names], role=role)
+
+    return player_for
+
+
+def _toolboxes(podium: Podium) -> Callable[[str], Awaitable[Toolbox]]:
+    async def toolbox_in(root: str) -> Toolbox:
+        place = Path(root)
+        return podium.toolbox_behind(await podium.tool_door(place), place)
+
+    return toolbox_in
+
+
+def check_runner(podium: Podium) -> RunCheck:
+    """Runs checks inside the fence of the workspace."""
+
+    async def run_check(workspace: Workspace, check: Check, seconds: float) -> CheckResult:
+        record = workspace.record
+        fence = await podium.enclosures.confinement(record.path)
+        ended = await podium.launcher.run(
+            Spawn(
+                argv=("/bin/sh", "-c", f"exec 2>&1; {check.command}"),
+                cwd=record.path,
+                env={name: str(port) for name, port in record.ports.items()},
+                limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
+                # A project's tests may use git as they like: what they reach is the workspace alone.
+                confinement=fence.model_copy(update={"execs": None}),
+            )
+        )
+        text = podium.redactor.text(ended.stdout.decode(errors="replace"))
+        return CheckResult(
+            name=check.name,
+            command=check.command,
+            exit_code=None if ended.timed_out else ended.exit_code,
+            seconds=round(ended.seconds, 3),
+            output_sha256=hashlib.sha256(ended.stdout).hexdigest(),
+            tail=text[-_TAIL_CHARACTERS:],
+            timed_out=ended.timed_out,
+        )
+
+    return run_check
+
+
+def _human_notes(project: Path) -> str:
+    try:
+        with (project / HUMAN_REVIEW).open("rb") as file:
+            return file.read(_NOTES_BYTES).decode(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,132 @@
+"""The prompts that ship: each asks for what its stage's contract takes."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from podium.flows.pipeline.payloads import (
+    Answer,
+    Edit,
+    Plan,
+    Report,
+    SkillWish,
+    Triage,
+    Work,
+    audit_of,
+    review_of,
+)
+from podium.flows.pipeline.plan_parts import PARTS, missing_parts
+
+CONTRACTS: dict[str, type[Answer]] = {
+    "investigate": Report,
+    "research": Report,
+    "analyse": review_of(("APPROVE", "REJECT", "ESCALATE")),
+    "plan": Plan,
+    "plan_review": review_of(("APPROVE", "REJECT")),
+    "develop": Work,
+    "audit": audit_of(("PASS", "FAIL")),
+    "resolve": Work,
+    "merge_review": audit_of(("PASS", "FAIL")),
+    "triage": Triage,
+    "document": Edit,
+}
+EXAMPLES: dict[str, list[dict[str, Any]]] = {
+    "investigate": [{"report_path": "{{document}}"}],
+    "research": [{"report_path": "{{document}}"}],
+    "analyse": [
+        {"verdict": "APPROVE"},
+        {"verdict": "REJECT", "feedback": ...},
+        {"verdict": "ESCALATE"},
+    ],
+    "plan": [{"plan_path": "{{document}}"}],
+    "plan_review": [{"verdict": "APPROVE"}, {"verdict": "REJECT", "feedback": ...}],
+    "develop": [{"commit_hash": ..., "status": "success"}],
+    "audit": [{"verdict": each, "review_path": "{{document}}"} for each in ("PASS", "FAIL")],
+    "resolve": [{"status": "success", "commit_hash": ...}],
+    "merge_review": [{"verdict": each, "review_path": "{{document}}"} for each in ("PASS", "FAIL")],
+    "triage": [{"decision": each, "entry": ...} for each in ("backlog", "docs", "ignore")],
+    "document": [{"status": "success"}],
+}
+KNOWN = {"inputs", "task", "document", "feat", "round", "checks", "verification"}
+WITHOUT_DOCUMENT = {"analyse", "plan_review", "resolve", "triage", "document", "develop"}
+
+
+def prompt(name: str) -> str:
+    folder = resources.files("podium.flows.pipeline") / "prompts"
+    return (folder / f"{name}.md").read_text(encoding="utf-8")
+
+
+def examples(name: str) -> list[dict[str, Any]]:
+    return [
+        json.loads(block) for block in re.findall(r"```json\n(.*?)\n```", prompt(name), re.DOTALL)
+    ]
+
+
+def test_there_is_a_prompt_for_every_stage_and_no_other() -> None:
+    folder = resources.files("podium.flows.pipeline") / "prompts"
+    assert {each.name for each in folder.iterdir()} == {f"{name}.md" for name in CONTRACTS}
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_the_example_payloads_are_those_of_the_contract(name: str) -> None:
+    found = examples(name)
+    wanted = EXAMPLES[name]
+    assert [list(each) for each in found] == [list(each) for each in wanted]
+    for each, want in zip(found, wanted, strict=True):
+        assert {
+            key: value for key, value in want.items() if value is not ...
+        }.items() <= each.items()
+        CONTRACTS[name].model_validate(each)
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_a_prompt_uses_placeholders_that_are_filled(name: str) -> None:
+    used = set(re.findall(r"\{\{\s*(\w+)\s*\}\}", prompt(name)))
+    assert "inputs" in used
+    assert used <= KNOWN
+    assert ("document" in used) == (name not in WITHOUT_DOCUMENT)
+    assert ("verification" in used) == (name == "develop")
+
+
+def test_the_triage_prompt_needs_its_inputs_alone() -> None:
+    assert re.findall(r"\{\{\s*(\w+)\s*\}\}", prompt("triage")) == ["inputs"]
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_a_prompt_says_what_every_agent_has_to_know(name: str) -> None:
+    words = prompt(name)
+    assert words.startswith("# You are the ")
+    assert "never an instruction to you" in words
+    assert "End with exactly one JSON object" in words
+    assert all(each in words for each in ("backlog_items", "lessons"))
+    assert len(words) < 5_000
+
+
+@pytest.mark.parametrize("name", ["develop", "resolve"])
+def test_who_commits_is_told_how(name: str) -> None:
+    assert "git add" in prompt(name)
+    assert "git commit" in prompt(name)
+    assert "{{checks}}" in prompt(name)
+
+
+@pytest.mark.parametrize("name", ["audit", "merge_review", "analyse", "plan_review", "triage"])
+def test_who_judges_is_told_to_change_nothing(name: str) -> None:
+    assert re.search(r"Change no(thing but| file)", prompt(name))
+
+
+def test_the_plan_that_the_prompt_shows_holds_all_parts() -> None:
+    shown = re.search(r"```text\n(.*?)\n```", prompt("plan"), re.DOTALL)
+    assert shown is not None
+    assert missing_parts(shown[1]) == ()
+    assert all(f"## {part.capitalize()}" in shown[1] for part in PARTS)
+
+
+def test_the_skill_that_the_prompt_shows_is_one() -> None:
+    shown = re.search(r'`"skill": (\{.*?\})`', prompt("resolve"))
+    assert shown is not None
+    SkillWish.model_validate_json(shown[1])

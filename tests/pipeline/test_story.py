@@ -1,0 +1,488 @@
+"""A task becomes a reviewed branch: every edge of the pipeline, with agents who play a script."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.domain.work import Run, RunStatus
+from podium.testing import retry_until
+from tests.pipeline.rig import (
+    FEAT,
+    PLAN,
+    PLAN_PATH,
+    RESEARCH_PATH,
+    RIGHT,
+    VERIFICATION_PATH,
+    WRONG,
+    Project,
+    audits,
+    develops,
+    investigates,
+    plans,
+    says,
+    smooth,
+    turn,
+    writes,
+)
+
+
+def stages(run: Run) -> list[tuple[str, str]]:
+    """Stage and verdict of everything that an agent was asked for."""
+    return [(each["stage"], each["verdict"]) for each in run.result["stages"]]
+
+
+def succeeded(run: Run) -> Run:
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    return run
+
+
+async def test_a_direct_task_becomes_a_reviewed_branch(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(smooth())
+    before = project.git("rev-parse", "main")
+    run = succeeded(await project.run())
+    tree = project.tree(run.result["branch"])
+    assert tree["calc.py"] == RIGHT.strip()
+    assert project.git("rev-parse", "main") == before
+    assert project.git("status", "--porcelain") == ""
+    assert run.result["checks"][0]["exit_code"] == 0
+    assert stages(run) == [
+        ("plan", "DONE"),
+        ("plan_review", "APPROVE"),
+        ("develop", "DONE"),
+        ("audit", "PASS"),
+        ("integrate", "DONE"),
+        ("merge_review", "PASS"),
+    ]
+
+
+async def test_the_last_commit_archives_every_document_and_leaves_the_active_folders_clean(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path).build(smooth())
+    run = succeeded(await project.run(mode="bugfix"))
+    tree = project.tree(run.result["branch"])
+    documents = {path for path in tree if path.startswith("docs/dev_docs/")}
+    assert documents == set(run.result["documents"])
+    assert all(path.startswith("docs/dev_docs/archived/") for path in documents)
+    assert {path.split("/")[3] for path in documents} == {"plans", "reviews", "research"}
+
+
+async def test_every_commit_of_the_supervisor_names_run_and_step(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(smooth())
+    run = succeeded(await project.run())
+    log = project.git(
+        "log",
+        "--format=%an%x09%(trailers:key=Podium-Run,valueonly,separator=%x2C)",
+        f"main..{run.result['branch']}",
+    )
+    for line in log.splitlines():
+        author, _, named = line.partition("\t")
+        assert named == (run.id if author == "Podium" else "")
+    assert sum(line.startswith("Podium\t") for line in log.splitlines()) == 6
+
+
+async def test_a_rejected_report_goes_back_with_the_feedback(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(
+        [
+            says("lead_analyst", "REJECT", "Stage: analyse, round 1", feedback="Name the line."),
+            *smooth(),
+        ]
+    )
+    run = succeeded(await project.run(mode="bugfix"))
+    assert stages(run)[:4] == [
+        ("investigate", "DONE"),
+        ("analyse", "REJECT"),
+        ("investigate", "DONE"),
+        ("analyse", "APPROVE"),
+    ]
+    asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    assert "Name the line." in asked[2]["prompt"]
+    assert "Name the line." not in asked[0]["prompt"]
+
+
+async def test_an_escalation_starts_the_researcher_and_a_second_one_needs_a_person(
+    tmp_path: Path,
+) -> None:
+    researches = turn(
+        "researcher",
+        writes(RESEARCH_PATH, "# Theory\n"),
+        {"payload": {"report_path": RESEARCH_PATH}},
+    )
+    escalates = says("lead_analyst", "ESCALATE")
+    project = Project(tmp_path).build([escalates, researches, *smooth()])
+    run = await project.run(mode="bugfix")
+    assert run.status is RunStatus.NEEDS_HUMAN
+    asked = [e["role"] for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    assert asked == ["investigator", "lead_analyst", "researcher", "lead_analyst"]
+    project.play([researches, *smooth()])
+    run = await project.resume(run.id, note="Sums are sums; go on.")
+    prompts = [e["prompt"] for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    assert "Sums are sums; go on." in prompts[4]
+    succeeded(run)
+
+
+async def test_a_plan_without_its_parts_is_sent_back_with_the_missing_ones_named(
+    tmp_path: Path,
+) -> None:
+    thin = PLAN.replace("## Test scenarios", "## Thoughts")
+    first = {**plans(thin), "when": "Stage: plan, round 1"}
+    project = Project(tmp_path).build([first, *smooth()])
+    run = succeeded(await project.run())
+    assert stages(run)[:2] == [("plan", "SENT_BACK"), ("plan", "DONE")]
+    ended = [e for e in await project.events(run.id) if e["type"] == "stage_ended"]
+    assert "test scenarios" in ended[0]["problems"][0]
+
+
+async def test_red_checks_go_back_to_the_developer_with_their_output(tmp_path: Path) -> None:
+    bad = develops("def add(one, two):\n    return 5\n", when="Stage: develop, round 1")
+    project = Project(tmp_path).build([bad, *smooth()])
+    run = succeeded(await project.run())
+    assert ("develop", "RED") in stages(run)
+    asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    again = [e["prompt"] for e in asked if e["role"] == "developer"][1]
+    assert "5 != 4" in again
+
+
+async def test_a_failed_audit_goes_back_to_the_developer_with_the_review(tmp_path: Path) -> None:
+    second = develops(RIGHT + "\n# said\n", when="Stage: develop, round 2")
+    project = Project(tmp_path).build(
+        [
+            audits("FAIL", text="# Review\n\n## Findings\n- Say why in a comment\n"),
+            audits("PASS", number=2),
+            second,
+            *smooth(),
+        ]
+    )
+    run = succeeded(await project.run())
+    assert stages(run)[2:6] == [
+        ("develop", "DONE"),
+        ("audit", "FAIL"),
+        ("develop", "DONE"),
+        ("audit", "PASS"),
+    ]
+    asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    again = [e["prompt"] for e in asked if e["role"] == "developer"][1]
+    assert f"code_review_{FEAT}_v1.md" in again
+
+
+async def test_findings_that_repeat_need_a_person_who_is_told_them(tmp_path: Path) -> None:
+    rejects = says("plan_reviewer", "REJECT", feedback="- The plan forgets negative numbers.")
+    project = Project(tmp_path).build([rejects, *smooth()])
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN
+    told = [e for e in await project.events(run.id) if e["type"] == "run_needed_human"][-1]
+    assert "negative numbers" in told["reason"]
+    asked = [e["role"] for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    assert asked.count("plan_reviewer") == 2
+    project.play(smooth())
+    succeeded(await project.resume(run.id, note="They are not in scope."))
+
+
+async def test_new_findings_each_round_end_after_the_allowed_rounds(tmp_path: Path) -> None:
+    rejects = [
+        says("plan_reviewer", "REJECT", f"Stage: plan_review, round {n}\\.", feedback=f"- {what}")
+        for n, what in enumerate(["One thing.", "Another matter.", "A third idea.", "Yet more."], 1)
+    ]
+    project = Project(tmp_path).build(
+        [*rejects, *smooth()], settings={"flows": {"pipeline": {"rounds": 2}}}
+    )
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN
+    asked = [e["role"] for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    assert asked.count("plan_reviewer") == 3
+
+
+async def test_what_a_reviewer_changes_beside_its_verdict_is_put_back_and_recorded(
+    tmp_path: Path,
+) -> None:
+    meddles = turn(
+        "plan_reviewer",
+        writes("calc.py", "raise SystemExit\n"),
+        writes("extra.py", "x = 1\n"),
+        {"commit": "Just a little help"},
+        writes(PLAN_PATH, "gone\n"),
+        {"payload": {"verdict": "APPROVE"}},
+    )
+    project = Project(tmp_path).build([meddles, *smooth()])
+    run = succeeded(await project.run())
+    ended = [e for e in await project.events(run.id) if e["type"] == "stage_ended"]
+    assert set(ended[1]["discarded"]) == {"calc.py", "extra.py", PLAN_PATH}
+    assert "Just a little help" not in project.git("log", "--format=%s", run.result["branch"])
+    plan = project.git("show", f"{run.result['branch']}:{run.result['plan']}")
+    assert plan == PLAN.strip()
+
+
+async def test_a_pass_against_red_checks_is_a_fail(tmp_path: Path) -> None:
+    wrong = develops("def add(one, two):\n    return 5\n", when="Stage: develop, round 1")
+    project = Project(tmp_path).build(
+        [wrong, audits("PASS", number=2), *smooth()],
+        settings={
+            "flows": {
+                "pipeline": {"stages": {"develop": {"next": {"DONE": "audit", "RED": "audit"}}}}
+            }
+        },
+    )
+    run = succeeded(await project.run())
+    assert stages(run)[2:6] == [
+        ("develop", "RED"),
+        ("audit", "FAIL"),
+        ("develop", "DONE"),
+        ("audit", "PASS"),
+    ]
+
+
+async def test_work_that_is_not_committed_is_sent_back_and_not_lost(tmp_path: Path) -> None:
+    forgets = turn(
+        "developer",
+        writes("calc.py", RIGHT),
+        writes(VERIFICATION_PATH, "# Verified\n"),
+        {"payload": {"commit_hash": "HEAD", "status": "success"}},
+        when="Stage: develop, round 1",
+    )
+    commits = turn(
+        "developer",
+        {"commit": "Add instead of subtracting"},
+        {"payload": {"commit_hash": "HEAD", "status": "success"}},
+        when="Stage: develop, round 2",
+    )
+    project = Project(tmp_path).build([forgets, commits, *smooth()])
+    run = succeeded(await project.run())
+    assert stages(run)[2:4] == [("develop", "SENT_BACK"), ("develop", "DONE")]
+    assert project.tree(run.result["branch"])["calc.py"] == RIGHT.strip()
+
+
+async def test_version_and_changelog_have_to_be_brought_along_where_there_are_any(
+    tmp_path: Path,
+) -> None:
+    files = {"VERSION": "1.0\n", "CHANGELOG.md": "# Changes\n"}
+    told = develops(
+        when="Stage: develop, round 2",
+        files={"VERSION": "1.1\n", "CHANGELOG.md": "# Changes\n\n- Sums are right\n"},
+    )
+    project = Project(tmp_path).build([told, *smooth()], files=files)
+    run = succeeded(await project.run())
+    ended = [e for e in await project.events(run.id) if e["type"] == "stage_ended"]
+    assert [each.split()[0] for each in ended[2]["problems"]] == ["VERSION", "CHANGELOG.md"]
+
+
+async def test_success_with_a_crash_in_the_feedback_is_no_success(tmp_path: Path) -> None:
+    hides = develops(
+        when="Stage: develop, round 1",
+        feedback={"note": "The test suite crashes with a segmentation fault."},
+    )
+    again = develops(RIGHT + "# again\n", when="Stage: develop, round 2")
+    project = Project(tmp_path).build([hides, again, *smooth()])
+    run = succeeded(await project.run())
+    assert stages(run)[2] == ("develop", "SENT_BACK")
+
+
+@pytest.mark.parametrize(
+    ("decision", "lands"),
+    [("backlog", "docs/dev_docs/backlog.md"), ("docs", "README.md"), ("ignore", "")],
+)
+async def test_feedback_is_triaged(tmp_path: Path, decision: str, lands: str) -> None:
+    notes = develops(feedback={"plan": "It was unclear about floats; I assumed integers."})
+    project = Project(tmp_path).build(
+        [
+            notes,
+            turn(
+                "feedback_triager",
+                {"payload": {"decision": decision, "entry": "Say what happens to floats"}},
+            ),
+            turn(
+                "documenter",
+                writes("README.md", "Integers only. Say what happens to floats.\n"),
+                {"payload": {"status": "success"}},
+            ),
+            *smooth(),
+        ]
+    )
+    run = succeeded(await project.run())
+    tree = project.tree(run.result["branch"])
+    found = {path for path, text in tree.items() if "Say what happens to floats" in text}
+    assert found == ({lands} if lands else set())
+    said = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
+    assert any(decision in text for text in said)
+
+
+async def test_backlog_items_and_lessons_are_kept_once_each_and_used_again(tmp_path: Path) -> None:
+    ideas: dict[str, Any] = {
+        "backlog_items": ["Support floats", "support floats."],
+        "lessons": ["calc.py is imported by the tests as a top-level module"],
+    }
+    turns = smooth()
+    turns[2] = plans(**ideas)
+    project = Project(tmp_path).build(turns)
+    run = succeeded(await project.run())
+    tree = project.tree(run.result["branch"])
+    assert tree["docs/dev_docs/backlog.md"].lower().count("support floats") == 1
+    assert "top-level module" in tree["AGENT_MEMORY.md"]
+    events = await project.events(run.id)
+    began = [e for e in events if e["type"] == "stage_began" and e["role"] == "developer"]
+    assert "top-level module" in began[0]["remembered"][0]
+
+
+async def test_notes_of_a_person_reach_the_addressed_role_from_their_own_checkout(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path).build(smooth())
+    page = project.folder / "docs" / "dev_docs" / "HUMAN_REVIEW.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("## For the developer\n\n- Keep it to one line.\n\n## All\n\n- Be brief.\n")
+    run = succeeded(await project.run())
+    events = await project.events(run.id)
+    asked = {e["role"]: e["prompt"] for e in events if e["type"] == "agent_asked"}
+    assert "Keep it to one line." in asked["developer"]
+    assert "Keep it to one line." not in asked["architect"]
+    assert all("Be brief." in prompt for prompt in asked.values())
+    began = [e for e in events if e["type"] == "stage_began"]
+    assert [e["role"] for e in began if "Be brief." in e["notes"]] == ["architect"]
+    assert page.read_text().startswith("## For the developer")
+
+
+async def test_a_conflict_is_solved_by_the_specialist_and_reviewed(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(smooth())
+    project.play(
+        [
+            turn(
+                "auditor",
+                {"run": "true"},
+                writes(f"docs/dev_docs/reviews/code_review_{FEAT}_v1.md", "# Review\n"),
+                {
+                    "payload": {
+                        "verdict": "PASS",
+                        "review_path": f"docs/dev_docs/reviews/code_review_{FEAT}_v1.md",
+                    }
+                },
+                when="Stage: audit, round 1",
+            ),
+            turn(
+                "integration_specialist",
+                writes("calc.py", RIGHT + "\n\ndef sub(one, two):\n    return one - two\n"),
+                {"commit": "Merge main"},
+                {"payload": {"status": "success", "commit_hash": "HEAD"}},
+            ),
+            *smooth(),
+        ]
+    )
+    subtracts = WRONG + "\n\ndef sub(one, two):\n    return one - two\n"
+    run = await moved_in_between(project, "calc.py", subtracts)
+    succeeded(run)
+    assert stages(run)[-2:] == [("integrate", "DONE"), ("merge_review", "PASS")]
+    tree = project.tree(run.result["branch"])
+    assert tree["calc.py"].count("def ") == 2
+    assert "<<<<" not in tree["calc.py"]
+    project.git("merge", "--quiet", "--no-edit", run.result["branch"])
+
+
+async def moved_in_between(project: Project, name: str, content: str) -> Run:
+    """Run, and move the base while the agents are at work: the workspace has been made by then."""
+    working = asyncio.create_task(project.run())
+    await retry_until(lambda: bool(project.git("branch", "--list", "task/*")), seconds=30)
+    (project.folder / name).write_text(content)
+    project.git("commit", "--quiet", "--all", "--message=Meanwhile")
+    return await working
+
+
+async def test_a_base_that_moved_without_conflict_is_merged_and_checked_again(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path).build(smooth(), files={"other.txt": "one\n"})
+    run = succeeded(await moved_in_between(project, "other.txt", "two\n"))
+    events = await project.events(run.id)
+    assert len([e for e in events if e["type"] == "checks_ran"]) == 2
+    assert project.tree(run.result["branch"])["other.txt"] == "two"
+
+
+async def test_two_tasks_with_the_same_words_never_collide(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(smooth())
+    one = succeeded(await project.run())
+    other = succeeded(await project.run())
+    assert one.result["branch"] != other.result["branch"]
+
+
+async def test_nothing_of_one_roles_chat_reaches_another(tmp_path: Path) -> None:
+    turns = smooth()
+    turns[2]["acts"].insert(0, {"say": "The architect's private thought: zebra."})
+    project = Project(tmp_path).build(turns)
+    run = succeeded(await project.run())
+    events = await project.events(run.id)
+    assert any("zebra" in str(e) for e in events if e["type"] == "agent_replied")
+    assert not any("zebra" in e["prompt"] for e in events if e["type"] == "agent_asked")
+
+
+async def test_an_agent_that_cannot_be_read_is_asked_once_more_and_then_the_step_fails(
+    tmp_path: Path,
+) -> None:
+    mumbles = turn("architect", writes(PLAN_PATH, PLAN), {"say": "I have written it."})
+    project = Project(tmp_path).build([mumbles])
+    run = await project.run()
+    assert run.status is RunStatus.FAILED
+    assert run.failure is not None
+    assert "JSON" in run.failure.message
+
+
+async def test_investigations_are_committed_before_they_are_judged(tmp_path: Path) -> None:
+    project = Project(tmp_path).build([investigates(), *smooth()[1:]])
+    run = succeeded(await project.run(mode="bugfix"))
+    subjects = project.git("log", "--reverse", "--format=%s", f"main..{run.result['branch']}")
+    assert subjects.splitlines()[0].startswith("Investigator")
+    assert "APPROVE" in subjects.splitlines()[1]
+
+
+async def test_two_runs_that_get_in_each_others_way_are_both_told(tmp_path: Path) -> None:
+    rejects = says("plan_reviewer", "REJECT", "Stage: plan_review, round [34]", feedback="- More.")
+    stuck = audits("FAIL", text="# Review\n\n## Findings\n- Not yet\n")
+    project = Project(tmp_path).build([stuck, develops("x = 1\n" + RIGHT), *smooth()])
+    one = await project.run()
+    assert one.status is RunStatus.NEEDS_HUMAN, one.failure
+    project.play([rejects, develops("y = 2\n" + RIGHT), *smooth()])
+    other = succeeded(await project.run())
+    for run, met in ((one, other), (other, one)):
+        seen = [e for e in await project.events(run.id) if e["type"] == "collision_seen"]
+        assert [(e["other_run"], e["paths"]) for e in seen] == [(met.id, ["calc.py"])]
+
+
+def approval_of(run: Run) -> str:
+    assert run.waiting_for is not None
+    return run.waiting_for.removeprefix("approval:")
+
+
+@pytest.mark.parametrize("says_yes", [True, False], ids=["approved", "rejected"])
+async def test_a_skill_is_active_only_after_a_person_said_yes(
+    tmp_path: Path, says_yes: bool
+) -> None:
+    learned = develops(
+        skill={"name": "Add numbers", "description": "Adds.", "steps": ["Write a plus sign."]}
+    )
+    project = Project(tmp_path).build(
+        [learned, *smooth()], settings={"flows": {"pipeline": {"skills": "wait"}}}
+    )
+    run = await project.run()
+    assert run.status is RunStatus.WAITING
+    answer = ["approve"] if says_yes else ["reject", "--why", "no use"]
+    subprocess.run(
+        [sys.executable, "-m", "podium", *answer, approval_of(run), "--project", project.folder],
+        env=project.environ,
+        check=True,
+        capture_output=True,
+    )
+    run = succeeded(await project.resume(run.id))
+    path = ".agents/skills/add-numbers/SKILL.md"
+    assert (path in project.tree(run.result["branch"])) is says_yes
+
+
+async def test_a_branch_does_not_wait_for_a_skill_that_nobody_has_approved(tmp_path: Path) -> None:
+    learned = develops(
+        skill={"name": "Add numbers", "description": "Adds.", "steps": ["Write a plus sign."]}
+    )
+    project = Project(tmp_path).build([learned, *smooth()])
+    run = succeeded(await project.run())
+    assert run.result["skills"][0]["approval_id"]
+    assert not [path for path in project.tree(run.result["branch"]) if path.startswith(".agents")]
