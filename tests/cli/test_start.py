@@ -67,6 +67,7 @@ ONE_OF_EACH = {
     "init": ("init",),
     "doctor": ("doctor", "--help"),
     "config": ("config", "show"),
+    "run": ("run", "tidy up"),
     "runs": ("runs",),
     "show": ("show", "abcd1234"),
     "logs": ("logs", "abcd1234"),

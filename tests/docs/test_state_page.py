@@ -8,7 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-PAGE = (Path(__file__).parents[2] / "docs" / "state.md").read_text()
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "state.md").read_text()
 
 
 def named(folder: str) -> set[str]:
@@ -22,6 +23,13 @@ def is_named(name: str, names: set[str]) -> bool:
     return any(re.fullmatch(re.escape(each).replace("@", ".+"), name) for each in patterns)
 
 
+def on_the_workspaces_page() -> set[str]:
+    """What a workspace's folder may hold, as the table there has it."""
+    section = (DOCS / "workspaces.md").read_text().split("## Where things are")[1]
+    cells = re.findall(r"^\| (`.*?) \|", section, re.MULTILINE)
+    return {name.strip("/") for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+
+
 def test_every_file_of_a_run_is_on_the_page(tmp_path: Path) -> None:
     home, project = tmp_path / "home", tmp_path / "project"
     subprocess.run(
@@ -31,7 +39,10 @@ def test_every_file_of_a_run_is_on_the_page(tmp_path: Path) -> None:
         capture_output=True,
         timeout=120,
     )
+    (workspace,) = (home / "state" / "workspaces").glob("ws_*")
+    assert {each.name for each in workspace.iterdir()} <= on_the_workspaces_page()
     for folder, names in ((project / ".podium", named(".podium")), (home, named("$PODIUM_HOME"))):
-        found = [path.name for path in folder.rglob("*") if path.name != ".gitignore"]
+        everything = (path for path in folder.rglob("*") if workspace not in path.parents)
+        found = [path.name for path in everything if path.name != ".gitignore"]
         assert found
         assert [name for name in found if not is_named(name, names)] == []

@@ -30,6 +30,7 @@ COMMANDS: dict[str, Entry] = {
     "init": Entry("init", "Make this folder a Podium project."),
     "doctor": Entry("doctor", "Check what is really usable here, and say how to mend the rest."),
     "config": Entry("config", "Show the settings in force, and where each comes from."),
+    "run": Entry("run", "Turn a task into a reviewed, tested branch and a pull request."),
     "runs": Entry("runs", "List runs, newest first."),
     "show": Entry("show", "Show a run: its steps, calls, approvals and last events."),
     "logs": Entry("logs", "Print a run's events, or follow them live."),

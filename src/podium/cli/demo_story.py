@@ -1,169 +1,125 @@
-"""The demo's story: a sample project, a run that is killed, and a person who answers."""
+"""The demo's story: a run that is killed, a person who answers, and a colleague who gets in the way."""
 
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import subprocess
-import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from importlib.resources import as_file, files
-from pathlib import Path
-from shutil import copytree
-from textwrap import wrap
+import shlex
+from collections.abc import Callable, Mapping
 
-from podium.cli.event_words import about, describe
-from podium.cli.screen import Screen
-from podium.domain.errors import PodiumError
-from podium.domain.events import (
-    AgentReplied,
-    Event,
-    RunFailed,
-    RunNeededHuman,
-    RunStarted,
-    RunSucceeded,
-    StepCompleted,
-    ToolCompleted,
-    ToolFailed,
-    ToolRefused,
-    ToolRequested,
-)
+from podium.cli.demo_host import DemoFailed, Host, done, podium_command
+from podium.cli.demo_sample import BASE, MEANWHILE, TASK, Sample
+from podium.cli.event_words import describe
+from podium.cli.pipeline_words import PipelineWords
+from podium.domain import events as e
 from podium.domain.ids import short_id
 from podium.ports import EventQuery, Journal
 
-KILLED_AFTER = "write_file"
-"""The run's process is killed when its first call of this tool was performed."""
+MOST_SECONDS = 300.0
+KILLED_IN, KILLED_AFTER = "develop", "write_file"
+"""The process is killed when an agent's first call of this tool was performed in this stage."""
 
 
-class DemoFailed(PodiumError):
-    """The demo did not go as it must. Its folder is kept to look at."""
-
-
-@dataclass
 class Story:
-    """One telling: a child process works on the run, this one watches the journal and acts."""
+    """One telling: other processes host the run, this one watches the journal and acts."""
 
-    folder: Path
-    environ: Mapping[str, str]
-    screen: Screen
-    run_id: str = ""
-    kills: int = 0
-    approvals: list[str] = field(default_factory=list)
-    _calls: dict[str, str] = field(default_factory=dict)
-    """What was asked for under each call's key."""
-    _worker: asyncio.subprocess.Process | None = None
+    def __init__(
+        self, sample: Sample, environ: Mapping[str, str], tell: Callable[[str], None]
+    ) -> None:
+        self._sample = sample
+        self._environ = environ
+        self._tell = tell
+        self._typing = False
+        """What was told last is something that a person typed."""
+        self._words = PipelineWords()
+        self._stage = ""
+        self._asked: list[str] = []
+        self._host: Host | None = None
+        self.run_id = ""
+        self.kills = 0
+        self.approvals: list[str] = []
+        self.denied: list[e.ToolRefused] = []
+        self.checks: list[e.ChecksRan] = []
 
-    async def tell(self, journal: Journal) -> None:
-        """Start the run and see it to its end. Raises `DemoFailed` when it ends badly."""
-        await self._work("rehearse", "--wait")
+    async def play(self, journal: Journal) -> None:
+        """Start the run and see it to its end. Raises `DemoFailed` when it ends badly, or not at all."""
+        work = self._follow(journal), self._have_it_hosted()
+        both = [asyncio.create_task(each) for each in work]
         try:
-            async for event in journal.follow(EventQuery()):
-                self.run_id = event.run_id
-                self._show(event)
-                if await self._act_on(event):
-                    return
+            await asyncio.wait(both, timeout=MOST_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
         finally:
-            await self._stop_worker()
+            # Once each: a second time would cut off the wait for a process that is about to end.
+            late = [each.cancel() for each in both]
+            ends = await asyncio.gather(*both, return_exceptions=True)
+        for failure in ends:
+            if isinstance(failure, Exception):
+                raise failure
+        if any(late):
+            raise DemoFailed(f"the run has not ended after {MOST_SECONDS:.0f} s")
 
-    async def _act_on(self, event: Event) -> bool:
-        """React as the demo's person would. True when the run is over."""
-        match event.body:
-            case ToolCompleted(tool=tool) if tool == KILLED_AFTER and self.kills == 0:
-                await self._kill_and_resume()
-            case ToolRefused(effect="ask", approval_id=str(approval)):
-                await self._approve(approval)
-            case RunFailed() | RunNeededHuman():
-                raise DemoFailed(f"run {event.run_id}: {describe(event.body)}")
-            case RunSucceeded():
-                await self._let_worker_end()
-                return True
-        return False
+    async def _have_it_hosted(self) -> None:
+        """By one process after the other, until one comes to the run's end."""
+        words: tuple[str, ...] = ("run", TASK, "--mode", "bugfix", "--wait")
+        while words:
+            typed = [short_id(word) if word == self.run_id else shlex.quote(word) for word in words]
+            self._show(f"podium {' '.join(typed)}")
+            command = podium_command(self._sample.folder, *words)
+            async with Host.started(command, self._environ) as self._host:
+                await self._host.end()
+            words = ("resume", self.run_id, "--wait") if self._host.was_killed else ()
 
-    async def _kill_and_resume(self) -> None:
-        assert self._worker is not None  # noqa: S101 - started before the first event
-        self.screen.line(
-            f"\n  $ kill -9 {self._worker.pid}                # in the middle of a step"
-        )
-        os.kill(self._worker.pid, signal.SIGKILL)
-        await self._worker.wait()
+    async def _follow(self, journal: Journal) -> None:
+        async for event in journal.follow(EventQuery()):
+            self.run_id = event.run_id
+            for line in self._words.lines(event):
+                self._say(line)
+            await self._act_on(event.body)
+            if isinstance(event.body, e.RunSucceeded):
+                return
+
+    async def _act_on(self, body: e.EventBody) -> None:
+        """React as the demo's people would."""
+        match body:
+            case e.StageBegan(stage=stage):
+                self._stage = stage
+            case e.ToolCompleted(tool=tool) if tool == KILLED_AFTER and self._stage == KILLED_IN:
+                self._kill()
+            case e.ApprovalRequested(approval_id=approval):
+                self._asked.append(approval)
+            case e.RunWaiting():
+                await self._move_base()
+                while self._asked:
+                    await self._approve(self._asked.pop())
+            case e.ToolRefused(effect="deny"):
+                self.denied.append(body)
+            case e.ChecksRan():
+                self.checks.append(body)
+            case e.RunFailed() | e.RunNeededHuman() | e.RunCancelled():
+                raise DemoFailed(f"run {self.run_id}: {describe(body)}")
+
+    async def _move_base(self) -> None:
+        """While nobody is at work: where nothing confines an agent, it would be taken for the culprit."""
+        if not self.approvals:
+            self._show(f"git commit --all -m {shlex.quote(MEANWHILE)}", f"a colleague, on {BASE}")
+            await asyncio.to_thread(self._sample.move_base)
+
+    def _kill(self) -> None:
+        if self.kills or self._host is None:
+            return
         self.kills += 1
-        self.screen.line(f"  $ podium resume {short_id(self.run_id)} --wait\n")
-        await self._work("resume", self.run_id, "--wait")
+        self._show(f"kill -9 {self._host.pid}", "in the middle of the developer's turn")
+        self._host.kill()
 
     async def _approve(self, approval: str) -> None:
-        self.screen.line(f"\n  $ podium approve {short_id(approval)}      # from another process\n")
-        await asyncio.to_thread(self._podium, "approve", approval)
+        self._show(f"podium approve {short_id(approval)}", "a person, from another process")
+        command = podium_command(self._sample.folder, "approve", approval)
+        await asyncio.to_thread(done, command, self._sample.folder, self._environ)
         self.approvals.append(approval)
 
-    async def _work(self, *arguments: str) -> None:
-        self._worker = await asyncio.create_subprocess_exec(
-            *self._command(*arguments),
-            env=dict(self.environ),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    def _show(self, typed: str, why: str = "") -> None:
+        remark = f"    # {why}" if why else ""
+        self._say(f"  $ {typed}{remark}", typed=True)
 
-    async def _let_worker_end(self) -> None:
-        if self._worker is not None and await self._worker.wait() != 0:
-            raise DemoFailed(f"the run's process left with {self._worker.returncode}, not 0")
-
-    async def _stop_worker(self) -> None:
-        if self._worker is not None and self._worker.returncode is None:
-            self._worker.terminate()
-            await self._worker.wait()
-
-    def _podium(self, *arguments: str) -> None:
-        subprocess.run(
-            self._command(*arguments), env=dict(self.environ), check=True, capture_output=True
-        )
-
-    def _command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "podium", *arguments, "--project", str(self.folder)]
-
-    def _show(self, event: Event) -> None:
-        match event.body:
-            case RunStarted(fence=fence):
-                self._say("run", f"process {fence} takes {short_id(event.run_id)}")
-            case ToolRequested(call=call, tool=tool, arguments=arguments):
-                self._calls[call] = f"{tool} {about(arguments)}".rstrip()
-            case ToolCompleted(call=call, receipt=receipt):
-                self._say("performed", f"{self._calls.get(call, call)} (receipt {receipt})")
-            case ToolFailed(call=call, error=error, receipt=receipt):
-                self._say("failed", f"{self._calls.get(call, call)}: {error} (receipt {receipt})")
-            case ToolRefused(effect="deny", tool=tool, arguments=arguments, reason=reason):
-                self._say("denied", f"{tool} {about(arguments)}: {reason}")
-            case ToolRefused(effect="ask", tool=tool, arguments=arguments, reason=reason):
-                self._say("asks", f"{tool} {about(arguments)}: {reason}")
-            case AgentReplied(role=role, text=text) if text:
-                self._say("says", f"{role}: {text}")
-            case StepCompleted(step=step, seconds=seconds):
-                self._say("step", f"{step} done in {seconds:.1f} s\n")
-            case RunSucceeded():
-                self._say("run", "done")
-
-    def _say(self, mark: str, words: str) -> None:
-        for line in wrap(words, 96, initial_indent=f"  {mark:<10}", subsequent_indent=" " * 12):
-            self.screen.line(line)
-        if words.endswith("\n"):
-            self.screen.line()
-
-
-def make_sample(folder: Path, environ: Mapping[str, str]) -> None:
-    """Write the sample project and make it a git repository on a branch of its own."""
-    with as_file(files("podium.cli") / "sample") as sample:
-        copytree(sample, folder, dirs_exist_ok=True)
-    (folder / ".gitignore").write_text(".podium/\n__pycache__/\n")
-    identity = ("-c", "user.name=Podium demo", "-c", "user.email=demo@podium.invalid")
-    for command in (
-        ("init", "--quiet", "--initial-branch=polite"),
-        (*identity, "add", "--all"),
-        (*identity, "commit", "--quiet", "--message", "A sample project"),
-        ("config", "user.name", "Podium demo"),
-        ("config", "user.email", "demo@podium.invalid"),
-    ):
-        subprocess.run(
-            ["git", *command], cwd=folder, env=dict(environ), check=True, capture_output=True
-        )
+    def _say(self, line: str, *, typed: bool = False) -> None:
+        """A line, with a gap between what people type and what comes of it."""
+        self._tell(line if typed is self._typing else f"\n{line}")
+        self._typing = typed

@@ -48,6 +48,8 @@ def describe(body: e.EventBody) -> str:
         case e.RunWaiting():
             until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
             return f"for {shorten(body.signal)}{until}"
+        case e.RunSucceeded(result=result) if result is not None:
+            return f"result={shown_line(canonical_json(result), LONGEST_ARGUMENTS)}"
         case e.RunFailed():
             return f"{body.failure.kind}: {body.failure.message}"
         case e.RunParked() | e.RunNeededHuman():
@@ -84,7 +86,28 @@ def describe(body: e.EventBody) -> str:
             return f"{body.source}: {usage_words(body.usage)}"
         case e.NoteTaken():
             return body.text
+        case e.StageBegan() | e.StageEnded() | e.ChecksRan() | e.BranchDelivered():
+            return _of_a_stage(body)
     return _others(body)
+
+
+def _of_a_stage(body: e.StageBegan | e.StageEnded | e.ChecksRan | e.BranchDelivered) -> str:
+    """What a flow of stages tells of one."""
+    match body:
+        case e.StageBegan():
+            return f"{body.stage} ({body.role}), round {body.round}"
+        case e.StageEnded():
+            made = f" {body.document}" if body.document else ""
+            at = f" at {body.commit[:12]}" if body.commit else ""
+            why = f": {body.words}" if body.words else ""
+            return f"{body.stage} ({body.role}), round {body.round}: {body.verdict}{made}{at}{why}"
+        case e.ChecksRan():
+            ran = ", ".join(
+                f"{each.get('command')} exit {each.get('exit_code')}" for each in body.results
+            )
+            return f"{'passed' if body.passed else 'FAILED'} on {body.commit[:12]}: {ran or 'none'}"
+        case e.BranchDelivered():
+            return f"{body.branch} at {body.commit[:12]} {body.url or body.file}".rstrip()
 
 
 def usage_words(used: Usage) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Protocol
 
 import typer
 
@@ -13,14 +14,16 @@ from podium.cli.door import Door
 from podium.cli.event_words import event_line
 from podium.cli.progress import Progress
 from podium.cli.screen import moment
+from podium.domain.errors import PodiumError
+from podium.domain.events import Event
 from podium.domain.ids import short_id
 from podium.domain.work import Run, RunStatus
-from podium.ports import Engine, Store
+from podium.ports import Store
 from podium.usecases import Standing, follow_logs, see_through
 from podium.wiring import Podium
 
-Begin = Callable[[Store, Engine], Awaitable[Run]]
-"""Takes the run into this process."""
+Begin = Callable[[Podium], Awaitable[Run]]
+"""Takes the run into this process. What it raises before it opens the store leaves no trace."""
 
 _EXIT_CODES = {
     RunStatus.SUCCEEDED: 0,
@@ -29,33 +32,53 @@ _EXIT_CODES = {
 }
 
 
+class Telling(Protocol):
+    """How a run is shown: its beginning, its events and its end."""
+
+    async def begin(self, store: Store) -> int:
+        """Called once. Gives the number of the event behind which all are to be shown."""
+        ...
+
+    def event(self, event: Event, progress: Progress) -> None: ...
+
+    async def look_back(self, podium: Podium, run: Run) -> None:
+        """Read what the end is told with, while Podium is still open."""
+        ...
+
+    def end(self, stands: Standing, exit_code: int) -> None: ...
+
+    def break_off(self, error: PodiumError) -> None:
+        """The run was left before it came to rest; who called is told by the edge."""
+        ...
+
+
 def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
     """Host a run until it ends or waits, show how it goes, and leave with its exit code."""
+    telling: Telling | None = None
 
     async def work(podium: Podium) -> Run:
+        nonlocal telling
+        run = await begin(podium)
+        _say_how_to_go_on(door, run)
+        telling = _telling_of(door, run)
         store, engine = await podium.store(), await podium.hosting_engine()
-        run = await begin(store, engine)
-        door.options.ending_words = (
-            f"ending its processes; run {short_id(run.id)} stays at its checkpoint "
-            "(Ctrl-C again leaves at once)"
-        )
-        door.options.parting_words = (
-            f"run {run.id} stays at its checkpoint: `podium resume {run.id}` goes on, "
-            f"`podium cancel {run.id}` ends it"
-        )
-        seen = await store.read(lambda view: view.last_seq(run.id))
-        with Progress(sys.stderr) as progress:
-            showing = asyncio.create_task(_show(store, run, seen, progress))
-            try:
-                return await see_through(engine, run, wait=wait)
-            finally:
-                await _stop(showing)
+        async with _shown(store, run, telling):
+            run = await see_through(engine, run, wait=wait)
+        await telling.look_back(podium, run)
+        return run
 
-    run = door.run(work)
+    try:
+        run = door.run(work)
+    except PodiumError as error:
+        if telling is not None:
+            telling.break_off(error)
+        raise
     # It may be stored as running here, but nobody hosts it: it was let go of.
     stands = Standing(run=run, hosted=False)
-    door.screen.answer({"run": stands.record()}, lambda: _words(door, stands))
-    raise typer.Exit(exit_code_of(run))
+    code = exit_code_of(run)
+    if telling is not None:
+        telling.end(stands, code)
+    raise typer.Exit(code)
 
 
 def exit_code_of(run: Run) -> int:
@@ -66,38 +89,98 @@ def exit_code_of(run: Run) -> int:
     return _EXIT_CODES.get(run.status, 1)
 
 
-async def _show(store: Store, run: Run, seen: int, progress: Progress) -> None:
-    async for event in follow_logs(store, run.id, follow=True, after_seq=seen):
+def _telling_of(door: Door, run: Run) -> Telling:
+    if run.flow == "pipeline":
+        # Late: other flows do without its words.
+        from podium.cli.pipeline_telling import PipelineTelling
+
+        return PipelineTelling(door, run)
+    return PlainTelling(door, run)
+
+
+def _say_how_to_go_on(door: Door, run: Run) -> None:
+    door.options.ending_words = (
+        f"ending its processes; run {short_id(run.id)} stays at its checkpoint "
+        "(Ctrl-C again leaves at once)"
+    )
+    door.options.parting_words = (
+        f"run {run.id} stays at its checkpoint: `podium resume {run.id}` goes on, "
+        f"`podium cancel {run.id}` ends it"
+    )
+
+
+@asynccontextmanager
+async def _shown(store: Store, run: Run, telling: Telling) -> AsyncIterator[None]:
+    """While open, events are shown as they come; at its end all that are there have been."""
+    seen = await telling.begin(store)
+
+    async def show(*, follow: bool) -> None:
+        nonlocal seen
+        async for event in follow_logs(store, run.id, follow=follow, after_seq=seen):
+            seen = event.seq
+            telling.event(event, progress)
+
+    with Progress(sys.stderr) as progress:
+        showing = asyncio.create_task(show(follow=True))
+        try:
+            yield
+        finally:
+            # A waiting run's events never end, and those of an ended one may lag behind.
+            showing.cancel()
+            with suppress(asyncio.CancelledError):
+                await showing
+            await show(follow=False)
+
+
+class PlainTelling:
+    """Every event on a line of stderr, and a record of the run at the end."""
+
+    def __init__(self, door: Door, run: Run) -> None:
+        self._screen = door.screen
+        self._run_id = run.id
+
+    async def begin(self, store: Store) -> int:
+        return await store.read(lambda view: view.last_seq(self._run_id))
+
+    def event(self, event: Event, progress: Progress) -> None:
         progress.line(event_line(event, progress.width))
 
+    async def look_back(self, podium: Podium, run: Run) -> None:
+        return
 
-async def _stop(showing: asyncio.Task[None]) -> None:
-    # The last events of an ended run are worth a moment; those of a waiting one never end.
-    await asyncio.wait((showing,), timeout=0.2)
-    showing.cancel()
-    with suppress(asyncio.CancelledError):
-        await showing
+    def end(self, stands: Standing, exit_code: int) -> None:
+        self._screen.answer({"run": stands.record()}, lambda: self._words(stands))
+
+    def break_off(self, error: PodiumError) -> None:
+        return
+
+    def _words(self, stands: Standing) -> None:
+        run = stands.run
+        self._screen.line(f"run {run.id} {stands.shown_status}")
+        for words in next_words(stands):
+            self._screen.aside(words)
 
 
-def _words(door: Door, stands: Standing) -> None:
-    run = stands.run
-    door.screen.line(f"run {run.id} {stands.shown_status}")
+def next_words(stands: Standing) -> list[str]:
+    """Why a run stopped short, and what a person can do now."""
+    run, said = stands.run, []
     if stands.interrupted:
         when = (
             ""
             if run.not_before is None
             else f", worth trying again from {moment(run.not_before)} on"
         )
-        door.screen.aside(
+        said.append(
             f"it was let go of at its checkpoint{when}: `podium resume {run.id}` goes on, "
             f"`podium show {run.id}` says why"
         )
     if run.failure is not None:
-        door.screen.aside(f"podium: {run.failure.kind}: {run.failure.message}")
+        said.append(f"podium: {run.failure.kind}: {run.failure.message}")
     if run.status is RunStatus.WAITING:
-        door.screen.aside(
+        said.append(
             f"it waits for {run.waiting_for}; `podium approvals` shows what to answer, "
             f"then `podium resume {run.id}` goes on"
         )
     if run.status is RunStatus.NEEDS_HUMAN:
-        door.screen.aside(f"it needs a person; `podium show {run.id}` says why")
+        said.append(f"it needs a person; `podium show {run.id}` says why")
+    return said

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import time
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from types import TracebackType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from podium.cli.screen import send_nowhere
-from podium.cli.untrusted import safe_text
+from podium.cli.untrusted import safe_line, safe_text
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 
 class Progress:
@@ -31,7 +36,7 @@ class Progress:
             from rich.console import Console
 
             console = Console(file=self._stream, markup=False, highlight=False)
-            self._open.enter_context(console.status("working"))
+            self._status = self._open.enter_context(console.status("working"))
             self._print = console.print
         return self
 
@@ -53,3 +58,31 @@ class Progress:
             self._stream.flush()
         except OSError:
             send_nowhere(self._stream)
+
+    def doing(self, what: str, until: datetime | None = None) -> None:
+        """Say at the sign of life what goes on, with the time it takes; with `until`, that it still takes."""
+        if self._live:
+            self._status.update(_Ticking(safe_line(what, self.width // 2), until))
+
+
+class _Ticking:
+    """Words with a time that is right whenever they are drawn."""
+
+    def __init__(self, what: str, until: datetime | None) -> None:
+        self._what = what
+        self._until = until
+        self._since = time.monotonic()
+
+    def __rich__(self) -> Text:
+        from rich.text import Text
+
+        if self._until is None:
+            return Text(f"{self._what} {_clock(time.monotonic() - self._since)}")
+        left = (self._until - datetime.now(UTC)).total_seconds()
+        return Text(f"{self._what}, goes on in {_clock(max(0.0, left))}")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

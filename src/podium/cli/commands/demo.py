@@ -4,31 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from podium.cli.command import command_app
-from podium.cli.demo_story import DemoFailed, Story, make_sample
+from podium.cli.demo_end import Told, look_at, missing, show
+from podium.cli.demo_host import DemoFailed, done, podium_command
+from podium.cli.demo_sample import Sample, demo_environ
+from podium.cli.demo_story import Story
 from podium.cli.door import run_to_end
-from podium.cli.event_words import event_line
 from podium.cli.screen import Screen
 from podium.domain.errors import BadInput, ToolMissing
-from podium.domain.events import Event
-from podium.domain.gating import Receipt
-from podium.domain.model import Noun
-from podium.ports import EventQuery
-from podium.usecases import Verdict, verify_receipts
-from podium.wiring import Podium, load_configuration, open_podium
+from podium.wiring import load_configuration, open_podium
 
 app = command_app()
-
-LAST_LINES = 8
 
 
 @app.command()
@@ -39,10 +36,11 @@ def demo(
         typer.Option("--keep", metavar="DIR", help="Make the sample project here and keep it."),
     ] = None,
 ) -> None:
-    """See Podium work, offline and without keys: refused, asked, failed, killed, resumed, proved.
+    """See a bug become a reviewed branch, offline and without keys, whatever gets in the way.
 
-    A scripted agent works in a sample project that is made for it. Its process is killed in the
-    middle and the run is resumed. At the end the trace is shown and every receipt is checked.
+    Scripted agents play every role of `podium run` in a sample project that is made for them: work is
+    rejected and fails its audit, a call is denied, a person is asked, the process is killed and
+    resumed, and main moves meanwhile. Git, checks, receipts and the kill are real.
 
     \b
     Example:
@@ -56,31 +54,18 @@ def demo(
     kept = keep is not None
     try:
         told = run_to_end(_perform(folder, screen, kept=kept))
+        if lacks := missing(told):
+            raise DemoFailed(f"it did not show {', '.join(lacks)}")
+        screen.answer(told.record(), lambda: show(screen, told, kept=kept))
     except DemoFailed as error:
         kept = True
         raise DemoFailed(f"{error}; the sample project is kept in {folder}") from error
     finally:
         if not kept:
             shutil.rmtree(folder, ignore_errors=True)
-    screen.answer(told.record(), lambda: _show(screen, told, keep))
-    raise typer.Exit(0 if told.verdict.sound else 1)
-
-
-class Told(Noun):
-    """What the demo has to show for itself."""
-
-    run: str
-    kills: int
-    approved: tuple[str, ...]
-    receipts: tuple[Receipt, ...]
-    verdict: Verdict
-    trace: str
-    trace_lines: int
-    last_events: tuple[Event, ...]
-    seconds: float
-
-    def record(self) -> dict[str, object]:
-        return self.model_dump(mode="json", exclude={"last_events"})
+    if keep is not None and not screen.json:
+        there = shlex.quote(str(keep))
+        screen.line(f"\nLook around: cd {there} && {_program()} show {told.run}")
 
 
 def _folder(keep: Path | None) -> Path:
@@ -99,73 +84,25 @@ def _folder(keep: Path | None) -> Path:
 
 async def _perform(folder: Path, screen: Screen, *, kept: bool) -> Told:
     began = time.monotonic()
-    environ = dict(os.environ)
-    if not kept:
-        # A home of its own: what is thrown away leaves nothing in yours. What is kept must still be
-        # proved later, so its key lies where yours do.
-        environ["PODIUM_HOME"] = str(folder / ".podium" / "home")
-    words = _Silent() if screen.json else screen
-    await asyncio.to_thread(make_sample, folder, environ)
-    words.line(f"A sample project in {folder}; a scripted agent plays three scenes.\n")
-    story = Story(folder, environ, words)
-    async with open_podium(load_configuration(environ, project=folder), environ) as podium:
-        await story.tell(await podium.journal())
-        return await _told(podium, story, time.monotonic() - began)
+    # What is thrown away lies in one folder, worktrees and home included. What is kept must still be
+    # proved later, so its key lies where the person's own do.
+    project = folder if kept else folder / "shop"
+    environ = demo_environ(os.environ, None if kept else folder / "home")
+    tell = screen.aside if screen.json else screen.line
+    sample = Sample(project, environ)
+    await asyncio.to_thread(sample.make)
+    tell(f"A sample project in {project}; scripted agents play every role.")
+    await asyncio.to_thread(_trust_where_nothing_confines, project, environ)
+    story = Story(sample, environ, tell)
+    async with open_podium(load_configuration(environ, project=project), environ) as podium:
+        await story.play(await podium.journal())
+        return await look_at(podium, story, sample, time.monotonic() - began)
 
 
-class _Silent(Screen):
-    """Says nothing on the way: with `--json` the answer stands alone."""
-
-    def line(self, text: str = "") -> None:
-        return
-
-
-async def _told(podium: Podium, story: Story, seconds: float) -> Told:
-    store = await podium.store()
-    verdict = await verify_receipts(store, await podium.verifier())
-    receipts = await store.read(lambda view: view.receipts(story.run_id))
-    events = await store.read(lambda view: view.events(EventQuery(run_id=story.run_id)))
-    trace = podium.folders.state / "runs" / story.run_id / "execution_trace.jsonl"
-    return Told(
-        run=story.run_id,
-        kills=story.kills,
-        approved=tuple(story.approvals),
-        receipts=tuple(receipts),
-        verdict=verdict,
-        trace=str(trace),
-        trace_lines=len(trace.read_text().splitlines()),
-        last_events=tuple(events[-LAST_LINES:]),
-        seconds=round(seconds, 1),
-    )
-
-
-def _rule(receipt: Receipt) -> str:
-    if receipt.approval_id is None:
-        return receipt.rule
-    return f"approved by {', '.join(receipt.approved_by)}"
-
-
-def _show(screen: Screen, told: Told, keep: Path | None) -> None:
-    screen.line(f"\nThe end of its trace ({told.trace_lines} lines of JSON):\n")
-    for event in told.last_events:
-        screen.line("  " + event_line(event, 110))
-    screen.line("\nIts receipts, each sealed and chained to the one before:\n")
-    screen.table(
-        ("#", "tool", "outcome", "tier", "rule", "seal"),
-        [
-            (str(each.number), each.tool, each.status, str(each.tier), _rule(each), each.seal[:12])
-            for each in told.receipts
-        ],
-    )
-    sound = "every one is in place" if told.verdict.sound else "NOT SOUND"
-    screen.line(f"\n{told.verdict.receipts} receipts verified: {sound}.")
-    writes = sum(each.tool == "write_file" for each in told.receipts)
-    screen.line(
-        f"Killed once with kill -9 and resumed: {writes} files written, each of them once. "
-        f"{told.seconds} s in all."
-    )
-    if keep is not None:
-        screen.line(f"\nLook around: cd {keep} && {_program()} show {told.run}")
+def _trust_where_nothing_confines(project: Path, environ: Mapping[str, str]) -> None:
+    """The sample's checks are Podium's own words; elsewhere they run confined and need no trust."""
+    if load_configuration(environ, project=project).sandbox.kind == "none":
+        done(podium_command(project, "trust", "--yes"), project, environ)
 
 
 def _program() -> str:

@@ -9,6 +9,8 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.hosting import host
+from podium.domain.work import Run
+from podium.wiring import Podium
 from podium.wiring.rehearsing import FLOW, rehearsal_plan
 
 app = command_app()
@@ -33,8 +35,9 @@ def rehearse(
     door = Door(context.obj)
     plan = rehearsal_plan(door.configuration).model_dump(mode="json")
     terms = door.configuration.terms()
-    host(
-        door,
-        lambda store, engine: engine.start(FLOW, plan, task=FLOW, settings=terms),
-        wait=wait,
-    )
+
+    async def begin(podium: Podium) -> Run:
+        engine = await podium.hosting_engine()
+        return await engine.start(FLOW, plan, task=FLOW, settings=terms)
+
+    host(door, begin, wait=wait)

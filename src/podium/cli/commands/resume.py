@@ -9,7 +9,9 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.hosting import host
+from podium.domain.work import Run
 from podium.usecases import resume as go_on
+from podium.wiring import Podium
 
 app = command_app()
 
@@ -36,8 +38,9 @@ def resume(
     """
     door = Door(context.obj)
     door.must_have_state("run", run)
-    host(
-        door,
-        lambda store, engine: go_on(store, engine, run, note=note, by=door.user),
-        wait=wait,
-    )
+
+    async def begin(podium: Podium) -> Run:
+        store, engine = await podium.store(), await podium.hosting_engine()
+        return await go_on(store, engine, run, note=note, by=door.user)
+
+    host(door, begin, wait=wait)

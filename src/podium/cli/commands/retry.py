@@ -9,7 +9,9 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.hosting import host
+from podium.domain.work import Run
 from podium.usecases import retry as go_again
+from podium.wiring import Podium
 
 app = command_app()
 
@@ -34,8 +36,9 @@ def retry(
     """
     door = Door(context.obj)
     door.must_have_state("run", run)
-    host(
-        door,
-        lambda store, engine: go_again(store, engine, run, from_step=from_step, by=door.user),
-        wait=wait,
-    )
+
+    async def begin(podium: Podium) -> Run:
+        store, engine = await podium.store(), await podium.hosting_engine()
+        return await go_again(store, engine, run, from_step=from_step, by=door.user)
+
+    host(door, begin, wait=wait)

@@ -10,6 +10,8 @@ from podium.cli.approval_words import what_line
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.event_words import about, event_line, shorten, usage_words
+from podium.cli.pipeline_report import FLOW as PIPELINE
+from podium.cli.pipeline_report import LookBack, look_back, show_report
 from podium.cli.screen import Screen, moment
 from podium.domain.gating import Usage
 from podium.domain.ids import short_id
@@ -35,20 +37,25 @@ def show(
     door = Door(context.obj, lenient=True)
     door.must_have_state("run", run)
 
-    async def work(podium: Podium) -> tuple[RunReport, Standing]:
+    async def work(podium: Podium) -> tuple[RunReport, Standing, LookBack | None]:
         report = await show_run(await podium.store(), run, last_events=events)
         (stands,) = await how_they_stand([report.run], podium.engine)
-        return report, stands
+        staged = report.run.flow == PIPELINE
+        return report, stands, await look_back(podium, report.run) if staged else None
 
-    report, stands = door.run(work)
-    record = {**report.record(), "run": stands.record()}
-    door.screen.answer(record, lambda: _words(door.screen, report, stands))
+    report, stands, back = door.run(work)
+    stages = {} if back is None else {"stages": back.passage.record()}
+    record = {**report.record(), "run": stands.record(), **stages}
+    door.screen.answer(record, lambda: _words(door.screen, report, stands, back))
     if stands.interrupted and not door.screen.json:
         door.screen.aside(f"nobody hosts it: `podium resume {short_id(report.run.id)}` goes on")
 
 
-def _words(screen: Screen, report: RunReport, stands: Standing) -> None:
+def _words(screen: Screen, report: RunReport, stands: Standing, back: LookBack | None) -> None:
     screen.facts(_facts(report, stands))
+    if back is not None:
+        screen.line()
+        show_report(screen, report.run, back)
     if report.steps:
         screen.line("\nsteps")
         screen.table(

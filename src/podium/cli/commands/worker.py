@@ -23,6 +23,7 @@ from podium.wiring import Podium
 app = command_app()
 
 UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
+MOST_WAITING = 10_000
 
 
 @app.command()
@@ -33,7 +34,7 @@ def worker(
         typer.Option("--queue", metavar="NAME", help="Serve this queue only; may be repeated."),
     ] = None,
     once: Annotated[
-        bool, typer.Option("--once", help="Leave when nothing is queued or running any more.")
+        bool, typer.Option("--once", help="Leave when nothing goes on by itself any more.")
     ] = False,
 ) -> None:
     """Host the runs of this project's queues, and fire its schedules, until Ctrl-C.
@@ -98,6 +99,13 @@ def _read(query: EventQuery, view: View) -> list[Event]:
 
 
 def _idle(view: View, queues: Sequence[QueueSpec]) -> bool:
+    """Whether nothing goes on by itself any more: what only sleeps does, what waits for a person does not."""
     return not any(
-        view.runs(RunQuery(queue=queue.name, statuses=UNFINISHED, limit=1)) for queue in queues
+        view.runs(RunQuery(queue=queue.name, statuses=UNFINISHED, limit=1)) or _sleeps(view, queue)
+        for queue in queues
     )
+
+
+def _sleeps(view: View, queue: QueueSpec) -> bool:
+    waiting = RunQuery(queue=queue.name, statuses=(RunStatus.WAITING,), limit=MOST_WAITING)
+    return any(run.only_sleeps for run in view.runs(waiting))

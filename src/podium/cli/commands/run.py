@@ -1,0 +1,104 @@
+"""`podium run`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.hosting import host
+from podium.domain.errors import BadInput
+from podium.domain.work import Run
+from podium.wiring import Podium
+from podium.wiring.pipeline_spec import FLOW
+
+app = command_app()
+
+STDIN = "-"
+
+
+@app.command()
+def run(
+    context: typer.Context,
+    task: Annotated[
+        str, typer.Argument(metavar="TASK", help="What is wanted, in your words; - reads stdin.")
+    ],
+    mode: Annotated[
+        str,
+        typer.Option("--mode", metavar="MODE", help="Where it begins: direct, bugfix or research."),
+    ] = "direct",
+    agent: Annotated[
+        str, typer.Option("--agent", metavar="NAME", help="The agent that plays every role.")
+    ] = "",
+    base: Annotated[
+        str,
+        typer.Option("--base", metavar="BRANCH", help="The branch to start from, and to merge to."),
+    ] = "",
+    wait: Annotated[
+        bool, typer.Option("--wait", help="Stay also while the run waits for a person.")
+    ] = False,
+    detach: Annotated[
+        bool, typer.Option("--detach", help="Hand the run to a worker in the background.")
+    ] = False,
+) -> None:
+    """Turn a task into a reviewed, tested branch and a pull request.
+
+    Agents plan, write and review; Podium checks, commits, merges and delivers, on a branch and in a
+    workspace of its own. Your checkout is left alone. Ctrl-C leaves the run at its checkpoint.
+
+    With --json one object to a line: `launch`, every event, `result`.
+
+    \b
+    Example:
+      podium run "Add a dark mode toggle to the settings page"
+      podium run --mode bugfix "Saving twice loses the first file"
+      podium run --detach - < task.md
+    """
+    door = Door(context.obj)
+    if wait and detach:
+        raise BadInput("--wait stays with the run and --detach leaves it; say one of them")
+    words = _words(task)
+
+    async def begin(podium: Podium, queue: str | None = None) -> Run:
+        from podium.wiring.pipelining import pipeline_job
+
+        # Before the store is opened: what is refused leaves nothing behind.
+        job = await pipeline_job(podium, words, mode=mode, agent=agent, base=base)
+        engine = await podium.hosting_engine()
+        terms = door.configuration.terms()
+        told = job.model_dump(mode="json")
+        return await engine.start(FLOW, told, task=job.task, queue=queue, settings=terms)
+
+    if detach:
+        from podium.cli.detaching import hand_over
+
+        hand_over(door, begin)
+    else:
+        host(door, begin, wait=wait)
+
+
+def _words(task: str) -> str:
+    text = _from_stdin() if task == STDIN else task
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise BadInput("the task is no UTF-8 text; save it as such")
+    if "\0" in text:
+        raise BadInput("the task holds a NUL byte, which no text has; save it as plain text")
+    return text
+
+
+def _from_stdin() -> str:
+    from podium.wiring.pipelining import MOST_CHARACTERS
+
+    most_bytes = 4 * MOST_CHARACTERS
+    if sys.stdin.isatty():
+        typer.echo("podium: type the task, then Ctrl-D", err=True)
+    content = sys.stdin.buffer.read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise BadInput(
+            f"the task on stdin is longer than {MOST_CHARACTERS} characters; put the details into a file "
+            "of the repository and name it in the task"
+        )
+    return content.decode(errors="surrogateescape")

@@ -1,2 +1,0 @@
-def greet(name: str) -> str:
-    return f"Hey {name}"

@@ -1,0 +1,191 @@
+"""Which events of a pipeline's run are worth a line, and how it reads."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime, timedelta
+from itertools import count
+
+from podium.cli.event_words import describe
+from podium.cli.pipeline_words import PipelineWords, duration, money
+from podium.cli.progress import Progress
+from podium.domain import events as e
+from podium.domain.gating import Usage
+from podium.domain.ids import short_id
+from podium.domain.work import Failure
+from podium.domain.workspaces import Violation
+
+NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+RUN = "run_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"
+APPROVAL = "apr_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"
+BEGAN = e.StageBegan(stage="develop", phase="B", role="developer")
+ENDED = e.StageEnded(
+    stage="develop", phase="B", role="developer", verdict="DONE", commit="7f3a2b1c"
+)
+
+
+def told(*bodies: e.AnyEvent, words: PipelineWords | None = None) -> list[str]:
+    """The lines without their times; each event comes a minute after the one before."""
+    words, number = words or PipelineWords(), count()
+    events = [
+        e.Event(run_id=RUN, seq=n + 1, position=n + 1, at=NOON + timedelta(minutes=n), body=body)
+        for n, body in zip(number, bodies, strict=False)
+    ]
+    return [line.split("] ", 1)[1] for event in events for line in words.lines(event)]
+
+
+def test_a_line_begins_with_the_time_as_the_persons_own_clock_shows_it() -> None:
+    (line,) = PipelineWords().lines(
+        e.Event(run_id=RUN, seq=1, position=1, at=NOON, body=e.NoteTaken(text="Hello."))
+    )
+    assert line == f"[{NOON.astimezone():%H:%M:%S}] PODIUM: Hello."
+
+
+def test_small_events_are_worth_no_line() -> None:
+    small: tuple[e.AnyEvent, ...] = (
+        e.RunStarted(owner="wrk_1", fence=1),
+        e.StepStarted(step="plan-1"),
+        e.StepCompleted(step="plan-1"),
+        e.AgentAsked(role="developer", agent="a", prompt="p"),
+        e.AgentProgressed(role="developer", agent="a", kind="text", text="thinking"),
+        e.ToolRequested(
+            call="c", tool="read_file", arguments={}, digest="d", tier="T0", rule="r", reason=""
+        ),
+        e.UsageRecorded(source="agent:a", usage=Usage()),
+        e.WorkspaceChecked(workspace="w", refs_before="a", refs_after="a"),
+        e.RunSucceeded(result={}),
+    )
+    assert told(*small) == []
+
+
+def test_a_stage_is_told_with_the_time_it_took_from_its_beginning_to_its_end() -> None:
+    spent = ENDED.model_copy(update={"usage": Usage(usd=0.25), "document": "docs/report.md"})
+    assert told(BEGAN, spent) == [
+        "PODIUM: Spawning DEVELOPER (B)...",
+        "DEVELOPER: DONE. 'docs/report.md', commit 7f3a2b1 (1 min 00 s, $0.2500)",
+    ]
+
+
+def test_a_stage_that_an_earlier_process_told_of_is_not_told_again() -> None:
+    words = PipelineWords()
+    words.know([ENDED])
+    assert told(ENDED, words=words) == []
+    again = ENDED.model_copy(update={"round": 2, "seconds": 3.0})
+    assert told(again, words=words) == ["DEVELOPER: DONE (3.0 s, $0.0000)"]
+
+
+def test_notes_of_a_person_and_what_was_put_back_are_told() -> None:
+    began = BEGAN.model_copy(update={"notes": ("use tabs",), "round": 2})
+    ended = ENDED.model_copy(update={"discarded": ("src/a.py", "src/b.py"), "round": 2})
+    assert told(began)[1] == "PODIUM: Your note goes to DEVELOPER: use tabs"
+    put_back = "PODIUM: Put back what DEVELOPER was not to change: src/a.py, src/b.py"
+    assert told(ended)[-1] == put_back
+
+
+def test_a_rejection_is_told_with_the_first_of_its_words() -> None:
+    ended = ENDED.model_copy(update={"verdict": "FAIL", "words": "- no test\n" + "x" * 9_000})
+    line = told(ended)[-1]
+    assert line.startswith("DEVELOPER: It says: - no test xxx")
+    assert len(line) < 500
+
+
+def test_what_holds_a_run_up_is_told() -> None:
+    refused = e.ToolRefused(
+        call="c",
+        tool="run_command",
+        arguments={"command": "git push\x1b[2J"},
+        effect="deny",
+        tier="T2",
+        rule="git-firewall",
+        reason="not yours",
+    )
+    switched = e.AgentSwitched(role="developer", agent="a", next_agent="b", reason="down")
+    limited = e.RunWaiting(signal="timer:rate-limit:plan-1", deadline=NOON)
+    asked = e.ApprovalRequested(
+        approval_id=APPROVAL,
+        call="c",
+        tool="t",
+        summary="write x",
+        digest="d",
+        tier="T2",
+        deadline=NOON,
+    )
+    tampered = e.WorkspaceChecked(
+        workspace="w",
+        refs_before="a",
+        refs_after="b",
+        violations=(Violation(what="refs/heads/main", restored=True),),
+    )
+    failure = Failure(kind="AgentLost", message="went away")
+    broke = e.StepBroke(step="plan-1", attempt=1, failure=failure, final=False)
+    assert told(BEGAN, refused, switched, limited, asked, tampered, broke)[1:] == [
+        r"PODIUM: Denied DEVELOPER: run_command git push\x1b[2J (not yours)",
+        "PODIUM: DEVELOPER is played by b now, not by a: down",
+        f"PODIUM: Rate limited until {NOON.astimezone():%H:%M}, waiting; Ctrl-C leaves it resumable",
+        f"PODIUM: A person is asked [T2]: write x; `podium approve {short_id(APPROVAL)}` says yes",
+        "PODIUM: Tampered with by DEVELOPER: w: changed refs/heads/main, put back",
+        "PODIUM: Trying again: plan-1: AgentLost: went away; will be tried again",
+    ]
+
+
+def test_every_red_check_has_a_line_with_the_last_that_it_wrote() -> None:
+    green = {"command": "make lint", "exit_code": 0, "seconds": 1.0}
+    red = {"command": "make test", "exit_code": 2, "seconds": 61.0, "tail": "one\n2 failed\n\n"}
+    late = {"command": "slow", "exit_code": None, "timed_out": True, "seconds": 5.0}
+    assert told(e.ChecksRan(commit="7f3a2b1c", results=(green, red, late), passed=False)) == [
+        "PODIUM: Checks on 7f3a2b1 are RED: `make lint` exit 0 (1.0 s), "
+        "`make test` exit 2 (1 min 01 s), `slow` took too long (5.0 s)",
+        "PODIUM: Red: `make test` exit 2 (1 min 01 s): 2 failed",
+        "PODIUM: Red: `slow` took too long (5.0 s): it wrote nothing",
+    ]
+
+
+def test_what_goes_on_is_known_and_until_when_nothing_will() -> None:
+    words = PipelineWords()
+    told(BEGAN, words=words)
+    assert words.doing.what == "DEVELOPER (B)"
+    told(e.RunWaiting(signal="timer:rate-limit:plan-1", deadline=NOON), words=words)
+    assert (words.doing.what, words.doing.until) == ("rate limited", NOON)
+    told(e.WaitExpired(name="timer:rate-limit:plan-1", step="s"), words=words)
+    assert words.doing.what == "DEVELOPER"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_a_terminal_counts_down_to_the_end_of_a_wait() -> None:
+    terminal = Terminal()
+    with Progress(terminal) as progress:
+        progress.doing("rate limited", datetime.now(UTC) + timedelta(seconds=3_725))
+    assert "rate limited, goes on in 1:02:0" in terminal.getvalue()
+
+
+def test_a_wait_that_is_over_counts_no_further() -> None:
+    terminal = Terminal()
+    with Progress(terminal) as progress:
+        progress.doing("rate limited", datetime.now(UTC) - timedelta(seconds=5))
+    assert "goes on in 0:00" in terminal.getvalue()
+
+
+def test_durations_and_costs_are_short_and_honest() -> None:
+    assert [duration(each) for each in (0.04, 9.94, 43.4, 59.9, 272)] == [
+        "0.0 s",
+        "9.9 s",
+        "43 s",
+        "1 min 00 s",
+        "4 min 32 s",
+    ]
+    assert money(Usage(usd=0.5)) == "$0.5000"
+    assert money(Usage(usd=0.5, complete=False)) == "at least $0.5000"
+
+
+def test_events_of_stages_are_one_line_in_the_log_too() -> None:
+    check = {"command": "make test", "exit_code": 2}
+    assert describe(BEGAN) == "develop (developer), round 1"
+    assert describe(ENDED) == "develop (developer), round 1: DONE at 7f3a2b1c"
+    ran = e.ChecksRan(commit="7f3a2b1c", results=(check,), passed=False)
+    assert describe(ran) == "FAILED on 7f3a2b1c: make test exit 2"
+    delivered = e.BranchDelivered(branch="task/x", commit="7f3a2b1c", url="https://forge.example/1")
+    assert describe(delivered) == "task/x at 7f3a2b1c https://forge.example/1"
