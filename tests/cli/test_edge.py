@@ -25,10 +25,10 @@ from tests.cli.desk import Desk
 
 
 def test_an_unknown_command_is_a_usage_error_with_a_hint(desk: Desk) -> None:
-    said = desk.run("rusn")
+    said = desk.run("shwo")
     assert said.code == 2
     assert said.out == ""
-    assert "podium: No such command 'rusn'. Did you mean 'runs'" in said.err
+    assert "podium: No such command 'shwo'. Did you mean 'show'" in said.err
 
 
 def test_a_bare_podium_shows_its_help_on_stderr(desk: Desk) -> None:

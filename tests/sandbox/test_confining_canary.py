@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,16 @@ def test_where_namespaces_are_refused_landlock_is_found() -> None:
     )
     words = ["bubblewrap False", "bubblewrap False", "landlock True"]
     assert ran.stdout.splitlines() == words, ran.stderr
+
+
+async def test_a_folder_for_temporary_files_may_have_a_path_too_long_for_sockets(
+    mechanism: Mechanism, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    long = tmp_path / ("long" * 20)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))  # where gettempdir() keeps TMPDIR
+    verdicts = {trial.mechanism: trial for trial in await ProcessLauncher().survey()}
+    assert verdicts[mechanism].works, verdicts[mechanism].why
 
 
 async def test_what_confines_nothing_is_found_out() -> None:

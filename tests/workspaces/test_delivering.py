@@ -12,6 +12,7 @@ import pytest
 from podium.domain.errors import ImportRefused, NotPossibleNow
 from podium.workspaces.git.workspace import GitWorkspace
 from tests.workspaces.rig import Place, commit, git, make_repository, needs_bwrap
+from tests.workspaces.yard import Yard, agent_commits
 
 pytestmark = needs_bwrap()
 
@@ -363,3 +364,18 @@ async def test_files_with_such_names_are_ordinary_elsewhere(place: Place) -> Non
         "mkdir -p src/refs config; echo x > src/refs/a; echo y > config/HEAD; git add .; git commit -qm x",
     )
     assert set((await workspace.deliver()).paths) == {"config/HEAD", "src/refs/a"}
+
+
+async def test_what_came_back_is_known_though_podium_was_killed_before_it_noted_that(
+    tmp_path: Path,
+) -> None:
+    yard = Yard(tmp_path / "yard").build()
+    workspace = await yard.made()
+    base = await workspace.delivered()
+    tip = agent_commits(workspace.record, "work.txt")
+    await workspace.deliver()
+    assert await workspace.delivered() == tip
+    private = Path(workspace.record.private)
+    (private / "delivered").write_text(f"{base}\n")
+    (private / "delivering").write_text(tip)
+    assert await workspace.delivered() == tip

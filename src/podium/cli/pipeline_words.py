@@ -105,7 +105,7 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
             return f"{who} is played by {body.next_agent} now, not by {body.agent}: {body.reason}"
         case e.ApprovalRequested():
             name = short_id(body.approval_id)
-            what = shown_line(body.summary, LONGEST_ARGUMENTS)
+            what = shown_line(" ".join(body.summary.split()), LONGEST_ARGUMENTS)
             return f"A person is asked [{body.tier}]: {what}; `podium approve {name}` says yes"
         case e.RunWaiting():
             return f"Waiting {describe(body)}".replace("Waiting rate", "Rate")

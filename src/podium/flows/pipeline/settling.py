@@ -71,7 +71,8 @@ class _Visit:
             problems += [f"the plan has no {part}" for part in missing_parts(text or "")]
         if problems:
             return self._sent_back(problems, discarded)
-        filed = await self._file(f"{self._title}: {self._trip.feat}", {}, [path])
+        told = f" {self._verdict}" if self._stage.does == "audit" else ""
+        filed = await self._file(f"{self._title}{told}: {self._trip.feat}", {}, [path])
         settled = self._settled(self._verdict, filed, path, discarded)
         if self._stage.does != "audit" or self._verdict in FORWARD:
             return settled

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.domain.asking import Reply
-from podium.domain.events import ChecksRan, StageBegan, StageEnded
+from podium.domain.events import ChecksRan, NoteTaken, StageBegan, StageEnded
 from podium.domain.model import Noun
 from podium.domain.workspaces import Merge
 from podium.flows.asking import ask_until_answered
@@ -132,6 +132,9 @@ async def _merge_base(desk: Desk, name: str, number: int) -> Merged:
     trip = desk.trip
     trip.conflicts, trip.conflict_words = merged.merge.conflicts, merged.merge.told
     trip.base = merged.merge.other
+    if trip.conflicts:
+        listed = ", ".join(trip.conflicts[:10])
+        desk.ctx.note(NoteTaken(text=f"Merging {trip.job.base} conflicts in {listed}."))
     return merged
 
 

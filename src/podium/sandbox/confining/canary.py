@@ -30,6 +30,8 @@ Run = Callable[[Spawn, Mechanism], Awaitable[Ended]]
 
 _SECONDS = 20.0
 _CONTENT = "as it was"
+_LONGEST_PATH_BYTES = 100
+"""Less than what the kernel takes for the path of a socket (107)."""
 
 
 def candidates() -> list[Mechanism]:
@@ -47,7 +49,7 @@ def candidates() -> list[Mechanism]:
 
 async def try_out(run: Run, mechanism: Mechanism) -> Trial:
     """Let a canary fly under this mechanism, and look what it got at."""
-    folder = Path(tempfile.mkdtemp(prefix="podium-canary-"))
+    folder = _short_folder()
     try:
         with _cage(folder) as (spawn, look):
             try:
@@ -144,6 +146,14 @@ def _machine() -> dict[str, object]:
         "bubblewrap": [program, about.st_ino, about.st_size, about.st_mtime_ns] if about else [],
         "attempts": SCRIPT,
     }
+
+
+def _short_folder() -> Path:
+    """A new folder, with a path short enough for the socket in it."""
+    place = tempfile.gettempdir()
+    if len(os.fsencode(place)) + len("/podium-canary-12345678/hidden/socket") > _LONGEST_PATH_BYTES:
+        place = "/tmp"  # noqa: S108 — mkdtemp makes a private one in it
+    return Path(tempfile.mkdtemp(prefix="podium-canary-", dir=place))
 
 
 @contextlib.contextmanager

@@ -48,6 +48,13 @@ class Deliveries:
             content = await self._bundled(record, before, tip, confinement)
             return await self._brought_in(record, before, tip, content)
 
+    async def delivered(self, record: WorkspaceRecord) -> str:
+        """The commit that came back last, also when Podium was killed before it noted that."""
+        intent = _intent(record)
+        if intent and await self._git.resolve(record.branch, record.git_dir) == intent:
+            return intent
+        return self._records.delivered(record)
+
     async def _expected(self, record: WorkspaceRecord) -> str:
         """Where the user's branch is, which must be where we left it."""
         delivered = self._records.delivered(record)
@@ -173,9 +180,9 @@ class Deliveries:
 async def _refuse_rewritten(
     history: History, record: WorkspaceRecord, before: str, tip: str
 ) -> None:
-    for old in (before, record.base):
-        if not await history.is_ancestor(old, tip):
-            raise _rewritten(record, old)
+    # What came back before contains the base: it could not have come back else.
+    if not await history.is_ancestor(before, tip):
+        raise _rewritten(record, before)
 
 
 def _rewritten(record: WorkspaceRecord, old: str) -> ImportRefused:

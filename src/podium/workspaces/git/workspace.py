@@ -91,7 +91,7 @@ class GitWorkspace:
             return await Deliveries(self._git, self._records).deliver(self._record, confinement)
 
     async def delivered(self) -> str:
-        return await asyncio.to_thread(self._records.delivered, self._record)
+        return await Deliveries(self._git, self._records).delivered(self._record)
 
     async def snapshot(self, why: str) -> Snapshot:
         with self._at_work():
