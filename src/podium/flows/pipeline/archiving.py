@@ -15,9 +15,10 @@ ARCHIVE = f"{_ROOT}/archived"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 
 
-def archived(path: str, *, day: date, task: str) -> str:
+def archived(path: str, *, day: date, task: str, feat: str = "") -> str:
     """The place of a document in the archive, with day and task before its name.
 
+    The task's words (`feat`) are taken out of the name itself: they stand before it now.
     A path that is there already is given back. Raises `BadInput` for one that is in no active folder.
     """
     parts = path.split("/")
@@ -29,7 +30,9 @@ def archived(path: str, *, day: date, task: str) -> str:
         folder = f"{_ROOT}/{kind}/"
         if path.startswith(folder):
             # Of a folder the first part carries the prefix, so that no two documents meet.
-            return f"{ARCHIVE}/{kind}/{day:%Y-%m-%d}_{_name(task)}_{path.removeprefix(folder)}"
+            name = path.removeprefix(folder)
+            plain = name.replace(f"_{feat}", "", 1) if feat else name
+            return f"{ARCHIVE}/{kind}/{day:%Y-%m-%d}_{_name(task)}_{plain}"
     folders = ", ".join(ACTIVE_FOLDERS)
     raise BadInput(f"{path[:200]!r} cannot be archived: it lies in none of {folders}")
 

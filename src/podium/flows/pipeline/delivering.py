@@ -41,7 +41,9 @@ async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
 
     async def work(step: Step) -> _Archived:
         day = desk.kit.clock.now().date()
-        moved = {path: archived(path, day=day, task=trip.name) for path in trip.documents}
+        moved = {
+            path: archived(path, day=day, task=trip.name, feat=trip.feat) for path in trip.documents
+        }
         trailers = desk.trailers("archive")
         if not await was_made(desk, trailers):
             why = "before the documents are archived"

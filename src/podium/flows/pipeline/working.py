@@ -39,7 +39,8 @@ async def visit(desk: Desk, name: str) -> Settled:
         if not merged.merge.conflicts:
             moved = merged.head != trip.head
             settled = await _checked(desk, name, number, _clean(desk, merged, moved), moved=moved)
-            _tell_end(desk, name, stage, number, settled, Reply(text="", agent="podium"))
+            by_itself = stage.model_copy(update={"role": "podium"})
+            _tell_end(desk, name, by_itself, number, settled, Reply(text="", agent="podium"))
             return settled
     reply = await _ask(desk, name, stage, number)
     settled = await settle(desk, name, stage, number, reply)
