@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -23,7 +23,6 @@ from tests.pipeline.rig import (
     Project,
     audits,
     develops,
-    investigates,
     plans,
     says,
     smooth,
@@ -42,13 +41,51 @@ def succeeded(run: Run) -> Run:
     return run
 
 
-async def test_a_direct_task_becomes_a_reviewed_branch(tmp_path: Path) -> None:
-    project = Project(tmp_path).build(smooth())
-    before = project.git("rev-parse", "main")
-    run = succeeded(await project.run())
+class Done(NamedTuple):
+    """A run that ended, for tests that only look at it."""
+
+    project: Project
+    run: Run
+    events: list[dict[str, Any]]
+
+
+def done(folder: Path, turns: list[dict[str, Any]], **wishes: Any) -> Done:
+    async def work() -> Done:
+        project = Project(folder).build(turns)
+        run = succeeded(await project.run(**wishes))
+        return Done(project, run, await project.events(run.id))
+
+    return asyncio.run(work())
+
+
+@pytest.fixture(scope="module")
+def direct(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    return done(tmp_path_factory.mktemp("direct"), smooth())
+
+
+@pytest.fixture(scope="module")
+def bugfix(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    return done(tmp_path_factory.mktemp("bugfix"), smooth(), mode="bugfix")
+
+
+@pytest.fixture(scope="module")
+def talkative(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """The architect thinks aloud, has ideas and has learned something."""
+    ideas: dict[str, Any] = {
+        "backlog_items": ["Support floats", "support floats."],
+        "lessons": ["calc.py is imported by the tests as a top-level module"],
+    }
+    turns = smooth()
+    turns[2] = plans(**ideas)
+    turns[2]["acts"].insert(0, {"say": "The architect's private thought: zebra."})
+    return done(tmp_path_factory.mktemp("talkative"), turns)
+
+
+def test_a_direct_task_becomes_a_reviewed_branch(direct: Done) -> None:
+    project, run, _ = direct
     tree = project.tree(run.result["branch"])
     assert tree["calc.py"] == RIGHT.strip()
-    assert project.git("rev-parse", "main") == before
+    assert project.git("log", "--format=%s", "main") == "A project"
     assert project.git("status", "--porcelain") == ""
     assert run.result["checks"][0]["exit_code"] == 0
     assert stages(run) == [
@@ -61,11 +98,10 @@ async def test_a_direct_task_becomes_a_reviewed_branch(tmp_path: Path) -> None:
     ]
 
 
-async def test_the_last_commit_archives_every_document_and_leaves_the_active_folders_clean(
-    tmp_path: Path,
+def test_the_last_commit_archives_every_document_and_leaves_the_active_folders_clean(
+    bugfix: Done,
 ) -> None:
-    project = Project(tmp_path).build(smooth())
-    run = succeeded(await project.run(mode="bugfix"))
+    project, run, _ = bugfix
     tree = project.tree(run.result["branch"])
     documents = {path for path in tree if path.startswith("docs/dev_docs/")}
     assert documents == set(run.result["documents"])
@@ -73,9 +109,8 @@ async def test_the_last_commit_archives_every_document_and_leaves_the_active_fol
     assert {path.split("/")[3] for path in documents} == {"plans", "reviews", "research"}
 
 
-async def test_every_commit_of_the_supervisor_names_run_and_step(tmp_path: Path) -> None:
-    project = Project(tmp_path).build(smooth())
-    run = succeeded(await project.run())
+def test_every_commit_of_the_supervisor_names_run_and_step(direct: Done) -> None:
+    project, run, _ = direct
     log = project.git(
         "log",
         "--format=%an%x09%(trailers:key=Podium-Run,valueonly,separator=%x2C)",
@@ -311,19 +346,11 @@ async def test_feedback_is_triaged(tmp_path: Path, decision: str, lands: str) ->
     assert any(decision in text for text in said)
 
 
-async def test_backlog_items_and_lessons_are_kept_once_each_and_used_again(tmp_path: Path) -> None:
-    ideas: dict[str, Any] = {
-        "backlog_items": ["Support floats", "support floats."],
-        "lessons": ["calc.py is imported by the tests as a top-level module"],
-    }
-    turns = smooth()
-    turns[2] = plans(**ideas)
-    project = Project(tmp_path).build(turns)
-    run = succeeded(await project.run())
+def test_backlog_items_and_lessons_are_kept_once_each_and_used_again(talkative: Done) -> None:
+    project, run, events = talkative
     tree = project.tree(run.result["branch"])
     assert tree["docs/dev_docs/backlog.md"].lower().count("support floats") == 1
     assert "top-level module" in tree["AGENT_MEMORY.md"]
-    events = await project.events(run.id)
     began = [e for e in events if e["type"] == "stage_began" and e["role"] == "developer"]
     assert "top-level module" in began[0]["remembered"][0]
 
@@ -407,12 +434,8 @@ async def test_two_tasks_with_the_same_words_never_collide(tmp_path: Path) -> No
     assert one.result["branch"] != other.result["branch"]
 
 
-async def test_nothing_of_one_roles_chat_reaches_another(tmp_path: Path) -> None:
-    turns = smooth()
-    turns[2]["acts"].insert(0, {"say": "The architect's private thought: zebra."})
-    project = Project(tmp_path).build(turns)
-    run = succeeded(await project.run())
-    events = await project.events(run.id)
+def test_nothing_of_one_roles_chat_reaches_another(talkative: Done) -> None:
+    events = talkative.events
     assert any("zebra" in str(e) for e in events if e["type"] == "agent_replied")
     assert not any("zebra" in e["prompt"] for e in events if e["type"] == "agent_asked")
 
@@ -428,9 +451,8 @@ async def test_an_agent_that_cannot_be_read_is_asked_once_more_and_then_the_step
     assert "JSON" in run.failure.message
 
 
-async def test_investigations_are_committed_before_they_are_judged(tmp_path: Path) -> None:
-    project = Project(tmp_path).build([investigates(), *smooth()[1:]])
-    run = succeeded(await project.run(mode="bugfix"))
+def test_investigations_are_committed_before_they_are_judged(bugfix: Done) -> None:
+    project, run, _ = bugfix
     subjects = project.git("log", "--reverse", "--format=%s", f"main..{run.result['branch']}")
     assert subjects.splitlines()[0].startswith("Investigator")
     assert "APPROVE" in subjects.splitlines()[1]

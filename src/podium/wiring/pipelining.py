@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import shutil
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -131,8 +132,25 @@ def _checks(podium: Podium) -> tuple[Check, ...] | None:
 def _check_players(podium: Podium, spec: PipelineSpec, agent: str) -> None:
     """Who plays what must be known before anything begins."""
     roles = {stage.role for stage in spec.stages.values()} | {spec.triage_role} - {""}
-    for role in sorted(roles):
-        agents_of(podium, role, agent)
+    names = {name for role in sorted(roles) for name in agents_of(podium, role, agent)[:1]}
+    for name in sorted(names):
+        _check_program(podium, name)
+
+
+def _check_program(podium: Podium, name: str) -> None:
+    """Whom the task is given to must be there, before a branch is made for them."""
+    from podium.agents.about import ABOUT
+
+    about = ABOUT.get(podium.settings.agents[name].kind)
+    if about is None or not about.is_program:
+        return
+    program = (podium.configuration.command_of(name) or about.program)[0]
+    if shutil.which(program, path=podium.environ.get("PATH")) is None:
+        how = f": `{about.install}`" if about.install else ""
+        raise BadInput(
+            f"agent {name!r}: its program {program!r} is not there; install it{how}, or name another "
+            "agent with --agent"
+        )
 
 
 def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:

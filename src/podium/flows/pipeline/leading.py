@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.findings import Finding, findings_of, repeats
+from podium.flows.pipeline.people import ask_a_person
 from podium.flows.pipeline.spec import BACK, FORWARD, HUMAN
 from podium.flows.pipeline.trip import RED, SENT_BACK, Settled
 
@@ -25,7 +26,7 @@ async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
     reason = _why_stuck(desk, name, settled, found, target)
     trip.found[edge] = found
     if reason:
-        await _ask_a_person(desk, name, reason)
+        await ask_a_person(desk, name, reason)
         for each in [each for each in trip.taken if each[0] == name]:
             del trip.taken[each]
         trip.found.clear()
@@ -51,15 +52,3 @@ def _why_stuck(
     if repeats(trip.found.get((name, verdict), ()), found):
         return f"{name} said {verdict} again and found nothing new. Open findings:\n{listed}"
     return ""
-
-
-async def _ask_a_person(desk: Desk, name: str, reason: str) -> None:
-    desk.trip.stuck += 1
-    how = (
-        f'; look at it, then `podium resume {desk.trip.run_id} --note "…"` goes on with your words'
-    )
-    signal = await desk.ctx.ask_person(name, f"{reason}{how}", index=desk.trip.stuck)
-    said = signal.payload
-    words = said.get("note", "") if isinstance(said, dict) else said
-    if isinstance(words, str) and words.strip():
-        desk.trip.guidance.append(words.strip())

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from podium.domain.asking import Reply
+from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.events import ChecksRan, NoteTaken, StageBegan, StageEnded
 from podium.domain.model import Noun
 from podium.domain.workspaces import Merge
@@ -11,6 +14,7 @@ from podium.flows.pipeline.briefing import brief
 from podium.flows.pipeline.checks import CheckResult, all_passed
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, clean_start, file
+from podium.flows.pipeline.people import ask_a_person
 from podium.flows.pipeline.radar import look_around
 from podium.flows.pipeline.review_files import evidence_file
 from podium.flows.pipeline.settling import settle
@@ -24,7 +28,9 @@ _TAIL_CHARACTERS = 4_000
 class Merged(Noun):
     """The base, merged or in conflict, and where the branch is."""
 
-    merge: Merge
+    merge: Merge | None = None
+    """None: there was nothing that could be merged."""
+    why_not: str = ""
     head: str
     paths: tuple[str, ...] = ()
 
@@ -35,10 +41,11 @@ async def visit(desk: Desk, name: str) -> Settled:
     trip.visits[name] += 1
     number = trip.visits[name]
     if stage.does == "integrate" and not trip.feedback:
-        merged = await _merge_base(desk, name, number)
-        if not merged.merge.conflicts:
-            moved = merged.head != trip.head
-            settled = await _checked(desk, name, number, _clean(desk, merged, moved), moved=moved)
+        before = trip.head
+        merge = await _merge_base(desk, name, number)
+        if not merge.conflicts:
+            moved = trip.head != before
+            settled = await _checked(desk, name, number, _clean(desk, moved), moved=moved)
             by_itself = stage.model_copy(update={"role": "podium"})
             _tell_end(desk, name, by_itself, number, settled, Reply(text="", agent="podium"))
             return settled
@@ -119,24 +126,40 @@ def _take_in(desk: Desk, stage: Stage, settled: Settled) -> None:
             trip.review = settled.document
 
 
-async def _merge_base(desk: Desk, name: str, number: int) -> Merged:
-    async def work(step: Step) -> Merged:
-        trip = desk.trip
-        await clean_start(desk, "before the base is merged")
-        merge = await _merge(desk, name, number)
-        if merge.conflicts:
-            return Merged(merge=merge, head=await trip.workspace.delivered())
-        filed = await bring_back(desk)
-        return Merged(merge=merge, head=filed.head, paths=filed.paths)
+async def _merge_base(desk: Desk, name: str, number: int) -> Merge:
+    """The base as it is now, in the branch or in conflict with it. Where it is gone, a person has to say."""
+    for attempt in count():
+        merged = await _try_merge(desk, f"{name}:{attempt}" if attempt else name, number)
+        desk.trip.head = merged.head
+        if merged.merge is not None:
+            return _met(desk, merged.merge)
+        await ask_a_person(desk, f"merge-{name}", merged.why_not)
+    raise AssertionError("attempts are counted without end")
 
-    merged = await desk.ctx.step(f"merge:{name}", work, index=number, returns=Merged)
+
+async def _try_merge(desk: Desk, place: str, number: int) -> Merged:
+    async def work(step: Step) -> Merged:
+        workspace = desk.trip.workspace
+        start = await clean_start(desk, "before the base is merged")
+        try:
+            merge = await _merge(desk, place, number)
+        except (BadInput, NotPossibleNow) as error:
+            return Merged(why_not=str(error), head=start)
+        if merge.conflicts:
+            return Merged(merge=merge, head=start)
+        filed = await bring_back(desk)
+        return Merged(merge=merge, head=await workspace.delivered(), paths=filed.paths)
+
+    return await desk.ctx.step(f"merge:{place}", work, index=number, returns=Merged)
+
+
+def _met(desk: Desk, merge: Merge) -> Merge:
     trip = desk.trip
-    trip.conflicts, trip.conflict_words = merged.merge.conflicts, merged.merge.told
-    trip.base = merged.merge.other
+    trip.conflicts, trip.conflict_words, trip.base = merge.conflicts, merge.told, merge.other
     if trip.conflicts:
         listed = ", ".join(trip.conflicts[:10])
         desk.ctx.note(NoteTaken(text=f"Merging {trip.job.base} conflicts in {listed}."))
-    return merged
+    return merge
 
 
 async def _merge(desk: Desk, name: str, number: int) -> Merge:
@@ -145,8 +168,8 @@ async def _merge(desk: Desk, name: str, number: int) -> Merge:
     return await desk.trip.workspace.merge(base, message, desk.trailers(f"merge-{name}-{number}"))
 
 
-def _clean(desk: Desk, merged: Merged, moved: bool) -> Settled:
-    return Settled(verdict=DONE, words=_merge_words(desk, moved=moved), head=merged.head)
+def _clean(desk: Desk, moved: bool) -> Settled:
+    return Settled(verdict=DONE, words=_merge_words(desk, moved=moved), head=desk.trip.head)
 
 
 def _merge_words(desk: Desk, *, moved: bool) -> str:
