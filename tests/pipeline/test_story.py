@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -459,13 +460,20 @@ def test_investigations_are_committed_before_they_are_judged(bugfix: Done) -> No
 
 
 async def test_two_runs_that_get_in_each_others_way_are_both_told(tmp_path: Path) -> None:
-    rejects = says("plan_reviewer", "REJECT", "Stage: plan_review, round [34]", feedback="- More.")
     stuck = audits("FAIL", text="# Review\n\n## Findings\n- Not yet\n")
     project = Project(tmp_path).build([stuck, develops("x = 1\n" + RIGHT), *smooth()])
     one = await project.run()
     assert one.status is RunStatus.NEEDS_HUMAN, one.failure
-    project.play([rejects, develops("y = 2\n" + RIGHT), *smooth()])
-    other = succeeded(await project.run())
+    project.play([stuck, develops("y = 2\n" + RIGHT), *smooth()])
+    other = await project.run()
+    shown = subprocess.run(
+        [sys.executable, "-m", "podium", "runs", "--json", "--project", project.folder],
+        env=project.environ,
+        check=True,
+        capture_output=True,
+    )
+    (pair,) = json.loads(shown.stdout)["collisions"]
+    assert {pair["run"], pair["other"]} == {one.id, other.id}
     for run, met in ((one, other), (other, one)):
         seen = [e for e in await project.events(run.id) if e["type"] == "collision_seen"]
         assert [(e["other_run"], e["paths"]) for e in seen] == [(met.id, ["calc.py"])]

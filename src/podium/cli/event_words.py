@@ -86,6 +86,8 @@ def describe(body: e.EventBody) -> str:
             return f"{body.source}: {usage_words(body.usage)}"
         case e.NoteTaken():
             return body.text
+        case e.CollisionSeen():
+            return f"{body.branch} and {body.other_branch} conflict in {', '.join(body.paths[:5])}"
         case e.StageBegan() | e.StageEnded() | e.ChecksRan() | e.BranchDelivered():
             return _of_a_stage(body)
     return _others(body)

@@ -107,6 +107,9 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
             name = short_id(body.approval_id)
             what = shown_line(" ".join(body.summary.split()), LONGEST_ARGUMENTS)
             return f"A person is asked [{body.tier}]: {what}; `podium approve {name}` says yes"
+        case e.CollisionSeen():
+            paths = shown_line(", ".join(body.paths[:5]))
+            return f"{body.other_branch!r} of run {short_id(body.other_run)} changes the same lines of {paths}"
         case e.RunWaiting():
             return f"Waiting {describe(body)}".replace("Waiting rate", "Rate")
         case e.StepBroke() if not body.final:

@@ -19,6 +19,7 @@ from podium.usecases.reject import reject
 from podium.usecases.resolve import resolve_call
 from podium.usecases.resume import resume, see_through
 from podium.usecases.retry import retry
+from podium.usecases.see_collisions import RunsCollide, see_collisions
 from podium.usecases.show_run import RunReport, show_run
 from podium.usecases.try_policy import PolicyCase, Tried, policy_cases, try_policy
 from podium.usecases.verify_receipts import Verdict, Verifier, verify_receipts
@@ -42,6 +43,7 @@ __all__ = [
     "Overview",
     "PolicyCase",
     "RunReport",
+    "RunsCollide",
     "ShownStatus",
     "Standing",
     "Tried",
@@ -69,6 +71,7 @@ __all__ = [
     "resolve_call",
     "resume",
     "retry",
+    "see_collisions",
     "see_through",
     "show_approval",
     "show_run",

@@ -9,8 +9,15 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import moment
+from podium.cli.untrusted import shown_line
 from podium.domain.ids import short_id
-from podium.usecases import ShownStatus, Standing, list_standings
+from podium.usecases import (
+    RunsCollide,
+    ShownStatus,
+    Standing,
+    list_standings,
+    see_collisions,
+)
 from podium.wiring import Podium
 
 app = command_app()
@@ -35,13 +42,15 @@ def runs(
     door = Door(context.obj, lenient=True)
     wanted = [each.value for each in status or ()]
     found: list[Standing] = []
+    collide: list[RunsCollide] = []
     if door.has_state:
 
-        async def work(podium: Podium) -> list[Standing]:
+        async def work(podium: Podium) -> tuple[list[Standing], list[RunsCollide]]:
             store = await podium.store()
-            return await list_standings(store, podium.engine, wanted, flow=flow, limit=limit)
+            stand = await list_standings(store, podium.engine, wanted, flow=flow, limit=limit)
+            return stand, await see_collisions(store, [each.run for each in stand])
 
-        found = door.run(work)
+        found, collide = door.run(work)
 
     def words() -> None:
         if not found:
@@ -54,7 +63,17 @@ def runs(
         if left:
             door.screen.aside(f"nobody hosts {', '.join(left)}: `podium resume {left[0]}` goes on")
 
-    door.screen.answer({"runs": [stands.record() for stands in found]}, words)
+        for each in collide:
+            door.screen.aside(
+                f"{short_id(each.run)} and {short_id(each.other)} change the same lines of "
+                f"{shown_line(', '.join(each.paths[:5]))}: whichever is merged second will conflict"
+            )
+
+    record = {
+        "runs": [stands.record() for stands in found],
+        "collisions": [each.model_dump(mode="json") for each in collide],
+    }
+    door.screen.answer(record, words)
 
 
 def _row(stands: Standing) -> tuple[str, ...]:
