@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -86,3 +88,20 @@ async def test_an_agent_whose_program_is_not_there_is_told_of_before_anything_is
     with pytest.raises(BadInput, match="absent"):
         await project.run(agent="absent")
     assert project.git("branch", "--list", "task/*") == ""
+
+
+async def test_a_policy_may_want_a_person_asked_before_a_branch_goes_out(tmp_path: Path) -> None:
+    rule = {"name": "push", "tool": "hand_over", "decision": "ask", "why": "a person looks first"}
+    project = Project(tmp_path).build(smooth(), settings={"policy": {"rules": [rule]}})
+    run = await project.run()
+    assert run.status is RunStatus.WAITING, run.failure
+    assert not list((project.folder / ".podium").glob("pull_requests/*"))
+    approval = (run.waiting_for or "").removeprefix("approval:")
+    words = [sys.executable, "-m", "podium", "approve", approval, "--project", project.folder]
+    subprocess.run(words, env=project.environ, check=True, capture_output=True)
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    async with project.podium() as podium:
+        store = await podium.store()
+        receipts = await store.read(lambda view: view.receipts(run.id))
+    assert [each.tool for each in receipts if each.tool == "hand_over"] == ["hand_over"]

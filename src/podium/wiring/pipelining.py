@@ -22,8 +22,9 @@ from podium.flows.pipeline import (
     RunCheck,
     pipeline,
 )
-from podium.ports import Flow, Toolbox, Workspace
+from podium.ports import Flow, Forge, Toolbox, Workspace
 from podium.wiring.agents import build_agent, players_by_role
+from podium.wiring.handing_over import hand_over_tool
 from podium.wiring.pipeline_spec import FLOW, pipeline_prompts, pipeline_spec
 
 if TYPE_CHECKING:
@@ -43,15 +44,16 @@ async def build_pipeline(podium: Podium) -> Flow:
     """The flow with the agents, workspaces and forge of this project."""
     from podium.engine import FlowDefinition
 
+    spec = pipeline_spec(podium.configuration)
     kit = PipelineKit(
         player_for=await _players(podium),
         purse=await podium.purse(),
         clock=podium.clock,
         workspaces=podium.workspaces,
         wish=podium.workspace_wish,
-        forge=podium.forge(push=pipeline_spec(podium.configuration).push),
+        forge=podium.forge(push=spec.push),
         run_check=check_runner(podium),
-        toolbox_in=_toolboxes(podium),
+        toolbox_in=_toolboxes(podium, podium.forge(push=spec.push)),
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
         journal=await podium.journal(),
         looks_secret=podium.looks_secret,
@@ -199,10 +201,16 @@ async def _players(podium: Podium) -> Callable[[str, str], Player]:
     return player_for
 
 
-def _toolboxes(podium: Podium) -> Callable[[str], Awaitable[Toolbox]]:
+def _toolboxes(podium: Podium, forge: Forge) -> Callable[[str], Awaitable[Toolbox]]:
+    """The supervisor's own tools: those of agents, and what no agent is offered."""
+    from podium.tools import Registry, builtin_tools
+
+    registry = Registry([*builtin_tools(), hand_over_tool(forge)])
+
     async def toolbox_in(root: str) -> Toolbox:
         place = Path(root)
-        return podium.toolbox_behind(await podium.tool_door(place), place)
+        door = await podium.tool_door(place, registry=registry)
+        return podium.toolbox_behind(door, place, registry)
 
     return toolbox_in
 

@@ -281,7 +281,13 @@ class Podium:
 
         return Registry([*builtin_tools(), *own_tools()])
 
-    async def tool_door(self, root: Path | None = None, *, attended: bool = False) -> ToolDoor:
+    async def tool_door(
+        self,
+        root: Path | None = None,
+        *,
+        attended: bool = False,
+        registry: Registry | None = None,
+    ) -> ToolDoor:
         """The door that calls in a workspace pass. Without `root` that is the project itself."""
         from podium.tools import DoorSettings, GatedDoor
 
@@ -289,7 +295,7 @@ class Podium:
         return GatedDoor(
             await self.store(),
             self.gate,
-            self.registry.spec,
+            (registry or self.registry).spec,
             clock=self.clock,
             ids=self.ids,
             settings=DoorSettings(
@@ -303,13 +309,15 @@ class Podium:
             held=self.enclosures.held,
         )
 
-    def toolbox_behind(self, door: ToolDoor, root: Path | None = None) -> LocalToolbox:
+    def toolbox_behind(
+        self, door: ToolDoor, root: Path | None = None, registry: Registry | None = None
+    ) -> LocalToolbox:
         """The tools of a workspace, performed through `door`."""
         from podium.gate import split_command
         from podium.tools import LocalToolbox, ToolboxSettings
 
         return LocalToolbox(
-            self.registry,
+            registry or self.registry,
             door,
             self.launcher,
             enclosures=self.enclosures,

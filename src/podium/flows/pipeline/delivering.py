@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 
 from podium.domain.events import BranchDelivered
 from podium.domain.forging import PullRequest, PullRequestWish
-from podium.domain.model import Json, Noun
+from podium.domain.gating import Refusal
+from podium.domain.model import Json, Moment, Noun
 from podium.flows.pipeline.archiving import archived
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, was_made
 from podium.flows.pipeline.offering import taken_skills
+from podium.flows.pipeline.people import ask_a_person
 from podium.flows.pipeline.pull_requests import body_of, title_of
 from podium.ports import Step
 
@@ -59,33 +62,75 @@ async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
     return await desk.ctx.step("archive", work, returns=_Archived)
 
 
+class _Handed(Noun):
+    """The pull request, or what the gate said instead."""
+
+    request: PullRequest | None = None
+    approval_id: str = ""
+    deadline: Moment | None = None
+    words: str = ""
+
+
 async def _hand_over(desk: Desk, put_away: _Archived) -> PullRequest:
-    trip = desk.trip
-
-    async def work(step: Step) -> PullRequest:
-        return await desk.kit.forge.deliver(
-            PullRequestWish(
-                repository=trip.job.repository,
-                branch=trip.branch,
-                base=trip.job.base,
-                commit=trip.head,
-                title=desk.kit.redact(title_of(trip.job.task)),
-                body=desk.kit.redact(
-                    body_of(
-                        task=trip.job.task,
-                        commits=put_away.commits,
-                        documents=list(put_away.paths.values()),
-                        evidence=[each.model_dump() for each in trip.evidence],
-                        backlog=trip.backlog,
-                        usd=trip.usage.usd,
-                        run_id=trip.run_id,
-                    )
-                ),
-                run_id=trip.run_id,
+    """Push and open the pull request, as a call: a policy may want a person asked first."""
+    wish = _wish(desk, put_away).model_dump(mode="json")
+    for attempt in count():
+        handed = await _asked_gate(desk, wish, attempt)
+        if handed.request is not None:
+            return handed.request
+        if handed.approval_id:
+            await desk.ctx.wait(
+                f"approval:{handed.approval_id}", index=attempt, until=handed.deadline
             )
-        )
+        else:
+            await ask_a_person(desk, "hand-over", handed.words)
+    raise AssertionError("attempts are counted without end")
 
-    return await desk.ctx.step("pull-request", work, returns=PullRequest)
+
+async def _asked_gate(desk: Desk, wish: dict[str, Json], attempt: int) -> _Handed:
+    root = desk.trip.workspace.record.path
+
+    async def work(step: Step) -> _Handed:
+        toolbox = await desk.kit.toolbox_in(root)
+        call = toolbox.normalise(
+            "hand_over", wish,
+            run_id=step.run_id, step_key=step.key, index=0, role="podium", root=root,
+        )  # fmt: skip
+        outcome = await toolbox.perform(call)
+        if isinstance(outcome, Refusal):
+            return _Handed(
+                approval_id=outcome.approval_id or "",
+                deadline=outcome.deadline,
+                words=f"the branch may not be handed over: {outcome.decision.reason}",
+            )
+        if not outcome.ok:
+            return _Handed(words=f"the branch could not be handed over: {outcome.error}")
+        known = {key: outcome.result[key] for key in PullRequest.model_fields}
+        return _Handed(request=PullRequest.model_validate(known))
+
+    return await desk.ctx.step("pull-request", work, index=attempt, returns=_Handed)
+
+
+def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
+    trip, redact = desk.trip, desk.kit.redact
+    body = body_of(
+        task=trip.job.task,
+        commits=put_away.commits,
+        documents=list(put_away.paths.values()),
+        evidence=[each.model_dump() for each in trip.evidence],
+        backlog=trip.backlog,
+        usd=trip.usage.usd,
+        run_id=trip.run_id,
+    )
+    return PullRequestWish(
+        repository=trip.job.repository,
+        branch=trip.branch,
+        base=trip.job.base,
+        commit=trip.head,
+        title=redact(title_of(trip.job.task)),
+        body=redact(body),
+        run_id=trip.run_id,
+    )
 
 
 def _report(desk: Desk, put_away: _Archived, request: PullRequest) -> Json:
