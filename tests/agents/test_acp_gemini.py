@@ -27,6 +27,7 @@ from tests.agents import clis
 from tests.agents.claude_rig import living
 from tests.agents.gemini_rig import KEY, GeminiRig, Steps, gemini_rig
 from tests.agents.test_gemini_door import LEAVE, _plant_traps, use
+from tests.soaking import in_soak
 
 
 async def test_a_plain_question_gets_a_plain_answer(tmp_path: Path) -> None:
@@ -163,11 +164,20 @@ async def test_every_tool_is_asked_for_also_what_it_deems_safe(tmp_path: Path) -
     assert len(reply.untold) == len(judged)
 
 
+EASY = """{"reasoning": "-", "model_choice": "flash", "complexity_reasoning": "-", "complexity_score": 1}"""
+
+
 async def test_subagents_are_not_given_and_that_is_said(tmp_path: Path) -> None:
-    steps: Steps = {"use": [use("google_web_search", query="x"), "Done."]}
+    script = {
+        "rules": [
+            # Where nobody chose a model it asks a small one which to take, for 90 seconds if need be.
+            {"model": "flash-lite", "offers_tools": False, "steps": [EASY], "each_time": True},
+            {"marker": "use", "steps": [use("google_web_search", query="x"), "Done."]},
+        ]
+    }
     own = ("WebSearch", "subagents", "codebase_investigator")
     async with gemini_rig(
-        tmp_path, steps, kind=AcpAgent, denies=("web_search",), options={"model": ""}
+        tmp_path, {}, script=script, kind=AcpAgent, denies=("web_search",), options={"model": ""}
     ) as rig:
         reply = await rig.ask("use", own_tools=own)
         assert [call.tool for call in rig.gate.judged] == ["web_search"]
@@ -211,11 +221,11 @@ async def trouble(rig: GeminiRig, script: str = "fail", **changes: Any) -> Podiu
     [
         ({"status": 401}, AgentNotLoggedIn),
         ({"status": 429, "retry_after": 120}, RateLimited),
-        ({"status": 404}, AgentRejected),
+        in_soak({"status": 404}, AgentRejected),
         ({"status": 500}, AgentUnavailable),
-        ({"fault": "drop_before_headers"}, AgentUnavailable),
+        in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
         ({"fault": "context_overflow"}, ContextOverflow),
-        ({"text": "", "finish": "safety"}, AgentUnavailable),
+        in_soak({"text": "", "finish": "safety"}, AgentUnavailable),
     ],
     ids=str,
 )

@@ -37,6 +37,7 @@ from podium.sandbox import HookDoor
 from podium.testing import FixedClock, retry_until
 from podium.wiring.clock import SystemClock
 from tests.agents.claude_rig import ClaudeRig, claude_rig, living
+from tests.soaking import in_soak
 
 SHORT = TurnLimits(seconds=60)
 
@@ -52,18 +53,18 @@ async def trouble(rig: ClaudeRig, script: str = "fail", **changes: Any) -> Podiu
     ("step", "expected"),
     [
         ({"status": 401}, AgentNotLoggedIn),
-        ({"status": 403}, AgentNotLoggedIn),
+        in_soak({"status": 403}, AgentNotLoggedIn),
         ({"status": 429}, RateLimited),
         ({"status": 400}, AgentRejected),
-        ({"status": 404}, AgentRejected),
+        in_soak({"status": 404}, AgentRejected),
         ({"status": 413}, ContextOverflow),
         ({"status": 500}, AgentUnavailable),
-        ({"status": 503}, AgentUnavailable),
-        ({"status": 529}, AgentUnavailable),
-        ({"fault": "drop"}, AgentUnavailable),
-        ({"fault": "drop_before_headers"}, AgentUnavailable),
+        in_soak({"status": 503}, AgentUnavailable),
+        in_soak({"status": 529}, AgentUnavailable),
+        in_soak({"fault": "drop"}, AgentUnavailable),
+        in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
         ({"fault": "truncate", "text": "half an answer"}, AgentUnavailable),
-        ({"fault": "invalid_stream"}, AgentUnavailable),
+        in_soak({"fault": "invalid_stream"}, AgentUnavailable),
         ({"fault": "error_event"}, AgentUnavailable),
         ({"fault": "context_overflow"}, ContextOverflow),
         ({"text": "I will not.", "finish": "refusal"}, AgentRefused),
@@ -149,7 +150,7 @@ async def test_cancelling_leaves_no_process_not_even_a_detached_one(tmp_path: Pa
         tmp_path, {"away": [{"run": away}, "Never."], "hello": ["Hello."]}
     ) as rig:
         asking = asyncio.create_task(rig.ask("away"))
-        await retry_until(lambda: len(living(str(rig.workspace))) >= 4)
+        await retry_until(lambda: len(living(str(rig.workspace))) >= 4, seconds=30)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

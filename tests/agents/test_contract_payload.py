@@ -14,6 +14,7 @@ from podium.agents.contract.conserving import says_the_same
 from podium.agents.contract.payload import LOOKED_AT
 from podium.agents.contract.repairing import repair_object
 from podium.domain.errors import ReplyInvalid
+from tests.soaking import in_soak
 
 MEGABYTES = 20
 
@@ -186,8 +187,9 @@ def test_floods_of_small_faults_are_read_in_bounded_time(piece: str) -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["`", "~~~\n", "<!--", "<think>", "</think>", "`<think>`", "[THINK]", "<|channel|>final", "wait ", "not ",
-     "> ", "- ", "</a>", "<|a|>", "【", "no\n\n", "A. ", "x{ ", "\r", "\u3000", "json "],
+    ["`", "<!--", "<think>", "<|channel|>final", "wait ", "> ", "x{ ", "\r",
+     *map(in_soak, ["~~~\n", "</think>", "`<think>`", "[THINK]", "not ", "- ", "</a>", "<|a|>", "【",
+                    "no\n\n", "A. ", "\u3000", "json "])],
 )  # fmt: skip
 def test_a_megabyte_of_anything_before_or_after_an_answer_is_read_in_bounded_time(
     piece: str,

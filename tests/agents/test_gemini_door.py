@@ -20,6 +20,7 @@ from podium.sandbox import hook_command
 from tests.agents.claude_rig import git
 from tests.agents.gemini_rig import Steps, gemini_rig
 from tests.agents.token_thief import assert_it_got_nowhere, plant_thief
+from tests.soaking import in_soak
 
 LEAVE = "cd . && git checkout main && touch ran.marker"
 
@@ -192,7 +193,13 @@ HOOKS_GONE_WRONG = {
 }
 
 
-@pytest.mark.parametrize("fault", HOOKS_GONE_WRONG)
+ALIKE = ("crashes_with_words", "says_something_else", "denies_without_a_word")
+"""Faults that take the way of another in the list."""
+
+
+@pytest.mark.parametrize(
+    "fault", [in_soak(fault) if fault in ALIKE else fault for fault in HOOKS_GONE_WRONG]
+)
 async def test_a_hook_that_fails_in_any_way_is_a_no(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,6 +32,7 @@ from podium.domain.launching import Ended
 from podium.testing import FakeTurnDoor, FixedClock, MemoryTranscripts, retry_until
 from tests.agents.claude_rig import living
 from tests.agents.gemini_rig import GeminiRig, Steps, gemini_rig
+from tests.soaking import in_soak
 
 SHORT = TurnLimits(seconds=60)
 TURN = Turn(run_id="run_1", step_key="work#0", role="tester", prompt="go", workspace="/w")
@@ -48,19 +49,19 @@ async def trouble(rig: GeminiRig, script: str = "fail", **changes: Any) -> Podiu
     ("step", "expected"),
     [
         ({"status": 401}, AgentNotLoggedIn),
-        ({"fault": "bad_key"}, AgentNotLoggedIn),
+        in_soak({"fault": "bad_key"}, AgentNotLoggedIn),
         ({"status": 429}, RateLimited),
         ({"status": 400}, AgentRejected),
-        ({"status": 404}, AgentRejected),
+        in_soak({"status": 404}, AgentRejected),
         ({"status": 500}, AgentUnavailable),
-        ({"fault": "drop"}, AgentUnavailable),
-        ({"fault": "drop_before_headers"}, AgentUnavailable),
+        in_soak({"fault": "drop"}, AgentUnavailable),
+        in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
         ({"fault": "truncate", "text": "half an answer"}, AgentUnavailable),
-        ({"fault": "invalid_stream", "text": "half an answer"}, AgentUnavailable),
+        in_soak({"fault": "invalid_stream", "text": "half an answer"}, AgentUnavailable),
         ({"fault": "context_overflow"}, ContextOverflow),
         ({"text": "", "finish": "safety"}, AgentRefused),
         # A prompt that the provider blocks looks to the CLI like a stream that broke off.
-        ({"text": "", "finish": "refusal"}, AgentUnavailable),
+        in_soak({"text": "", "finish": "refusal"}, AgentUnavailable),
         ({"text": ""}, AgentUnavailable),
     ],
     ids=str,

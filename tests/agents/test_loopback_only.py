@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from tests.contract.media import ACP, CLAUDE, CODEX, GEMINI, Medium, Stage, on_stage, run, say
+from tests.soaking import in_soak
 
 ROOT = Path(__file__).parents[2]
-PROGRAMS = [GEMINI, CLAUDE, CODEX, ACP]
+PROGRAMS = [GEMINI, CLAUDE, CODEX, in_soak(ACP)]  # ACP is the Gemini CLI once more
 
-every_program = pytest.mark.parametrize("medium", PROGRAMS, ids=lambda medium: medium.name)
 
 _REACHED = re.compile(r"connect\(\d+, \{sa_family=AF_INET6?, (.*?)\}, \d+\)")
 
@@ -30,7 +30,7 @@ def _has_namespaces() -> bool:
 @pytest.mark.skipif(
     not _has_namespaces(), reason="needs `ip` and the right to make network namespaces"
 )
-@every_program
+@pytest.mark.parametrize("medium", PROGRAMS, ids=lambda medium: medium.name)
 def test_a_turn_works_where_there_is_no_network_but_loopback(medium: Medium) -> None:
     suite = "tests/contract/test_agent_media_contract.py"
     test = f"{suite}::test_an_allowed_call_runs_and_is_receipted[{medium.name}]"

@@ -165,7 +165,7 @@ async def test_every_file_of_a_patch_is_asked_for(tmp_path: Path) -> None:
 
 
 async def test_a_patch_too_long_to_be_shown_is_told_apart_by_its_digest(tmp_path: Path) -> None:
-    faces = "\U0001f600" * 250_000
+    faces = "\U0001f600" * 100_000
     patch = f"*** Begin Patch\n*** Add File: b.txt\n+{faces}\n*** End Patch"
     steps = {"work": [_using("apply_patch", patchText=patch), "Hm."]}
     async with opencode_rig(tmp_path, steps, denies=["edit_file"], model="gpt-5") as rig:

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -153,7 +154,8 @@ class Arena:
             try:
                 output, trouble = process.communicate(timeout=_PATIENCE_SECONDS)
             except BaseException:
-                os.killpg(process.pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
                 raise
         return subprocess.CompletedProcess(process.args, process.returncode, output, trouble)
 

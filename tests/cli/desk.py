@@ -41,7 +41,8 @@ class Said:
 class Desk:
     """Runs commands, in this process or in one of their own, and puts things into the store."""
 
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str] | None = None) -> None:
+        """Without `capsys` it can only `spawn`."""
         self.project = folder / "project"
         self.home = folder / "home"
         self.project.mkdir()
@@ -58,6 +59,7 @@ class Desk:
 
     def run(self, *arguments: str) -> Said:
         """In this process."""
+        assert self._capsys
         self._capsys.readouterr()
         code = run(["--project", str(self.project), *arguments])
         heard = self._capsys.readouterr()
@@ -75,7 +77,7 @@ class Desk:
             env={**self.environ, **(env or {})},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=200,
             check=False,
         )
         return Said(done.returncode, done.stdout, done.stderr)

@@ -57,6 +57,15 @@ def architect(plan: str = PLAN, when: str = "") -> Turn:
     )
 
 
+def architects(most: int = 6) -> list[Turn]:
+    """Another plan in each later round."""
+    later = [
+        architect(f"{PLAN}\nRound {number}.\n", when=f"Stage: plan, round {number}\\.")
+        for number in range(2, most)
+    ]
+    return [*later, architect()]
+
+
 def plan_reviewer(verdict: str = "APPROVE", when: str = "", **more: Any) -> Turn:
     return turn("plan_reviewer", {"payload": {"verdict": verdict, **more}}, when=when)
 
@@ -89,7 +98,7 @@ AUDITORS = (auditor("audit", "code_review"), auditor("merge_review", "merge_revi
 def good_turns() -> list[Turn]:
     """All goes well at once."""
     ideas = ["Translate the farewell"]
-    return [architect(), plan_reviewer(backlog_items=ideas), developer(), *AUDITORS]
+    return [*architects(), plan_reviewer(backlog_items=ideas), developer(), *AUDITORS]
 
 
 def git(desk: Desk, *words: str) -> str:

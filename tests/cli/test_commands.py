@@ -123,7 +123,7 @@ def test_runs_are_listed_in_words_and_in_json(desk: Desk) -> None:
     assert header.split() == ["RUN", "STATUS", "FLOW", "CREATED", "TASK"]
     assert line.startswith(f"{short_id(run.id)}  waiting")
     assert desk.run("runs", "--json").json["runs"][0]["id"] == run.id
-    assert desk.run("runs", "--status", "failed", "--json").json == {"runs": []}
+    assert desk.run("runs", "--status", "failed", "--json").json["runs"] == []
 
 
 def test_a_run_is_shown_with_its_events(desk: Desk) -> None:

@@ -57,8 +57,8 @@ def test_words_behind_the_double_dash_are_not_ours(desk: Desk) -> None:
 
 
 def test_global_options_may_stand_before_or_after_the_command(desk: Desk) -> None:
-    assert desk.run("--json", "runs").json == {"runs": []}
-    assert desk.run("runs", "--json").json == {"runs": []}
+    assert desk.run("--json", "runs").json["runs"] == []
+    assert desk.run("runs", "--json").json["runs"] == []
     assert desk.run("receipts", "list", "--json").json == {"receipts": []}
     before = desk.run("--project", "nowhere", "runs")
     after = desk.run("runs", "--project", "nowhere")

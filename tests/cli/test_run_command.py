@@ -23,6 +23,7 @@ from tests.cli.pipeline_rig import (
     PLAN,
     TASK,
     architect,
+    architects,
     developer,
     git,
     good_turns,
@@ -52,9 +53,18 @@ def run_id_of(said: Said) -> str:
     return found[0]
 
 
-def test_a_task_becomes_a_branch_and_a_person_reads_how_line_by_line(desk: Desk) -> None:
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Said]:
+    """A run in which all went well, for tests that look at what was said of it."""
+    desk = Desk(tmp_path_factory.mktemp("done"))
     set_up(desk, good_turns())
-    said = desk.run("run", TASK)
+    return desk, desk.spawn("run", TASK)
+
+
+def test_a_task_becomes_a_branch_and_a_person_reads_how_line_by_line(
+    done: tuple[Desk, Said],
+) -> None:
+    _, said = done
     assert said.code == 0, said.err
     assert all(LINE.fullmatch(line) for line in said.err.splitlines())
     told = lines_of(said)
@@ -74,9 +84,8 @@ def test_a_task_becomes_a_branch_and_a_person_reads_how_line_by_line(desk: Desk)
     assert "Pipeline success!" in told[-1]
 
 
-def test_the_report_names_all_that_was_made_and_how_to_merge_it(desk: Desk) -> None:
-    set_up(desk, good_turns())
-    said = desk.run("run", TASK)
+def test_the_report_names_all_that_was_made_and_how_to_merge_it(done: tuple[Desk, Said]) -> None:
+    desk, said = done
     assert said.out.startswith(f"run {run_id_of(said)} succeeded\n")
     branch = git(desk, "branch", "--list", "task/*", "--format=%(refname:short)").strip()
     for part in (
@@ -160,7 +169,7 @@ def test_words_of_an_agent_can_neither_steer_the_terminal_nor_pass_for_ours(desk
     set_up(
         desk,
         [
-            architect(),
+            *architects(),
             plan_reviewer("REJECT", when="Stage: plan_review, round 1", feedback=forged),
             plan_reviewer(),
             developer(),
@@ -177,7 +186,7 @@ def test_words_of_an_agent_can_neither_steer_the_terminal_nor_pass_for_ours(desk
 
 
 def stubborn_turns() -> list[dict[str, Any]]:
-    return [architect(), plan_reviewer("REJECT", feedback="- Say who waves goodbye.")]
+    return [*architects(), plan_reviewer("REJECT", feedback="- Say who waves goodbye.")]
 
 
 def test_a_run_that_needs_a_person_leaves_with_three_and_goes_on_with_their_words(
@@ -297,7 +306,7 @@ def no_agent(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        (a_dirty_tree, "1 files are changed and not committed (greeting.py)"),
+        (a_dirty_tree, "not committed: greeting.py;"),
         (no_commits, "has no commit yet"),
         (no_repository, "is not in a git repository; `git init` makes one"),
         (a_detached_head, "HEAD is detached here; say with --base"),
@@ -345,11 +354,10 @@ def piped(content: bytes) -> io.TextIOWrapper:
 
 
 def test_a_task_may_come_through_a_pipe(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    set_up(desk, good_turns())
+    set_up(desk, [turn("nobody")])
     monkeypatch.setattr(sys, "stdin", piped(f"{TASK}\n".encode()))
-    said = desk.run("run", "-", "--json")
-    assert said.code == 0, said.err
-    assert records_of(said)[0]["task"] == TASK
+    launch, *_, result = records_of(desk.run("run", "-", "--json"))
+    assert (launch["task"], result["status"]) == (TASK, "failed")
 
 
 @pytest.mark.parametrize(
@@ -407,13 +415,13 @@ def test_the_seeds_own_call_does_the_same(desk: Desk) -> None:
     assert (records[0]["task"], records[-1]["status"]) == (TASK, "succeeded")
 
 
-def test_show_tells_of_the_stages_and_what_came_of_them(desk: Desk) -> None:
-    set_up(desk, good_turns())
-    run_id = run_id_of(desk.run("run", TASK))
-    said = desk.run("show", run_id)
+def test_show_tells_of_the_stages_and_what_came_of_them(done: tuple[Desk, Said]) -> None:
+    desk, told = done
+    run_id = run_id_of(told)
+    said = desk.spawn("show", run_id)
     assert re.search(r"\nA\.1 +ARCHITECT +DONE +player +\S+ s +\$0\.0123 +\w{7} +plan_", said.out)
     assert re.search(r"\nto merge +cd ", said.out)
-    stages = desk.run("show", run_id, "--json").json["stages"]
+    stages = desk.spawn("show", run_id, "--json").json["stages"]
     assert [each["role"] for each in stages][:3] == ["architect", "plan_reviewer", "developer"]
     assert stages[0]["document"].startswith("docs/dev_docs/plans/")
 

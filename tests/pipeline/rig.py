@@ -71,10 +71,26 @@ def turn(role: str, *acts: dict[str, Any], when: str = "") -> dict[str, Any]:
     return {"role": role, "acts": list(acts), **({"when": when} if when else {})}
 
 
-def investigates() -> dict[str, Any]:
+def investigates(text: str = REPORT, when: str = "") -> dict[str, Any]:
     return turn(
-        "investigator", writes(REPORT_PATH, REPORT), {"payload": {"report_path": REPORT_PATH}}
+        "investigator",
+        writes(REPORT_PATH, text),
+        {"payload": {"report_path": REPORT_PATH}},
+        when=when,
     )
+
+
+def investigates_again() -> dict[str, Any]:
+    """Told to do better, it does."""
+    return investigates(REPORT + "Line 2.\n", when="Stage: investigate, round 2")
+
+
+def plans_again(most: int = 6) -> list[dict[str, Any]]:
+    """Another plan in each later round."""
+    return [
+        {**plans(f"{PLAN}\nRound {number}.\n"), "when": f"Stage: plan, round {number}\\."}
+        for number in range(2, most)
+    ]
 
 
 def plans(text: str = PLAN, **more: Any) -> dict[str, Any]:

@@ -24,12 +24,17 @@ from tests.pipeline.rig import (
     Project,
     audits,
     develops,
+    investigates_again,
     plans,
+    plans_again,
     says,
     smooth,
     turn,
     writes,
 )
+from tests.soaking import in_soak
+
+SUBTRACTS = "\n\ndef sub(one, two):\n    return one - two\n"
 
 
 def stages(run: Run) -> list[tuple[str, str]]:
@@ -127,6 +132,7 @@ async def test_a_rejected_report_goes_back_with_the_feedback(tmp_path: Path) -> 
     project = Project(tmp_path).build(
         [
             says("lead_analyst", "REJECT", "Stage: analyse, round 1", feedback="Name the line."),
+            investigates_again(),
             *smooth(),
         ]
     )
@@ -209,15 +215,18 @@ async def test_a_failed_audit_goes_back_to_the_developer_with_the_review(tmp_pat
 
 async def test_findings_that_repeat_need_a_person_who_is_told_them(tmp_path: Path) -> None:
     rejects = says("plan_reviewer", "REJECT", feedback="- The plan forgets negative numbers.")
-    project = Project(tmp_path).build([rejects, *smooth()])
+    project = Project(tmp_path).build([rejects, *plans_again(), *smooth()])
     run = await project.run()
     assert run.status is RunStatus.NEEDS_HUMAN
     told = [e for e in await project.events(run.id) if e["type"] == "run_needed_human"][-1]
     assert "negative numbers" in told["reason"]
     asked = [e["role"] for e in await project.events(run.id) if e["type"] == "agent_asked"]
     assert asked.count("plan_reviewer") == 2
-    project.play(smooth())
-    succeeded(await project.resume(run.id, note="They are not in scope."))
+    project.play([*plans_again(), *smooth()])
+    run = succeeded(await project.resume(run.id, note="They are not in scope."))
+    asked_then = [e for e in await project.events(run.id) if e["type"] == "agent_asked"][4:6]
+    assert [e["role"] for e in asked_then] == ["architect", "plan_reviewer"]
+    assert all("They are not in scope." in e["prompt"] for e in asked_then)
 
 
 async def test_new_findings_each_round_end_after_the_allowed_rounds(tmp_path: Path) -> None:
@@ -226,7 +235,7 @@ async def test_new_findings_each_round_end_after_the_allowed_rounds(tmp_path: Pa
         for n, what in enumerate(["One thing.", "Another matter.", "A third idea.", "Yet more."], 1)
     ]
     project = Project(tmp_path).build(
-        [*rejects, *smooth()], settings={"flows": {"pipeline": {"rounds": 2}}}
+        [*rejects, *plans_again(), *smooth()], settings={"flows": {"pipeline": {"rounds": 2}}}
     )
     run = await project.run()
     assert run.status is RunStatus.NEEDS_HUMAN
@@ -320,7 +329,7 @@ async def test_success_with_a_crash_in_the_feedback_is_no_success(tmp_path: Path
 
 @pytest.mark.parametrize(
     ("decision", "lands"),
-    [("backlog", "docs/dev_docs/backlog.md"), ("docs", "README.md"), ("ignore", "")],
+    [("backlog", "docs/dev_docs/backlog.md"), ("docs", "README.md"), in_soak("ignore", "")],
 )
 async def test_feedback_is_triaged(tmp_path: Path, decision: str, lands: str) -> None:
     notes = develops(feedback={"plan": "It was unclear about floats; I assumed integers."})
@@ -399,8 +408,7 @@ async def test_a_conflict_is_solved_by_the_specialist_and_reviewed(tmp_path: Pat
             *smooth(),
         ]
     )
-    subtracts = WRONG + "\n\ndef sub(one, two):\n    return one - two\n"
-    run = await moved_in_between(project, "calc.py", subtracts)
+    run = await moved_in_between(project, "calc.py", WRONG + SUBTRACTS)
     succeeded(run)
     assert stages(run)[-2:] == [("integrate", "DONE"), ("merge_review", "PASS")]
     tree = project.tree(run.result["branch"])
@@ -516,3 +524,99 @@ async def test_a_branch_does_not_wait_for_a_skill_that_nobody_has_approved(tmp_p
     run = succeeded(await project.run())
     assert run.result["skills"][0]["approval_id"]
     assert not [path for path in project.tree(run.result["branch"]) if path.startswith(".agents")]
+
+
+async def test_a_document_that_is_handed_in_again_as_it_was_is_sent_back(tmp_path: Path) -> None:
+    rejects = says("plan_reviewer", "REJECT", "Stage: plan_review, round 1", feedback="- More.")
+    again = {**plans(PLAN + "\nMore.\n"), "when": "Stage: plan, round 3"}
+    project = Project(tmp_path).build([rejects, again, *smooth()])
+    run = succeeded(await project.run())
+    assert stages(run)[:4] == [
+        ("plan", "DONE"),
+        ("plan_review", "REJECT"),
+        ("plan", "SENT_BACK"),
+        ("plan", "DONE"),
+    ]
+
+
+async def test_files_that_git_ignores_do_not_make_checks_green(tmp_path: Path) -> None:
+    cheats = turn(
+        "developer",
+        writes("calc.py", "from build.real import add\n"),
+        writes("build/real.py", RIGHT),
+        writes(VERIFICATION_PATH, "# Verified\n"),
+        {"commit": "Import it"},
+        {"payload": {"commit_hash": "HEAD", "status": "success"}},
+        when="Stage: develop, round 1",
+    )
+    ignored = ".podium/\n__pycache__/\nbuild/\n"
+    project = Project(tmp_path).build([cheats, *smooth()], files={".gitignore": ignored})
+    run = succeeded(await project.run())
+    assert stages(run)[2:4] == [("develop", "RED"), ("develop", "DONE")]
+
+
+async def test_what_is_changed_after_the_checks_is_checked_and_looked_at_again(
+    tmp_path: Path,
+) -> None:
+    late = audits(stage="merge_review", feedback={"docs": "The README says nothing of it."})
+    project = Project(tmp_path).build(
+        [
+            late,
+            audits(stage="merge_review", number=2),
+            turn("feedback_triager", {"payload": {"decision": "docs", "entry": "Say it"}}),
+            turn("documenter", writes("README.md", "Adds.\n"), {"payload": {"status": "success"}}),
+            *smooth(),
+        ]
+    )
+    run = succeeded(await project.run())
+    assert stages(run)[-4:] == [
+        ("merge_review", "PASS"),
+        ("document", "DONE"),
+        ("integrate", "DONE"),
+        ("merge_review", "PASS"),
+    ]
+    events = await project.events(run.id)
+    assert len([e for e in events if e["type"] == "checks_ran"]) == 2
+
+
+async def test_a_conflict_that_is_solved_without_the_merge_is_sent_back(tmp_path: Path) -> None:
+    drops = turn(
+        "integration_specialist",
+        {"run": 'rm -f "$(git rev-parse --git-path MERGE_HEAD)"', "ignore_the_gate": True},
+        writes("calc.py", RIGHT),
+        {"commit": "Just mine"},
+        {"payload": {"status": "success", "commit_hash": "HEAD"}},
+        when="Stage: integrate, round 1",
+    )
+    solves = turn(
+        "integration_specialist",
+        writes("calc.py", RIGHT + SUBTRACTS),
+        {"commit": "Merge main"},
+        {"payload": {"status": "success", "commit_hash": "HEAD"}},
+    )
+    project = Project(tmp_path).build([drops, solves, *smooth()])
+    run = succeeded(await moved_in_between(project, "calc.py", WRONG + SUBTRACTS))
+    assert ("integrate", "SENT_BACK") in stages(run)
+    project.git("merge", "--quiet", "--no-edit", run.result["branch"])
+
+
+async def test_documents_of_others_are_not_the_developers_to_change(tmp_path: Path) -> None:
+    meddles = develops(files={PLAN_PATH: "Do nothing.\n"}, when="Stage: develop, round 1")
+    project = Project(tmp_path).build([meddles, *smooth()])
+    run = succeeded(await project.run())
+    assert stages(run)[2:4] == [("develop", "SENT_BACK"), ("develop", "DONE")]
+    plan = project.git("show", f"{run.result['branch']}:{run.result['plan']}")
+    assert plan == PLAN.strip()
+
+
+async def test_a_wrong_hash_can_be_put_right_without_another_commit(tmp_path: Path) -> None:
+    wrong = develops(when="Stage: develop, round 1")
+    wrong["acts"][-1] = {"payload": {"commit_hash": "deadbeef00", "status": "success"}}
+    right = turn(
+        "developer",
+        {"payload": {"commit_hash": "HEAD", "status": "success"}},
+        when="Stage: develop, round 2",
+    )
+    project = Project(tmp_path).build([wrong, right, *smooth()])
+    run = succeeded(await project.run())
+    assert stages(run)[2:4] == [("develop", "SENT_BACK"), ("develop", "DONE")]

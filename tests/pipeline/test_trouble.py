@@ -97,7 +97,7 @@ async def test_a_policy_may_want_a_person_asked_before_a_branch_goes_out(tmp_pat
     assert run.status is RunStatus.WAITING, run.failure
     assert not list((project.folder / ".podium").glob("pull_requests/*"))
     approval = (run.waiting_for or "").removeprefix("approval:")
-    words = [sys.executable, "-m", "podium", "approve", approval, "--project", project.folder]
+    words = [sys.executable, "-m", "podium", "approve", approval, "--project", str(project.folder)]
     subprocess.run(words, env=project.environ, check=True, capture_output=True)
     run = await project.resume(run.id)
     assert run.status is RunStatus.SUCCEEDED, run.failure

@@ -133,6 +133,7 @@ async def test_a_tree_dies_with_its_guard(launcher: ProcessLauncher, place: Plac
     while pid and not _is_guard(pid):
         found = entry_of(pid)
         pid = found.parent if found else 0
+    assert pid, "the program has no guard above it"
     os.kill(pid, signal.SIGKILL)
     await process.wait()
     await retry_until(lambda: alive(token) == [])

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -128,7 +129,8 @@ def test_it_ends_with_podium_though_a_fork_of_that_holds_its_line() -> None:
     try:
         retry_until_blocking(lambda: _is_dead(nursery))
     finally:
-        os.kill(fork, signal.SIGKILL)
+        with suppress(ProcessLookupError):
+            os.kill(fork, signal.SIGKILL)
 
 
 FORK_AND_LINGER = """

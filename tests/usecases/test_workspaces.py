@@ -182,12 +182,12 @@ async def test_what_a_run_goes_on_with_stays_although_nobody_holds_it_now() -> N
         of_run(listing(run, Kept.MERGED), run) for run in ("run_1", "run_2", "run_not_known")
     ]
     paper = PaperWorkspaces(*listings)
-    done = await collect_workspaces(paper, CLOCK, needed=needed_by_runs(store, "/r"))
+    done = await collect_workspaces(paper, CLOCK, needed=needed_by_runs(store, "/r", CLOCK))
     assert [removal.removed for removal in done.removals] == [False, True, True]
     assert done.removals[0].kept is Kept.IN_USE
     assert "waiting" in done.removals[0].because
     paper.asked.clear()
-    done = await collect_workspaces(paper, CLOCK, needed=needed_by_runs(None, "/other"))
+    done = await collect_workspaces(paper, CLOCK, needed=needed_by_runs(None, "/other", CLOCK))
     assert paper.asked == []
     assert all("another project" in removal.because for removal in done.removals)
     await store.close()

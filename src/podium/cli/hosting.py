@@ -175,11 +175,16 @@ def next_words(stands: Standing) -> list[str]:
             f"`podium show {run.id}` says why"
         )
     if run.failure is not None:
-        said.append(f"podium: {run.failure.kind}: {run.failure.message}")
+        said.append(f"podium: {run.failure.message}")
     if run.status is RunStatus.WAITING:
         said.append(
             f"it waits for {run.waiting_for}; `podium approvals` shows what to answer, "
             f"then `podium resume {run.id}` goes on"
+        )
+    if run.status is RunStatus.FAILED:
+        short = short_id(run.id)
+        said.append(
+            f"`podium show {short}` tells more; `podium retry {short}` tries that step again"
         )
     if run.status is RunStatus.NEEDS_HUMAN:
         said.append(f"it needs a person; `podium show {run.id}` says why")

@@ -95,6 +95,16 @@ class Workspace(Protocol):
         """
         ...
 
+    async def ignored(self) -> Sequence[str]:
+        """What git ignores in the worktree: files, and folders of which all is ignored, with `/` behind them."""
+        ...
+
+    async def clear_ignored(
+        self, keep: Sequence[str], kept_names: Sequence[str] = ()
+    ) -> Sequence[str]:
+        """Remove what git ignores, but for paths in `keep` and folders with one of the names. Gives what went."""
+        ...
+
     async def was_committed(self, trailers: Mapping[str, str]) -> bool:
         """Whether `commit` made one with these trailers that is on the branch. No agent can forge that."""
         ...

@@ -10,6 +10,7 @@ from pathlib import PurePath
 from podium.domain.errors import AmbiguousId, BadInput, NotPossibleNow, PodiumError, UnknownId
 from podium.domain.ids import SHORTEST_TAIL, short_id, tail_of
 from podium.domain.model import Noun
+from podium.domain.work import Run, RunStatus
 from podium.domain.workspaces import (
     Kept,
     Leftover,
@@ -43,6 +44,8 @@ class Collected(Noun):
         return sum(removal.bytes for removal in self.removals if removal.removed)
 
 
+_RETRIED_WITHIN = timedelta(days=7)
+
 Needed = Callable[[WorkspaceRecord], Awaitable[str]]
 """Why a run that has not ended needs a workspace; empty when none does."""
 
@@ -52,8 +55,11 @@ async def needed_by_none(record: WorkspaceRecord) -> str:
     return ""
 
 
-def needed_by_runs(store: Store | None, project: str) -> Needed:
-    """Asks the project's record. A run that waits for a person for days holds no lock meanwhile."""
+def needed_by_runs(store: Store | None, project: str, clock: Clock) -> Needed:
+    """Asks the project's record. A run that waits for a person for days holds no lock meanwhile.
+
+    One that failed is retried soon or never.
+    """
 
     async def why(record: WorkspaceRecord) -> str:
         name = record.run_id
@@ -62,12 +68,20 @@ def needed_by_runs(store: Store | None, project: str) -> Needed:
         run = await store.read(lambda view: view.run(name)) if store is not None else None
         if run is not None and not run.status.ended:
             return f"run {short_id(name)} is {run.status.value} and goes on in it"
+        if run is not None and _may_be_retried(run, clock):
+            return f"run {short_id(name)} failed, and `podium retry {short_id(name)}` goes on in it"
         elsewhere = not PurePath(project).is_relative_to(record.repository)
         if run is None and elsewhere:
             return f"its run belongs to another project; look from {record.repository!r}"
         return ""
 
     return why
+
+
+def _may_be_retried(run: Run, clock: Clock) -> bool:
+    if run.status is not RunStatus.FAILED or run.finished_at is None:
+        return False
+    return clock.now() - run.finished_at < _RETRIED_WITHIN
 
 
 async def survey_workspaces(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
 from podium.domain.model import Json
-from podium.flows.pipeline import PipelineSpec
+from podium.flows.pipeline import PLACEHOLDER, PLACEHOLDERS, PipelineSpec
 from podium.wiring.configuration import Configuration
 from podium.wiring.flow_options import flow_options
 
@@ -32,17 +32,23 @@ def pipeline_spec(configuration: Configuration) -> PipelineSpec:
 def pipeline_prompts(configuration: Configuration, spec: PipelineSpec) -> dict[str, str]:
     """The words for every stage; a file of the project's own goes before the one that ships."""
     names = {stage.prompt or name for name, stage in spec.stages.items()} | {"triage"}
-    own = configuration.folders.state / PROMPTS_FOLDER
-    return {name: _prompt(name, own) for name in sorted(names)}
+    folders = configuration.folders
+    return {name: _prompt(name, folders.state, folders.project) for name in sorted(names)}
 
 
-def _prompt(name: str, own: Path) -> str:
-    file = own / f"{name}.md"
+def _prompt(name: str, state: Path, project: Path) -> str:
+    """A name with `.md` is a file of the project, which everybody who clones it has."""
+    if name.endswith(".md"):
+        return _own_prompt(project / name)
+    file = state / PROMPTS_FOLDER / f"{name}.md"
     if file.is_file():
         return _own_prompt(file)
     shipped = files("podium.flows.pipeline") / "prompts" / f"{name}.md"
     if not shipped.is_file():
-        raise BadInput(f"there is no prompt {name!r}; write it to {str(file)!r}")
+        raise BadInput(
+            f"there is no prompt {name!r}; write it to {str(file)!r}, or name a file of the project: "
+            f"`prompt: prompts/{name}.md`"
+        )
     return shipped.read_text("utf-8")
 
 
@@ -59,6 +65,10 @@ def _own_prompt(file: Path) -> str:
         raise BadInput(f"{str(file)!r} is longer than {_LARGEST_PROMPT_BYTES} bytes; shorten it")
     if not text.strip():
         raise BadInput(f"{str(file)!r} is empty; write the prompt, or remove the file")
+    unknown = set(PLACEHOLDER.findall(text)) - set(PLACEHOLDERS)
+    if unknown:
+        known = ", ".join(PLACEHOLDERS)
+        raise BadInput(f"{str(file)!r}: there is no {{{{{min(unknown)}}}}}; placeholders: {known}")
     return text
 
 

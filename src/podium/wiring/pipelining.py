@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.launching import ProcessLimits, Spawn
+from podium.domain.workspaces import RepositoryLook
 from podium.flows import Player
 from podium.flows.pipeline import (
     Check,
@@ -24,6 +25,7 @@ from podium.flows.pipeline import (
 )
 from podium.ports import Flow, Forge, Toolbox, Workspace
 from podium.wiring.agents import build_agent, players_by_role
+from podium.wiring.folders import PROJECT_FILE
 from podium.wiring.handing_over import hand_over_tool
 from podium.wiring.pipeline_spec import FLOW, pipeline_prompts, pipeline_spec
 
@@ -52,6 +54,7 @@ async def build_pipeline(podium: Podium) -> Flow:
         workspaces=podium.workspaces,
         wish=podium.workspace_wish,
         forge=podium.forge(push=spec.push),
+        checks=lambda: _checks(podium),
         run_check=check_runner(podium),
         toolbox_in=_toolboxes(podium, podium.forge(push=spec.push)),
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
@@ -72,14 +75,10 @@ async def pipeline_job(
     spec = pipeline_spec(podium.configuration)
     if mode not in spec.modes:
         raise BadInput(f"there is no mode {mode!r}; modes: {', '.join(spec.modes)}")
-    _check_players(podium, spec, agent)
     look = await look_at(podium.repository_git, str(podium.folders.project))
-    if look.changed_count and spec.dirty == "abort":
-        listed = ", ".join(look.changed[:5])
-        raise BadInput(
-            f"{look.changed_count} files are changed and not committed ({listed}); no agent would see "
-            "that: commit or stash it, or say `flows: pipeline: dirty: warn` in podium.yaml"
-        )
+    _check_players(podium, spec, agent)
+    _checks(podium)
+    warnings = _uncommitted(look, spec)
     if not base and not look.branch:
         raise BadInput("HEAD is detached here; say with --base which branch the work is for")
     return PipelineJob(
@@ -90,7 +89,22 @@ async def pipeline_job(
         agent=agent,
         spec=spec,
         prompts=pipeline_prompts(podium.configuration, spec),
-        checks=_checks(podium),
+        warnings=warnings,
+    )
+
+
+def _uncommitted(look: RepositoryLook, spec: PipelineSpec) -> tuple[str, ...]:
+    """What no agent will see. podium.yaml does not count: it is read where it lies."""
+    changed = [path for path in look.changed if path != PROJECT_FILE]
+    if not changed:
+        return ()
+    more = look.changed_count - len(look.changed)
+    listed = ", ".join(changed[:5]) + (f" and {more} more" if more else "")
+    if spec.dirty == "warn":
+        return (f"Not committed, so no agent sees it: {listed}.",)
+    raise BadInput(
+        f"not committed: {listed}; no agent would see that: commit or stash it, or say `flows: pipeline: "
+        "dirty: warn` in podium.yaml"
     )
 
 
@@ -143,10 +157,22 @@ def _check_program(podium: Podium, name: str) -> None:
     """Whom the task is given to must be there, before a branch is made for them."""
     from podium.agents.about import ABOUT
 
-    about = ABOUT.get(podium.settings.agents[name].kind)
-    if about is None or not about.is_program:
+    kind, configuration = podium.settings.agents[name].kind, podium.configuration
+    about = ABOUT.get(kind)
+    if about is None:
+        known = ", ".join(sorted(ABOUT))
+        raise BadInput(
+            f"agent {name!r}: this Podium has no agents of kind {kind!r}; kinds: {known}"
+        )
+    # Each raises when nobody has trusted what a project says of it.
+    configuration.base_url_of(name)
+    configuration.options_of(name)
+    for value in configuration.env_of(name).values():
+        if value.startswith("secret://"):
+            podium.resolve_secret(value.removeprefix("secret://"))
+    if not about.is_program:
         return
-    program = (podium.configuration.command_of(name) or about.program)[0]
+    program = (configuration.command_of(name) or about.program)[0]
     if shutil.which(program, path=podium.environ.get("PATH")) is None:
         how = f": `{about.install}`" if about.install else ""
         raise BadInput(
@@ -170,8 +196,8 @@ def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:
         return tuple(known.agents)
     if not known.agents:
         raise BadInput(
-            "podium.yaml names no agent; `podium init --agent NAME` writes one down, `podium agents list` shows "
-            "what is installed"
+            "podium.yaml names no agent; write one down, such as `agents: {claude: {kind: claude}}` (kinds: gemini, "
+            "claude, codex, opencode, acp, api, command, scripted); `podium agents list` shows what is installed"
         )
     listed = ", ".join(sorted(known.agents))
     raise BadInput(
@@ -246,8 +272,12 @@ def check_runner(podium: Podium) -> RunCheck:
 
 
 def _human_notes(project: Path) -> str:
+    """Only a plain file in the project itself: what a link leads to may be anybody's."""
+    place = project / HUMAN_REVIEW
+    if place.is_symlink() or not place.resolve().is_relative_to(project.resolve()):
+        return ""
     try:
-        with (project / HUMAN_REVIEW).open("rb") as file:
+        with place.open("rb") as file:
             return file.read(_NOTES_BYTES).decode(errors="replace")
     except OSError:
         return ""

@@ -162,7 +162,8 @@ def test_a_body_tells_what_was_asked_done_and_proven() -> None:
 
 def test_a_body_leaves_out_what_there_is_not() -> None:
     text = body(commits=[], documents=[], evidence=[], backlog=[], summary="")
-    assert headings(text) == ["Task"]
+    assert headings(text) == ["Task", "Evidence"]
+    assert "No checks were run" in text
 
 
 def test_a_body_is_bounded_and_counts_what_it_leaves_out() -> None:

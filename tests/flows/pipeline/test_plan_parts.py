@@ -14,6 +14,7 @@ from podium.flows.pipeline.plan_parts import (
     TESTS,
     missing_parts,
 )
+from tests.soaking import in_soak
 
 BODIES = {
     REFERENCES: "- docs/settings.md: how settings are kept",
@@ -218,16 +219,10 @@ def test_a_checklist_needs_items() -> None:
         "<!--",
         "```\n",
         "# test\n",
-        "**a** ",
         "| a |\n|---|\n",
-        "expected ",
-        "a\n---\n",
-        "\n",
-        "'",
         "`a",
-        "(",
         "- [ ] ",
-        "_*",
+        *map(in_soak, ["**a** ", "expected ", "a\n---\n", "\n", "'", "(", "_*"]),
     ],
 )
 def test_a_hostile_plan_of_a_megabyte_is_read(piece: str) -> None:

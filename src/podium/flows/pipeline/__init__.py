@@ -1,5 +1,6 @@
 """The pipeline: a task becomes a reviewed branch and a pull request."""
 
+from podium.flows.pipeline.briefing import PLACEHOLDER, PLACEHOLDERS
 from podium.flows.pipeline.checks import Check, CheckResult
 from podium.flows.pipeline.kit import PipelineJob, PipelineKit, RunCheck
 from podium.flows.pipeline.options import PipelineOptions
@@ -7,6 +8,8 @@ from podium.flows.pipeline.spec import PipelineSpec, Stage
 from podium.flows.pipeline.story import pipeline
 
 __all__ = [
+    "PLACEHOLDER",
+    "PLACEHOLDERS",
     "Check",
     "CheckResult",
     "PipelineJob",

@@ -10,7 +10,7 @@ from podium.flows.pipeline.checks import all_passed, in_words
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.human_notes import HumanNote, notes_of
 from podium.flows.pipeline.memory import relevant
-from podium.flows.pipeline.plain_text import fenced
+from podium.flows.pipeline.plain_text import fenced, in_code
 from podium.flows.pipeline.spec import Stage
 from podium.ports import Step
 
@@ -18,7 +18,9 @@ MEMORY = "AGENT_MEMORY.md"
 INPUTS = ".podium-inputs"
 """A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
 _INLINE_CHARACTERS = 20_000
-_PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+PLACEHOLDERS = ("inputs", "task", "document", "verification", "feat", "round", "checks")
+"""What a prompt may leave to be filled in."""
 
 
 class Brief(Noun):
@@ -62,9 +64,9 @@ def _filled(desk: Desk, name: str, stage: Stage, number: int, inputs: str) -> st
         "checks": "\n".join(f"* `{each.command}`" for each in checks) or "* none were found",
     }
     template = trip.job.prompt(name)
-    words = _PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template)
+    words = PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template)
     # A project's own prompt may have left them out.
-    return words if "inputs" in _PLACEHOLDER.findall(template) else f"{words}\n\n{inputs}"
+    return words if "inputs" in PLACEHOLDER.findall(template) else f"{words}\n\n{inputs}"
 
 
 async def _inputs(desk: Desk, stage: Stage, number: int) -> AsyncIterator[str]:
@@ -90,7 +92,7 @@ async def _inputs(desk: Desk, stage: Stage, number: int) -> AsyncIterator[str]:
                     f"Whole evidence: {trip.evidence_path}"
                 )
             case "conflicts" if trip.conflicts:
-                listed = "\n".join(f"* {path}" for path in trip.conflicts)
+                listed = "\n".join(f"* {in_code(path)}" for path in trip.conflicts)
                 yield f"Files in conflict:\n{listed}\n\nGit said:\n{fenced(trip.conflict_words)}"
             case "diff":
                 yield await _diff(desk, stage, number)

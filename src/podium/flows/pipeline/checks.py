@@ -20,6 +20,14 @@ class Check(Noun):
     """A shell line."""
 
 
+class Found(Noun):
+    """What there was before any agent came."""
+
+    checks: tuple[Check, ...] = ()
+    ignored: tuple[str, ...] = ()
+    """What the set-up left that git ignores."""
+
+
 class CheckResult(Noun):
     """How a check came out."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podium.domain.asking import Reply
-from podium.flows.pipeline.checks import Check
+from podium.flows.pipeline.checks import Check, Found
 from podium.flows.pipeline.kit import PipelineKit
 from podium.flows.pipeline.spec import Stage
 from podium.flows.pipeline.trip import Trip
@@ -20,7 +20,14 @@ class Desk:
     ctx: FlowContext
     kit: PipelineKit
     trip: Trip
-    checks: tuple[Check, ...] = ()
+    found: Found = field(default_factory=Found)
+    """What there was at the start."""
+
+    @property
+    def checks(self) -> tuple[Check, ...]:
+        """What podium.yaml names, else what was found."""
+        named = self.kit.checks()
+        return self.found.checks if named is None else named
 
     def trailers(self, step: str, reply: Reply | None = None) -> Mapping[str, str]:
         """What tells whose commit it is, and that it was made."""

@@ -31,6 +31,8 @@ class PipelineKit:
     wish: Callable[..., WorkspaceWish]
     """A workspace as the settings want it, by task, `base`, `branch` and `run_id`."""
     forge: Forge
+    checks: Callable[[], tuple[Check, ...] | None]
+    """What podium.yaml names just now: a wrong one can be mended while a run waits. None: it names none."""
     run_check: RunCheck
     toolbox_in: Callable[[str], Awaitable[Toolbox]]
     """The tools of a folder, behind the gate."""
@@ -57,8 +59,8 @@ class PipelineJob(Noun):
     spec: PipelineSpec
     prompts: dict[str, str] = Field(default_factory=dict)
     """Name → text."""
-    checks: tuple[Check, ...] | None = None
-    """None: whatever is found in the project."""
+    warnings: tuple[str, ...] = ()
+    """What a person should know before it begins."""
 
     def prompt(self, stage: str) -> str:
         name = self.spec.stages[stage].prompt or stage

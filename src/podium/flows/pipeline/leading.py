@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.findings import Finding, findings_of, repeats
 from podium.flows.pipeline.people import ask_a_person
-from podium.flows.pipeline.spec import BACK, FORWARD, HUMAN
+from podium.flows.pipeline.spec import BACK, DELIVER, FORWARD, HUMAN
 from podium.flows.pipeline.trip import RED, SENT_BACK, Settled
 
 _MOST_LISTED = 12
@@ -18,7 +18,10 @@ async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
     target = stage.next.get(verdict, name) if by_itself else stage.next[verdict]
     if verdict in FORWARD:
         trip.feedback = ""
-        return _resolved(desk, name, target)
+        if stage.does in ("review", "audit"):
+            # Until then both sides of a disagreement are told what a person said.
+            trip.guidance.clear()
+        return _resolved(desk, name, _proved(desk, target))
     trip.feedback = settled.words
     edge = (name, verdict)
     trip.taken[edge] += 1
@@ -31,6 +34,13 @@ async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
             del trip.taken[each]
         trip.found.clear()
     return _resolved(desk, name, BACK if target == HUMAN else target)
+
+
+def _proved(desk: Desk, target: str) -> str:
+    """Nothing goes out that was changed after the checks ran: it is checked and looked at once more."""
+    stages = desk.trip.job.spec.stages.items()
+    again = [name for name, stage in stages if stage.does == "integrate"]
+    return again[0] if target == DELIVER and desk.trip.is_stale and again else target
 
 
 def _resolved(desk: Desk, name: str, target: str) -> str:

@@ -79,7 +79,11 @@ def body_of(
     sections = (
         _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _LONGEST_TEXT))),
         _Section("Summary", text=_quiet_lines(summary)),
-        _Section("Evidence", rows=tuple(_rows(evidence)), table_head=_TABLE_HEAD),
+        _Section("Evidence", rows=tuple(_rows(evidence)), table_head=_TABLE_HEAD)
+        if evidence
+        else _Section(
+            "Evidence", text="No checks were run: the project names none, and none were found."
+        ),
         _Section("Commits", rows=tuple(_list(commits))),
         _Section("Plan and reviews", rows=tuple(f"- {in_code(path)}" for path in documents)),
         _Section("Added to the backlog", rows=tuple(_list(backlog))),

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import posixpath
+import re
 from collections.abc import Sequence
 
 from podium.domain.asking import Reply
 from podium.domain.errors import ImportRefused, WorkspaceTampered
 from podium.domain.model import Json
 from podium.domain.workspaces import CommitSeen, WorktreeState
-from podium.flows.pipeline.archiving import ACTIVE_FOLDERS
+from podium.flows.pipeline.briefing import MEMORY
 from podium.flows.pipeline.crash_words import tells_of_failure
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import Filed, file, was_made
@@ -23,6 +24,8 @@ from podium.ports import Step
 _KEPT_UP = ("VERSION", "CHANGELOG.md", "CHANGELOG")
 """Files that a change has to be told in, where the project has them."""
 _MARKER = "<<<<<<< "
+_KEPT_BY_OTHERS = (".agents/skills/", MEMORY, "docs/dev_docs/archived/")
+_CHANGED = re.compile(r'^diff --git "?a/(.*?)"? "?b/', re.MULTILINE)
 _MOST_WORDS = 8_000
 
 
@@ -72,7 +75,10 @@ class _Visit:
         if problems:
             return self._sent_back(problems, discarded)
         told = f" {self._verdict}" if self._stage.does == "audit" else ""
+        before = self._trip.head
         filed = await self._file(f"{self._title}{told}: {self._trip.feat}", {}, [path])
+        if filed.head == before and (self._trip.feedback or self._stage.does == "audit"):
+            return self._sent_back([f"{path!r} is as it was: write it in this turn"], discarded)
         settled = self._settled(self._verdict, filed, path, discarded)
         if self._stage.does != "audit" or self._verdict in FORWARD:
             return settled
@@ -100,7 +106,7 @@ class _Visit:
     async def edit(self) -> Settled:
         """Changed documents; whatever is no document goes back."""
         state = await self._trip.workspace.state()
-        pages = [path for path in state.changed if path.endswith((".md", ".rst", ".txt", ".adoc"))]
+        pages = [path for path in state.changed if path.endswith((".md", ".rst", ".adoc"))]
         discarded = await self._put_back(pages)
         answer = self._answer
         if isinstance(answer, Edit) and answer.status == "failure":
@@ -112,7 +118,10 @@ class _Visit:
         """Commits of the agent's own, on the task's branch, with nothing left lying about."""
         workspace = self._trip.workspace
         state = await workspace.state()
-        commits = await workspace.history(self._trip.head) if state.on_branch else ()
+        commits = await workspace.history(self._trip.work_from) if state.on_branch else ()
+        if taken := await self._not_its_own(state):
+            await workspace.reset(self._trip.head, "documents of others were changed")
+            return self._sent_back([f"not yours to change, so your commits were undone: {taken}"])
         problems = self._unfinished(state, commits)
         problems += await self._missing_deliverables()
         try:
@@ -148,9 +157,22 @@ class _Visit:
             problems.append(f"you say that it failed: {self._words or 'without a reason'}")
         elif not commits and not state.changed:
             problems.append("there is no new commit on the task's branch")
+        elif self._trip.conflicts and not any(self._trip.base in each.parents for each in commits):
+            problems.append("the merge is gone: no commit joins the base with this branch")
         elif commits and not _names_one(answer.commit_hash, commits):
             problems.append(f"commit {answer.commit_hash[:50]!r} is not on the task's branch")
         return problems + self._dishonest()
+
+    async def _not_its_own(self, state: WorktreeState) -> str:
+        """Documents that others have filed, the memory, and skills: whoever works on code leaves them alone."""
+        if not state.on_branch:
+            return ""
+        own = self._trip.document_of(self._stage, self._number)
+        others = [each for each in self._trip.documents if each != own]
+        changed = _paths_in(await self._trip.workspace.diff(self._trip.head))
+        kept = [path for path in changed if path.startswith(_KEPT_BY_OTHERS) or path in others]
+        merged = set(self._trip.conflicts) if self._stage.does == "integrate" else set()
+        return ", ".join(path for path in kept if path not in merged)
 
     async def _missing_deliverables(self) -> list[str]:
         problems = []
@@ -183,7 +205,7 @@ class _Visit:
         root = self._trip.workspace.record.path
         path = posixpath.normpath(named.removeprefix(f"{root}/"))
         wanted = self._trip.document_of(self._stage, self._number)
-        if path != wanted and not path.startswith(tuple(f"{each}/" for each in ACTIVE_FOLDERS)):
+        if path != wanted:
             return "", [f"{named[:200]!r} is not where this document goes; write it to {wanted!r}"]
         return path, []
 
@@ -264,6 +286,10 @@ class _Visit:
             backlog=self._answer.backlog_items,
             lessons=self._answer.lessons,
         )
+
+
+def _paths_in(patch: str) -> list[str]:
+    return list(dict.fromkeys(_CHANGED.findall(patch)))
 
 
 def _names_one(named: str, commits: Sequence[CommitSeen]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, Strict, model_validator
@@ -9,6 +10,8 @@ from pydantic import Field, PositiveInt, Strict, model_validator
 from podium.domain.forging import Finding
 from podium.domain.model import NonEmpty, Noun
 from podium.flows.pipeline.payloads import Answer, Edit, Plan, Report, Work, audit_of, review_of
+
+_PLACE = re.compile(r"\{[^}]*\}")
 
 DELIVER = "deliver"
 """Where the story ends: archive, push, pull request."""
@@ -125,5 +128,10 @@ def _check_verdicts(name: str, stage: Stage) -> None:
     needed = {"audit": {"PASS", "FAIL"}, "review": set()}.get(stage.does, {DONE})
     if missing := needed - set(stage.next):
         raise ValueError(f"stages: {name}: next: it says nothing of {', '.join(sorted(missing))}")
+    unknown = set(_PLACE.findall(stage.document)) - {"{feat}", "{round}"}
+    if unknown:
+        raise ValueError(
+            f"stages: {name}: document: there is no {', '.join(sorted(unknown))}; use {{feat}} and {{round}}"
+        )
     if stage.does in ("report", "plan", "review", "audit") and not stage.document:
         raise ValueError(f"stages: {name}: document: where does its document go?")

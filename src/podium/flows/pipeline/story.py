@@ -12,7 +12,7 @@ from podium.domain.events import NoteTaken
 from podium.domain.forging import Preflight
 from podium.domain.model import Json
 from podium.domain.workspaces import WorkspaceRecord
-from podium.flows.pipeline.checks import Check, detected
+from podium.flows.pipeline.checks import Found, detected
 from podium.flows.pipeline.delivering import deliver
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.feedback import hear_feedback
@@ -72,12 +72,18 @@ async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
     record: WorkspaceRecord = await ctx.step("workspace", make, returns=WorkspaceRecord)
     workspace = await kit.workspaces.open(record.id)
     trip = Trip(job=job, run_id=ctx.run.id, workspace=workspace, head=record.base, base=record.base)
+    for warning in job.warnings:
+        ctx.note(NoteTaken(text=warning))
     ctx.note(NoteTaken(text=f"Created branch {trip.branch!r} in {record.path}."))
 
-    async def find_checks(step: Step) -> list[Check]:
-        return list(await detected(workspace.read))
+    async def find_checks(step: Step) -> Found:
+        ignored = await workspace.ignored()
+        return Found(checks=await detected(workspace.read), ignored=tuple(ignored))
 
-    found = list(job.checks) if job.checks is not None else await ctx.step(
-        "find-checks", find_checks, returns=list[Check]
-    )  # fmt: skip
-    return Desk(ctx, kit, trip, tuple(found))
+    # Before any agent has been here: a project must not be able to lose its checks on the way.
+    desk = Desk(ctx, kit, trip, await ctx.step("find-checks", find_checks, returns=Found))
+    if not desk.checks:
+        ctx.note(
+            NoteTaken(text="No checks were found: nothing will be tested. `checks:` names them.")
+        )
+    return desk

@@ -90,6 +90,12 @@ class Trip:
     found: dict[tuple[str, str], tuple[Finding, ...]] = field(default_factory=dict)
     reports: list[str] = field(default_factory=list)
     plan: str = ""
+    is_stale: bool = False
+    """Something was changed since the checks ran."""
+    work_from: str = ""
+    """Where the branch was when the work that is going on began."""
+    sent_back: str = ""
+    """The stage whose last answer was sent back."""
     verification: str = ""
     """The developer's own report on what was checked off."""
     review: str = ""

@@ -10,7 +10,7 @@ from podium.domain.events import ChecksRan, NoteTaken, StageBegan, StageEnded
 from podium.domain.model import Noun
 from podium.domain.workspaces import Merge
 from podium.flows.asking import ask_until_answered
-from podium.flows.pipeline.briefing import brief
+from podium.flows.pipeline.briefing import INPUTS, brief
 from podium.flows.pipeline.checks import CheckResult, all_passed
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, clean_start, file
@@ -19,10 +19,12 @@ from podium.flows.pipeline.radar import look_around
 from podium.flows.pipeline.review_files import evidence_file
 from podium.flows.pipeline.settling import settle
 from podium.flows.pipeline.spec import DONE, Stage
-from podium.flows.pipeline.trip import RED, Settled, Told
+from podium.flows.pipeline.trip import RED, SENT_BACK, Settled, Told
 from podium.ports import Step
 
 _TAIL_CHARACTERS = 4_000
+DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
+"""Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
 
 
 class Merged(Noun):
@@ -40,6 +42,8 @@ async def visit(desk: Desk, name: str) -> Settled:
     trip, stage = desk.trip, desk.stage(name)
     trip.visits[name] += 1
     number = trip.visits[name]
+    if trip.sent_back != name:
+        trip.work_from = trip.head
     if stage.does == "integrate" and not trip.feedback:
         before = trip.head
         merge = await _merge_base(desk, name, number)
@@ -52,6 +56,7 @@ async def visit(desk: Desk, name: str) -> Settled:
     reply = await _ask(desk, name, stage, number)
     settled = await settle(desk, name, stage, number, reply)
     _take_in(desk, stage, settled)
+    trip.sent_back = name if settled.verdict == SENT_BACK else ""
     if stage.does in ("work", "integrate") and settled.verdict == DONE:
         trip.producer = name
         settled = await _checked(desk, name, number, settled, moved=True)
@@ -100,7 +105,6 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
         prepare=from_where_it_starts,
     )
     trip.usage = trip.usage.plus(reply.usage)
-    trip.guidance.clear()
     trip.draft = None
     return reply
 
@@ -110,6 +114,7 @@ def _take_in(desk: Desk, stage: Stage, settled: Settled) -> None:
     trip = desk.trip
     trip.head = settled.head
     trip.changed |= set(settled.paths)
+    trip.is_stale |= stage.does == "edit" and bool(settled.paths)
     trip.draft = settled.draft
     trip.backlog += settled.backlog
     trip.keep(settled.documents)
@@ -184,8 +189,9 @@ async def _checked(desk: Desk, name: str, number: int, settled: Settled, *, move
     """
     trip = desk.trip
     trip.head = settled.head
-    if moved and desk.checks:
+    if moved or trip.is_stale:
         trip.evidence = await _run_checks(desk, name, number)
+        trip.is_stale = False
     if all_passed(trip.evidence):
         trip.conflicts = ()
         return settled.model_copy(update={"head": trip.head})
@@ -203,13 +209,17 @@ class _Evidence(Noun):
 
 async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, ...]:
     trip = desk.trip
-    label = f"{name}-{number}"
+    label, checked = f"{name}-{number}", trip.head
     path = f"docs/dev_docs/reviews/evidence_{trip.feat}_{label}.md"
 
     async def work(step: Step) -> _Evidence:
         start = await clean_start(desk, "before the checks")
+        # A commit is judged as whoever clones it would see it, with what it depends on.
+        await trip.workspace.clear_ignored(desk.found.ignored, DEPENDENCIES)
         seconds = trip.job.spec.check_seconds
         results = [await desk.kit.run_check(trip.workspace, each, seconds) for each in desk.checks]
+        if not results:
+            return _Evidence(results=(), head=start)
         await trip.workspace.reset(start, "what the checks left")
         text = evidence_file(
             task=trip.job.task,
@@ -224,9 +234,12 @@ async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, 
         return _Evidence(results=tuple(results), head=filed.head)
 
     found = await desk.ctx.step(f"checks:{name}", work, index=number, returns=_Evidence)
+    trip.head = found.head
+    if not found.results:
+        return ()
     results = tuple(each.model_dump(mode="json") for each in found.results)
-    desk.ctx.note(ChecksRan(commit=trip.head, results=results, passed=all_passed(found.results)))
-    trip.head, trip.evidence_path = found.head, path
+    desk.ctx.note(ChecksRan(commit=checked, results=results, passed=all_passed(found.results)))
+    trip.evidence_path = path
     trip.keep([path])
     return found.results
 

@@ -77,10 +77,16 @@ class RepositoryForge:
         found = self._found(remotes)
         if isinstance(found, GitHub):
             return await look(found, base)
+        if remotes is None:
+            return Preflight(
+                finding="no_remote",
+                sentence=f"No remote was found, so {base!r} is not looked up and nothing is pushed; `git remote add origin ADDRESS` adds one.",
+                base=base,
+            )
         return Preflight(
             finding=found.finding,
             sentence=f"whether {base!r} is protected was not looked up: {found.why}; {found.remedy}.",
-            remote=remotes.base.shown if remotes else "",
+            remote=remotes.base.shown,
             base=base,
         )
 

@@ -35,6 +35,7 @@ from podium.workspaces.git.restoring import restore
 from podium.workspaces.git.snapshots import Snapshots
 from podium.workspaces.git.standing import state_of
 from podium.workspaces.git.turns import Turns
+from podium.workspaces.git.unseen_files import clear_ignored_in, ignored_in
 
 
 class GitWorkspace:
@@ -129,6 +130,17 @@ class GitWorkspace:
             await self._desk.sit_down()
             committing = Committing(self._git, self._desk, self._record, self._clock)
             return await committing.commit(message, paths, moved or {}, trailers or {})
+
+    async def ignored(self) -> list[str]:
+        with self._at_work():
+            await self._desk.sit_down()
+            return await ignored_in(self._desk)
+
+    async def clear_ignored(self, keep: Sequence[str], kept_names: Sequence[str] = ()) -> list[str]:
+        with self._at_work():
+            await self._desk.sit_down()
+            own = (*keep, *self._record.copied)
+            return await clear_ignored_in(self._desk, own, kept_names)
 
     async def was_committed(self, trailers: Mapping[str, str]) -> bool:
         with self._at_work():

@@ -1,0 +1,12 @@
+"""Cases of the same path, at some cost each: one of a kind is tried every time, the rest by `make soak`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def in_soak(*values: Any) -> Any:
+    """Values of a parametrised test that only `make soak` tries."""
+    return pytest.param(*values, marks=pytest.mark.soak)
