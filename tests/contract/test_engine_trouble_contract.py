@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import pytest
 
-from podium.domain.errors import AgentLost, NotPossibleNow, StepFailed, StoreBusy
+from podium.domain.errors import AgentLost, NotPossibleNow, StepFailed, StoreBusy, StoreFull
 from podium.domain.events import NoteTaken
 from podium.domain.work import QueueSpec, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, LocalEngine
-from podium.ports import FlowContext, RunQuery, Step, View
+from podium.ports import FlowContext, RunQuery, Step, Tx, View
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from tests.contract.engines import EngineRoom, freeze
 
@@ -221,6 +221,41 @@ async def test_an_engine_still_hears_after_its_store_was_busy(tmp_path: Path) ->
         store.busy = False
         await engine.signal(run.id, "go", "heard")
         assert (await engine.finish(run.id)).result == "heard"
+    await engine.close()
+
+
+class FullStore(MemoryStore):
+    """A store on a disk that is full when the test says so."""
+
+    full = False
+
+    async def write(self, work: Callable[[Tx], T]) -> T:
+        if self.full:
+            raise StoreFull("podium.db", "no space is left on its disk", "free some")
+        return await super().write(work)
+
+
+async def test_whoever_waits_for_a_run_whose_end_cannot_be_stored_is_told_why(
+    tmp_path: Path,
+) -> None:
+    store = FullStore()
+    quick = EngineSettings(tick_seconds=0.01, gather_seconds=0.001)
+    engine = LocalEngine(
+        store, clock=FixedClock(), ids=SteadyIds(), worker_folder=tmp_path, settings=quick
+    )
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
+
+    async def body(ctx: FlowContext, input: Any) -> None:
+        async def work(step: Step) -> None:
+            store.full = True
+
+        await ctx.step("work", work)
+
+    engine.register(FlowDefinition("story", body))
+    run = await engine.start("story")
+    with pytest.raises(StoreFull, match="free some"):
+        await engine.finish(run.id)
+    store.full = False
     await engine.close()
 
 

@@ -13,7 +13,7 @@ from typing import TypeVar, cast
 
 from pydantic import Field
 
-from podium.domain.errors import Passing
+from podium.domain.errors import Passing, PodiumError
 from podium.domain.model import Json, Noun
 from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, Signal, WorkerBeat
 from podium.engine.hold import RunHold
@@ -59,6 +59,8 @@ class LocalEngine:
         self._roster = Roster(worker_id, worker_folder, clock, self._settings.lease_seconds)
         self._ownership = Ownership(worker_id, clock, ids, self._roster)
         self._hosts: dict[str, RunHost] = {}
+        self._unrecorded: dict[str, BaseException] = {}
+        """Why the end of a run that was hosted here could not be stored."""
         self._queues: dict[str, QueueSpec] = {}
         self._lock: WorkerLock | None = None
         self._started_at = clock.now()
@@ -119,6 +121,9 @@ class LocalEngine:
                 if _at_rest(run, stop_when_waiting):
                     await self._let_host_end(run)
                     return run
+                if (error := self._unrecorded.pop(run_id, None)) is not None:
+                    # It is stored as running here for ever, which it is not.
+                    raise error
                 if run_id not in self._hosts and not await self._is_served(run):
                     return run
                 await asyncio.sleep(self._settings.gather_seconds)
@@ -215,9 +220,8 @@ class LocalEngine:
             del self._hosts[host.run_id]
         self._nudge.set()
         if not host.task.cancelled() and (error := host.task.exception()) is not None:
-            host.task.get_loop().call_exception_handler(
-                {"message": f"the end of run {host.run_id} was not recorded", "exception": error}
-            )
+            self._unrecorded[host.run_id] = error
+            _report(f"the end of run {host.run_id} was not recorded", error)
 
     async def _let_host_end(self, run: Run) -> None:
         host = self._hosts.get(run.id)
@@ -301,9 +305,7 @@ class LocalEngine:
         except Passing:
             await asyncio.sleep(self._settings.gather_seconds)
         except Exception as error:
-            asyncio.get_running_loop().call_exception_handler(
-                {"message": "the engine met an error and goes on", "exception": error}
-            )
+            _report("the engine met an error and goes on", error)
             await asyncio.sleep(self._settings.tick_seconds)
         return None
 
@@ -398,3 +400,10 @@ def _anything_queued(queue: QueueSpec, view: View) -> bool:
 
 def _claim(ownership: Ownership, queue: QueueSpec, tx: Tx) -> Run | None:
     return ownership.claim(tx, queue)
+
+
+def _report(what: str, error: BaseException) -> None:
+    """To whoever runs this process. An error of ours says all there is to say without a traceback."""
+    about = {} if isinstance(error, PodiumError) else {"exception": error}
+    words = f"{what}: {error}" if isinstance(error, PodiumError) else what
+    asyncio.get_running_loop().call_exception_handler({"message": words, **about})
