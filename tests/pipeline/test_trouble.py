@@ -13,6 +13,7 @@ import yaml
 from podium.domain.errors import BadInput
 from podium.domain.work import RunStatus
 from podium.testing import retry_until
+from podium.wiring import pipelining
 from tests.pipeline.rig import RIGHT, Project, develops, smooth, turn
 
 
@@ -105,3 +106,31 @@ async def test_a_policy_may_want_a_person_asked_before_a_branch_goes_out(tmp_pat
         store = await podium.store()
         receipts = await store.read(lambda view: view.receipts(run.id))
     assert [each.tool for each in receipts if each.tool == "hand_over"] == ["hand_over"]
+
+
+async def test_a_sparse_checkout_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(smooth())
+    project.git("sparse-checkout", "set", "--cone", "docs")
+    with pytest.raises(BadInput, match="sparse"):
+        await project.run()
+    assert project.git("branch", "--list", "task/*") == ""
+
+
+async def test_an_auditor_is_told_which_files_a_change_removes(tmp_path: Path) -> None:
+    removes = develops(when="Stage: develop, round 1")
+    removes["acts"].insert(0, {"run": "git rm --quiet test_calc.py"})
+    project = Project(tmp_path).build([removes, *smooth()])
+    run = await project.run()
+    asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    prompts = [e["prompt"] for e in asked if e["role"] == "auditor"]
+    assert "`test_calc.py`" in prompts[0]
+
+
+async def test_a_disk_with_next_to_nothing_left_is_told_of_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path).build(smooth())
+    monkeypatch.setattr(pipelining, "LEAST_FREE_BYTES", 10**18)
+    with pytest.raises(BadInput, match="MB are free"):
+        await project.run()
+    assert project.git("branch", "--list", "task/*") == ""

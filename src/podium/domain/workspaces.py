@@ -116,6 +116,7 @@ class RepositoryLook(Noun):
     changed: tuple[str, ...] = ()
     """The first of the tracked files that are not as committed."""
     changed_count: int = 0
+    sparse: bool = False
 
 
 class WorktreeState(Noun):

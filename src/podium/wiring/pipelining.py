@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 HUMAN_REVIEW = "docs/dev_docs/HUMAN_REVIEW.md"
 DEFAULT_ROLE = "default"
 """Plays every role that podium.yaml does not name."""
+LEAST_FREE_BYTES = 50_000_000
 MOST_CHARACTERS = 100_000
 """A longer task belongs in a file that the task names."""
 _OUTPUT_BYTES = 2_000_000
@@ -76,6 +77,12 @@ async def pipeline_job(
     if mode not in spec.modes:
         raise BadInput(f"there is no mode {mode!r}; modes: {', '.join(spec.modes)}")
     look = await look_at(podium.repository_git, str(podium.folders.project))
+    if look.sparse:
+        raise BadInput(
+            f"{look.checkout!r} is a sparse checkout, in which documents outside of its patterns cannot be "
+            "committed; `git sparse-checkout disable`, or run this in another clone"
+        )
+    _check_disk(look.checkout)
     _check_players(podium, spec, agent)
     _checks(podium)
     warnings = _uncommitted(look, spec)
@@ -91,6 +98,16 @@ async def pipeline_job(
         prompts=pipeline_prompts(podium.configuration, spec),
         warnings=warnings,
     )
+
+
+def _check_disk(checkout: str) -> None:
+    """A worktree, its documents and the record have to fit in beside the checkout."""
+    free = shutil.disk_usage(checkout).free
+    if free < LEAST_FREE_BYTES:
+        raise BadInput(
+            f"only {free // 1_000_000} MB are free where {checkout!r} lies, {LEAST_FREE_BYTES // 1_000_000} MB are "
+            "needed; free some"
+        )
 
 
 def _uncommitted(look: RepositoryLook, spec: PipelineSpec) -> tuple[str, ...]:

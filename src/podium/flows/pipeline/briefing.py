@@ -18,6 +18,7 @@ MEMORY = "AGENT_MEMORY.md"
 INPUTS = ".podium-inputs"
 """A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
 _INLINE_CHARACTERS = 20_000
+_REMOVED = re.compile(r"^diff --git a/(.+) b/.+\ndeleted file mode", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 PLACEHOLDERS = ("inputs", "task", "document", "verification", "feat", "round", "checks")
 """What a prompt may leave to be filled in."""
@@ -102,6 +103,13 @@ async def _diff(desk: Desk, stage: Stage, number: int) -> str:
     """The whole change, in the prompt when it is short and as a file when not."""
     trip = desk.trip
     text = await trip.workspace.diff(trip.base)
+    gone = ", ".join(in_code(path) for path in _REMOVED.findall(text)[:50])
+    told = f"\n\nFiles that it removes, tests among them if so named: {gone}" if gone else ""
+    return f"{await _shown(desk, stage, number, text)}{told}"
+
+
+async def _shown(desk: Desk, stage: Stage, number: int, text: str) -> str:
+    trip = desk.trip
     if len(text) <= _INLINE_CHARACTERS:
         return f"The change so far (`git diff {trip.base[:12]}...HEAD`):\n{fenced(text)}"
     path = f"{INPUTS}/diff_{stage.role}_{number}.patch"

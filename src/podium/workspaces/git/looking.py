@@ -31,6 +31,9 @@ async def look_at(git: Git, folder: str) -> RepositoryLook:
         "-C", checkout, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty",
         output_bytes=_OUTPUT_BYTES,
     )  # fmt: skip
+    sparse = await git.run(
+        "-C", checkout, "config", "--type=bool", "--get", "core.sparseCheckout", accept=(0, 1)
+    )
     rows = [row for row in changed.stdout.decode(errors="replace").split("\0") if row]
     return RepositoryLook(
         checkout=checkout,
@@ -38,6 +41,7 @@ async def look_at(git: Git, folder: str) -> RepositoryLook:
         branch=branch.stdout.decode(errors="replace").strip(),
         changed=tuple(row[3:] for row in rows[:_MOST_LISTED]),
         changed_count=len(rows),
+        sparse=sparse.stdout.strip() == b"true",
     )
 
 
