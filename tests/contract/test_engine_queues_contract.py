@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 
 from podium.domain.errors import BadInput, FlowUnknown
 from podium.domain.work import QueueSpec, Run, RunStatus, Schedule
-from podium.engine import FlowDefinition
-from podium.ports import FlowContext, RunQuery, Step
-from podium.testing import FixedClock, retry_until
+from podium.engine import EngineSettings, FlowDefinition, LocalEngine
+from podium.engine.ownership import known_run
+from podium.ports import FlowContext, RunQuery, Step, View
+from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from tests.contract.engines import EngineRoom, MortalEngine
 
+T = TypeVar("T")
 WORK = QueueSpec(name="work")
 
 
@@ -192,6 +196,40 @@ async def test_a_waiting_run_of_a_queue_wakes_at_its_deadline(
         await room.until_nobody_hosts(run.id)
         clock.advance(10)
         assert (await worker.finish(run.id)).result == "too late"
+
+
+def _has_more(made: list[Any], than: int) -> bool:
+    return len(made) > than
+
+
+class SlowlyReadStore(MemoryStore):
+    """Lets others in before every answer."""
+
+    async def read(self, work: Callable[[View], T]) -> T:
+        for _ in range(200):
+            await asyncio.sleep(0)
+        return await super().read(work)
+
+
+async def test_a_worker_that_stops_serving_while_it_claims_takes_nothing_back(
+    tmp_path: Path,
+) -> None:
+    shop = Workshop()
+    settings = EngineSettings(tick_seconds=0.001, gather_seconds=0.0001)
+    store = SlowlyReadStore()
+    engine = LocalEngine(
+        store, clock=FixedClock(), ids=SteadyIds(), worker_folder=tmp_path, settings=settings
+    )
+    engine.register(shop.flow)
+    for number in range(30):
+        run = await engine.start("make", f"cup {number}", queue="work")
+        made = len(shop.order)
+        async with engine.serve([WORK]):
+            await retry_until(partial(_has_more, shop.order, made))
+        left = await store.read(partial(known_run, run_id=run.id))
+        assert (left.status, left.owner) == (RunStatus.QUEUED, None)
+        await engine.cancel(run.id, by="Ann")
+    await engine.close()
 
 
 async def test_a_worker_that_stops_serving_gives_its_runs_back_to_the_queue(

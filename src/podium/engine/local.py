@@ -188,6 +188,8 @@ class LocalEngine:
         finally:
             for name in names:
                 self._queues.pop(name, None)
+            async with self._claiming:
+                pass  # whoever is claiming would else take back at once what is given back
             hosts = [host for host in self._hosts.values() if host.hold.run.queue in names]
             await self._stop_hosts(hosts, Stop.LET_GO)
 
@@ -361,14 +363,17 @@ class LocalEngine:
 
     async def _claim_for_each_queue(self) -> None:
         for queue in list(self._queues.values()):
-            while self._room(queue) and await self._store.read(partial(_anything_queued, queue)):
+            while self._serves(queue) and await self._store.read(partial(_anything_queued, queue)):
                 run = await self._store.write(partial(_claim, self._ownership, queue))
                 if run is None:
                     break
                 if run.owner == self.worker_id:
                     self._host(run)
 
-    def _room(self, queue: QueueSpec) -> bool:
+    def _serves(self, queue: QueueSpec) -> bool:
+        """Whether another run of it would be hosted here, just now."""
+        if queue.name not in self._queues:
+            return False
         here = sum(host.hold.run.queue == queue.name for host in self._hosts.values())
         return here < queue.worker_concurrency
 
