@@ -121,7 +121,7 @@ async def lived_through(folder: Path, kills: int, seed: int) -> tuple[Chaos, set
     chance = random.Random(seed)
     for _ in range(4 * kills + 1):
         child = chaos.child()
-        wanted = chance.randint(1, 14) if len(points) < kills else 10_000
+        wanted = chance.randint(1, 8) if len(points) < kills else 10_000
         point = await asyncio.to_thread(_kill_after, chaos, child, wanted)
         if point:
             points.add(point)
@@ -141,7 +141,7 @@ def _kill_after(chaos: Chaos, child: subprocess.Popen[bytes], wanted: int) -> st
         if seq >= began + wanted:
             child.kill()
             child.wait()
-            return re.sub(r"[0-9a-f]{12,}|\d+\.\d+", "#", body)[:300]
+            return re.sub(r"[0-9a-f]{12,}|\d+\.\d+|(?<=\"fence\":)\d+", "#", body)[:300]
         time.sleep(0.002)
     child.kill()
     child.wait()
@@ -206,4 +206,4 @@ async def test_a_run_killed_at_some_points_comes_to_the_same_end(tmp_path: Path)
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 async def test_a_run_killed_at_dozens_of_points_comes_to_the_same_end(tmp_path: Path) -> None:
-    await see_it_through(tmp_path, kills=40, seed=int(time.time()))
+    await see_it_through(tmp_path, kills=26, seed=int(time.time()))
