@@ -107,6 +107,8 @@ class Run(Noun):
     """How often it was let go of by a passing error since its last finished step."""
     setback_steps: int = 0
     """How many steps were recorded when that was counted."""
+    pinned_to: str | None = None
+    """The host that holds what the run has begun, such as its workspace. None: any host may go on with it."""
     result: Json = None
     failure: Failure | None = None
 
@@ -163,6 +165,22 @@ class QueueSpec(Noun):
     rate_limit: int | None = None
     """How many runs may start within `rate_seconds`."""
     rate_seconds: float = 1.0
+    labels: tuple[str, ...] = ()
+    """What a worker must offer to serve it, such as `gpu` or `repo=app`."""
+
+
+class QueueTally(Noun):
+    """How a queue stands: how many of its runs have each status that is not an end."""
+
+    queue: str
+    queued: int = 0
+    delayed: int = 0
+    """Queued, but not to be started yet. Not counted in `queued`."""
+    running: int = 0
+    waiting: int = 0
+    needs_human: int = 0
+    oldest_queued_at: Moment | None = None
+    """When the first of those that could start now was made."""
 
 
 class Schedule(Noun):
@@ -186,3 +204,16 @@ class WorkerBeat(Noun):
     pid: int
     started_at: Moment
     beat_at: Moment
+    queues: tuple[str, ...] = ()
+    """Queues it serves. A process that only hosts what it was started for serves none."""
+    labels: tuple[str, ...] = ()
+    flows: tuple[str, ...] = ()
+    """Flows it can host, each as `name@version`."""
+    hosting: int = 0
+    """Runs it works on."""
+    room: int = 0
+    """Runs it would work on at most, over all its queues."""
+    load: float = 0.0
+    """Processes of its host that wanted a core, in the last minute, for each core."""
+    podium: str = ""
+    """Version of Podium it runs."""

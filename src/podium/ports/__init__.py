@@ -17,6 +17,7 @@ from podium.ports.engine import (
 from podium.ports.forge import Forge
 from podium.ports.gate import Checkpoint, Gate, Toolbox, ToolDoor
 from podium.ports.launcher import Launcher, Process
+from podium.ports.presence import Presence
 from podium.ports.store import EventQuery, Journal, RunQuery, Store, Tx, View
 from podium.ports.transcripts import Transcript, Transcripts
 from podium.ports.workspace import Workspace, Workspaces
@@ -39,6 +40,7 @@ __all__ = [
     "Ids",
     "Journal",
     "Launcher",
+    "Presence",
     "Process",
     "Retry",
     "RunQuery",

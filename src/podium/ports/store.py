@@ -17,6 +17,7 @@ from podium.domain.gating import (
 from podium.domain.model import Noun
 from podium.domain.work import (
     QueueSpec,
+    QueueTally,
     Run,
     RunStatus,
     Schedule,
@@ -55,6 +56,10 @@ class EventQuery(Noun):
 
 class View(Protocol):
     """What can be read. All answers of one view are of one moment."""
+
+    def now(self) -> datetime:
+        """The moment, by the clock that all processes on the store share: leases are measured by it."""
+        ...
 
     def events(self, query: EventQuery) -> list[Event]: ...
     def last_position(self) -> int: ...
@@ -117,6 +122,14 @@ class View(Protocol):
         """When a worker next has something to do of itself: a delayed run, a deadline, a schedule."""
         ...
 
+    def tallies(self) -> list[QueueTally]:
+        """Every queue that has runs which have not ended, by name."""
+        ...
+
+    def ended_before(self, moment: datetime, limit: int) -> list[str]:
+        """Ids of runs that ended before then, oldest first, whose parents and children have ended too."""
+        ...
+
     def schedules(self) -> list[Schedule]: ...
     def workers(self) -> list[WorkerBeat]: ...
 
@@ -133,6 +146,13 @@ class Tx(View, Protocol):
         ...
 
     def save_run(self, run: Run) -> None: ...
+
+    def drop_runs(self, run_ids: Sequence[str]) -> None:
+        """Forget runs that have ended, with their events, steps, signals and calls.
+
+        Their receipts and approvals stay: what was done can still be proved.
+        """
+        ...
 
     def guard(self, run_id: str, fence: int) -> None:
         """Raises `LeaseLost` unless this fence still owns the run."""
@@ -192,7 +212,8 @@ class Store(Protocol):
         Transactions are serial: whatever one reads no other process changes before it is committed.
 
         `work` may run in this thread or in another: it must be quick, not block and touch nothing
-        but its Tx.
+        but its Tx. It may be run again when the connection to the database was lost before the
+        commit, so what it changes elsewhere must not add up.
         """
         ...
 
