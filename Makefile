@@ -59,7 +59,8 @@ $(RUN_STAMP): pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml $(RUN_STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[api]' --group dev
+	@sh scripts/need postgres
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[api,distributed,otel]' --group dev
 	@touch $@
 
 $(BENCH_STAMP): pyproject.toml $(DEV_STAMP)

@@ -10,3 +10,5 @@ from hypothesis import settings
 settings.register_profile("steady", derandomize=True)
 settings.register_profile("searching", derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
+
+pytest_plugins = ("tests.postgres", "tests.dispatched")

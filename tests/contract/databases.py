@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
+import pytest
+
 from podium.journal import SqlStore
+from podium.journal.postgres_store import PostgresStore
 from podium.ports import Clock, Store
 from podium.testing import MemoryStore, SteadyIds
 
@@ -52,4 +55,44 @@ class SqlDatabase:
             await store.close()
 
 
-DATABASES: list[Callable[[Path, Clock], Database]] = [MemoryDatabase, SqlDatabase]
+class PostgresDatabase:
+    def __init__(self, url: str, folder: Path, clock: Clock) -> None:
+        self._url = url
+        self._folder = folder
+        self._clock = clock
+        self._opened: list[PostgresStore] = []
+
+    async def open(self) -> Store:
+        store = await PostgresStore.open(
+            self._url,
+            folder=self._folder,
+            clock=self._clock,
+            ids=SteadyIds(seed=len(self._opened)),
+            database_time=False,
+        )
+        self._opened.append(store)
+        return store
+
+    async def close(self) -> None:
+        for store in self._opened:
+            await store.close()
+
+
+def _in_memory(request: pytest.FixtureRequest, folder: Path, clock: Clock) -> Database:
+    return MemoryDatabase(folder, clock)
+
+
+def _on_sqlite(request: pytest.FixtureRequest, folder: Path, clock: Clock) -> Database:
+    return SqlDatabase(folder, clock)
+
+
+def _on_postgresql(request: pytest.FixtureRequest, folder: Path, clock: Clock) -> Database:
+    return PostgresDatabase(request.getfixturevalue("store_url"), folder, clock)
+
+
+DATABASES: dict[str, Callable[[pytest.FixtureRequest, Path, Clock], Database]] = {
+    "memory": _in_memory,
+    "sqlite": _on_sqlite,
+    "postgresql": _on_postgresql,
+}
+"""Which implementations each contract suite runs on. A new one is one more line in a table."""

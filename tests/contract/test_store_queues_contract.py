@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
-from podium.domain.work import QueueSpec, Run, RunStatus, Schedule
+from podium.domain.work import QueueSpec, QueueTally, Run, RunStatus, Schedule
 from podium.ports import Store, Tx
+from podium.testing import FixedClock
 from tests.contract.databases import Database
 from tests.contract.nouns import NOON, a_queued_run, a_run, a_signal
 
@@ -263,3 +264,64 @@ async def test_wishes_to_cancel_are_known_while_they_matter(store: Store) -> Non
         a_run(status=RunStatus.RUNNING),
     )
     assert await store.read(lambda view: view.cancel_wished()) == {run.id for run in wished}
+
+
+async def test_queues_are_tallied_by_what_their_unended_runs_do(
+    store: Store, clock: FixedClock
+) -> None:
+    def made(seconds: float) -> datetime:
+        return NOON - timedelta(seconds=seconds)
+
+    await add(
+        store,
+        a_queued_run(not_before=NOON + timedelta(seconds=5), created_at=made(90)),
+        a_queued_run(created_at=made(60), not_before=NOON),
+        a_queued_run(created_at=made(30)),
+        a_queued_run(status=RunStatus.RUNNING, owner="w1", fence=1),
+        a_queued_run(status=RunStatus.WAITING),
+        a_queued_run(status=RunStatus.NEEDS_HUMAN),
+        a_queued_run(status=RunStatus.SUCCEEDED, finished_at=NOON),
+        a_queued_run(queue="asleep", status=RunStatus.WAITING, created_at=made(99)),
+        a_queued_run(queue="done", status=RunStatus.FAILED, finished_at=NOON),
+        a_run(status=RunStatus.RUNNING),
+    )
+    asleep = QueueTally(queue="asleep", waiting=1)
+    assert await store.read(lambda view: view.tallies()) == [
+        asleep,
+        QueueTally(
+            queue="work",
+            queued=2,
+            delayed=1,
+            running=1,
+            waiting=1,
+            needs_human=1,
+            oldest_queued_at=made(60),
+        ),
+    ]
+    clock.advance(5)
+    [_, work] = await store.read(lambda view: view.tallies())
+    assert (work.queued, work.delayed, work.oldest_queued_at) == (3, 0, made(90))
+
+
+async def test_a_store_without_runs_has_no_tallies(store: Store) -> None:
+    assert await store.read(lambda view: view.tallies()) == []
+
+
+async def test_the_moment_of_a_view_and_of_a_transaction_is_the_stores(
+    store: Store, clock: FixedClock
+) -> None:
+    clock.advance(7)
+    at = NOON + timedelta(seconds=7)
+    assert await store.read(lambda view: view.now()) == at
+    assert await store.write(lambda tx: tx.now()) == at
+
+
+async def test_ends_are_counted_by_queue_from_a_moment_on(store: Store) -> None:
+    def ended(seconds: float, queue: str | None) -> Run:
+        at = NOON + timedelta(seconds=seconds)
+        return a_run(queue=queue, status=RunStatus.FAILED, finished_at=at)
+
+    await add(store, ended(0, "work"), ended(1, "work"), ended(9, "work"), ended(5, "side"))
+    await add(store, ended(0, "early"), ended(9, None), a_queued_run())
+    since = NOON + timedelta(seconds=1)
+    assert await store.read(lambda view: view.ended_since(since)) == {"work": 2, "side": 1}

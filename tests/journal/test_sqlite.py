@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -21,10 +22,12 @@ from podium.domain.errors import (
     StoreNewer,
     StoreReadOnly,
 )
+from podium.domain.work import RunStatus
 from podium.journal import sqlite
 from podium.journal.sqlite import APPLICATION_ID, SCHEMA_VERSION, connect, explained, prepare
-from podium.journal.view import SqlView
+from podium.journal.view import SqlView, microseconds
 from podium.ports import EventQuery
+from tests.contract.nouns import NOON, a_run
 
 MAKING_SECONDS = 0.024
 """About how long making a file takes."""
@@ -79,6 +82,50 @@ def test_an_older_file_is_lifted_version_by_version_with_its_rows(
     connection.close()
     assert rows == [("kept", "red and blue")]
     assert version == (SCHEMA_VERSION + 2,)
+
+
+def test_a_file_of_version_1_learns_when_its_runs_ended(tmp_path: Path) -> None:
+    path = database(tmp_path)
+    path.parent.mkdir()
+    ended = a_run(status=RunStatus.SUCCEEDED, finished_at=NOON)
+    running = a_run(status=RunStatus.RUNNING)
+    bodies = {run.id: run.model_dump_json() for run in (ended, running)} | {"run_broken": "{"}
+    connection = sqlite3.connect(path)
+    connection.executescript(_VERSION_1)
+    connection.executemany(
+        "INSERT INTO runs VALUES (?, '', 'f', 'succeeded', NULL, 0, NULL, NULL, NULL, NULL, NULL, "
+        "NULL, 0, 0, ?)",
+        bodies.items(),
+    )
+    connection.commit()
+    connection.close()
+    prepare(path)
+    connection = connect(path)
+    rows = dict(connection.execute("SELECT id, finished_at FROM runs").fetchall())
+    kept = dict(connection.execute("SELECT id, body FROM runs").fetchall())
+    found = SqlView(connection, NOON).ended_before(NOON + timedelta(seconds=1), 10)
+    connection.close()
+    assert rows == {ended.id: microseconds(NOON), running.id: None, "run_broken": None}
+    assert kept == bodies
+    assert found == [ended.id]
+
+
+def test_a_lifted_file_has_the_columns_and_indexes_of_a_new_one(tmp_path: Path) -> None:
+    lifted, new = tmp_path / "lifted.db", tmp_path / "new.db"
+    connection = sqlite3.connect(lifted)
+    connection.executescript(_VERSION_1)
+    connection.close()
+
+    def shape(path: Path) -> dict[str, set[str]]:
+        prepare(path)
+        connection = connect(path)
+        columns = {row[1] for row in connection.execute("PRAGMA table_info(runs)")}
+        indexes = {row[1] for row in connection.execute("PRAGMA index_list(runs)")}
+        end = {row[2] for row in connection.execute("PRAGMA index_info(runs_by_end)")}
+        connection.close()
+        return {"columns": columns, "indexes": indexes, "end": end}
+
+    assert shape(lifted) == shape(new)
 
 
 def test_a_migration_that_fails_leaves_the_file_as_it_was(
@@ -256,6 +303,26 @@ def test_processes_that_make_one_file_at_once_end_with_one_file(tmp_path: Path, 
     assert sqlite.quick_check(path) == "ok"
 
 
+_VERSION_1 = f"""
+CREATE TABLE runs (
+    id TEXT NOT NULL, tail TEXT NOT NULL, flow TEXT NOT NULL, status TEXT NOT NULL, queue TEXT,
+    priority INTEGER NOT NULL, dedup_key TEXT, parent_id TEXT, not_before BIGINT,
+    claimed_at BIGINT, wake_at BIGINT, owner TEXT, fence INTEGER NOT NULL,
+    cancel_requested INTEGER NOT NULL, body TEXT NOT NULL, PRIMARY KEY (id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX runs_by_dedup ON runs (coalesce(queue, ''), dedup_key)
+    WHERE dedup_key IS NOT NULL AND status NOT IN ('succeeded', 'failed', 'cancelled');
+CREATE INDEX runs_by_claim ON runs (queue, claimed_at) WHERE queue IS NOT NULL;
+CREATE INDEX runs_by_flow ON runs (flow, id);
+CREATE INDEX runs_by_parent ON runs (parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX runs_by_queue ON runs (queue, status, priority) WHERE queue IS NOT NULL;
+CREATE INDEX runs_by_status ON runs (status, id);
+CREATE INDEX runs_by_tail ON runs (tail);
+PRAGMA user_version=1;
+PRAGMA application_id={APPLICATION_ID};
+"""
+"""The table of runs as the first version of the schema made it."""
+
 _MAKE = """
 import sys
 from pathlib import Path
@@ -300,7 +367,7 @@ def test_events_of_a_type_are_found_by_the_index(tmp_path: Path) -> None:
     connection = connect(path)
     asked: list[str] = []
     connection.set_trace_callback(asked.append)
-    SqlView(connection).events(EventQuery(types=("tool_failed", "run_failed")))
+    SqlView(connection, NOON).events(EventQuery(types=("tool_failed", "run_failed")))
     connection.set_trace_callback(None)
     plan = connection.execute(f"EXPLAIN QUERY PLAN {asked[0]}").fetchall()
     connection.close()

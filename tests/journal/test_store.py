@@ -19,6 +19,7 @@ from podium.domain.events import NoteTaken
 from podium.domain.gating import Receipt, Tier
 from podium.domain.work import Run, Signal, StepRecord, StepStatus
 from podium.journal import Redactor, SqlStore, StoreJournal, verify
+from podium.journal.sqlite_driver import SqliteDriver
 from podium.ports import EventQuery, Tx
 from podium.testing import FixedClock, SteadyIds, retry_until
 from podium.wiring.clock import SystemClock, SystemIds
@@ -190,7 +191,9 @@ async def test_a_full_disk_fails_the_write_and_the_store_goes_on_when_there_is_r
 ) -> None:
     store = await opened(tmp_path)
     await store.write(lambda tx: tx.append(RUN, NoteTaken(text="before")))
-    connection = store._writer._connection
+    driver = store._writer._driver
+    assert isinstance(driver, SqliteDriver)
+    connection = driver._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(StoreFull, match="free some space"):

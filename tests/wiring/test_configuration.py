@@ -167,9 +167,9 @@ def test_a_wrong_variable_is_a_fault_that_names_it(place: Place) -> None:
         place.load({"PODIUM_MODE": "reckless"})
 
 
-def test_a_database_url_is_refused_rather_than_ignored(place: Place) -> None:
-    with pytest.raises(BadInput, match="PODIUM_DATABASE_URL"):
-        place.load({"PODIUM_DATABASE_URL": "postgresql://db"})
+def test_a_database_url_of_another_kind_is_refused_rather_than_ignored(place: Place) -> None:
+    with pytest.raises(BadInput, match=r"PODIUM_DATABASE_URL begins with 'mysql'; .*postgresql://"):
+        place.load({"PODIUM_DATABASE_URL": "mysql://db:hidden@host/name"})
 
 
 def test_a_projects_command_runs_only_once_it_is_trusted_as_it_is(place: Place) -> None:

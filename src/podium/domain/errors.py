@@ -337,6 +337,10 @@ class StoreBusy(Passing):
     """Another process held the database for too long."""
 
 
+class StoreAway(Passing):
+    """The database cannot be reached just now."""
+
+
 class LeaseLost(Passing):
     """Another process owns the run now; this one must not write for it."""
 

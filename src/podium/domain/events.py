@@ -52,6 +52,21 @@ class RunParked(EventBody):
     reason: str
 
 
+class RunPinned(EventBody):
+    """The run has begun something that only this host has, such as a workspace."""
+
+    type: Literal["run_pinned"] = "run_pinned"
+    host: str
+
+
+class RunUnpinned(EventBody):
+    """The host that a run was pinned to is lost; any other may go on with it."""
+
+    type: Literal["run_unpinned"] = "run_unpinned"
+    host: str
+    reason: str
+
+
 class RunWaiting(EventBody):
     type: Literal["run_waiting"] = "run_waiting"
     signal: str
@@ -388,6 +403,8 @@ AnyEvent = Annotated[
     RunQueued
     | RunStarted
     | RunParked
+    | RunPinned
+    | RunUnpinned
     | RunWaiting
     | RunSucceeded
     | RunFailed

@@ -145,6 +145,24 @@ class CommitSeen(Noun):
     trailers: dict[str, str] = Field(default_factory=dict)
 
 
+class Sighting(Noun):
+    """A line that a commit adds, and what was found in it. The line itself is not told: it may be a secret."""
+
+    commit: NonEmpty
+    path: str
+    """Empty: the commit's own message."""
+    line: int
+    what: tuple[str, ...]
+
+
+class LookedThrough(Noun):
+    """What was found in the lines that commits add."""
+
+    found: tuple[Sighting, ...] = ()
+    whole: bool = True
+    """Whether all of them were looked at."""
+
+
 class Merge(Noun):
     """What became of merging a commit into a workspace's branch."""
 

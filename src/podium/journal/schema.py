@@ -26,6 +26,9 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 METADATA = MetaData()
 
+TEXT = Text().with_variant(Text(collation="C"), "postgresql")
+"""Compared byte by byte: ids sort by time, and a database sorts by some language's rules otherwise."""
+
 _NOT_OF_EVERY_STEP = text("type NOT IN ('step_started', 'step_completed')")
 
 _UNFINISHED_WITH_KEY = text(
@@ -42,11 +45,11 @@ EVENTS = Table(
         primary_key=True,
         autoincrement=False,
     ),
-    Column("run_id", Text, nullable=False),
+    Column("run_id", TEXT, nullable=False),
     Column("seq", Integer, nullable=False),
-    Column("type", Text, nullable=False),
+    Column("type", TEXT, nullable=False),
     Column("at", BigInteger, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("body", TEXT, nullable=False),
     UniqueConstraint("run_id", "seq", name="events_in_run"),
     # The two that every step writes are left out: a page less to write for each of them.
     Index(
@@ -61,21 +64,22 @@ EVENTS = Table(
 RUNS = Table(
     "runs",
     METADATA,
-    Column("id", Text, primary_key=True),
-    Column("tail", Text, nullable=False),
-    Column("flow", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("queue", Text),
+    Column("id", TEXT, primary_key=True),
+    Column("tail", TEXT, nullable=False),
+    Column("flow", TEXT, nullable=False),
+    Column("status", TEXT, nullable=False),
+    Column("queue", TEXT),
     Column("priority", Integer, nullable=False),
-    Column("dedup_key", Text),
-    Column("parent_id", Text),
+    Column("dedup_key", TEXT),
+    Column("parent_id", TEXT),
     Column("not_before", BigInteger),
     Column("claimed_at", BigInteger),
     Column("wake_at", BigInteger),
-    Column("owner", Text),
+    Column("finished_at", BigInteger),
+    Column("owner", TEXT),
     Column("fence", Integer, nullable=False),
     Column("cancel_requested", Integer, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("body", TEXT, nullable=False),
     Index("runs_by_tail", "tail"),
     Index("runs_by_status", "status", "id"),
     Index(
@@ -108,17 +112,24 @@ RUNS = Table(
         sqlite_where=text("parent_id IS NOT NULL"),
         postgresql_where=text("parent_id IS NOT NULL"),
     ),
+    Index(
+        "runs_by_end",
+        "finished_at",
+        "id",
+        sqlite_where=text("finished_at IS NOT NULL"),
+        postgresql_where=text("finished_at IS NOT NULL"),
+    ),
     sqlite_with_rowid=False,
 )
 
 STEPS = Table(
     "steps",
     METADATA,
-    Column("run_id", Text, nullable=False),
-    Column("key", Text, nullable=False),
+    Column("run_id", TEXT, nullable=False),
+    Column("key", TEXT, nullable=False),
     Column("ordinal", Integer, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("status", TEXT, nullable=False),
+    Column("body", TEXT, nullable=False),
     PrimaryKeyConstraint("run_id", "key"),
     sqlite_with_rowid=False,
 )
@@ -126,10 +137,10 @@ STEPS = Table(
 SIGNALS = Table(
     "signals",
     METADATA,
-    Column("id", Text, nullable=False),
-    Column("run_id", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("id", TEXT, nullable=False),
+    Column("run_id", TEXT, nullable=False),
+    Column("name", TEXT, nullable=False),
+    Column("body", TEXT, nullable=False),
     PrimaryKeyConstraint("run_id", "name", "id"),
     sqlite_with_rowid=False,
 )
@@ -137,10 +148,10 @@ SIGNALS = Table(
 CALLS = Table(
     "calls",
     METADATA,
-    Column("key", Text, primary_key=True),
-    Column("run_id", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("key", TEXT, primary_key=True),
+    Column("run_id", TEXT, nullable=False),
+    Column("status", TEXT, nullable=False),
+    Column("body", TEXT, nullable=False),
     Index("calls_by_run", "run_id", "status"),
     sqlite_with_rowid=False,
 )
@@ -148,12 +159,12 @@ CALLS = Table(
 APPROVALS = Table(
     "approvals",
     METADATA,
-    Column("id", Text, primary_key=True),
-    Column("tail", Text, nullable=False),
-    Column("run_id", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-    Column("status", Text, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("id", TEXT, primary_key=True),
+    Column("tail", TEXT, nullable=False),
+    Column("run_id", TEXT, nullable=False),
+    Column("digest", TEXT, nullable=False),
+    Column("status", TEXT, nullable=False),
+    Column("body", TEXT, nullable=False),
     Index("approvals_by_tail", "tail"),
     Index("approvals_by_status", "status", "id"),
     Index("approvals_by_digest", "digest"),
@@ -164,9 +175,9 @@ APPROVALS = Table(
 RECEIPTS = Table(
     "receipts",
     METADATA,
-    Column("run_id", Text, nullable=False),
+    Column("run_id", TEXT, nullable=False),
     Column("number", Integer, nullable=False),
-    Column("body", Text, nullable=False),
+    Column("body", TEXT, nullable=False),
     PrimaryKeyConstraint("run_id", "number"),
     sqlite_with_rowid=False,
 )
@@ -174,7 +185,7 @@ RECEIPTS = Table(
 COUNTERS = Table(
     "counters",
     METADATA,
-    Column("counter", Text, nullable=False),
+    Column("counter", TEXT, nullable=False),
     Column("at", BigInteger, nullable=False),
     Column("amount", Double, nullable=False),
     PrimaryKeyConstraint("counter", "at"),
@@ -184,16 +195,16 @@ COUNTERS = Table(
 SCHEDULES = Table(
     "schedules",
     METADATA,
-    Column("name", Text, primary_key=True),
-    Column("body", Text, nullable=False),
+    Column("name", TEXT, primary_key=True),
+    Column("body", TEXT, nullable=False),
     sqlite_with_rowid=False,
 )
 
 WORKERS = Table(
     "workers",
     METADATA,
-    Column("id", Text, primary_key=True),
-    Column("body", Text, nullable=False),
+    Column("id", TEXT, primary_key=True),
+    Column("body", TEXT, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 
 from podium.domain.errors import (
@@ -18,8 +20,9 @@ from podium.domain.errors import (
     StoreReadOnly,
     StoreUnusable,
 )
+from podium.journal.view import microseconds
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x506F6469
 """`Podi`: marks the file as ours."""
 
@@ -27,7 +30,27 @@ BUSY_SECONDS = 20.0
 
 Migration = Callable[[sqlite3.Connection], None]
 
-MIGRATIONS: Mapping[int, Migration] = {}
+_PAGE = 500
+
+
+def _keep_when_runs_ended(connection: sqlite3.Connection) -> None:
+    """1 → 2: a column by which runs that ended long ago are found without reading them all."""
+    connection.execute("ALTER TABLE runs ADD COLUMN finished_at BIGINT")
+    connection.execute(
+        "CREATE INDEX runs_by_end ON runs (finished_at, id) WHERE finished_at IS NOT NULL"
+    )
+    last = ""
+    while rows := connection.execute(
+        "SELECT id, body FROM runs WHERE id > ? ORDER BY id LIMIT ?", (last, _PAGE)
+    ).fetchall():
+        connection.executemany(
+            "UPDATE runs SET finished_at = ? WHERE id = ?",
+            [(_finished_at(body), run_id) for run_id, body in rows],
+        )
+        last = rows[-1][0]
+
+
+MIGRATIONS: Mapping[int, Migration] = {1: _keep_when_runs_ended}
 """Schema version → what lifts a file of that version to the next one."""
 
 
@@ -166,7 +189,7 @@ def _build(connection: sqlite3.Connection, path: Path, migrations: Mapping[int, 
         version = _version(connection, path)
         if version == 0:
             _create(connection)
-        for old in range(max(version, 1), SCHEMA_VERSION):
+        for old in range(version or SCHEMA_VERSION, SCHEMA_VERSION):
             migrations[old](connection)
         connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
         connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
@@ -174,6 +197,15 @@ def _build(connection: sqlite3.Connection, path: Path, migrations: Mapping[int, 
     except BaseException:
         connection.rollback()
         raise
+
+
+def _finished_at(body: str) -> int | None:
+    """When a run ended, as its body says. None also for a body that cannot be read: it stays as it is."""
+    try:
+        text = json.loads(body)["finished_at"]
+        return None if text is None else microseconds(datetime.fromisoformat(text))
+    except (ValueError, TypeError, KeyError):
+        return None
 
 
 def _create(connection: sqlite3.Connection) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 
 from podium.journal.trace import TraceWriter
-from podium.journal.view import SqlView, StoredEvent
+from podium.journal.view import ClosableConnection, Connection, StoredEvent, stored_events
 
 PAUSE_SECONDS = 0.1
 """How long events are gathered before a trace is brought up to date."""
@@ -23,7 +22,7 @@ class TraceListener:
     that could not be written costs nothing but its delay.
     """
 
-    def __init__(self, writer: TraceWriter, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, writer: TraceWriter, connect: Callable[[], ClosableConnection]) -> None:
         self._writer = writer
         self._connect = connect
         self._behind: set[str] = set()
@@ -31,7 +30,7 @@ class TraceListener:
         self._grew = threading.Event()
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
-        self._connection: sqlite3.Connection | None = None
+        self._connection: ClosableConnection | None = None
         self.faults: dict[str, str] = {}
         """Run → why its trace could not be written; gone once it could."""
 
@@ -63,8 +62,7 @@ class TraceListener:
                 if self._closing.is_set():
                     return
         finally:
-            if self._connection is not None:
-                self._connection.close()
+            self._let_go()
 
     def _catch_up(self) -> None:
         with self._lock:
@@ -78,7 +76,14 @@ class TraceListener:
             except Exception as error:
                 # A listener must never bring the run down; what it could not do is reported.
                 self.faults[run_id] = f"trace of {run_id} not written: {error}"
+                # It may be the connection that is broken; another one is quickly made.
+                self._let_go()
+
+    def _let_go(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
-def _after(connection: sqlite3.Connection, run_id: str, seq: int) -> Sequence[StoredEvent]:
-    return SqlView(connection).stored_events(run_id, seq, PAGE)
+def _after(connection: Connection, run_id: str, seq: int) -> Sequence[StoredEvent]:
+    return stored_events(connection, run_id, seq, PAGE)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from podium.domain.errors import LeaseLost
+from podium.domain.errors import LeaseLost, NotPossibleNow
 from podium.domain.events import EventBody
 from podium.domain.gating import (
     Approval,
@@ -14,7 +14,7 @@ from podium.domain.gating import (
     CallStatus,
     Receipt,
 )
-from podium.domain.ids import tail_of
+from podium.domain.ids import short_id, tail_of
 from podium.domain.model import Noun, json_of
 from podium.domain.work import (
     QueueSpec,
@@ -25,16 +25,22 @@ from podium.domain.work import (
     StepRecord,
     WorkerBeat,
 )
-from podium.journal.view import Connection, SqlView, microseconds, named
+from podium.journal.view import UNENDED, Connection, SqlView, microseconds, named
 
 UNSETTLED = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 """Calls nobody may forget: whether they happened is not known."""
+
+_AT_ONCE = 500
+"""Runs that one statement forgets: databases allow so many bound values only."""
 
 Clean = Callable[[str], str]
 """Takes a JSON text and gives it back without secrets."""
 
 Seal = Callable[[Receipt, str, int], Receipt]
 """Numbers, chains and seals a receipt."""
+
+Queued = Callable[[Connection, Run, datetime], None]
+"""Told of every run that is stored as queued, within the transaction that stores it."""
 
 
 class SqlTransaction(SqlView):
@@ -47,14 +53,20 @@ class SqlTransaction(SqlView):
         clean: Clean,
         seal: Seal,
         check_seal: Callable[[], object],
+        *,
+        queued: Queued | None = None,
+        last_position: int | None = None,
+        last_seqs: Mapping[str, int] | None = None,
     ) -> None:
-        super().__init__(connection)
+        """`last_position` is that of the newest event, `last_seqs` those of runs, as far as they are known."""
+        super().__init__(connection, now)
         self._now = microseconds(now)
         self._clean = clean
         self._seal = seal
         self._check_seal = check_seal
-        self._position: int | None = None
-        self._seqs: dict[str, int] = {}
+        self._queued = queued
+        self._position = last_position
+        self._seqs = dict(last_seqs or {})
         self.touched_runs: set[str] = set()
         """Runs whose stream grew, for the listeners."""
         self.new_heads: dict[str, Receipt] = {}
@@ -71,7 +83,7 @@ class SqlTransaction(SqlView):
         text = self._text(body)
         last = self.last_position() if self._position is None else self._position
         self._position = max(last + 1, self._now)
-        seq = self._seqs.get(run_id) or self.last_seq(run_id)
+        seq = self._seqs[run_id] if run_id in self._seqs else self.last_seq(run_id)
         self._seqs[run_id] = seq = seq + 1
         self._sql.execute(
             "INSERT INTO events (position, run_id, seq, type, at, body) "
@@ -97,12 +109,13 @@ class SqlTransaction(SqlView):
     def save_run(self, run: Run) -> None:
         self._sql.execute(
             "INSERT INTO runs (id, tail, flow, status, queue, priority, dedup_key, parent_id, "
-            "not_before, claimed_at, wake_at, owner, fence, cancel_requested, body) "
+            "not_before, claimed_at, wake_at, finished_at, owner, fence, cancel_requested, body) "
             "VALUES (:id, :tail, :flow, :status, :queue, :priority, :dedup_key, :parent_id, "
-            ":not_before, :claimed_at, :wake_at, :owner, :fence, :cancel_requested, :body) "
+            ":not_before, :claimed_at, :wake_at, :finished_at, :owner, :fence, :cancel_requested, :body) "
             "ON CONFLICT (id) DO UPDATE SET status = excluded.status, queue = excluded.queue, "
             "priority = excluded.priority, not_before = excluded.not_before, "
             "claimed_at = excluded.claimed_at, wake_at = excluded.wake_at, "
+            "finished_at = excluded.finished_at, "
             "owner = excluded.owner, fence = excluded.fence, "
             "cancel_requested = excluded.cancel_requested, body = excluded.body",
             {
@@ -117,12 +130,19 @@ class SqlTransaction(SqlView):
                 "not_before": _maybe(run.not_before),
                 "claimed_at": _maybe(run.claimed_at),
                 "wake_at": _maybe(run.wake_at),
+                "finished_at": _maybe(run.finished_at),
                 "owner": run.owner,
                 "fence": run.fence,
                 "cancel_requested": int(run.cancel_requested),
                 "body": self._text(run),
             },
         )
+        if self._queued is not None and run.queue is not None and run.status is RunStatus.QUEUED:
+            self._queued(self._sql, run, self._moment)
+
+    def drop_runs(self, run_ids: Sequence[str]) -> None:
+        for start in range(0, len(run_ids), _AT_ONCE):
+            self._drop_some_runs(run_ids[start : start + _AT_ONCE])
 
     def guard(self, run_id: str, fence: int) -> None:
         row = self._sql.execute("SELECT fence, owner FROM runs WHERE id = :id", {"id": run_id})
@@ -304,6 +324,29 @@ class SqlTransaction(SqlView):
             if started.fetchone()[0] >= queue.rate_limit:
                 return False
         return True
+
+    def _drop_some_runs(self, run_ids: Sequence[str]) -> None:
+        values: dict[str, Any] = {}
+        these = named(values, "run", run_ids)
+        at_work = self._sql.execute(
+            f"SELECT id, status FROM runs WHERE id IN ({these}) AND status IN ({UNENDED})",  # noqa: S608
+            values,
+        ).fetchone()
+        if at_work is not None:
+            raise NotPossibleNow(
+                f"run {at_work[0]!r} is {at_work[1]} and cannot be forgotten; "
+                f"`podium cancel {short_id(at_work[0])}` ends it"
+            )
+        # A position never comes twice, or a follower would miss what comes next: of events at this
+        # very moment the newest is left, by which the next one is numbered.
+        self._sql.execute(
+            f"DELETE FROM events WHERE run_id IN ({these}) "  # noqa: S608
+            "AND (position < :now OR position < (SELECT max(position) FROM events))",
+            values | {"now": self._now},
+        )
+        for table in ("steps", "signals", "calls"):
+            self._sql.execute(f"DELETE FROM {table} WHERE run_id IN ({these})", values)  # noqa: S608
+        self._sql.execute(f"DELETE FROM runs WHERE id IN ({these})", values)  # noqa: S608
 
     def _unfinished_twin(self, run: Run) -> Run | None:
         return self._one(

@@ -26,6 +26,7 @@ from podium.domain.gating import (
 from podium.domain.ids import SHORTEST_TAIL
 from podium.domain.model import Noun
 from podium.domain.work import (
+    QueueTally,
     Run,
     Schedule,
     Signal,
@@ -38,6 +39,9 @@ N = TypeVar("N", bound=Noun)
 
 OF_EVERY_STEP = frozenset({"step_started", "step_completed"})
 """Types of events that the index by type leaves out: there are too many of them."""
+
+UNENDED = "'queued', 'running', 'waiting', 'needs_human'"
+"""The statuses that are no end, as SQL lists them."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -54,6 +58,12 @@ class Connection(Protocol):
     """What is needed of a driver."""
 
     def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows: ...
+
+
+class ClosableConnection(Connection, Protocol):
+    """A connection of its user's own."""
+
+    def close(self) -> None: ...
 
 
 class StoredEvent(NamedTuple):
@@ -73,8 +83,17 @@ class StoredEvent(NamedTuple):
 class SqlView:
     """Reads. All answers are of the moment the transaction began."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, now: datetime) -> None:
+        """`now` is the transaction's moment, by the clock that all processes on the database share."""
         self._sql = connection
+        self._moment = now
+
+    def now(self) -> datetime:
+        return self._moment
+
+    def ask(self, statement: str, **values: Any) -> list[Any]:
+        """Rows of a statement of this room's own, as of this view."""
+        return self._sql.execute(statement, values).fetchall()
 
     def events(self, query: EventQuery) -> list[Event]:
         wanted = ["position > :after"]
@@ -102,15 +121,6 @@ class SqlView:
         )
         return [_event(row) for row in rows.fetchall()]
 
-    def stored_events(self, run_id: str, after_seq: int, limit: int) -> list[StoredEvent]:
-        """Events of a run as they lie in the database, for whoever only passes them on."""
-        rows = self._sql.execute(
-            "SELECT run_id, seq, at, body FROM events "
-            "WHERE run_id = :run AND seq > :seq ORDER BY seq LIMIT :limit",
-            {"run": run_id, "seq": after_seq, "limit": limit},
-        )
-        return [StoredEvent(*row) for row in rows.fetchall()]
-
     def last_position(self) -> int:
         return int(self._sql.execute("SELECT max(position) FROM events", {}).fetchone()[0] or 0)
 
@@ -126,7 +136,7 @@ class SqlView:
         values: dict[str, Any] = {"limit": query.limit}
         if query.statuses:
             wanted.append(f"status IN ({named(values, 'status', query.statuses)})")
-        for column in ("flow", "queue", "parent_id"):
+        for column in ("flow", "queue", "parent_id", "owner"):
             if (value := getattr(query, column)) is not None:
                 wanted.append(f"{column} = :{column}")
                 values[column] = value
@@ -286,11 +296,55 @@ class SqlView:
             moments.append(moment_of(row[0]))
         return min(moments, default=None)
 
+    def tallies(self) -> list[QueueTally]:
+        rows = self._sql.execute(
+            "SELECT queue, CASE WHEN status = 'queued' AND not_before > :now THEN 'delayed' "  # noqa: S608 - fixed words
+            f"ELSE status END AS stands, count(*), min(id) FROM runs WHERE status IN ({UNENDED}) "
+            "AND queue IS NOT NULL GROUP BY queue, stands",
+            {"now": microseconds(self._moment)},
+        ).fetchall()
+        oldest = {queue: run_id for queue, stands, _, run_id in rows if stands == "queued"}
+        made = self._made_at(list(oldest.values())) if oldest else {}
+        found: dict[str, dict[str, Any]] = {}
+        for queue, stands, count, _ in rows:
+            found.setdefault(queue, {})[stands] = count
+        return [
+            QueueTally(queue=queue, oldest_queued_at=made.get(oldest.get(queue)), **counts)
+            for queue, counts in sorted(found.items())
+        ]
+
+    def ended_since(self, moment: datetime) -> dict[str, int]:
+        rows = self._sql.execute(
+            "SELECT queue, count(*) FROM runs WHERE finished_at >= :moment "
+            "AND queue IS NOT NULL GROUP BY queue",
+            {"moment": microseconds(moment)},
+        )
+        return {str(queue): int(count) for queue, count in rows.fetchall()}
+
+    def ended_before(self, moment: datetime, limit: int) -> list[str]:
+        rows = self._sql.execute(
+            "SELECT id FROM runs WHERE finished_at < :moment "  # noqa: S608 - fixed words
+            f"AND status NOT IN ({UNENDED}) "
+            "AND NOT EXISTS (SELECT 1 FROM runs AS parent WHERE parent.id = runs.parent_id "
+            f"AND parent.status IN ({UNENDED})) "
+            "AND NOT EXISTS (SELECT 1 FROM runs AS child WHERE child.parent_id = runs.id "
+            f"AND child.status IN ({UNENDED})) "
+            "ORDER BY finished_at, id LIMIT :limit",
+            {"moment": microseconds(moment), "limit": limit},
+        )
+        return [str(row[0]) for row in rows.fetchall()]
+
     def schedules(self) -> list[Schedule]:
         return self._all(Schedule, "SELECT body FROM schedules ORDER BY name")
 
     def workers(self) -> list[WorkerBeat]:
         return self._all(WorkerBeat, "SELECT body FROM workers ORDER BY id")
+
+    def _made_at(self, run_ids: Sequence[str]) -> dict[str | None, datetime]:
+        values: dict[str, Any] = {}
+        these = named(values, "run", run_ids)
+        found = self._all(Run, f"SELECT body FROM runs WHERE id IN ({these})", **values)  # noqa: S608
+        return {run.id: run.created_at for run in found}
 
     def _one(self, noun: type[N], statement: str, **values: Any) -> N | None:
         row = self._sql.execute(statement, values).fetchone()
@@ -299,6 +353,18 @@ class SqlView:
     def _all(self, noun: type[N], statement: str, **values: Any) -> list[N]:
         rows = self._sql.execute(statement, values).fetchall()
         return [noun.model_validate_json(row[0]) for row in rows]
+
+
+def stored_events(
+    connection: Connection, run_id: str, after_seq: int, limit: int
+) -> list[StoredEvent]:
+    """Events of a run as they lie in the database, for whoever only passes them on."""
+    rows = connection.execute(
+        "SELECT run_id, seq, at, body FROM events "
+        "WHERE run_id = :run AND seq > :seq ORDER BY seq LIMIT :limit",
+        {"run": run_id, "seq": after_seq, "limit": limit},
+    )
+    return [StoredEvent(*row) for row in rows.fetchall()]
 
 
 def microseconds(moment: datetime) -> int:

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import random
-import sqlite3
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterator, Sequence
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
-from podium.domain.errors import NotPossibleNow, StoreUnusable
+from podium.domain.errors import NotPossibleNow, StoreAway
 from podium.domain.events import EventBody
 from podium.journal.doorbell import BURST_SECONDS
-from podium.journal.sqlite import BUSY_SECONDS, explain
+from podium.journal.figures import StoreFigures
 from podium.journal.transaction import SqlTransaction
 
 LARGEST_BATCH = 128
@@ -24,13 +23,60 @@ LARGEST_BATCH = 128
 SLOW_SECONDS = 0.001
 """Commits that take longer than this of late would hold up the event loop: the thread makes them."""
 
-LOOK_SECONDS = 0.05
-"""How long it is taken for granted that the file is still where it was."""
+CLOSING_SECONDS = 5.0
+"""How long a database that is away is waited for once the store is being closed."""
 
 _WEIGHT = 0.1
 """How much one commit counts in what commits take of late."""
 
 Work = Callable[[SqlTransaction], Any]
+
+
+class Driver(Protocol):
+    """A write connection, and its database's own way of keeping or taking back what is done on it."""
+
+    name: str
+    """The database in messages."""
+    patience_seconds: float
+    """How long works are tried again after what `may_pass`."""
+
+    def begin_now(self) -> SqlTransaction | None:
+        """A transaction begun without waiting for anybody. None: not now."""
+        ...
+
+    def begin(self, runs: Collection[str]) -> SqlTransaction:
+        """A transaction, begun when other processes let it. To `runs` it will surely append events."""
+        ...
+
+    def commit(self) -> None:
+        """Make it durable. When this raises anything but `StoreAway`, nothing of it was kept."""
+        ...
+
+    def take_back(self) -> None:
+        """End the transaction without a trace. Never raises."""
+        ...
+
+    def set_mark(self) -> None: ...
+    def back_to_mark(self) -> None: ...
+    def drop_mark(self) -> None: ...
+
+    def explained(self, error: BaseException) -> BaseException:
+        """The error in Podium's words, if it is the driver's; else itself."""
+        ...
+
+    def is_own(self, error: BaseException) -> bool:
+        """Whether the driver raised it, and not a work by itself."""
+        ...
+
+    def blames_one_work(self, error: BaseException) -> bool:
+        """Whether it is about what one work asked for: others beside it would have gone through."""
+        ...
+
+    def may_pass(self, error: BaseException) -> bool:
+        """Whether nothing was kept and the same may go through in a while."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class Done(NamedTuple):
@@ -54,28 +100,21 @@ class _Job(NamedTuple):
 class Writer:
     """Owns the write connection. Works are committed in the order they were handed in.
 
-    `begin` makes the transaction's object on an open transaction. `committed` is called after each
-    commit, `delivered` when whoever waited for it has been told, `pausing` when no work has followed
-    for a while; they must neither raise nor take long.
+    `committed` is called after each commit, `delivered` when whoever waited for it has been told,
+    `pausing` when no work has followed for a while; they must neither raise nor take long.
     """
 
     def __init__(
         self,
-        connection: sqlite3.Connection,
-        path: Path,
+        driver: Driver,
         *,
-        begin: Callable[[sqlite3.Connection], SqlTransaction],
+        figures: StoreFigures,
         committed: Callable[[SqlTransaction], None],
         delivered: Callable[[SqlTransaction], None],
         pausing: Callable[[], None],
     ) -> None:
-        self._connection = connection
-        # Waiting for other processes is done here and not by SQLite: it sleeps for too long at a time.
-        connection.execute("PRAGMA busy_timeout=0")
-        self._path = path
-        self._looked = 0.0
-        self._inode = path.stat().st_ino
-        self._begin = begin
+        self._driver = driver
+        self._figures = figures
         self._committed = committed
         self._delivered = delivered
         self._pausing = pausing
@@ -89,6 +128,7 @@ class Writer:
         """What a commit takes of late."""
         self._notes: deque[tuple[str, EventBody]] = deque()
         self._closed = False
+        self._give_up_at = math.inf
         self._thread = threading.Thread(target=self._serve, name="podium-writer", daemon=True)
         self._thread.start()
 
@@ -108,16 +148,15 @@ class Writer:
             return None
         try:
             self._refuse_when_closed()
-            if not self._begun():
-                return None
-            [outcome], transaction = self._commit([work])
-            if transaction is not None:
-                self._delivered(transaction)
+            try:
+                transaction = self._driver.begin_now()
+                if transaction is None:
+                    return None
+                [outcome] = self._commit(transaction, [work])
+            except BaseException as error:
+                return Failed(self._driver.explained(error))
+            self._delivered(transaction)
             return outcome
-        except sqlite3.Error as error:
-            return Failed(explain(error, self._path))
-        except StoreUnusable as error:
-            return Failed(error)
         finally:
             self._turn.release()
 
@@ -135,24 +174,28 @@ class Writer:
         """Leave an event to be appended at the start of the next commit."""
         self._notes.append((run_id, body))
 
+    def hurry(self) -> None:
+        """The store is being closed: wait no longer than a moment for a database that is away."""
+        self._give_up_at = time.monotonic() + CLOSING_SECONDS
+
     def close(self) -> None:
         """Finish what was handed in, end the thread and close the connection. Blocks meanwhile."""
         self._closed = True
         self._jobs.put(None)
         self._thread.join()
-        self._connection.close()
+        self._driver.close()
 
     def _refuse_when_closed(self) -> None:
         if self._closed:
-            raise NotPossibleNow(f"the store {str(self._path)!r} is closed")
+            raise NotPossibleNow(f"the store {self._driver.name!r} is closed")
 
     def _serve(self) -> None:
         while (batch := self._next_batch()) is not None:
             with self._turn:
-                transaction = self._commit_batch(batch)
+                transactions = self._commit_batch(batch)
             with self._count:
                 self._waiting -= len(batch)
-            if transaction is not None:
+            for transaction in transactions:
                 self._delivered(transaction)
 
     def _next_batch(self) -> list[_Job] | None:
@@ -164,94 +207,85 @@ class Writer:
         if first is None:
             self._pausing()
             return None
-        batch = [first]
-        while len(batch) < LARGEST_BATCH:
+        return [first, *self._more(LARGEST_BATCH - 1)]
+
+    def _more(self, most: int) -> Iterator[_Job]:
+        """Jobs that wait by now."""
+        for _ in range(most):
             try:
-                more = self._jobs.get_nowait()
+                job = self._jobs.get_nowait()
             except Empty:
-                break
-            if more is None:
-                self._jobs.put(None)
-                break
-            batch.append(more)
-        return batch
-
-    def _commit_batch(self, batch: list[_Job]) -> SqlTransaction | None:
-        transaction: SqlTransaction | None = None
-        try:
-            self._begin_patiently()
-            outcomes, transaction = self._commit([job.work for job in batch])
-        except sqlite3.Error as error:
-            outcomes = [Failed(explain(error, self._path))] * len(batch)
-        except Exception as error:
-            # Whatever it is, nobody may be left waiting for ever.
-            outcomes = [Failed(error)] * len(batch)
-        _deliver(batch, outcomes)
-        return transaction
-
-    def _begin_patiently(self) -> None:
-        """Wait for other processes, in short naps of uneven length so that none is left behind."""
-        deadline = time.monotonic() + BUSY_SECONDS
-        nap = 0.0005
-        while not self._begun():
-            if time.monotonic() > deadline:
-                self._connection.execute("BEGIN IMMEDIATE")
                 return
-            time.sleep(nap * random.uniform(0.5, 1.5))  # noqa: S311 - no secret depends on it
-            nap = min(nap * 1.5, 0.02)
+            if job is None:
+                self._jobs.put(None)
+                return
+            yield job
 
-    def _begun(self) -> bool:
-        """Whether a transaction could be begun right now."""
-        self._must_be_the_same_file()
+    def _commit_batch(self, batch: list[_Job]) -> list[SqlTransaction]:
+        transactions: list[SqlTransaction] = []
         try:
-            self._connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                raise
-            return False
-        return True
+            outcomes = self._commit_patiently(batch, transactions)
+        except BaseException as error:
+            # Whatever it is, nobody may be left waiting for ever.
+            outcomes = [Failed(self._driver.explained(error))] * len(batch)
+        _deliver(batch, outcomes)
+        return transactions
 
-    def _must_be_the_same_file(self) -> None:
-        """What is committed to a file that was removed or replaced is lost when it is closed.
+    def _commit_patiently(
+        self, batch: list[_Job], transactions: list[SqlTransaction], largest: int = LARGEST_BATCH
+    ) -> Sequence[Done | Failed]:
+        """Commit, in spite of what passes. `batch` grows by jobs that came while it waited its turn."""
+        pauses = growing_pauses(self._driver.patience_seconds)
+        while True:
+            try:
+                transaction = self._driver.begin({run_id for run_id, _ in self._notes.copy()})
+                batch.extend(self._more(largest - len(batch)))
+                outcomes = self._commit(transaction, [job.work for job in batch])
+            except Exception as error:
+                if len(batch) > 1 and self._driver.blames_one_work(error):
+                    return self._commit_one_by_one(batch, transactions)
+                pause = next(pauses, None) if self._driver.may_pass(error) else None
+                if pause is None or time.monotonic() > self._give_up_at:
+                    raise
+                time.sleep(pause)
+            else:
+                transactions.append(transaction)
+                return outcomes
 
-        Looking costs a tenth of a commit, so that within a burst it is not done each time.
-        """
-        now = time.monotonic()
-        if now - self._looked < LOOK_SECONDS:
-            return
-        try:
-            found = self._path.stat().st_ino
-        except OSError:
-            found = None
-        self._looked = now if found == self._inode else 0.0
-        if found != self._inode:
-            raise StoreUnusable(
-                str(self._path),
-                "the file was removed or replaced while it was in use",
-                "put it back, or end all processes that use it and start again",
-            )
+    def _commit_one_by_one(
+        self, batch: list[_Job], transactions: list[SqlTransaction]
+    ) -> Sequence[Done | Failed]:
+        """Find the one whose fault it is; the others are kept."""
+        outcomes: list[Done | Failed] = []
+        for job in batch:
+            try:
+                outcomes += self._commit_patiently([job], transactions, largest=1)
+            except Exception as error:
+                outcomes.append(Failed(self._driver.explained(error)))
+        return outcomes
 
     def _commit(
-        self, works: Sequence[Work]
-    ) -> tuple[Sequence[Done | Failed], SqlTransaction | None]:
-        """Do works in the transaction that was begun and commit it; none of it when that fails."""
+        self, transaction: SqlTransaction, works: Sequence[Work]
+    ) -> Sequence[Done | Failed]:
+        """Do works in the transaction that was begun and commit it; none of it when that raises."""
         began = time.perf_counter()
-        transaction = self._begin(self._connection)
         notes: list[tuple[str, EventBody]] = []
         try:
             while self._notes:
                 notes.append(self._notes.popleft())
                 transaction.append(*notes[-1])
             outcomes = self._perform(works, transaction)
-            self._connection.execute("COMMIT")
+            self._driver.commit()
         except BaseException as error:
-            self._undo(notes)
-            known = explain(error, self._path) if isinstance(error, sqlite3.Error) else error
-            return [Failed(known)] * len(works), None
+            if not isinstance(error, StoreAway):  # else they may be kept, and must not come twice
+                self._notes.extendleft(reversed(notes))
+            self._driver.take_back()
+            raise
         took = time.perf_counter() - began
         self._pace_seconds += _WEIGHT * (took - self._pace_seconds)
+        self._figures.committed(took)
         self._committed(transaction)
-        return outcomes, transaction
+        return outcomes
 
     def _perform(
         self, works: Sequence[Work], transaction: SqlTransaction
@@ -263,26 +297,27 @@ class Writer:
     def _perform_apart(self, work: Work, transaction: SqlTransaction) -> Done | Failed:
         """Within a shared commit, a work that raises takes back its own writes only."""
         mark = transaction.mark()
-        self._connection.execute("SAVEPOINT work")
+        self._driver.set_mark()
         outcome: Done | Failed
         try:
             outcome = Done(work(transaction))
-        except sqlite3.Error:
-            raise
         except Exception as error:
-            self._connection.execute("ROLLBACK TO work")
+            if self._driver.is_own(error):
+                raise
+            self._driver.back_to_mark()
             transaction.rewind(mark)
             outcome = Failed(error)
-        self._connection.execute("RELEASE work")
+        self._driver.drop_mark()
         return outcome
 
-    def _undo(self, notes: list[tuple[str, EventBody]]) -> None:
-        self._notes.extendleft(reversed(notes))
-        try:
-            self._connection.rollback()
-        except sqlite3.Error:
-            # The file is gone or broken; the error that led here says so to whoever waits.
-            return
+
+def growing_pauses(patience_seconds: float) -> Iterator[float]:
+    """Pauses of uneven length, so that processes do not come back all at once, until it is time to give up."""
+    deadline = time.monotonic() + patience_seconds
+    pause = 0.02
+    while time.monotonic() < deadline:
+        yield pause * random.uniform(0.5, 1.5)  # noqa: S311 - no secret depends on it
+        pause = min(pause * 1.5, 1.0)
 
 
 def _deliver(batch: list[_Job], outcomes: Sequence[Done | Failed]) -> None:

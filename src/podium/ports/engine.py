@@ -100,6 +100,13 @@ class FlowContext(Protocol):
         """The time, remembered."""
         ...
 
+    async def pin(self) -> None:
+        """From here on only this host can go on with the run, until the host is lost.
+
+        No step: whoever hosts the run says it anew.
+        """
+        ...
+
     async def start_child(
         self,
         name: str,
@@ -203,6 +210,10 @@ class Engine(Protocol):
         ...
 
     async def runs(self, query: RunQuery) -> list[Run]: ...
+
+    async def alive(self) -> set[str]:
+        """Ids of the workers that are alive: those that may still own runs."""
+        ...
 
     async def hosted(self, run_ids: Sequence[str]) -> set[str]:
         """Those of the runs that a process alive hosts now, this one or another."""

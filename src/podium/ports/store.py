@@ -36,6 +36,7 @@ class RunQuery(Noun):
     flow: str | None = None
     queue: str | None = None
     parent_id: str | None = None
+    owner: str | None = None
     before_id: str | None = None
     """Only runs older than this one: the next page."""
     limit: int = 50
@@ -124,6 +125,10 @@ class View(Protocol):
 
     def tallies(self) -> list[QueueTally]:
         """Every queue that has runs which have not ended, by name."""
+        ...
+
+    def ended_since(self, moment: datetime) -> dict[str, int]:
+        """How many runs of each queue ended then or later; queues without any are left out."""
         ...
 
     def ended_before(self, moment: datetime, limit: int) -> list[str]:

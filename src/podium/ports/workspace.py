@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from podium.domain.launching import Confinement
@@ -11,6 +11,7 @@ from podium.domain.workspaces import (
     CommitSeen,
     Delivery,
     Leftover,
+    LookedThrough,
     Merge,
     Recovered,
     RefsSeen,
@@ -129,6 +130,27 @@ class Workspace(Protocol):
         """
         ...
 
+    async def look_through(self, find: Callable[[str], Sequence[str]]) -> LookedThrough:
+        """Ask of all lines and messages that commits add which were not delivered yet what is in them.
+
+        Lines that the user's own branches brought along are not looked at.
+        """
+        ...
+
+    async def holds(self, commit: str) -> bool:
+        """Whether what was delivered holds this commit."""
+        ...
+
+    async def stand_at(
+        self, commit: str, why: str, *, tip: str = "", keep: Sequence[str] = ()
+    ) -> Snapshot | None:
+        """Let the user's branch be at `commit` again, and the worktree at `tip`, which holds it. Empty: the same.
+
+        Unlike `reset` it takes back what was delivered. Where the branch was is kept as a snapshot, which
+        is given; None: it lost nothing. Raises `NotPossibleNow` when the user's repository has no such commit.
+        """
+        ...
+
 
 class Workspaces(Protocol):
     """All workspaces of a user."""
@@ -139,6 +161,20 @@ class Workspaces(Protocol):
 
     async def open(self, workspace_id: str) -> Workspace:
         """One that was made before. Raises `UnknownId`."""
+        ...
+
+    async def missing(self, workspace_id: str) -> str:
+        """What is gone here of one that was made before, in words; empty when it is all there."""
+        ...
+
+    async def rebuild(
+        self, record: WorkspaceRecord, wish: WorkspaceWish, commit: str
+    ) -> tuple[Workspace, Snapshot | None]:
+        """Make one that is gone again, under its old id and on its branch, which holds `commit` then.
+
+        Commits that only what is left of it had are kept as a snapshot, which is given too. Raises
+        `NotPossibleNow` when the user's repository has no such commit.
+        """
         ...
 
     def at(self, path: str) -> WorkspaceRecord | None:

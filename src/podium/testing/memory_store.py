@@ -52,7 +52,9 @@ class MemoryStore:
         return await self._in_thread(self._writer, lambda: self._transact(work))
 
     async def read(self, work: Callable[[View], T]) -> T:
-        return await self._in_thread(self._readers, lambda: work(MemoryView(self._memory.tables)))
+        return await self._in_thread(
+            self._readers, lambda: work(MemoryView(self._memory.tables, self._clock.now()))
+        )
 
     def note(self, run_id: str, body: EventBody) -> None:
         self._notes.append((run_id, body))

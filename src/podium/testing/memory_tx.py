@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
 
-from podium.domain.errors import LeaseLost
+from podium.domain.errors import LeaseLost, NotPossibleNow
 from podium.domain.events import Event, EventBody, read_body
 from podium.domain.gating import Approval, CallRecord, CallStatus, Receipt, digest_of
+from podium.domain.ids import short_id
 from podium.domain.model import Noun, json_of
 from podium.domain.work import (
     QueueSpec,
@@ -34,18 +35,18 @@ class MemoryTx(MemoryView):
     """A transaction at one moment. It belongs to whoever made the tables; nothing is shared until then."""
 
     def __init__(self, tables: Tables, now: datetime, clean: Clean) -> None:
-        super().__init__(tables)
-        self._now = now
+        super().__init__(tables, now)
         self._clean = clean
 
     def append(self, run_id: str, body: EventBody) -> int:
         seq = self.last_seq(run_id) + 1
         self._tables.last_seqs[run_id] = seq
+        self._tables.last_position += 1
         self._tables.events.append(
             Event(
                 run_id=run_id,
                 seq=seq,
-                position=self.last_position() + 1,
+                position=self.last_position(),
                 at=self._now,
                 body=read_body(json.loads(self._clean(json_of(body)))),
             )
@@ -61,6 +62,23 @@ class MemoryTx(MemoryView):
 
     def save_run(self, run: Run) -> None:
         self._tables.runs[run.id] = self._kept(run)
+
+    def drop_runs(self, run_ids: Sequence[str]) -> None:
+        for run_id in run_ids:
+            run = self.run(run_id)
+            if run is not None and not run.status.ended:
+                raise NotPossibleNow(
+                    f"run {run_id!r} is {run.status} and cannot be forgotten; "
+                    f"`podium cancel {short_id(run_id)}` ends it"
+                )
+        tables, gone = self._tables, set(run_ids)
+        tables.events = [event for event in tables.events if event.run_id not in gone]
+        tables.signals = [signal for signal in tables.signals if signal.run_id not in gone]
+        tables.steps = {key: step for key, step in tables.steps.items() if key[0] not in gone}
+        tables.calls = {key: call for key, call in tables.calls.items() if call.run_id not in gone}
+        for run_id in gone:
+            tables.runs.pop(run_id, None)
+            tables.last_seqs.pop(run_id, None)
 
     def guard(self, run_id: str, fence: int) -> None:
         run = self.run(run_id)

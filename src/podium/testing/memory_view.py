@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TypeVar
@@ -12,7 +14,15 @@ from podium.domain.events import Event
 from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt
 from podium.domain.ids import SHORTEST_TAIL, tail_of
 from podium.domain.model import Noun
-from podium.domain.work import Run, RunStatus, Schedule, Signal, StepRecord, WorkerBeat
+from podium.domain.work import (
+    QueueTally,
+    Run,
+    RunStatus,
+    Schedule,
+    Signal,
+    StepRecord,
+    WorkerBeat,
+)
 from podium.ports import EventQuery, RunQuery
 
 N = TypeVar("N", bound=Noun)
@@ -23,6 +33,8 @@ class Tables:
     """Everything of one moment. A commit replaces it whole, so a view never changes under its reader."""
 
     events: list[Event] = field(default_factory=list)
+    last_position: int = 0
+    """Also when the event that had it is forgotten: a position never comes twice."""
     last_seqs: dict[str, int] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
     steps: dict[tuple[str, str], StepRecord] = field(default_factory=dict)
@@ -35,21 +47,25 @@ class Tables:
     workers: dict[str, WorkerBeat] = field(default_factory=dict)
 
     def copy(self) -> Tables:
-        return Tables(**{one.name: getattr(self, one.name).copy() for one in fields(self)})
+        return Tables(**{one.name: copy(getattr(self, one.name)) for one in fields(self)})
 
 
 class MemoryView:
     """Reads one moment's tables. What it gives can be changed without changing the store."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, now: datetime) -> None:
         self._tables = tables
+        self._now = now
+
+    def now(self) -> datetime:
+        return self._now
 
     def events(self, query: EventQuery) -> list[Event]:
         found = [event for event in self._tables.events if _fits(event, query)]
         return _fresh(found[: query.limit])
 
     def last_position(self) -> int:
-        return len(self._tables.events)
+        return self._tables.last_position
 
     def last_seq(self, run_id: str) -> int:
         return self._tables.last_seqs.get(run_id, 0)
@@ -164,11 +180,50 @@ class MemoryView:
         ]
         return min((moment for moment in moments if moment is not None), default=None)
 
+    def tallies(self) -> list[QueueTally]:
+        at_work = [run for run in self._tables.runs.values() if run.queue and not run.status.ended]
+        queues = sorted({run.queue for run in at_work if run.queue})
+        return [
+            self._tally(queue, [run for run in at_work if run.queue == queue]) for queue in queues
+        ]
+
+    def ended_since(self, moment: datetime) -> dict[str, int]:
+        runs = self._tables.runs.values()
+        ended = (run for run in runs if run.finished_at and run.finished_at >= moment)
+        return dict(Counter(run.queue for run in ended if run.queue))
+
+    def ended_before(self, moment: datetime, limit: int) -> list[str]:
+        runs = self._tables.runs
+        kept = {run.parent_id for run in runs.values() if not run.status.ended}
+        found = [
+            (run.finished_at, run.id)
+            for run in runs.values()
+            if run.status.ended
+            and run.finished_at is not None
+            and run.finished_at < moment
+            and run.id not in kept
+            and (run.parent_id not in runs or runs[run.parent_id].status.ended)
+        ]
+        return [run_id for _, run_id in sorted(found)[:limit]]
+
     def schedules(self) -> list[Schedule]:
         return _fresh(sorted(self._tables.schedules.values(), key=lambda one: one.name))
 
     def workers(self) -> list[WorkerBeat]:
         return _fresh(sorted(self._tables.workers.values(), key=lambda one: one.id))
+
+    def _tally(self, queue: str, runs: Sequence[Run]) -> QueueTally:
+        stands = Counter(self._stands(run) for run in runs)
+        ready = [run for run in runs if self._stands(run) == "queued"]
+        oldest = min(ready, key=lambda run: run.id, default=None)
+        return QueueTally(
+            queue=queue, oldest_queued_at=oldest.created_at if oldest else None, **stands
+        )
+
+    def _stands(self, run: Run) -> str:
+        is_queued = run.status is RunStatus.QUEUED
+        is_delayed = is_queued and run.not_before is not None and run.not_before > self._now
+        return "delayed" if is_delayed else run.status.value
 
     def _parked_waits(self) -> list[Run]:
         return [
@@ -195,6 +250,7 @@ def _is_asked_for(run: Run, query: RunQuery) -> bool:
         and query.flow in (None, run.flow)
         and query.queue in (None, run.queue)
         and query.parent_id in (None, run.parent_id)
+        and query.owner in (None, run.owner)
         and (query.before_id is None or run.id < query.before_id)
     )
 

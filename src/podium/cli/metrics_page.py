@@ -1,0 +1,115 @@
+"""The metrics of a worker, for Prometheus to fetch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+from podium.cli.scraped import Page, read_address, served
+from podium.journal.exposition import CONTENT_TYPE, Family, Gauge, exposed
+from podium.journal.figures import StoreFigures
+from podium.journal.gauges import gauges
+from podium.journal.hosted import HostedFollower
+from podium.journal.metrics import COUNTED_TYPES, HostedMetrics
+from podium.ports import Store, View
+from podium.wiring import Podium
+
+READ_SECONDS = 5.0
+"""How long a fetch waits for the store before it does without."""
+
+FRESH_SECONDS = 1.0
+"""Whoever asks sooner again gets the same answer: asking often must not cost the store more."""
+
+
+@asynccontextmanager
+async def metrics_page(podium: Podium, address: str) -> AsyncIterator[str]:
+    """Serve `/metrics` and `/healthz` while open, and give the URL of the first.
+
+    Open it before the worker takes its first run. `address` is `HOST:PORT`, or a port of this
+    machine alone. Raises `BadInput` or `UserMustAct` when nothing can listen there.
+    """
+    where = read_address(address)
+    store, engine = await podium.store(), await podium.engine()
+    reading = await MetricsReading.open(store, engine.worker_id, store.figures)
+    following = asyncio.create_task(reading.follow())
+    try:
+        pages = {"/metrics": reading.page, "/healthz": _healthy}
+        async with served(where, pages) as listening:
+            yield f"{listening.url}/metrics"
+    finally:
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+
+
+async def _healthy() -> Page:
+    """The process answers. Whether the store does stands in `podium_store_up`.
+
+    Who restarts what is not healthy would end agents in mid-turn for a database that is away.
+    """
+    return Page("ok\n")
+
+
+class MetricsReading:
+    """What one worker counts, and how its store stands."""
+
+    @classmethod
+    async def open(cls, store: Store, worker_id: str, figures: StoreFigures) -> MetricsReading:
+        """Count from now on. `figures` are the store's own."""
+        metrics = HostedMetrics()
+        follower = await HostedFollower.open(store, worker_id, COUNTED_TYPES, metrics.take)
+        return cls(store, worker_id, figures, metrics, follower)
+
+    def __init__(
+        self,
+        store: Store,
+        worker_id: str,
+        figures: StoreFigures,
+        metrics: HostedMetrics,
+        follower: HostedFollower,
+    ) -> None:
+        self._store = store
+        self._worker_id = worker_id
+        self._figures = figures
+        self._metrics = metrics
+        self._follower = follower
+        self._turn = asyncio.Lock()
+        self._made: tuple[float, Page] | None = None
+
+    async def follow(self) -> None:
+        """Keep the counters up until the store is closed."""
+        await self._follower.follow()
+
+    async def page(self) -> Page:
+        """Everything, at most a second old. Without the store's part when it does not answer."""
+        async with self._turn:
+            now = asyncio.get_running_loop().time()
+            if self._made is None or now - self._made[0] > FRESH_SECONDS:
+                self._made = now, Page(await self._text(), CONTENT_TYPE)
+            return self._made[1]
+
+    async def _text(self) -> str:
+        read = await self._read()
+        up = Gauge("podium_store_up", "Whether the store answered this fetch.")
+        up.put(amount=read is not None)
+        families = [up, *(read or ()), *self._metrics.families()]
+        return exposed(families) + self._figures.exposed()
+
+    async def _read(self) -> list[Family] | None:
+        """What the store says of itself; None when it does not answer."""
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                return await self._store.read(self._standing)
+        except Exception:
+            # Whatever it is, the page says that the store is not up, and shows what needs none.
+            return None
+
+    def _standing(self, view: View) -> list[Family]:
+        lag = Gauge(
+            "podium_event_lag_seconds", "Age of the first event that is not counted here yet."
+        )
+        unread = self._follower.unread(view)
+        age = (view.now() - unread.at).total_seconds() if unread is not None else 0.0
+        lag.put(amount=max(age, 0.0))
+        return [*gauges(view, self._worker_id), lag]
