@@ -14,7 +14,7 @@ from typing import Any, TypedDict
 from benchmarks.figures import Figure, median
 from benchmarks.floor import BareSqlite
 from podium.domain.events import NoteTaken
-from podium.engine import FlowDefinition, LocalEngine
+from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.journal import SqlStore
 from podium.ports import FlowContext, Step
 from podium.wiring.clock import SystemClock, SystemIds
@@ -97,7 +97,7 @@ async def _steps(
             ours.append(time.perf_counter() - began)
 
     engine = LocalEngine(
-        store, clock=SystemClock(), ids=SystemIds(), worker_folder=place / "workers"
+        store, clock=SystemClock(), ids=SystemIds(), presence=FolderPresence(place / "workers")
     )
     engine.register(FlowDefinition("bench", flow))
     run = await engine.start("bench")

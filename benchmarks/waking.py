@@ -15,7 +15,7 @@ from typing import Any
 
 from benchmarks.figures import Figure, percentile
 from podium.domain.gating import Approval, Tier
-from podium.engine import FlowDefinition, LocalEngine
+from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.journal import SqlStore
 from podium.ports import FlowContext, Step, Tx
 from podium.usecases import approve
@@ -118,7 +118,7 @@ async def _host(folder: Path) -> None:
     """The other side: a run that waits for one approval after the other."""
     store = await SqlStore.open(folder, clock=SystemClock(), ids=SystemIds())
     engine = LocalEngine(
-        store, clock=SystemClock(), ids=SystemIds(), worker_folder=folder / "workers"
+        store, clock=SystemClock(), ids=SystemIds(), presence=FolderPresence(folder / "workers")
     )
 
     async def nothing(step: Step) -> None:

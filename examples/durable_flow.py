@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from podium.engine import FlowDefinition, LocalEngine
+from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.journal import SqlStore
 from podium.ports import FlowContext, Step
 from podium.wiring.clock import SystemClock, SystemIds
@@ -28,7 +28,7 @@ async def bake(ctx: FlowContext, cakes: int) -> Any:
 
 
 async def engine_on(store: SqlStore, folder: Path) -> LocalEngine:
-    engine = LocalEngine(store, clock=CLOCK, ids=IDS, worker_folder=folder / "workers")
+    engine = LocalEngine(store, clock=CLOCK, ids=IDS, presence=FolderPresence(folder / "workers"))
     engine.register(FlowDefinition("bake", bake, input_type=int))
     return engine
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from podium.journal import StoreJournal
+from podium.journal.postgres import prepare
 from podium.ports import Journal, Store
 from podium.testing import FixedClock, MemoryJournal
+from tests.contract.clocks import SharedClock
 from tests.contract.databases import DATABASES, Database
-from tests.contract.engines import ENGINES, EngineRoom
+from tests.contract.engines import SETUPS, EngineRoom
+from tests.postgres import PostgresServer
 
 JOURNALS: list[Callable[[Store], Journal]] = [MemoryJournal, StoreJournal]
 
@@ -21,15 +24,31 @@ def _name(made: type | Callable[..., object]) -> str:
 
 
 @pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
+def clock() -> SharedClock:
+    return SharedClock()
 
 
-@pytest.fixture(params=DATABASES, ids=_name)
+@pytest.fixture(scope="session")
+def prepared_database(postgres_server: PostgresServer) -> str:
+    """The name of a database with Podium's tables, to make others from."""
+    name = postgres_server.create_database()
+    prepare(postgres_server.url(name))
+    return name
+
+
+@pytest.fixture
+def store_url(postgres_server: PostgresServer, prepared_database: str) -> Iterator[str]:
+    """The address of a PostgreSQL database of this test's own with Podium's tables."""
+    name = postgres_server.create_database(template=prepared_database)
+    yield postgres_server.url(name)
+    postgres_server.drop_database(name)
+
+
+@pytest.fixture(params=DATABASES)
 async def database(
     request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock
 ) -> AsyncIterator[Database]:
-    database: Database = request.param(tmp_path / "store", clock)
+    database = DATABASES[request.param](request, tmp_path / "store", clock)
     yield database
     await database.close()
 
@@ -45,11 +64,14 @@ def journal(request: pytest.FixtureRequest, store: Store) -> Journal:
     return made
 
 
-@pytest.fixture(params=ENGINES, ids=_name)
+@pytest.fixture(params=SETUPS)
 async def room(
-    request: pytest.FixtureRequest, database: Database, tmp_path: Path, clock: FixedClock
+    request: pytest.FixtureRequest, tmp_path: Path, clock: SharedClock
 ) -> AsyncIterator[EngineRoom]:
     """Engines on one database."""
-    room = EngineRoom(request.param, database, clock, tmp_path / "workers")
+    setup = SETUPS[request.param]
+    database = setup.database(request, tmp_path / "store", clock)
+    room = EngineRoom(setup.engine, database, clock, tmp_path / "workers")
     yield room
     await room.close()
+    await database.close()

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
+
+import psycopg
+import pytest
 
 from podium.domain.events import Event
-from podium.domain.work import Run, RunStatus
-from podium.engine import EngineSettings, FlowDefinition, LocalEngine
-from podium.ports import Clock, Engine, EventQuery, Ids, Store
+from podium.domain.work import Run, RunStatus, WorkerBeat
+from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine, RunEngine
+from podium.engine.distributed import DbosEngine, enqueue
+from podium.journal.postgres_presence import PostgresPresence
+from podium.journal.postgres_store import PostgresStore
+from podium.ports import Clock, Engine, EventQuery, Ids, Store, View
 from podium.testing import SteadyIds, retry_until
-from tests.contract.databases import Database
+from tests.contract.clocks import SharedClock
+from tests.contract.databases import Database, MemoryDatabase, SqlDatabase
 
 
 class MortalEngine(Engine, Protocol):
@@ -24,7 +31,7 @@ class MortalEngine(Engine, Protocol):
 
 def freeze(engine: MortalEngine) -> None:
     """Stop an engine's own clockwork, as SIGSTOP would: it holds its lock and says nothing more."""
-    if not isinstance(engine, LocalEngine):
+    if not isinstance(engine, RunEngine):
         raise TypeError(f"say here how {type(engine).__name__} is frozen")
     # Nothing outside of tests stops an engine like this, so it has no door for it.
     for task in engine._watching:
@@ -37,10 +44,92 @@ MakeEngine = Callable[[Store, Clock, Ids, Path], MortalEngine]
 def local_engine(store: Store, clock: Clock, ids: Ids, folder: Path) -> MortalEngine:
     # Tests hold the clock still; a short tick lets the engine see soon that it was moved.
     quick = EngineSettings(tick_seconds=0.02)
-    return LocalEngine(store, clock=clock, ids=ids, worker_folder=folder, settings=quick)
+    return LocalEngine(store, clock=clock, ids=ids, presence=FolderPresence(folder), settings=quick)
 
 
-ENGINES: list[MakeEngine] = [local_engine]
+class PresenceOfEngines(PostgresPresence):
+    """One process stands for several here, so that its own life says nothing of an engine's."""
+
+    def is_gone(self, view: View, worker: WorkerBeat | None) -> bool:
+        return worker is None or not self.present(view, [worker])
+
+
+def dbos_engine(store: Store, clock: Clock, ids: Ids, folder: Path) -> MortalEngine:
+    if not isinstance(store, PostgresStore):
+        raise TypeError(f"DBOS works on PostgreSQL alone, not on {type(store).__name__}")
+    quick = EngineSettings(tick_seconds=0.02)
+    return DbosEngine(
+        store,
+        url=store.url,
+        clock=clock,
+        ids=ids,
+        presence=PresenceOfEngines(store.url, young_seconds=0.0),
+        settings=quick,
+    )
+
+
+class DispatchedDatabase:
+    """A PostgreSQL whose queued runs are handed to DBOS."""
+
+    def __init__(self, url: str, folder: Path, clock: Clock) -> None:
+        self._url = url
+        self._folder = folder
+        self._clock = clock
+        self._opened: list[PostgresStore] = []
+
+    async def open(self) -> Store:
+        store = await PostgresStore.open(
+            self._url,
+            folder=self._folder,
+            clock=self._clock,
+            ids=SteadyIds(seed=len(self._opened)),
+            queued=enqueue,
+            database_time=False,
+        )
+        self._opened.append(store)
+        return store
+
+    async def close(self) -> None:
+        for store in self._opened:
+            await store.close()
+
+    def move(self, seconds: float) -> None:
+        """Let time pass for DBOS: whatever it dates happened so much earlier."""
+        with psycopg.connect(self._url) as connection:
+            connection.execute(
+                "UPDATE dbos.workflow_status SET "
+                "delay_until_epoch_ms = delay_until_epoch_ms - %(ms)s, "
+                "started_at_epoch_ms = started_at_epoch_ms - %(ms)s",
+                {"ms": int(seconds * 1000)},
+            )
+
+
+class Setup(NamedTuple):
+    """An engine and the database it is tried on."""
+
+    engine: MakeEngine
+    database: Callable[[pytest.FixtureRequest, Path, SharedClock], Database]
+
+
+def _in_memory(request: pytest.FixtureRequest, folder: Path, clock: SharedClock) -> Database:
+    return MemoryDatabase(folder, clock)
+
+
+def _in_a_file(request: pytest.FixtureRequest, folder: Path, clock: SharedClock) -> Database:
+    return SqlDatabase(folder, clock)
+
+
+def _dispatched(request: pytest.FixtureRequest, folder: Path, clock: SharedClock) -> Database:
+    made = DispatchedDatabase(request.getfixturevalue("dispatched_url"), folder, clock)
+    clock.others.append(made.move)
+    return made
+
+
+SETUPS = {
+    "local-memory": Setup(local_engine, _in_memory),
+    "local-sqlite": Setup(local_engine, _in_a_file),
+    "dbos-postgresql": Setup(dbos_engine, _dispatched),
+}
 
 
 class EngineRoom:

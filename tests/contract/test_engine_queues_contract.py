@@ -13,7 +13,7 @@ import pytest
 
 from podium.domain.errors import BadInput, FlowUnknown
 from podium.domain.work import QueueSpec, Run, RunStatus, Schedule
-from podium.engine import EngineSettings, FlowDefinition, LocalEngine
+from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
 from podium.engine.ownership import known_run
 from podium.ports import FlowContext, RunQuery, Step, View
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
@@ -218,7 +218,11 @@ async def test_a_worker_that_stops_serving_while_it_claims_takes_nothing_back(
     settings = EngineSettings(tick_seconds=0.001, gather_seconds=0.0001)
     store = SlowlyReadStore()
     engine = LocalEngine(
-        store, clock=FixedClock(), ids=SteadyIds(), worker_folder=tmp_path, settings=settings
+        store,
+        clock=FixedClock(),
+        ids=SteadyIds(),
+        presence=FolderPresence(tmp_path),
+        settings=settings,
     )
     engine.register(shop.flow)
     for number in range(30):

@@ -13,7 +13,7 @@ import pytest
 from podium.domain.errors import AgentLost, NotPossibleNow, StepFailed, StoreBusy, StoreFull
 from podium.domain.events import NoteTaken
 from podium.domain.work import QueueSpec, RunStatus
-from podium.engine import EngineSettings, FlowDefinition, LocalEngine
+from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
 from podium.ports import FlowContext, RunQuery, Step, Tx, View
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from tests.contract.engines import EngineRoom, freeze
@@ -204,7 +204,11 @@ async def test_an_engine_still_hears_after_its_store_was_busy(tmp_path: Path) ->
     store = ShakyStore()
     quick = EngineSettings(tick_seconds=0.01, gather_seconds=0.001)
     engine = LocalEngine(
-        store, clock=FixedClock(), ids=SteadyIds(), worker_folder=tmp_path, settings=quick
+        store,
+        clock=FixedClock(),
+        ids=SteadyIds(),
+        presence=FolderPresence(tmp_path),
+        settings=quick,
     )
 
     async def body(ctx: FlowContext, input: Any) -> str:
@@ -241,7 +245,11 @@ async def test_whoever_waits_for_a_run_whose_end_cannot_be_stored_is_told_why(
     store = FullStore()
     quick = EngineSettings(tick_seconds=0.01, gather_seconds=0.001)
     engine = LocalEngine(
-        store, clock=FixedClock(), ids=SteadyIds(), worker_folder=tmp_path, settings=quick
+        store,
+        clock=FixedClock(),
+        ids=SteadyIds(),
+        presence=FolderPresence(tmp_path),
+        settings=quick,
     )
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)
 

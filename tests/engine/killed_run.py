@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.domain.work import RunStatus
-from podium.engine import FlowDefinition, LocalEngine
+from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.journal import SqlStore
 from podium.ports import FlowContext, RunQuery, Step
 from podium.wiring.clock import SystemClock, SystemIds
@@ -40,7 +40,7 @@ def _append(path: Path, line: str) -> None:
 async def main(folder: Path) -> None:
     clock, ids = SystemClock(), SystemIds()
     store = await SqlStore.open(folder / "state", clock=clock, ids=ids)
-    engine = LocalEngine(store, clock=clock, ids=ids, worker_folder=folder / "workers")
+    engine = LocalEngine(store, clock=clock, ids=ids, presence=FolderPresence(folder / "workers"))
     engine.register(FlowDefinition("ten", ten_steps))
     known = await engine.runs(RunQuery())
     if not known:

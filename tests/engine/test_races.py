@@ -13,7 +13,7 @@ import pytest
 from podium.domain.errors import LockHeld, NotPossibleNow
 from podium.domain.gating import Approval, Tier
 from podium.domain.work import QueueSpec, Run
-from podium.engine import FlowDefinition, LocalEngine
+from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.journal import SqlStore
 from podium.ports import FlowContext, Store, Tx
 from podium.usecases import approve
@@ -150,6 +150,6 @@ async def _engine(store: Store, folder: Path) -> LocalEngine:
     async def park(ctx: FlowContext, _: object) -> None:
         await ctx.wait("never")
 
-    engine = LocalEngine(store, clock=CLOCK, ids=IDS, worker_folder=folder / "workers")
+    engine = LocalEngine(store, clock=CLOCK, ids=IDS, presence=FolderPresence(folder / "workers"))
     engine.register(FlowDefinition("park", park))
     return engine

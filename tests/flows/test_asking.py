@@ -16,7 +16,7 @@ from podium.domain.errors import AgentLost, AgentRefused, RateLimited
 from podium.domain.events import AgentReplied, AnyEvent, UsageRecorded
 from podium.domain.gating import Approval, Budget, Tier, Usage
 from podium.domain.work import QueueSpec, Run, RunStatus
-from podium.engine import EngineSettings, FlowDefinition, LocalEngine
+from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
 from podium.flows import Player, Purse, ask, ask_until_answered
 from podium.ports import EventQuery, FlowContext, Tx
 from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds, retry_until
@@ -45,7 +45,7 @@ class House:
             self.store,
             clock=self.clock,
             ids=self._ids,
-            worker_folder=self.folder,
+            presence=FolderPresence(self.folder),
             settings=EngineSettings(tick_seconds=0.02),
         )
         purse = Purse(self.store, self.clock, budgets)

@@ -10,7 +10,7 @@ import pytest
 from podium.domain.errors import BadInput, FlowUnknown, NotPossibleNow, UnknownId
 from podium.domain.ids import short_id
 from podium.domain.work import Run, RunStatus
-from podium.engine import FlowDefinition, LocalEngine
+from podium.engine import FlowDefinition, FolderPresence, LocalEngine
 from podium.ports import FlowContext, Step
 from podium.usecases import cancel, resume, retry, see_through
 from tests.usecases.scene import Scene
@@ -52,7 +52,9 @@ async def engine(scene: Scene, story: Story, tmp_path: Path) -> AsyncIterator[Lo
 
 
 def new_engine(scene: Scene, folder: Path) -> LocalEngine:
-    return LocalEngine(scene.store, clock=scene.clock, ids=scene.ids, worker_folder=folder)
+    return LocalEngine(
+        scene.store, clock=scene.clock, ids=scene.ids, presence=FolderPresence(folder)
+    )
 
 
 async def waiting_run(engine: LocalEngine) -> Run:

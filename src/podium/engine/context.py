@@ -18,6 +18,7 @@ from podium.domain.errors import (
 from podium.domain.events import (
     ChildStarted,
     EventBody,
+    RunPinned,
     SignalReceived,
     StepBroke,
     StepCompleted,
@@ -48,8 +49,8 @@ class StepHandle:
 
     def __init__(self, context: RunContext, key: str, began: datetime, attempt: int) -> None:
         self._context = context
-        self._began = began
-        self._attempt = attempt
+        self.began = began
+        self.attempt = attempt
         self.key = key
         self.kept: StepRecord | None = None
         """The step's record, when a call's settling has written it already."""
@@ -69,7 +70,7 @@ class StepHandle:
     def _write(self, tx: Tx, outcome: Outcome) -> None:
         output = outcome.model_dump(mode="json")
         tx.guard(self.run_id, self._context.run.fence)
-        self.kept = self._context.record(tx, self.key, output, self._began, attempts=self._attempt)
+        self.kept = self._context.record(tx, self.key, output, self.began, attempts=self.attempt)
 
 
 class RunContext:
@@ -145,6 +146,19 @@ class RunContext:
             return self._hold.clock.now()
 
         return await self.step(f"now:{name}", look, index=index, returns=datetime)
+
+    async def pin(self) -> None:
+        self._hold.check_cancelled()
+        host = self._hold.host
+        if self.run.pinned_to == host:
+            return
+
+        def keep(tx: Tx) -> None:
+            tx.save_run(self._hold.stored(tx).model_copy(update={"pinned_to": host}))
+            tx.append(self.run.id, RunPinned(host=host))
+
+        with self._hold:
+            await self._hold.write(keep)
 
     async def start_child(
         self,
@@ -256,8 +270,11 @@ class RunContext:
     ) -> StepRecord:
         delay = retry.first_delay_seconds
         for attempt in range(1, retry.attempts + 1):
+            began = self._hold.clock.now()
+            handle = StepHandle(self, key, began, attempt)
             try:
-                return await self._once(key, function, returns, attempt)
+                output = await self._do(handle, function, returns)
+                break
             except Passing as error:
                 if attempt == retry.attempts:
                     raise
@@ -265,16 +282,19 @@ class RunContext:
                 self._hold.note(StepBroke(step=key, attempt=attempt, failure=failure, final=False))
             await asyncio.sleep(min(delay, retry.longest_delay_seconds))
             delay *= retry.factor
-        raise AssertionError("a retry has at least one attempt")
+        # Outside of the tries: what is done is not done again because it could not be written down.
+        if handle.kept is not None:
+            return handle.kept
+        return await self._hold.write(
+            lambda tx: self.record(tx, key, output, began, attempts=attempt)
+        )
 
-    async def _once(
-        self, key: str, function: StepFunction[Any], returns: Any, attempt: int
-    ) -> StepRecord:
-        began = self._hold.clock.now()
-        handle = StepHandle(self, key, began, attempt)
+    async def _do(self, handle: StepHandle, function: StepFunction[Any], returns: Any) -> Json:
+        """Call the step's function once. A failure that is the step's own is recorded."""
+        key, began, attempt = handle.key, handle.began, handle.attempt
         self._hold.note(StepStarted(step=key, attempt=attempt))
         try:
-            output = encode(key, await function(handle), returns)
+            return encode(key, await function(handle), returns)
         except (Passing, NeedsHuman, BudgetSpent):
             # Nothing about the step itself: it is done when somebody has helped.
             raise
@@ -284,11 +304,6 @@ class RunContext:
                 lambda tx: self._record_failure(tx, key, began, attempt, failure)
             )
             raise StepFailed(key, failure.kind, failure.message, failure.exit_code) from error
-        if handle.kept is not None:
-            return handle.kept
-        return await self._hold.write(
-            lambda tx: self.record(tx, key, output, began, attempts=attempt)
-        )
 
     def _record_failure(
         self, tx: Tx, key: str, began: datetime, attempt: int, failure: Failure
@@ -320,6 +335,7 @@ class RunContext:
                     )
                 if kept.status is StepStatus.COMPLETED:
                     return kept
+                self._recorded[key] = kept
         raise AssertionError("turns end only by cancellation")
 
     def _take(
@@ -347,12 +363,9 @@ class RunContext:
             tx.append(self.run.id, SignalReceived(name=signal, step=key))
         elif expired:
             tx.append(self.run.id, WaitExpired(name=signal, step=key))
-        kept = tx.save_step(record)
-        if waiting:
-            self._recorded[key] = kept
-        else:
+        if not waiting:
             self._hold.mark_running(tx)
-        return kept
+        return tx.save_step(record)
 
     def _deadline(self, key: str, seconds: float | None, until: datetime | None) -> datetime | None:
         known = self._recorded.get(key)

@@ -35,9 +35,13 @@ class Wait:
 class RunHold:
     """Every write of a run's owner goes through here and is refused once another owns the run."""
 
-    def __init__(self, run: Run, store: Store, clock: Clock, new_run: NewRun) -> None:
+    def __init__(
+        self, run: Run, store: Store, clock: Clock, new_run: NewRun, host: str = ""
+    ) -> None:
         self.run = run
         self.clock = clock
+        self.host = host
+        """What this machine is called where runs are pinned to machines."""
         self.stopping = False
         """Set when the body must end: cancelled, unloaded or let go of."""
         self.quiet = asyncio.Event()
@@ -54,7 +58,6 @@ class RunHold:
         self._store = store
         self._new_run = new_run
         self._busy = 0
-        self._is_marked = False
 
     async def write(self, work: Callable[[Tx], T]) -> T:
         """Write as the run's owner. Raises `LeaseLost` when another process has taken it."""
@@ -164,13 +167,12 @@ class RunHold:
             update = {"status": RunStatus.WAITING, "waiting_for": names}
             tx.save_run(run.model_copy(update={**update, "wake_at": deadline}))
             tx.append(self.run.id, RunWaiting(signal=names, deadline=deadline))
-        self._is_marked = True
 
     def mark_running(self, tx: Tx) -> None:
         """Take that back, within the transaction that ends the wait."""
-        if not self._is_marked:
-            return
         run = self.stored(tx)
+        if run.status is RunStatus.RUNNING:
+            return
         tx.save_run(
             run.model_copy(
                 update={
@@ -181,7 +183,6 @@ class RunHold:
                 }
             )
         )
-        self._is_marked = False
 
     def _weigh(self) -> None:
         if self._busy == 0 and self.waits:

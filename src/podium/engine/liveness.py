@@ -1,7 +1,7 @@
-"""Who is alive: a lock the kernel holds for as long as the process does, and a heartbeat.
+"""Who is alive: a mark that lasts as long as the process does, and a heartbeat.
 
-The lock tells at once that a killed owner is dead. The heartbeat tells it of an owner that is
-stopped or hung: its lock still stands, but its lease runs out.
+The mark tells at once that a killed owner is dead. The heartbeat tells it of an owner that is
+stopped, hung or cut off: its mark still stands, but its lease runs out.
 """
 
 from __future__ import annotations
@@ -12,23 +12,48 @@ from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
-from podium.domain.work import Run, RunStatus
-from podium.ports import Clock, RunQuery, View
+from podium.domain.work import Run, RunStatus, WorkerBeat
+from podium.ports import Presence, RunQuery, View
+
+HELD = (RunStatus.RUNNING, RunStatus.WAITING)
 
 
-class WorkerLock:
-    """This process's own mark of life, held until `release` or the process's end."""
+class FolderPresence:
+    """Marks of processes on one machine: a file each, locked by the kernel."""
 
-    def __init__(self, folder: Path, worker_id: str) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._path = folder / f"{worker_id}.lock"
-        self._file = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._held: tuple[Path, int] | None = None
 
-    def release(self) -> None:
-        with suppress(FileNotFoundError):
-            self._path.unlink()
-        os.close(self._file)
+    async def enter(self, worker_id: str) -> None:
+        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._folder / f"{worker_id}.lock"
+        file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        self._held = path, file
+
+    async def leave(self) -> None:
+        if self._held is not None:
+            path, file = self._held
+            self._held = None
+            with suppress(FileNotFoundError):
+                path.unlink()
+            os.close(file)
+
+    def present(self, view: View, workers: list[WorkerBeat]) -> set[str]:
+        return {worker.id for worker in workers if self._stands(worker.id)}
+
+    def is_gone(self, view: View, worker: WorkerBeat | None) -> bool:
+        return worker is None or not self._stands(worker.id)
+
+    def sweep(self) -> None:
+        for path in self._folder.glob("*.lock"):
+            if not _locked(path):
+                with suppress(FileNotFoundError):
+                    path.unlink()
+
+    def _stands(self, worker_id: str) -> bool:
+        return _locked(self._folder / f"{worker_id}.lock")
 
 
 class Roster:
@@ -38,38 +63,38 @@ class Roster:
     look at it is alive, and if another process has taken a run meanwhile the fence says so.
     """
 
-    def __init__(self, myself: str, folder: Path, clock: Clock, lease_seconds: float) -> None:
+    def __init__(self, myself: str, presence: Presence, lease_seconds: float) -> None:
         self._myself = myself
-        self._folder = folder
-        self._clock = clock
+        self._presence = presence
         self._lease = timedelta(seconds=lease_seconds)
 
     def alive(self, view: View) -> set[str]:
-        now = self._clock.now()
-        return {self._myself} | {
-            beat.id
-            for beat in view.workers()
-            if beat.beat_at + self._lease >= now and _locked(self._folder / f"{beat.id}.lock")
-        }
+        return {beat.id for beat in self.alive_workers(view)} | {self._myself}
 
-    def is_gone(self, worker_id: str) -> bool:
+    def alive_workers(self, view: View) -> list[WorkerBeat]:
+        """The beats of those alive; this process's own only once it has beaten."""
+        now = view.now()
+        beats = view.workers()
+        heard = [
+            beat for beat in beats if beat.id == self._myself or beat.beat_at + self._lease >= now
+        ]
+        present = self._presence.present(view, heard) | {self._myself}
+        return [beat for beat in heard if beat.id in present]
+
+    def is_gone(self, view: View, worker_id: str) -> bool:
         """Whether a worker's process has ended, and all that it started with it."""
-        return worker_id != self._myself and not _locked(self._folder / f"{worker_id}.lock")
+        if worker_id == self._myself:
+            return False
+        beat = next((each for each in view.workers() if each.id == worker_id), None)
+        return self._presence.is_gone(view, beat)
 
     def orphans(self, view: View) -> list[Run]:
         """Runs of queues whose owner is dead."""
         dead = view.owners() - self.alive(view)
         if not dead:
             return []
-        held = view.runs(RunQuery(statuses=(RunStatus.RUNNING, RunStatus.WAITING), limit=100_000))
+        held = view.runs(RunQuery(statuses=HELD, limit=100_000))
         return [run for run in held if run.queue is not None and run.owner in dead]
-
-    def sweep(self) -> None:
-        """Remove the lock files of the dead."""
-        for path in self._folder.glob("*.lock"):
-            if not _locked(path):
-                with suppress(FileNotFoundError):
-                    path.unlink()
 
 
 def _locked(path: Path) -> bool:

@@ -64,6 +64,13 @@ class Ownership:
             raise FlowUnknown(flow, sorted(self._flows))
         return self._flows[flow]
 
+    def flow_names(self) -> tuple[str, ...]:
+        """Every flow that can be hosted here, as `name@version`."""
+        return tuple(flow_name(flow, version) for flow, version in self.flow_versions())
+
+    def flow_versions(self) -> list[tuple[str, int]]:
+        return sorted((name, flow.version) for name, flow in self._flows.items())
+
     def new_run(
         self,
         flow: str,
@@ -110,7 +117,7 @@ class Ownership:
     def begin(self, tx: Tx, run: Run) -> Run:
         """Store a run and take it at once."""
         queued = self.enqueue(tx, run)
-        return self._take(tx, queued) if queued is run else queued
+        return self.take(tx, queued) if queued is run else queued
 
     def take_over(self, tx: Tx, run_id: str, note: str = "", by: str = "") -> Run:
         """Take a run that nobody alive owns, and hand over the guidance it asked for."""
@@ -124,7 +131,7 @@ class Ownership:
             raise FlowChanged(_other_version(run, definition))
         if run.status is RunStatus.NEEDS_HUMAN and run.waiting_for:
             self._guide(tx, run, note, by)
-        return self._take(tx, run)
+        return self.take(tx, run)
 
     def _guide(self, tx: Tx, run: Run, note: str, by: str) -> None:
         signal = Signal(
@@ -191,24 +198,36 @@ class Ownership:
             raise NotPossibleNow(f"run {run_id} is {run.status} already")
         tx.append(run_id, RunCancelRequested(by=by, why=why))
         wished = run.model_copy(update={"cancel_requested": True})
-        if run.owner is None or self._roster.is_gone(run.owner):
+        if run.owner is None or self._roster.is_gone(tx, run.owner):
             # Its processes died with its owner. One that is only stopped keeps its own: it ends
             # them, and the run, when it goes on.
-            wished = wished.model_copy(
-                update={
-                    "status": RunStatus.CANCELLED,
-                    "owner": None,
-                    "fence": run.fence + 1,
-                    "finished_at": self._clock.now(),
-                }
-            )
-            tx.append(run_id, RunCancelled())
-            tell_parents(tx, wished, self._ids)
+            wished = self._end_cancelled(tx, wished)
         tx.save_run(wished)
         for child in tx.runs(RunQuery(parent_id=run_id, statuses=ACTIVE, limit=100_000)):
             if not child.cancel_requested:
                 self.wish_ended(tx, child.id, by, f"its parent {run_id} was cancelled")
         return wished
+
+    def _end_cancelled(self, tx: Tx, run: Run) -> Run:
+        """The run as it is when it was cancelled and nobody hosts it; the caller saves it."""
+        ended = run.model_copy(
+            update={
+                "status": RunStatus.CANCELLED,
+                "owner": None,
+                "fence": run.fence + 1,
+                "finished_at": self._clock.now(),
+            }
+        )
+        tx.append(run.id, RunCancelled())
+        tell_parents(tx, ended, self._ids)
+        return ended
+
+    def queue_orphan(self, tx: Tx, run: Run) -> None:
+        """Queue a run whose owner died; one that was wished to end ends."""
+        if run.cancel_requested:
+            tx.save_run(self._end_cancelled(tx, run))
+        else:
+            tx.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "owner": None}))
 
     def served(self, view: View, run: Run) -> bool:
         """Whether somebody works on the run, or will when its turn comes."""
@@ -216,19 +235,21 @@ class Ownership:
             return True
         return run.owner is not None and run.owner in self._roster.alive(view)
 
-    def has_chores(self, view: View) -> bool:
+    def has_chores(self, view: View, *, orphans: bool = True) -> bool:
         now = self._clock.now()
         return (
             any(not each.paused and each.next_at <= now for each in view.schedules())
             or bool(view.due_waits(now))
-            or bool(self._roster.orphans(view))
+            or (orphans and bool(self._roster.orphans(view)))
         )
 
-    def do_chores(self, tx: Tx) -> None:
-        """Queue again what is due and what the dead left behind; fire schedules."""
+    def do_chores(self, tx: Tx, *, orphans: bool = True) -> None:
+        """Queue again what is due and, with `orphans`, what the dead left behind; fire schedules."""
         now = self._clock.now()
-        for run in (*tx.due_waits(now), *self._roster.orphans(tx)):
+        for run in tx.due_waits(now):
             tx.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "owner": None}))
+        for run in self._roster.orphans(tx) if orphans else ():
+            self.queue_orphan(tx, run)
         for schedule in tx.schedules():
             if not schedule.paused and schedule.next_at <= now and schedule.flow in self._flows:
                 self._fire(tx, schedule)
@@ -243,7 +264,8 @@ class Ownership:
         later = next_after(schedule, self._clock.now())
         tx.save_schedule(schedule.model_copy(update={"next_at": later}))
 
-    def _take(self, tx: Tx, run: Run) -> Run:
+    def take(self, tx: Tx, run: Run) -> Run:
+        """Own the run from here on. Whoever owned it before is refused by the fence."""
         taken = run.model_copy(
             update={
                 "status": RunStatus.RUNNING,
@@ -266,6 +288,11 @@ class Ownership:
                 f"run {run.id} is worked on by another process ({run.owner}); "
                 f"follow it with `podium logs {run.id} -f`"
             )
+
+
+def flow_name(flow: str, version: int) -> str:
+    """A flow with the version whose code its runs need."""
+    return f"{flow}@{version}"
 
 
 def known_run(view: View, run_id: str) -> Run:

@@ -1,0 +1,126 @@
+"""What is done in DBOS's tables within the transactions of Podium's own record.
+
+A run gets into DBOS's queue with its own row, and what a dead worker had claimed goes back to it in the
+transaction that takes the worker's runs away: two commits would leave a moment in which a place is free
+whose run still goes on.
+
+DBOS knows a run as one workflow for each time it is queued. The workflow's number is the run's fence,
+which every claim raises: so a run that is queued again is a new workflow, and one that is stored twice is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol
+
+from podium.domain.work import Run
+from podium.engine.ownership import flow_name
+
+WORKFLOW = "podium_run"
+APPLICATION = "podium"
+
+_MIDDLE = 500_000_000
+"""DBOS starts the lowest priority first, Podium the highest."""
+
+_ENQUEUE = (
+    "SELECT dbos.enqueue_workflow("
+    "workflow_name => :workflow, queue_name => :queue, "
+    "positional_args => ARRAY[CAST(:argument AS json)], workflow_id => :id, "
+    "app_version => :version, priority => :priority, application_name => :application, "
+    "delay_until_epoch_ms => CAST(extract(epoch from clock_timestamp()) * 1000 AS bigint) + :delay)"
+)
+
+
+_STILL_HELD = (
+    "SELECT workflow_uuid FROM dbos.workflow_status "
+    "WHERE workflow_uuid = ANY(:ids) AND status = 'PENDING' AND owner_xid = :token"
+)
+
+_TAKE_BACK = (
+    "UPDATE dbos.workflow_status SET status = 'ENQUEUED', owner_xid = NULL, "
+    "started_at_epoch_ms = NULL, "
+    "updated_at = CAST(extract(epoch from clock_timestamp()) * 1000 AS bigint) "
+    # Whoever is stopped in the middle of settling is not waited for: the next sweep comes soon.
+    "WHERE workflow_uuid IN (SELECT workflow_uuid FROM dbos.workflow_status "
+    "WHERE status = 'PENDING' AND executor_id = ANY(:executors) AND name = :workflow "
+    "FOR UPDATE SKIP LOCKED) RETURNING workflow_uuid"
+)
+
+_CLAIMANTS = (
+    "SELECT DISTINCT executor_id FROM dbos.workflow_status "
+    "WHERE status = 'PENDING' AND name = :workflow"
+)
+
+
+class Asked(Protocol):
+    """A view or transaction of a record on PostgreSQL, which DBOS's tables lie beside."""
+
+    def ask(self, statement: str, **values: Any) -> list[Any]: ...
+
+
+def still_held(tx: Asked, workflows: Sequence[str], token: str) -> set[str]:
+    """Those of the workflows that DBOS still has down for who claimed them under this token."""
+    return {str(row[0]) for row in tx.ask(_STILL_HELD, ids=list(workflows), token=token)}
+
+
+def claimants(view: Asked) -> set[str]:
+    """The workers that have claims, alive or dead."""
+    return {str(row[0]) for row in view.ask(_CLAIMANTS, workflow=WORKFLOW)}
+
+
+def take_back(tx: Asked, executors: Collection[str]) -> None:
+    """Queue again what these workers had claimed. Their runs must be taken from them in the same transaction."""
+    tx.ask(_TAKE_BACK, executors=list(executors), workflow=WORKFLOW)
+
+
+class Connection(Protocol):
+    """A connection within the transaction that stores the run."""
+
+    def execute(self, statement: str, parameters: Mapping[str, Any], /) -> object: ...
+
+
+def enqueue(sql: Connection, run: Run, now: datetime) -> None:
+    """Hand a queued run to DBOS, at once or for when its time has come."""
+    sql.execute(
+        _ENQUEUE,
+        {
+            "workflow": WORKFLOW,
+            "queue": run.queue,
+            "argument": json.dumps(run.id),
+            "id": workflow_id(run.id, run.fence),
+            "version": needed_code(run.flow, run.flow_version, run.pinned_to),
+            "priority": _priority(run),
+            "application": APPLICATION,
+            "delay": _delay_milliseconds(run, now),
+        },
+    )
+
+
+def workflow_id(run_id: str, fence: int) -> str:
+    return f"{run_id}:{fence}"
+
+
+def run_of(workflow: str) -> tuple[str, int]:
+    """The run that a workflow stands for, and the run's fence when it was queued."""
+    run_id, _, fence = workflow.rpartition(":")
+    return run_id, int(fence)
+
+
+def needed_code(flow: str, version: int, host: str | None) -> str:
+    """What DBOS calls the application's version: who does not offer exactly this gets no such run."""
+    name = flow_name(flow, version)
+    return name if host is None else f"{name}#{host}"
+
+
+def _priority(run: Run) -> int:
+    """A run that was begun comes before fresh ones: its owner died, or what it waited for has come."""
+    place = 2 * max(1, min(_MIDDLE - run.priority, 2 * _MIDDLE))
+    return place - 1 if run.fence > 0 else place
+
+
+def _delay_milliseconds(run: Run, now: datetime) -> int | None:
+    if run.not_before is None or run.not_before <= now:
+        return None
+    return int((run.not_before - now).total_seconds() * 1000)
