@@ -48,6 +48,14 @@ class PaperWorkspaces:
     async def create(self, wish: WorkspaceWish) -> Workspace:
         raise NotPossibleNow("on paper nothing is made")
 
+    async def missing(self, workspace_id: str) -> str:
+        raise NotPossibleNow("on paper nothing is there that could be gone")
+
+    async def rebuild(
+        self, record: WorkspaceRecord, wish: WorkspaceWish, commit: str
+    ) -> tuple[Workspace, Snapshot | None]:
+        raise NotPossibleNow("on paper nothing is made again")
+
     async def collisions(self, workspace_id: str) -> Sequence[Collision]:
         raise NotPossibleNow("on paper nothing collides")
 

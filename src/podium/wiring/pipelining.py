@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import shutil
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +17,7 @@ from podium.domain.launching import ProcessLimits, Spawn
 from podium.domain.workspaces import RepositoryLook
 from podium.flows import Player
 from podium.flows.pipeline import (
+    KNOWN_SECRET,
     Check,
     CheckResult,
     PipelineJob,
@@ -41,6 +44,8 @@ MOST_CHARACTERS = 100_000
 _OUTPUT_BYTES = 2_000_000
 _TAIL_CHARACTERS = 8_000
 _NOTES_BYTES = 200_000
+_REDACTED = re.compile(r"\[redacted:([^\]\n]{1,200})\]")
+_IN_EXAMPLES = ("authorization", "bearer-token", "url-password")
 
 
 async def build_pipeline(podium: Podium) -> Flow:
@@ -61,6 +66,7 @@ async def build_pipeline(podium: Podium) -> Flow:
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
         journal=await podium.journal(),
         looks_secret=podium.looks_secret,
+        secrets_in=secret_finder(podium),
         redact=podium.redactor.text,
     )
     return FlowDefinition(FLOW, pipeline(kit), input_type=PipelineJob)
@@ -286,6 +292,24 @@ def check_runner(podium: Podium) -> RunCheck:
         )
 
     return run_check
+
+
+def secret_finder(podium: Podium) -> Callable[[str], Sequence[str]]:
+    """Names what the redactor would take out, but for shapes that examples in code and manuals often have."""
+    redact, environ = podium.redactor.text, podium.environ
+
+    def secrets_in(text: str) -> Sequence[str]:
+        marked = redact(text)
+        if marked == text:
+            return ()
+        found = Counter(_REDACTED.findall(marked)) - Counter(_REDACTED.findall(text))
+        return tuple(
+            f"{KNOWN_SECRET}{name}" if name in environ else name
+            for name in found
+            if name in environ or name not in _IN_EXAMPLES
+        )
+
+    return secrets_in
 
 
 def _human_notes(project: Path) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import count
 
 from podium.domain.events import BranchDelivered
 from podium.domain.forging import PullRequest, PullRequestWish
-from podium.domain.gating import Refusal
-from podium.domain.model import Json, Moment, Noun
+from podium.domain.model import Json, Noun
 from podium.flows.pipeline.archiving import archived
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, was_made
+from podium.flows.pipeline.handing_over import hand_over
 from podium.flows.pipeline.offering import taken_skills
 from podium.flows.pipeline.people import ask_a_person
 from podium.flows.pipeline.pull_requests import body_of, title_of
 from podium.ports import Step
+
+_MOST_ALIKE = 30
 
 
 class _Archived(Noun):
@@ -29,13 +30,23 @@ class _Archived(Noun):
 async def deliver(desk: Desk) -> Json:
     """Archive, push, open the pull request, and give the report."""
     trip = desk.trip
+    if trip.alike:
+        await ask_a_person(desk, "secrets", _alike_words(trip.alike))
     put_away = await _archive(desk, await taken_skills(desk))
     trip.head = put_away.head
-    request = await _hand_over(desk, put_away)
+    request = await hand_over(desk, _wish(desk, put_away))
     desk.ctx.note(
         BranchDelivered(branch=trip.branch, commit=trip.head, url=request.url, file=request.file)
     )
     return _report(desk, put_away, request)
+
+
+def _alike_words(places: Sequence[str]) -> str:
+    listed = "\n".join(f"- {each}" for each in places[:_MOST_ALIKE])
+    return (
+        f"before the branch goes out, see that these lines of test data only look like secrets:\n{listed}\n"
+        "Resumed, it goes out with them"
+    )
 
 
 async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
@@ -62,55 +73,6 @@ async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
     return await desk.ctx.step("archive", work, returns=_Archived)
 
 
-class _Handed(Noun):
-    """The pull request, or what the gate said instead."""
-
-    request: PullRequest | None = None
-    approval_id: str = ""
-    deadline: Moment | None = None
-    words: str = ""
-
-
-async def _hand_over(desk: Desk, put_away: _Archived) -> PullRequest:
-    """Push and open the pull request, as a call: a policy may want a person asked first."""
-    wish = _wish(desk, put_away).model_dump(mode="json")
-    for attempt in count():
-        handed = await _asked_gate(desk, wish, attempt)
-        if handed.request is not None:
-            return handed.request
-        if handed.approval_id:
-            await desk.ctx.wait(
-                f"approval:{handed.approval_id}", index=attempt, until=handed.deadline
-            )
-        else:
-            await ask_a_person(desk, "hand-over", handed.words)
-    raise AssertionError("attempts are counted without end")
-
-
-async def _asked_gate(desk: Desk, wish: dict[str, Json], attempt: int) -> _Handed:
-    root = desk.trip.workspace.record.path
-
-    async def work(step: Step) -> _Handed:
-        toolbox = await desk.kit.toolbox_in(root)
-        call = toolbox.normalise(
-            "hand_over", wish,
-            run_id=step.run_id, step_key=step.key, index=0, role="podium", root=root,
-        )  # fmt: skip
-        outcome = await toolbox.perform(call)
-        if isinstance(outcome, Refusal):
-            return _Handed(
-                approval_id=outcome.approval_id or "",
-                deadline=outcome.deadline,
-                words=f"the branch may not be handed over: {outcome.decision.reason}",
-            )
-        if not outcome.ok:
-            return _Handed(words=f"the branch could not be handed over: {outcome.error}")
-        known = {key: outcome.result[key] for key in PullRequest.model_fields}
-        return _Handed(request=PullRequest.model_validate(known))
-
-    return await desk.ctx.step("pull-request", work, index=attempt, returns=_Handed)
-
-
 def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
     trip, redact = desk.trip, desk.kit.redact
     body = body_of(
@@ -123,7 +85,7 @@ def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
         run_id=trip.run_id,
     )
     return PullRequestWish(
-        repository=trip.job.repository,
+        repository=trip.workspace.record.repository,
         branch=trip.branch,
         base=trip.job.base,
         commit=trip.head,

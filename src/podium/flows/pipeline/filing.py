@@ -13,6 +13,7 @@ from podium.flows.pipeline.briefing import MEMORY
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.memory import with_lessons
 from podium.flows.pipeline.payloads import Answer
+from podium.flows.pipeline.secrets import refuse_secrets
 
 BACKLOG = "docs/dev_docs/backlog.md"
 _ATTRIBUTES = ".gitattributes"
@@ -24,6 +25,8 @@ class Filed(Noun):
     head: str
     commits: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
+    """Places in test data that look like secrets."""
 
 
 async def file(
@@ -38,7 +41,7 @@ async def file(
 ) -> Filed:
     """Write `written`, commit it with the files at `paths`, and bring the branch back.
 
-    Asked again after a crash it finds its own commit by the trailers and makes no other.
+    Asked again after a crash it finds its own commit by the trailers and makes no other. Raises `SecretWritten`.
     """
     workspace = desk.trip.workspace
     trailers = desk.trailers(step, reply)
@@ -49,7 +52,9 @@ async def file(
             await workspace.write({path: desk.kit.redact(text) for path, text in texts.items()})
         if written or more or paths:
             await workspace.commit(message, [*written, *more, *paths], trailers=trailers)
-    return await bring_back(desk)
+    # Only what an agent had a part in: all else was redacted when it was written.
+    alike = await refuse_secrets(desk) if reply is not None else ()
+    return (await bring_back(desk)).model_copy(update={"alike": alike})
 
 
 async def was_made(desk: Desk, trailers: Mapping[str, str]) -> bool:

@@ -17,6 +17,7 @@ from podium.flows.pipeline.filing import Filed, file, was_made
 from podium.flows.pipeline.payloads import Answer, Edit, Work
 from podium.flows.pipeline.plan_parts import missing_parts
 from podium.flows.pipeline.review_files import review_file
+from podium.flows.pipeline.secrets import SecretWritten
 from podium.flows.pipeline.spec import DONE, FORWARD, Stage
 from podium.flows.pipeline.trip import SENT_BACK, Settled
 from podium.ports import Step
@@ -35,15 +36,10 @@ async def settle(desk: Desk, name: str, stage: Stage, number: int, reply: Reply)
 
     async def work(step: Step) -> Settled:
         visit = _Visit(desk, name, stage, number, reply, answer)
-        match stage.does:
-            case "report" | "plan" | "audit":
-                return await visit.document()
-            case "review":
-                return await visit.review()
-            case "edit":
-                return await visit.edit()
-            case "work" | "integrate":
-                return await visit.work()
+        try:
+            return await visit.settled()
+        except SecretWritten as found:
+            return await visit.taken_back(found)
 
     return await desk.ctx.step(f"settle:{name}", work, index=number, returns=Settled)
 
@@ -62,6 +58,27 @@ class _Visit:
         self._reply = reply
         self._answer = answer
         self._step = f"{name}-{number}"
+
+    async def settled(self) -> Settled:
+        """By what the stage does. Raises `SecretWritten`."""
+        match self._stage.does:
+            case "report" | "plan" | "audit":
+                return await self.document()
+            case "review":
+                return await self.review()
+            case "edit":
+                return await self.edit()
+            case "work" | "integrate":
+                return await self.work()
+
+    async def taken_back(self, found: SecretWritten) -> Settled:
+        """No commit keeps the secret; the files are there for the next turn to mend."""
+        workspace, why = self._trip.workspace, "a secret was committed"
+        # A merge is begun anew: files alone would not tell what was merged.
+        files = [] if self._trip.conflicts else paths_in(await workspace.diff(self._trip.head))
+        await workspace.reset(self._trip.head, why, keep=files)
+        draft = await workspace.snapshot(why) if files else None
+        return self._sent_back([str(found)]).model_copy(update={"draft": draft})
 
     async def document(self) -> Settled:
         """One document of the agent's own; everything else that it changed goes back."""
@@ -137,7 +154,13 @@ class _Visit:
         draft = await workspace.snapshot("not committed at the end of a turn") if keeps else None
         sent = self._sent_back(problems)
         return sent.model_copy(
-            update={"head": filed.head, "paths": filed.paths, "draft": draft, "document": path}
+            update={
+                "head": filed.head,
+                "paths": filed.paths,
+                "alike": filed.alike,
+                "draft": draft,
+                "document": path,
+            }
         )
 
     def _unfinished(self, state: WorktreeState, commits: Sequence[CommitSeen]) -> list[str]:
@@ -169,7 +192,7 @@ class _Visit:
             return ""
         own = self._trip.document_of(self._stage, self._number)
         others = [each for each in self._trip.documents if each != own]
-        changed = _paths_in(await self._trip.workspace.diff(self._trip.head))
+        changed = paths_in(await self._trip.workspace.diff(self._trip.head))
         kept = [path for path in changed if path.startswith(_KEPT_BY_OTHERS) or path in others]
         merged = set(self._trip.conflicts) if self._stage.does == "integrate" else set()
         return ", ".join(path for path in kept if path not in merged)
@@ -285,10 +308,12 @@ class _Visit:
             skill=self._answer.skill,
             backlog=self._answer.backlog_items,
             lessons=self._answer.lessons,
+            alike=filed.alike,
         )
 
 
-def _paths_in(patch: str) -> list[str]:
+def paths_in(patch: str) -> list[str]:
+    """What a patch changes, each path once."""
     return list(dict.fromkeys(_CHANGED.findall(patch)))
 
 

@@ -19,6 +19,7 @@ from podium.flows.pipeline.feedback import hear_feedback
 from podium.flows.pipeline.kit import PipelineJob, PipelineKit
 from podium.flows.pipeline.leading import next_stage
 from podium.flows.pipeline.offering import offer_skill
+from podium.flows.pipeline.returning import come_back
 from podium.flows.pipeline.spec import DELIVER
 from podium.flows.pipeline.trip import Trip, task_name
 from podium.flows.pipeline.working import visit
@@ -70,7 +71,8 @@ async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
         return (await kit.workspaces.create(wish)).record
 
     record: WorkspaceRecord = await ctx.step("workspace", make, returns=WorkspaceRecord)
-    workspace = await kit.workspaces.open(record.id)
+    workspace = await come_back(kit, job, ctx.run.id, record)
+    await ctx.pin()
     trip = Trip(job=job, run_id=ctx.run.id, workspace=workspace, head=record.base, base=record.base)
     for warning in job.warnings:
         ctx.note(NoteTaken(text=warning))

@@ -54,6 +54,8 @@ class Settled(Noun):
     """Paths that came back with it."""
     feedback: Json = None
     """What the answer says beside its result, for somebody to decide about."""
+    alike: tuple[str, ...] = ()
+    """Places in test data that look like secrets."""
     draft: Snapshot | None = None
     skill: SkillWish | None = None
 
@@ -117,6 +119,8 @@ class Trip:
     skills: list[OfferedSkill] = field(default_factory=list)
     collides: set[str] = field(default_factory=set)
     """Branches of other tasks that cannot be merged with this one."""
+    alike: list[str] = field(default_factory=list)
+    """Places that look like secrets, for a person to look at before they go out."""
     usage: Usage = field(default_factory=Usage)
     stuck: int = 0
 

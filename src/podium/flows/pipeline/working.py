@@ -8,7 +8,7 @@ from podium.domain.asking import Reply
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.events import ChecksRan, NoteTaken, StageBegan, StageEnded
 from podium.domain.model import Noun
-from podium.domain.workspaces import Merge
+from podium.domain.workspaces import Merge, Snapshot
 from podium.flows.asking import ask_until_answered
 from podium.flows.pipeline.briefing import INPUTS, brief
 from podium.flows.pipeline.checks import CheckResult, all_passed
@@ -84,8 +84,7 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
     )
 
     async def from_where_it_starts() -> None:
-        if trip.draft is not None:
-            await trip.workspace.restore(trip.draft)
+        if trip.draft is not None and await _restored(desk, trip.draft):
             return
         keep = (
             [trip.document_of(stage, number)] if stage.does in ("report", "plan", "audit") else []
@@ -109,6 +108,16 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
     return reply
 
 
+async def _restored(desk: Desk, draft: Snapshot) -> bool:
+    """Whether the work that was not committed lies in the workspace again. Another host may not have it."""
+    try:
+        await desk.trip.workspace.restore(draft)
+    except (BadInput, NotPossibleNow) as error:
+        desk.ctx.note(NoteTaken(text=f"Work that was not committed is not here: {error}"))
+        return False
+    return True
+
+
 def _take_in(desk: Desk, stage: Stage, settled: Settled) -> None:
     """What is known now that was not before."""
     trip = desk.trip
@@ -117,6 +126,7 @@ def _take_in(desk: Desk, stage: Stage, settled: Settled) -> None:
     trip.is_stale |= stage.does == "edit" and bool(settled.paths)
     trip.draft = settled.draft
     trip.backlog += settled.backlog
+    trip.alike += settled.alike
     trip.keep(settled.documents)
     if not settled.document:
         return

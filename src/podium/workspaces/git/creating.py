@@ -29,8 +29,8 @@ from podium.workspaces.git.zones import pin_zones
 
 _NEXT_TO_NOTHING_BYTES = 1_000_000
 
-Plan = Callable[[], Awaitable[tuple[Repository, WorkspaceRecord]]]
-"""Says what is to be made, as of now. Raises when it cannot be."""
+Plan = Callable[[], Awaitable[tuple[Repository, WorkspaceRecord, str]]]
+"""Says what is to be made, as of now, and where its branch stands if there is one. Raises when it cannot be."""
 SetUpOf = Callable[[WorkspaceRecord], Awaitable[WorkspaceRecord]]
 """Sets the workspace up; gives the record with what belongs to that. Raises when it fails."""
 
@@ -41,28 +41,31 @@ async def make_workspace(
     """Make a workspace, or nothing. Its lock is held until it is whole, the repository's only as needed."""
     with ExitStack() as held:
         async with records.repository_lock(git_dir):
-            repository, record = await plan()
-            _refuse_case_twins(await _twins(git, repository, record.base))
+            repository, record, tip = await plan()
+            _refuse_case_twins(await _twins(git, repository, tip or record.base))
             with _in_words(record):
                 records.begin(record)
                 held.enter_context(records.workspace_lock(record.id))
-            async with _undone_on_failure(git, records, record, locked=True):
-                made = await _checked_out(git, repository, record)
-        async with _undone_on_failure(git, records, made, locked=False):
+            async with _undone_on_failure(git, records, record, locked=True, keep_branch=bool(tip)):
+                made = await _checked_out(git, repository, record, tip)
+        async with _undone_on_failure(git, records, made, locked=False, keep_branch=bool(tip)):
             made = await set_up(made)
+            if tip:
+                records.note_delivered(made, tip)
             records.finish(made)
     return made
 
 
 @asynccontextmanager
 async def _undone_on_failure(
-    git: Git, records: Records, record: WorkspaceRecord, *, locked: bool
+    git: Git, records: Records, record: WorkspaceRecord, *, locked: bool, keep_branch: bool
 ) -> AsyncIterator[None]:
     try:
         with _in_words(record):
             yield
     except BaseException as error:
-        undoing = _undo(git, records, record, locked, keep_branch=_branch_was_there(error))
+        was_there = keep_branch or _branch_was_there(error)
+        undoing = _undo(git, records, record, locked, keep_branch=was_there)
         await asyncio.shield(asyncio.ensure_future(undoing))
         raise
 
@@ -76,19 +79,27 @@ async def _undo(
 
 
 async def _checked_out(
-    git: Git, repository: Repository, record: WorkspaceRecord
+    git: Git, repository: Repository, record: WorkspaceRecord, tip: str
 ) -> WorkspaceRecord:
-    await _add_worktree(git, repository, record)
+    await _add_worktree(git, repository, record, there=bool(tip))
     made = record.model_copy(update={"admin": admin_of(record)})
-    await asyncio.to_thread(_make_private, repository, made)
+    await asyncio.to_thread(_make_private, repository, made, tip or record.base)
     return made
 
 
-async def _add_worktree(git: Git, repository: Repository, record: WorkspaceRecord) -> None:
+async def _add_worktree(
+    git: Git, repository: Repository, record: WorkspaceRecord, *, there: bool
+) -> None:
     prepare_parent(Path(record.path))
+    short = record.branch.removeprefix("refs/heads/")
+    # By force: the worktree that it was checked out in before may still be listed.
+    how = (
+        ("--force", "--", record.path, short)
+        if there
+        else ("-b", short, "--", record.path, record.base)
+    )
     await git.run(
-        "worktree", "add", "--quiet", "-b", record.branch.removeprefix("refs/heads/"),
-        "--", record.path, record.base,
+        "worktree", "add", "--quiet", *how,
         git_dir=repository.own_git_dir, env=without_filters(repository),
         settings=("checkout.workers=0",),  # as many as there are processors
     )  # fmt: skip
@@ -107,7 +118,7 @@ def without_filters(repository: Repository) -> dict[str, str]:
     return env
 
 
-def _make_private(repository: Repository, record: WorkspaceRecord) -> None:
+def _make_private(repository: Repository, record: WorkspaceRecord, tip: str) -> None:
     private = Path(record.private)
     for folder in ("home", PRIVATE_HOOKS):
         (private / folder).mkdir(mode=0o700)
@@ -117,7 +128,7 @@ def _make_private(repository: Repository, record: WorkspaceRecord) -> None:
         private / "git",
         repository,
         branch=record.branch,
-        tip=record.base,
+        tip=tip,
         worktree=record.path,
         admin=record.admin,
     )

@@ -13,7 +13,7 @@ from podium.domain.launching import Confinement
 from podium.domain.workspaces import Delivery, WorkspaceRecord
 from podium.workspaces.git.borrowing import make_borrower
 from podium.workspaces.git.bundles import read_bundle
-from podium.workspaces.git.git import Git, GitFailed
+from podium.workspaces.git.git import Git, GitFailed, no_object
 from podium.workspaces.git.history import History
 from podium.workspaces.git.import_gate import ImportGate
 from podium.workspaces.git.keeper import Keeper
@@ -54,6 +54,14 @@ class Deliveries:
         if intent and await self._git.resolve(record.branch, record.git_dir) == intent:
             return intent
         return self._records.delivered(record)
+
+    async def put_at(self, record: WorkspaceRecord, commit: str) -> None:
+        """Let the user's branch be at a commit of his repository, wherever it was. Hold the repository's lock."""
+        current = await self._git.resolve(record.branch, record.git_dir)
+        if current != commit:
+            write_whole(Path(record.private, _INTENT), commit.encode())
+            await self._moved(record, current or no_object(commit), commit)
+        await self._settle(record, commit)
 
     async def _expected(self, record: WorkspaceRecord) -> str:
         """Where the user's branch is, which must be where we left it."""
@@ -106,7 +114,7 @@ class Deliveries:
             await quarantine.take(bundle.pack)
             history = History(self._git, record.git_dir, quarantine)
             await _refuse_rewritten(history, record, before, tip)
-            users = [record.base, *await self._known(record)]
+            users = await self.users_own(record)
             commits = await history.new_commits(tip, [before, *users])
             forbidden = (*record.forbidden, *record.copied)
             merges = forbidden and any(len(parents) > 1 for parents in commits.values())
@@ -120,8 +128,8 @@ class Deliveries:
             branch=record.branch, before=before, after=tip, commits=tuple(commits), paths=tuple(paths)
         )  # fmt: skip
 
-    async def _known(self, record: WorkspaceRecord) -> list[str]:
-        """Tips of the user's own branches: what they hold is his. Other workspaces' are not counted.
+    async def users_own(self, record: WorkspaceRecord) -> list[str]:
+        """The base and the tips of the user's own branches: what they hold is his. Other workspaces' do not count.
 
         Nor is a branch that a snapshot of any workspace was recovered to: nobody has judged what is on it.
         """
@@ -133,7 +141,8 @@ class Deliveries:
             git_dir=record.git_dir,
         )  # fmt: skip
         pairs = [row.split(" ", 1) for row in rows.splitlines()]
-        return [commit for commit, name in pairs if name not in others and commit not in unjudged]
+        own = [commit for commit, name in pairs if name not in others and commit not in unjudged]
+        return [record.base, *own]
 
     async def _unjudged(self, record: WorkspaceRecord) -> set[str]:
         """Commits that snapshots and the like keep, but for what workspaces were made from or brought back."""

@@ -59,7 +59,7 @@ async def diff_since(desk: Desk, record: WorkspaceRecord, since: str, most_bytes
         ended = await desk.run(
             "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty",
             f"{since}...{tip}", "--",
-            output_bytes=most_bytes, cut=True,
+            settings=("core.quotePath=false",), output_bytes=most_bytes, cut=True,
         )  # fmt: skip
     except GitFailed as failed:
         if "no merge base" not in failed.stderr:

@@ -82,6 +82,18 @@ class Snapshots:
             return before[-1]
         return await self._kept(record, tree, parents, before, facts)
 
+    async def keep(self, record: WorkspaceRecord, commit: str, why: str) -> Snapshot:
+        """A commit of the user's repository alone, such as where a branch was."""
+        facts = Snapshot(
+            ref=f"{_folder(record)}/1",
+            commit=commit,
+            why=_CONTROL.sub(" ", why),
+            at=self._clock.now(),
+            carried=commit,
+        )
+        tree = await self._git.resolve(f"{commit}^{{tree}}", record.git_dir)
+        return await self._kept(record, tree, [commit], await self.listed(record), facts)
+
     async def bring(self, record: WorkspaceRecord, commit: str) -> None:
         """Let the user's repository have a commit of the workspace, which nothing there refers to yet."""
         loose = LooseCommits(self._git, record, await self._confinement(record))

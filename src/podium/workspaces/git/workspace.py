@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from podium.domain.launching import Confinement
 from podium.domain.workspaces import (
     CommitSeen,
     Delivery,
+    LookedThrough,
     Merge,
     RefsSeen,
     Snapshot,
@@ -25,15 +26,17 @@ from podium.workspaces.git.delivering import Deliveries
 from podium.workspaces.git.desk import Desk
 from podium.workspaces.git.documents import check_paths, read_text, write_files
 from podium.workspaces.git.git import Git
+from podium.workspaces.git.going_back import GoingBack, is_within
 from podium.workspaces.git.layout import confinement_of
 from podium.workspaces.git.looking_back import commit_named, diff_since, history_since
+from podium.workspaces.git.looking_through import look_through
 from podium.workspaces.git.merging import Merging
 from podium.workspaces.git.pointer import put_pointer_back
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.resetting import Resetting
 from podium.workspaces.git.restoring import restore
 from podium.workspaces.git.snapshots import Snapshots
-from podium.workspaces.git.standing import state_of
+from podium.workspaces.git.standing import standing_of, state_of
 from podium.workspaces.git.turns import Turns
 from podium.workspaces.git.unseen_files import clear_ignored_in, ignored_in
 
@@ -173,6 +176,27 @@ class GitWorkspace:
         with self._at_work():
             found = await commit_named(self._git, self._record, commit)
             return await self._resetting.reset(found, why, keep)
+
+    async def look_through(self, find: Callable[[str], Sequence[str]]) -> LookedThrough:
+        with self._at_work():
+            await self._desk.sit_down()
+            tip = (await asyncio.to_thread(standing_of, self._record)).tip
+            deliveries = Deliveries(self._git, self._records)
+            delivered = await deliveries.delivered(self._record)
+            if tip in ("", delivered):
+                return LookedThrough()
+            known = await deliveries.users_own(self._record)
+            return await look_through(self._desk, tip, [delivered, *known], find)
+
+    async def holds(self, commit: str) -> bool:
+        return await is_within(self._git, self._record, commit, await self.delivered())
+
+    async def stand_at(
+        self, commit: str, why: str, *, tip: str = "", keep: Sequence[str] = ()
+    ) -> Snapshot | None:
+        with self._at_work():
+            going = GoingBack(self._git, self._records, self._snapshots, self._resetting)
+            return await going.stand_at(self._record, commit, why, tip or commit, keep)
 
     @property
     def _resetting(self) -> Resetting:

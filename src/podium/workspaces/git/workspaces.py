@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -22,8 +24,9 @@ from podium.ports.launcher import Launcher
 from podium.workspaces.git.after_set_up import note_set_up
 from podium.workspaces.git.claims import Claims
 from podium.workspaces.git.colliding import collisions_of
-from podium.workspaces.git.creating import make_workspace
+from podium.workspaces.git.creating import Plan, make_workspace
 from podium.workspaces.git.git import Git
+from podium.workspaces.git.rebuilding import Rebuilding
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.recovering import Recovery
 from podium.workspaces.git.repository import Repository, find_git_dir, find_repository
@@ -64,9 +67,9 @@ class GitWorkspaces:
         self.git = Git(launcher)
         self.records = Records(state_home)
         self._paths: dict[str, str] = {}
-        snapshots = Snapshots(self.git, self.records, clock, confined=confined)
-        self._tending = Tending(self.git, self.records, clock, snapshots, confined=confined)
-        self._recovery = Recovery(self.git, self.records, snapshots)
+        self._snapshots = Snapshots(self.git, self.records, clock, confined=confined)
+        self._tending = Tending(self.git, self.records, clock, self._snapshots, confined=confined)
+        self._recovery = Recovery(self.git, self.records, self._snapshots)
 
     async def create(self, wish: WorkspaceWish) -> GitWorkspace:
         """Make one, whole or not at all."""
@@ -74,11 +77,33 @@ class GitWorkspaces:
         forbidden = forbidden_paths(wish.forbidden)
         git_dir = await find_git_dir(self.git, wish.repository)
 
-        async def plan() -> tuple[Repository, WorkspaceRecord]:
+        async def plan() -> tuple[Repository, WorkspaceRecord, str]:
             repository = await find_repository(self.git, wish.repository, wish.base)
             check_set_up(wish.set_up, Path(repository.checkout))
-            return repository, self._planned(wish, forbidden, repository)
+            return repository, self._planned(wish, forbidden, repository), ""
 
+        return await self._made(wish, git_dir, plan)
+
+    async def rebuild(
+        self, record: WorkspaceRecord, wish: WorkspaceWish, commit: str
+    ) -> tuple[GitWorkspace, Snapshot | None]:
+        """Make one again under its old id, on its branch, which holds `commit` then."""
+        git_dir = await find_git_dir(self.git, wish.repository)
+        if self.records.removing(record.id) is not None:
+            await self._tending.clear(record.id)
+        rebuilding = Rebuilding(self.git, self.records, self._snapshots)
+        kept = await rebuilding.clear(record.id)
+
+        async def plan() -> tuple[Repository, WorkspaceRecord, str]:
+            repository = await rebuilding.repository_of(record, wish, commit)
+            check_set_up(wish.set_up, Path(repository.checkout))
+            again = rebuilding.planned(record, wish, repository, self._state_home)
+            return repository, again, await rebuilding.branch_holding(again, commit)
+
+        self._paths.pop(record.id, None)
+        return await self._made(wish, git_dir, plan), kept
+
+    async def _made(self, wish: WorkspaceWish, git_dir: str, plan: Plan) -> GitWorkspace:
         async def ready(made: WorkspaceRecord) -> WorkspaceRecord:
             usable = self._workspace(made)
             record = await set_up(usable, wish, self._inside, self.records, self._tell)
@@ -88,6 +113,14 @@ class GitWorkspaces:
 
         made = await make_workspace(self.git, self.records, git_dir, plan, ready)
         return self._workspace(made)
+
+    async def missing(self, workspace_id: str) -> str:
+        """What is gone of one that was made before, in words; empty when it is all there."""
+        record = self.records.finished(workspace_id)
+        if record is None:
+            return f"host {socket.gethostname()!r} has no workspace {workspace_id}"
+        there = await asyncio.to_thread(Path(record.path).is_dir)
+        return "" if there else f"the folder {record.path!r} is gone"
 
     def _planned(
         self, wish: WorkspaceWish, forbidden: tuple[str, ...], repository: Repository

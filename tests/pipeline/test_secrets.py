@@ -1,0 +1,136 @@
+"""Secrets that an agent wrote by its shell are found before they are committed for good."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.domain.work import Run, RunStatus
+from podium.wiring.pipelining import secret_finder
+from tests.pipeline.rig import (
+    PLAN,
+    PLAN_PATH,
+    RIGHT,
+    VERIFICATION_PATH,
+    Project,
+    develops,
+    plans,
+    smooth,
+    turn,
+    writes,
+)
+
+VALUE = "correct-horse-7f3a91-battery"
+TOKEN = "ghp_" + "0a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a7b"
+AGAIN = "Stage: develop, round 2"
+
+
+def built(folder: Path, *first: dict[str, Any]) -> Project:
+    project = Project(folder).build([*first, *smooth()])
+    project.environ["DEPLOY_PASSWORD"] = VALUE
+    return project
+
+
+def piecemeal(text: str, path: str) -> dict[str, Any]:
+    """Written in two halves: no single call holds the secret, so the door lets both pass."""
+    half = text.index("7f3a91") if VALUE in text else text.index("5f6a7b") if TOKEN in text else 5
+    first, second = text[:half], text[half:]
+    return {"run": f"printf '%s' '{first}' >> {path} && printf '%s\\n' '{second}' >> {path}"}
+
+
+def leaks(path: str, text: str) -> dict[str, Any]:
+    """The first round of a developer who writes this by the shell."""
+    made = develops(when="Stage: develop, round 1")
+    made["acts"] = [writes(path, "# one\n"), piecemeal(text, path), *made["acts"]]
+    return made
+
+
+def mends(*more: dict[str, Any]) -> dict[str, Any]:
+    """The second round, which finds its files and takes the secret out of them."""
+    return turn(
+        "developer",
+        *more,
+        writes(VERIFICATION_PATH, "# Verified\n\n- [x] add(2, 2) == 4\n"),
+        {"commit": "Add instead of subtracting"},
+        {"payload": {"commit_hash": "HEAD", "status": "success"}},
+        when=AGAIN,
+    )
+
+
+async def problems(project: Project, run: Run, stage: str) -> str:
+    ended = [e for e in await project.events(run.id) if e["type"] == "stage_ended"]
+    return "\n".join(each for e in ended if e["stage"] == stage for each in e["problems"])
+
+
+def reachable(project: Project, branch: str) -> str:
+    return project.git("log", "--patch", "--format=%B", f"main..{branch}")
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "told"),
+    [
+        ("tests/data.py", f'PASSWORD = "{VALUE}"', "tests/data.py:2 (the value of DEPLOY_PASSWORD"),
+        ("settings.py", f'TOKEN = "{TOKEN}"', "settings.py:2 (looks like a github-token"),
+    ],
+)
+async def test_a_secret_in_a_file_goes_back_to_the_developer_and_is_in_no_commit(
+    tmp_path: Path, path: str, text: str, told: str
+) -> None:
+    removes = mends({"run": f"test -s calc.py && rm {path}"})
+    project = built(tmp_path, leaks(path, text), removes)
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    branch = run.result["branch"]
+    assert project.tree(branch)["calc.py"] == RIGHT.strip()
+    assert VALUE not in reachable(project, branch)
+    assert TOKEN not in reachable(project, branch)
+    found = await problems(project, run, "develop")
+    assert told in found
+    assert VALUE not in found
+    assert TOKEN not in found
+
+
+async def test_one_in_a_document_goes_back_to_whoever_wrote_it(tmp_path: Path) -> None:
+    leaky = turn(
+        "architect",
+        writes(PLAN_PATH, PLAN),
+        piecemeal(f"Log in with {VALUE}.", PLAN_PATH),
+        {"payload": {"plan_path": PLAN_PATH}},
+        when="Stage: plan, round 1",
+    )
+    project = built(tmp_path, leaky, {**plans(), "when": "Stage: plan, round 2"})
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    assert VALUE not in reachable(project, run.result["branch"])
+    assert PLAN_PATH in await problems(project, run, "plan")
+
+
+async def test_what_only_looks_like_one_in_test_data_is_for_a_person_before_it_goes_out(
+    tmp_path: Path,
+) -> None:
+    project = built(tmp_path, leaks("tests/fixtures/answer.txt", f"token: {TOKEN}"))
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
+    asked = [e for e in await project.events(run.id) if e["type"] == "run_needed_human"]
+    assert "tests/fixtures/answer.txt:2 (looks like a github-token" in asked[-1]["reason"]
+    assert not list((project.folder / ".podium").glob("pull_requests/*"))
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    assert TOKEN in reachable(project, run.result["branch"])
+
+
+async def test_code_that_handles_credentials_is_no_secret_and_values_are_told_from_shapes(
+    tmp_path: Path,
+) -> None:
+    project = built(tmp_path)
+    async with project.podium() as podium:
+        secrets_in = secret_finder(podium)
+    for code in (
+        'url = "postgresql://user:password@localhost/db"',
+        "curl -H 'Authorization: Bearer YOUR_TOKEN_HERE' example.org",
+        'marked = "[redacted:github-token]"',
+    ):
+        assert secrets_in(code) == ()
+    assert secrets_in(f"{TOKEN} and {VALUE}") == ("github-token", "secret:DEPLOY_PASSWORD")
