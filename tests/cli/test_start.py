@@ -81,7 +81,11 @@ ONE_OF_EACH = {
     "trust": ("trust",),
     "policy": ("policy", "check", "--", "ls"),
     "receipts": ("receipts", "list"),
+    "db": ("db", "migrate", "--check"),
     "worker": ("worker", "--help"),
+    "workers": ("workers",),
+    "queues": ("queues",),
+    "top": ("top", "--once"),
     "rehearse": ("rehearse", "--help"),
     "demo": ("demo", "--help"),
     "modelserver": ("modelserver", "--help"),
@@ -113,7 +117,7 @@ def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None
 def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None:
     words = (
         ONE_OF_EACH[name][:2]
-        if name in ("config", "policy", "receipts", "agents", "bench", "workspaces")
+        if name in ("config", "policy", "receipts", "agents", "bench", "workspaces", "db")
         else (name,)
     )
     said = desk.run(*words, "--help")

@@ -42,6 +42,9 @@ COMMANDS: dict[str, Entry] = {
     "reject": Entry("reject", "Say no to an approval."),
     "resolve": Entry("resolve", "Say whether a call in doubt happened."),
     "worker": Entry("worker", "Host queued runs and schedules until Ctrl-C."),
+    "workers": Entry("workers", "List who is alive, what each holds, and what the dead left."),
+    "queues": Entry("queues", "List the queues: what waits, how it goes, who serves."),
+    "top": Entry("top", "Watch workers, queues and running runs live."),
     "rehearse": Entry("rehearse", "Play podium.yaml's scenes: try a policy out before it matters."),
     "demo": Entry("demo", "See Podium work, offline and without keys, in under a minute."),
     "modelserver": Entry("modelserver", "Stand in for a model provider: play, record, replay."),
@@ -50,6 +53,7 @@ COMMANDS: dict[str, Entry] = {
     "policy": Entry("policy", "Ask the gate what it would say."),
     "workspaces": Entry("workspaces", "List workspaces, clear away what is safe, get work back."),
     "receipts": Entry("receipts", "List, verify or follow receipts."),
+    "db": Entry("db", "Migrate, check, move or prune the database that holds the record."),
     "bench": Entry("bench", "Measure what Podium promises, such as how well replies are read."),
 }
 """Every command. A new one is a module and a line here."""

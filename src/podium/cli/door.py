@@ -59,7 +59,7 @@ class Door:
     @property
     def has_state(self) -> bool:
         """Whether anything was ever recorded here. Looking must not make a database."""
-        return Podium(self.configuration, os.environ).database.exists()
+        return Podium(self.configuration, os.environ).has_record
 
     @property
     def has_folder(self) -> bool:
@@ -88,7 +88,9 @@ class Door:
     @asynccontextmanager
     async def _opened(self) -> AsyncIterator[Podium]:
         """An open Podium. What it could not keep up is known, and told, once it is closed."""
-        podium = Podium(self.configuration, os.environ, tell=self._tell_beside)
+        podium = Podium(
+            self.configuration, os.environ, tell=self._tell_beside, labels=self.options.labels
+        )
         try:
             yield podium
         finally:

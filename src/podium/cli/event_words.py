@@ -55,6 +55,10 @@ def describe(body: e.EventBody) -> str:
         case e.RunParked() | e.RunNeededHuman():
             # Not shortened: such a reason names keys and commands to be typed again.
             return body.reason
+        case e.RunPinned():
+            return f"to host {shown_line(body.host)}, which holds its workspace"
+        case e.RunUnpinned():
+            return f"{shown_line(body.reason)}; any other host may go on"
         case e.StepCompleted():
             return f"{body.step} ({body.seconds:.1f} s)"
         case e.StepBroke():

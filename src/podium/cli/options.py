@@ -14,6 +14,8 @@ class Options:
     json: bool = False
     debug: bool = field(default_factory=lambda: os.environ.get("PODIUM_DEBUG", "") not in ("", "0"))
     project: Path | None = None
+    labels: tuple[str, ...] = ()
+    """What a worker offers to queues."""
     ending_words: str = ""
     """What to tell them at once, before the work is put down."""
     parting_words: str = ""

@@ -116,6 +116,8 @@ def _of_the_run(body: e.EventBody, run_id: str) -> str:
             return f"Trying again: {describe(body)}"
         case e.RunParked():
             return f"Let go of at its checkpoint: {body.reason}"
+        case e.RunUnpinned():
+            return f"Going on on another host: {shown_line(body.reason)}"
         case e.RunNeededHuman():
             return f"A person has to look: {body.reason.splitlines()[0] if body.reason else ''}"
         case e.RunCancelRequested():

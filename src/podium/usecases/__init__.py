@@ -15,14 +15,18 @@ from podium.usecases.list_runs import (
     list_runs,
     list_standings,
 )
+from podium.usecases.prune import Pruned, prune
 from podium.usecases.reject import reject
 from podium.usecases.resolve import resolve_call
 from podium.usecases.resume import resume, see_through
 from podium.usecases.retry import retry
 from podium.usecases.see_collisions import RunsCollide, see_collisions
+from podium.usecases.see_queues import QueueSeen, QueuesSeen, see_queues
+from podium.usecases.see_workers import Held, WorkerSeen, WorkersSeen, see_workers
 from podium.usecases.show_run import RunReport, show_run
 from podium.usecases.try_policy import PolicyCase, Tried, policy_cases, try_policy
 from podium.usecases.verify_receipts import Verdict, Verifier, verify_receipts
+from podium.usecases.watch_work import RunSeen, WorkSeen, WorkWatch
 from podium.usecases.workspaces import (
     Collected,
     Needed,
@@ -39,16 +43,25 @@ from podium.usecases.workspaces import (
 __all__ = [
     "INTERRUPTED",
     "Collected",
+    "Held",
     "Needed",
     "Overview",
     "PolicyCase",
+    "Pruned",
+    "QueueSeen",
+    "QueuesSeen",
     "RunReport",
+    "RunSeen",
     "RunsCollide",
     "ShownStatus",
     "Standing",
     "Tried",
     "Verdict",
     "Verifier",
+    "WorkSeen",
+    "WorkWatch",
+    "WorkerSeen",
+    "WorkersSeen",
     "approve",
     "cancel",
     "check_policy",
@@ -66,13 +79,16 @@ __all__ = [
     "list_standings",
     "needed_by_runs",
     "policy_cases",
+    "prune",
     "recover_workspace",
     "reject",
     "resolve_call",
     "resume",
     "retry",
     "see_collisions",
+    "see_queues",
     "see_through",
+    "see_workers",
     "show_approval",
     "show_run",
     "snapshot_workspace",

@@ -43,6 +43,8 @@ KNOWN_VARIABLES = frozenset(
         "PODIUM_HOME",
         "PODIUM_MODELSERVER_KEY",
         "PODIUM_PROJECT",
+        "PODIUM_RECEIPT_KEY",
+        "PODIUM_TRACES",
     )
 )
 """Every `PODIUM_*` that means something to some part of Podium."""
@@ -232,7 +234,7 @@ def load_configuration(
     flags: Mapping[str, Json] | None = None,
 ) -> Configuration:
     """Read everything there is to read. Raises `ConfigInvalid` with all faults of a file at once."""
-    _refuse_database_url(environ)
+    _check_database_url(environ)
     folders = find_folders(environ, project=project, start=start)
     spoken = {key: environ[name] for name, key in ENVIRONMENT_KEYS.items() if environ.get(name)}
     layers = tuple(
@@ -302,12 +304,14 @@ def _check_roles(settings: Settings, layers: tuple[Layer, ...]) -> None:
             raise ConfigInvalid(layer.located.file, faults)
 
 
-def _refuse_database_url(environ: Mapping[str, str]) -> None:
+def _check_database_url(environ: Mapping[str, str]) -> None:
     # Going on with SQLite would silently put the work somewhere else than was asked for.
-    if environ.get("PODIUM_DATABASE_URL"):
+    url = environ.get("PODIUM_DATABASE_URL", "")
+    if url and not url.startswith(("postgresql://", "postgres://")):
+        scheme = url.partition("://")[0] if "://" in url else "no scheme"
         raise BadInput(
-            "PODIUM_DATABASE_URL is set, but this Podium keeps its state in SQLite under .podium/; "
-            "unset the variable"
+            f"PODIUM_DATABASE_URL begins with {scheme!r}; it names a PostgreSQL as "
+            "postgresql://USER:PASSWORD@HOST/DATABASE. Unset it to keep the state in .podium/"
         )
 
 

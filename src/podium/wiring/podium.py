@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from podium.flows import Purse
     from podium.gate import RuleGate
     from podium.journal import Redactor, SqlStore, StoreJournal
+    from podium.journal.postgres_store import PostgresStore
     from podium.ports import (
         Clock,
         Enclosures,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
         HookDoors,
         Ids,
         Launcher,
+        Store,
         ToolDoor,
         Transcripts,
         Workspaces,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from podium.sandbox import ProcessLauncher, Trial
     from podium.tools import LocalToolbox, Registry
     from podium.usecases import Verifier
+    from podium.wiring.traces import TraceExport
     from podium.workspaces.git.git import Git
 
 
@@ -61,8 +64,11 @@ class Podium:
         ids: Ids | None = None,
         flows: Mapping[str, FlowBuilder] = FLOWS,
         tell: Callable[[str], None] = tell_stderr,
+        labels: tuple[str, ...] = (),
     ) -> None:
-        """`tell` takes what a person should know although nobody asked."""
+        """`tell` takes what a person should know although nobody asked; `labels` is what this process
+        offers to queues."""
+        self.labels = labels
         self._tell = tell
         self.configuration = configuration
         self.settings = configuration.settings
@@ -72,9 +78,10 @@ class Podium:
         self.environ = environ
         self._flows = flows
         self._opening = asyncio.Lock()
-        self._store: SqlStore | None = None
+        self._store: SqlStore | PostgresStore | None = None
         self._engine: Engine | None = None
         self._hosting = False
+        self._traces: TraceExport | None = None
 
     @property
     def database(self) -> Path:
@@ -84,14 +91,30 @@ class Podium:
         return self.folders.state / DATABASE_NAME
 
     @property
+    def database_url(self) -> str:
+        """The PostgreSQL that holds the record instead; empty for the file."""
+        return self.environ.get("PODIUM_DATABASE_URL", "")
+
+    @property
+    def has_record(self) -> bool:
+        """Whether something may have been recorded: looking makes no file."""
+        return bool(self.database_url) or self.database.exists()
+
+    @property
     def vault(self) -> Path:
         """The key and the heads of the receipts."""
         return self.folders.vault
 
     @property
     def receipt_key(self) -> Path:
-        """The key that receipts are sealed with. The first receipt makes it."""
-        return self.vault / "receipt.key"
+        """The key that receipts are sealed with. The first receipt makes it, unless it was named."""
+        return self.named_receipt_key or self.vault / "receipt.key"
+
+    @property
+    def named_receipt_key(self) -> Path | None:
+        """The key that all machines on one database share, where a person has put it."""
+        given = self.environ.get("PODIUM_RECEIPT_KEY")
+        return Path(given) if given else None
 
     @property
     def has_heads(self) -> bool:
@@ -107,20 +130,28 @@ class Podium:
             self.environ, self.settings.redact, declared=self.settings.secrets or ()
         )
 
-    async def store(self) -> SqlStore:
+    async def store(self) -> SqlStore | PostgresStore:
         """The record, opened or made. Raises a `StoreUnusable` that says what to do."""
-        from podium.journal import SqlStore
-
         async with self._opening:
             if self._store is None:
-                self._store = await SqlStore.open(
-                    self.folders.make_state(),
-                    clock=self.clock,
-                    ids=self.ids,
-                    redactor=self.redactor,
-                    vault=self.vault,
-                )
+                self._store = await self._open_store()
         return self._store
+
+    async def _open_store(self) -> SqlStore | PostgresStore:
+        if self.database_url:
+            from podium.wiring.distributing import open_postgres_store
+
+            return await open_postgres_store(self, self.database_url)
+        from podium.journal import SqlStore
+
+        return await SqlStore.open(
+            self.folders.make_state(),
+            clock=self.clock,
+            ids=self.ids,
+            redactor=self.redactor,
+            vault=self.vault,
+            receipt_key=self.named_receipt_key,
+        )
 
     async def journal(self) -> StoreJournal:
         from podium.journal import StoreJournal
@@ -139,31 +170,46 @@ class Podium:
         from podium.journal import verify
 
         store = await self.store()
-        return lambda chains: verify(chains, store.sealer, store.anchors)
+        alone = not self.database_url
+        return lambda chains: verify(chains, store.sealer, store.anchors, alone=alone)
 
     async def engine(self) -> Engine:
         """The engine, for questions and wishes. It hosts nothing until `hosting_engine` is asked for."""
-        from podium.engine import LocalEngine
-
         if self._engine is None:
-            self._engine = LocalEngine(
-                await self.store(),
-                clock=self.clock,
-                ids=self.ids,
-                worker_folder=self.folders.state / "workers",
-            )
+            self._engine = self._build_engine(await self.store())
         return self._engine
+
+    def _build_engine(self, store: Store) -> Engine:
+        if self.database_url:
+            from podium.wiring.distributing import distributed_engine
+
+            return distributed_engine(self, store, self.database_url)
+        from podium import __version__
+        from podium.engine import EngineSettings, FolderPresence, LocalEngine
+
+        return LocalEngine(
+            store,
+            clock=self.clock,
+            ids=self.ids,
+            presence=FolderPresence(self.folders.state / "workers"),
+            settings=EngineSettings(labels=self.labels, podium=__version__),
+        )
 
     async def hosting_engine(self) -> Engine:
         """The engine with every flow registered, so that it can host runs."""
         engine = await self.engine()
         if not self._hosting:
             from podium.wiring.tidying import tidy_homes
+            from podium.wiring.traces import TraceExport
 
             await self.end_orphans()
             await tidy_homes(self)
             for build in self._flows.values():
                 engine.register(await build(self))
+            # Before the first run is taken: a trace begins with that.
+            self._traces = await TraceExport.open(
+                await self.store(), engine.worker_id, self.environ, self.redactor.text
+            )
             self._hosting = True
         return engine
 
@@ -382,13 +428,16 @@ class Podium:
     @property
     def faults(self) -> tuple[str, ...]:
         """What could not be kept up beside the record. Complete once this is closed."""
-        return self._store.faults if self._store is not None else ()
+        kept = self._store.faults if self._store is not None else ()
+        return (*kept, *(self._traces.faults if self._traces is not None else ()))
 
     async def close(self) -> None:
         """Let go of hosted runs at their checkpoints, then of the record."""
         try:
             if self._engine is not None:
                 await self._engine.close()
+            if self._traces is not None:
+                await self._traces.close()
         finally:
             if self._store is not None:
                 await self._store.close()

@@ -113,6 +113,8 @@ class QueueSettings(Section):
     worker_concurrency: PositiveInt = 4
     rate_limit: PositiveInt | None = None
     rate_seconds: PositiveFloat = 1.0
+    labels: tuple[NonEmpty, ...] = ()
+    """What a worker must offer to serve it: `podium worker --label gpu,repo=app`."""
 
     def spec(self, name: str) -> QueueSpec:
         return QueueSpec(name=name, **self.model_dump())

@@ -79,7 +79,8 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
         return await verify_receipts(store, await podium.verifier(), run)
 
     # Without a state folder nothing was ever sealed, and looking must not make one.
-    verdict = door.run(work) if door.has_folder else Verdict(runs=0, receipts=0)
+    looked = door.has_folder or door.has_state
+    verdict = door.run(work) if looked else Verdict(runs=0, receipts=0)
 
     def words() -> None:
         for fault in verdict.faults:

@@ -33,38 +33,92 @@ def worker(
         list[str] | None,
         typer.Option("--queue", metavar="NAME", help="Serve this queue only; may be repeated."),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--label",
+            metavar="LABEL",
+            help="What this worker offers to queues that ask for it, such as gpu or repo=app; "
+            "several by commas or repeated.",
+        ),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            "--concurrency",
+            metavar="N",
+            min=1,
+            help="Work on at most N runs of each queue at once, instead of what podium.yaml says.",
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics",
+            metavar="ADDRESS",
+            help="Show Prometheus metrics at this address, such as 127.0.0.1:9464.",
+        ),
+    ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Leave when nothing goes on by itself any more.")
     ] = False,
 ) -> None:
     """Host the runs of this project's queues, and fire its schedules, until Ctrl-C.
 
-    Any number of workers may serve one project; limits hold over all of them. Runs of a worker
-    that died are taken over.
+    Any number of workers may serve one project, on one machine or, with a PostgreSQL in
+    PODIUM_DATABASE_URL, on many; limits hold over all of them. Runs of a worker that died are taken
+    over. Without --queue it serves every queue whose labels it has.
 
     \b
     Example:
       podium worker --queue default --once
+      podium worker --label gpu,repo=app --concurrency 8 --metrics 127.0.0.1:9464
     """
+    labels = tuple(dict.fromkeys(_split(label or [])))
     door = Door(context.obj)
-    queues = _wanted(door.configuration.settings.queue_specs(), queue or [])
+    door.options.labels = labels
+    queues = _wanted(door.configuration.settings.queue_specs(), queue or [], labels)
+    if concurrency is not None:
+        queues = [each.model_copy(update={"worker_concurrency": concurrency}) for each in queues]
     names = ", ".join(each.name for each in queues)
     door.screen.aside(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
     door.options.ending_words = "ending processes; every run stays at its checkpoint"
     door.options.parting_words = "every run stays at its checkpoint, for the next worker"
-    served = door.run(lambda podium: _serve(podium, queues, once=once))
+
+    async def work(podium: Podium) -> list[dict[str, Json]]:
+        if metrics is None:
+            return await _serve(podium, queues, once=once)
+        from podium.cli.metrics_page import metrics_page
+
+        async with metrics_page(podium, metrics) as url:
+            door.screen.aside(f"metrics at {url}")
+            return await _serve(podium, queues, once=once)
+
+    served = door.run(work)
     record = {"queues": [each.name for each in queues], "runs": served}
     door.screen.answer(record, lambda: None)
 
 
-def _wanted(known: Sequence[QueueSpec], names: Sequence[str]) -> list[QueueSpec]:
+def _split(given: Sequence[str]) -> list[str]:
+    return [label.strip() for each in given for label in each.split(",") if label.strip()]
+
+
+def _wanted(
+    known: Sequence[QueueSpec], names: Sequence[str], labels: Sequence[str]
+) -> list[QueueSpec]:
     specs = {queue.name: queue for queue in (known or (QueueSpec(name="default"),))}
     unknown = [name for name in names if name not in specs]
     if unknown:
         raise BadInput(
             f"podium.yaml has no queue {unknown[0]!r}; queues: {', '.join(sorted(specs))}"
         )
-    return [specs[name] for name in names] or list(specs.values())
+    if names:
+        return [specs[name] for name in names]
+    fitting = [queue for queue in specs.values() if set(queue.labels) <= set(labels)]
+    if not fitting:
+        wanted = "; ".join(f"{name}: {','.join(spec.labels)}" for name, spec in specs.items())
+        raise BadInput(f"every queue wants labels that this worker does not offer ({wanted})")
+    return fitting
 
 
 async def _serve(

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from podium.domain.errors import PodiumError
 from podium.domain.events import Event
@@ -18,6 +19,9 @@ from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.podium import Podium
 from podium.wiring.scratch import scratch_store
 
+if TYPE_CHECKING:
+    from podium.journal.postgres_store import PostgresStore
+
 LITTLE_SPACE_BYTES = 500_000_000
 TOO_LITTLE_SPACE_BYTES = 20_000_000
 RUNS_LOOKED_AT = 50
@@ -26,6 +30,8 @@ RUNS_LOOKED_AT = 50
 
 async def check_database(podium: Podium) -> Finding:
     """The project's own file is opened and looked through; without one, a fresh one is tried."""
+    if podium.database_url:
+        return await _check_server(podium)
     path = podium.database
     try:
         if not path.exists():
@@ -41,6 +47,16 @@ async def check_database(podium: Podium) -> Finding:
             "restore it from a backup, or move it away and start afresh",
         )
     return good("database", f"{path} is whole ({path.stat().st_size // 1000} kB)")
+
+
+async def _check_server(podium: Podium) -> Finding:
+    """Open it as any command would; that it answers and is of this version is all that is asked here."""
+    try:
+        store = await podium.store()
+        runs = await store.read(lambda view: view.runs(RunQuery(limit=1)))
+    except PodiumError as error:
+        return bad("database", str(error), "put it right as said, or unset PODIUM_DATABASE_URL")
+    return good("database", f"PostgreSQL answers; {'there are runs' if runs else 'no runs yet'}")
 
 
 async def _check_fresh(podium: Podium) -> Finding:
@@ -73,7 +89,7 @@ async def check_folder(podium: Podium) -> Finding:
 
 async def check_chains(podium: Podium) -> Finding:
     """Every receipt that is there is proved again."""
-    if not podium.database.exists() or not podium.receipt_key.exists():
+    if not podium.has_record or not podium.receipt_key.exists():
         return good("chains", "nothing to prove yet")
     verdict = await verify_receipts(await podium.store(), await podium.verifier())
     if verdict.sound:
@@ -106,7 +122,7 @@ async def check_receipt_key(podium: Podium) -> Finding:
 
 async def check_traces(podium: Podium) -> Finding:
     """Traces that some process could not write are brought up to date, or it is said why not."""
-    if not podium.database.exists():
+    if not podium.has_record:
         return good("traces", "none yet")
     folder = podium.folders.state / "runs"
     store = await podium.store()
@@ -139,7 +155,7 @@ def _events(view: View, run_id: str, after_seq: int) -> list[Event]:
 
 async def check_heads(podium: Podium) -> Finding:
     """Where the end of a chain is not anchored, it could be cut off without a trace."""
-    if not podium.database.exists():
+    if not podium.has_record:
         return good("heads", "none yet")
     store = await podium.store()
     unanchored = await store.read(lambda view: _unanchored(store, view))
@@ -149,7 +165,7 @@ async def check_heads(podium: Podium) -> Finding:
     return good("heads", "every chain is anchored to its end")
 
 
-def _unanchored(store: SqlStore, view: View) -> list[str]:
+def _unanchored(store: SqlStore | PostgresStore, view: View) -> list[str]:
     found = []
     for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):
         last, head = view.last_receipt(run.id), store.anchors.head(run.id)
@@ -161,7 +177,7 @@ def _unanchored(store: SqlStore, view: View) -> list[str]:
 async def _has_receipts(podium: Podium) -> bool:
     if podium.has_heads:
         return True
-    if not podium.database.exists():
+    if not podium.has_record:
         return False
     store = await podium.store()
     return bool(await store.read(lambda view: view.receipts()))

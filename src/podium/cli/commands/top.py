@@ -1,0 +1,164 @@
+"""`podium top`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Hashable
+from contextlib import asynccontextmanager, closing, suppress
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.commands.queues import queue_specs
+from podium.cli.door import Door
+from podium.cli.looking import Eye
+from podium.cli.screen import Screen, is_terminal, moment
+from podium.cli.seeing_words import queue_rows, run_rows, summary, troubles, worker_rows
+from podium.domain.errors import Interrupted
+from podium.ports import Store
+from podium.usecases import WorkSeen, WorkWatch
+from podium.wiring import Podium
+
+app = command_app()
+
+FRAME_SECONDS = 0.25
+"""The least time between two frames on a terminal."""
+LINES_SECONDS = 1.0
+"""The same where lines are printed."""
+LOOK_SECONDS = 1.0
+"""How long nothing may be looked at: a worker that was killed tells nobody."""
+
+
+@app.command()
+def top(
+    context: typer.Context,
+    once: Annotated[bool, typer.Option("--once", help="Print one frame and leave.")] = False,
+) -> None:
+    """Watch workers, queues and running runs live. q ends it, and so does Ctrl-C.
+
+    IN STEP is how long the run's current step has taken, COST what the run has cost so far. Where
+    the output is piped, plain lines are printed whenever something changed; --json is one object.
+
+    \b
+    Example:
+      podium top
+      podium top --once
+    """
+    door = Door(context.obj, lenient=True)
+    if not door.has_state:
+        nothing = WorkSeen(at=datetime.now(UTC))
+        words = "nothing was recorded here yet; `podium run` begins"
+        door.screen.answer(_record(nothing), lambda: door.screen.aside(words))
+        return
+    with suppress(Interrupted):
+        door.run(lambda podium: _watch(door, podium, once=once))
+
+
+async def _watch(door: Door, podium: Podium, *, once: bool) -> None:
+    store = await podium.store()
+    watch = WorkWatch(store, podium.engine, queue_specs(door))
+    if door.screen.json:
+        door.screen.record(_record(await watch.look()))
+    elif once:
+        _print(door.screen, await watch.look())
+    elif is_terminal():
+        await _draw(store, watch)
+    else:
+        await _print_on(door.screen, store, watch)
+
+
+async def _draw(store: Store, watch: WorkWatch) -> None:
+    from podium.cli.top_screen import TopScreen, listen_for_quit
+
+    async with _woken(store) as woken:
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def end() -> None:
+            ended.set()
+            woken.set()
+
+        give_back = listen_for_quit(end, loop.add_reader)
+        try:
+            with TopScreen() as screen, closing(Eye(watch, await watch.look())) as eye:
+                screen.show(eye.seen)
+                while not await _within(ended, FRAME_SECONDS):
+                    await _within(woken, LOOK_SECONDS)
+                    woken.clear()
+                    await eye.look(unless=ended)
+                    screen.show(eye.seen, eye.away)
+        finally:
+            give_back()
+
+
+async def _print_on(screen: Screen, store: Store, watch: WorkWatch) -> None:
+    """Lines whenever what matters has changed, until nobody reads them any more."""
+    before: Hashable = None
+    async with _woken(store) as woken:
+        eye = Eye(watch, await watch.look())
+        while not screen.reader_gone:
+            if (now := (eye.away, _what_matters(eye.seen))) != before:
+                before = now
+                _print(screen, eye.seen, eye.away)
+            await asyncio.sleep(LINES_SECONDS)
+            await _within(woken, LOOK_SECONDS)
+            woken.clear()
+            await eye.look(unless=asyncio.Event())
+
+
+@asynccontextmanager
+async def _woken(store: Store) -> AsyncIterator[asyncio.Event]:
+    """Set whenever something was committed."""
+    woken = asyncio.Event()
+
+    async def listen() -> None:
+        async for _ in store.changes():
+            woken.set()
+
+    listening = asyncio.create_task(listen())
+    try:
+        yield woken
+    finally:
+        listening.cancel()
+        with suppress(asyncio.CancelledError):
+            await listening
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    """Whether it was set within that time."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+    return event.is_set()
+
+
+def _print(screen: Screen, seen: WorkSeen, away: str = "") -> None:
+    screen.line(f"{moment(seen.at)}  {summary(seen)}")
+    for line in [away] if away else troubles(seen):
+        screen.line(line)
+    tables = (
+        worker_rows(seen.workers, seen.at),
+        queue_rows(seen.queues, seen.at),
+        run_rows(seen.runs, seen.at),
+    )
+    for table in tables:
+        if table.rows:
+            screen.line()
+            screen.table(*table)
+    screen.line()
+
+
+def _what_matters(seen: WorkSeen) -> Hashable:
+    """A frame without what changes by itself: times, load, cost."""
+    return (
+        tuple((worker.id, worker.alive) for worker in seen.workers),
+        tuple((each.tally, each.served_by) for each in seen.queues),
+        tuple((run.run_id, run.step, run.hosted) for run in seen.runs),
+    )
+
+
+def _record(seen: WorkSeen) -> dict[str, object]:
+    queues = [each.record() for each in seen.queues]
+    return {**seen.model_dump(mode="json", exclude={"queues"}), "queues": queues}
