@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -17,6 +18,7 @@ from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalE
 from podium.engine.ownership import known_run
 from podium.ports import FlowContext, RunQuery, Step, View
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
+from podium.wiring.clock import SystemClock, SystemIds
 from tests.contract.engines import EngineRoom, MortalEngine
 
 T = TypeVar("T")
@@ -425,3 +427,33 @@ async def test_a_schedule_of_an_unknown_flow_is_refused(
         await engine.schedule(
             Schedule(name="n", flow="no", queue="work", every_seconds=9, next_at=clock.now())
         )
+
+
+async def test_a_queue_of_short_runs_does_not_keep_a_worker_from_saying_that_it_lives(
+    tmp_path: Path,
+) -> None:
+    async def nothing(ctx: Any, input: Any) -> None:
+        return None
+
+    store = MemoryStore(SystemClock())
+    beats: list[float] = []
+
+    class Watched(LocalEngine):
+        async def _beat(self) -> None:
+            beats.append(time.monotonic())
+            await super()._beat()
+
+    engine = Watched(
+        store,
+        clock=SystemClock(),
+        ids=SystemIds(),
+        presence=FolderPresence(tmp_path),
+        settings=EngineSettings(beat_seconds=0.01, tick_seconds=0.01),
+    )
+    engine.register(FlowDefinition("short", nothing))
+    runs = [await engine.start("short", queue="work") for _ in range(300)]
+    async with engine.serve([WORK]):
+        before = len(beats)
+        await engine.finish(runs[-1].id)
+    assert len(beats) - before > 3
+    await engine.close()

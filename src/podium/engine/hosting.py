@@ -438,12 +438,14 @@ class RunEngine:
     async def _claim_what_fits(self) -> None:
         async with self._claiming:
             for queue in list(self._queues.values()):
-                while (places := self._places(queue)) > 0:
+                # Not for as long as there is room: short runs would keep this going for minutes, while
+                # nobody beats, listens or looks after the dead. Whoever ends makes for another turn.
+                places = self._places(queue)
+                while places > 0:
                     runs = await self._dispatch.claim(queue, places)
                     for run in runs:
                         self._host(run)
-                    if not runs:
-                        break
+                    places = min(places - len(runs), self._places(queue)) if runs else 0
 
     def _places(self, queue: QueueSpec) -> int:
         """How many more runs of it would be hosted here, just now."""
