@@ -37,6 +37,11 @@ class Member:
         said: dict[str, Any] = json.loads(line)
         return said
 
+    def check(self) -> None:
+        """Raises `SystemExit` when it has ended."""
+        if self._process.returncode is not None:
+            raise SystemExit(f"process {self.pid} ended with {self._process.returncode}")
+
     def tell(self, line: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(f"{line}\n".encode())
@@ -89,4 +94,5 @@ def say(**facts: object) -> None:
 
 async def told() -> str:
     """The next line that this process is told; empty at the end."""
-    return (await asyncio.to_thread(sys.stdin.readline)).strip()
+    line: str = await asyncio.to_thread(sys.stdin.readline)
+    return line.strip()

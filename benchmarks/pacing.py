@@ -7,6 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from benchmarks.crew import Member
+
 LOOK_SECONDS = 0.2
 MOST_SECONDS = 180.0
 MIDDLE = (0.15, 0.85)
@@ -26,10 +28,10 @@ class Pace:
     """From the word to begin until the last run had ended."""
 
 
-async def pace(url: str, counting: str, runs: int, steps: int) -> Pace:
+async def pace(url: str, counting: str, runs: int, steps: int, members: Sequence[Member]) -> Pace:
     """Look on until all is done. `counting` is SQL that gives the steps and runs that are.
 
-    Raises `SystemExit` when that takes too long.
+    Raises `SystemExit` when that takes too long or when a member has ended.
     """
     import psycopg
 
@@ -39,6 +41,8 @@ async def pace(url: str, counting: str, runs: int, steps: int) -> Pace:
     async with connection:
         while True:
             await asyncio.sleep(LOOK_SECONDS)
+            for member in members:
+                member.check()
             found = await (await connection.execute(counting.encode())).fetchone()
             done, ended = (int(number) for number in found or (0, 0))
             marks.append((time.perf_counter() - began, done))

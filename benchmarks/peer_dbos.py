@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-from benchmarks.crew import module, say, told
+from benchmarks.crew import module, say
 
 STEPS = 10
 BODY = "x" * 200
@@ -49,7 +49,8 @@ def _fill(url: str, runs: int) -> None:
     client.destroy()
 
 
-async def _work(url: str, room: int) -> None:
+def _work(url: str, room: int) -> None:
+    # No event loop of ours: DBOS refuses its plain methods where one is running.
     from dbos import DBOS, DBOSPortableJSONSerializer
 
     config: Any = {
@@ -63,10 +64,10 @@ async def _work(url: str, room: int) -> None:
     DBOS(config=config)
     _register_workflow()
     say(ready=True)
-    await told()
+    sys.stdin.readline()
     DBOS.launch()
     DBOS.register_queue(QUEUE, worker_concurrency=room, polling_interval_sec=POLLING_SECONDS)
-    await told()
+    sys.stdin.readline()
     DBOS.destroy()
 
 
@@ -85,4 +86,4 @@ def _register_workflow() -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(_work(sys.argv[1], int(sys.argv[2])))
+    _work(sys.argv[1], int(sys.argv[2]))

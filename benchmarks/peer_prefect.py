@@ -33,8 +33,6 @@ def command(python: Path, runs: int, room: int) -> list[str]:
 @asynccontextmanager
 async def server(python: Path, url: str) -> AsyncIterator[dict[str, str]]:
     """Prefect's server while the block lasts; gives the environment in which its flows find it."""
-    if not python.exists():
-        raise SystemExit(f"{python} is not there; name a Python that has Prefect")
     with tempfile.TemporaryDirectory() as folder:
         port = _free_port()
         environ = _environ(folder, url, port)

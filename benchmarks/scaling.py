@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -148,7 +147,7 @@ async def _begun(
     async with crew(command, size, environ) as members:
         for member in members:
             member.tell("begin")
-        return await pace(url, counting, runs, STEPS)
+        return await pace(url, counting, runs, STEPS, members)
 
 
 def _bare_commits(server: PostgresServer) -> float:
@@ -225,6 +224,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     if min(chosen.workers) < 1:
         parser.error("--workers are at least 1")
+    if chosen.prefect and not chosen.prefect.exists():
+        parser.error(f"{chosen.prefect} is not there; name a Python that has Prefect")
     runs = QUICK_RUNS if chosen.quick else None
     curve = asyncio.run(measure_curve(chosen.workers, runs, chosen.prefect))
     print("\n".join(table(curve)))
@@ -233,4 +234,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

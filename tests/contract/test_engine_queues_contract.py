@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -15,6 +14,7 @@ import pytest
 from podium.domain.errors import BadInput, FlowUnknown
 from podium.domain.work import QueueSpec, Run, RunStatus, Schedule
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
+from podium.engine.heartbeat import Heartbeat
 from podium.engine.ownership import known_run
 from podium.ports import FlowContext, RunQuery, Step, View
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
@@ -430,20 +430,22 @@ async def test_a_schedule_of_an_unknown_flow_is_refused(
 
 
 async def test_a_queue_of_short_runs_does_not_keep_a_worker_from_saying_that_it_lives(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nothing(ctx: Any, input: Any) -> None:
         return None
 
+    beats: list[str] = []
+
+    beat = Heartbeat.beat
+
+    async def counted(heart: Heartbeat) -> None:
+        beats.append("beat")
+        await beat(heart)
+
+    monkeypatch.setattr(Heartbeat, "beat", counted)
     store = MemoryStore(SystemClock())
-    beats: list[float] = []
-
-    class Watched(LocalEngine):
-        async def _beat(self) -> None:
-            beats.append(time.monotonic())
-            await super()._beat()
-
-    engine = Watched(
+    engine = LocalEngine(
         store,
         clock=SystemClock(),
         ids=SystemIds(),

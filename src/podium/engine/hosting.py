@@ -6,18 +6,18 @@ What differs between one machine and many is who hands out the runs of queues: s
 from __future__ import annotations
 
 import asyncio
-import os
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import Field
 
 from podium.domain.errors import BadInput, Passing, PodiumError
 from podium.domain.model import Json, Noun
-from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, Signal, WorkerBeat
+from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, Signal
 from podium.engine.dispatch import Dispatch
+from podium.engine.heartbeat import Heartbeat
 from podium.engine.hold import RunHold
 from podium.engine.host import RunHost, Stop
 from podium.engine.liveness import HELD, Roster
@@ -77,12 +77,16 @@ class RunEngine:
         self._queues: dict[str, QueueSpec] = {}
         self._strays: set[tuple[str, int]] = set()
         """Run and fence of what seemed to be owned and not hosted at the last beat."""
-        self._alive = False
-        """Whether others are told that this process lives."""
-        self._started_at = clock.now()
-        self._last_beat = clock.monotonic()
-        self._heard_since = self._last_beat
-        """Since when beats were kept without a break."""
+        self._heart = Heartbeat(
+            worker_id,
+            self._host_name,
+            store,
+            clock,
+            presence,
+            self._about_itself,
+            beat_seconds=settings.beat_seconds,
+            lease_seconds=settings.lease_seconds,
+        )
         self._watching: list[asyncio.Task[None]] = []
         self._nudge = asyncio.Event()
         self._dispatch = self._make_dispatch()
@@ -216,7 +220,7 @@ class RunEngine:
         await self._be_alive()
         names = {queue.name for queue in queues}
         self._queues |= {queue.name: queue for queue in queues}
-        await self._beat()
+        await self._heart.beat()
         self._nudge.set()
         try:
             yield
@@ -232,10 +236,7 @@ class RunEngine:
         await self._stop_hosts(list(self._hosts.values()), Stop.LET_GO)
         await self._end_watching()
         await self._dispatch.close()
-        if self._alive:
-            self._alive = False
-            await self._store.write(lambda tx: tx.drop_worker(self.worker_id))
-            await self._presence.leave()
+        await self._heart.end()
 
     async def abandon(self) -> None:
         """Do what `kill -9` would: stop without another word to the store."""
@@ -243,9 +244,7 @@ class RunEngine:
         await self._stop_hosts(list(self._hosts.values()), Stop.ABANDONED)
         await self._end_watching()
         await self._dispatch.close()
-        if self._alive:
-            self._alive = False
-            await self._presence.leave()
+        await self._heart.end(say_so=False)
 
     # --- hosting ---------------------------------------------------------------------------
 
@@ -282,11 +281,9 @@ class RunEngine:
 
     async def _be_alive(self) -> None:
         """Begin to beat and to listen, once runs are hosted here."""
-        if self._alive:
+        if self._heart.begun:
             return
-        self._alive = True
-        await self._presence.enter(self.worker_id)
-        await self._beat()
+        await self._heart.begin()
         self._watching = [
             asyncio.create_task(self._hear(), name="podium engine: changes"),
             asyncio.create_task(self._tick(), name="podium engine: time"),
@@ -298,29 +295,17 @@ class RunEngine:
         await asyncio.gather(*self._watching, return_exceptions=True)
         self._watching = []
 
-    async def _beat(self) -> None:
+    def _about_itself(self) -> dict[str, Any]:
+        """What others may know of this worker."""
         queues = tuple(self._queues.values())
-        beat = WorkerBeat(
-            id=self.worker_id,
-            host=self._host_name,
-            pid=os.getpid(),
-            started_at=self._started_at,
-            beat_at=self._started_at,
-            queues=tuple(queue.name for queue in queues),
-            labels=self._settings.labels,
-            flows=self._ownership.flow_names(),
-            hosting=len(self._hosts),
-            room=sum(queue.worker_concurrency for queue in queues),
-            load=os.getloadavg()[0] / (os.cpu_count() or 1),
-            podium=self._settings.podium,
-        )
-        await self._store.write(
-            lambda tx: tx.save_worker(beat.model_copy(update={"beat_at": tx.now()}))
-        )
-        now = self._clock.monotonic()
-        if now - self._last_beat >= self._settings.lease_seconds:
-            self._heard_since = now
-        self._last_beat = now
+        return {
+            "queues": tuple(queue.name for queue in queues),
+            "labels": self._settings.labels,
+            "flows": self._ownership.flow_names(),
+            "hosting": len(self._hosts),
+            "room": sum(queue.worker_concurrency for queue in queues),
+            "podium": self._settings.podium,
+        }
 
     async def _hear(self) -> None:
         """Look at what changed in the store. The store wakes us; nothing is polled."""
@@ -350,8 +335,8 @@ class RunEngine:
 
     async def _beat_when_due(self) -> None:
         """Before anything is claimed or anybody judged: who was away must know and be heard first."""
-        if self._clock.monotonic() - self._last_beat >= self._settings.beat_seconds:
-            await self._beat()
+        if self._heart.is_due:
+            await self._heart.beat()
             await self._drop_what_was_taken()
             await self._host_what_was_forgotten()
 
@@ -426,14 +411,9 @@ class RunEngine:
     # --- serving queues --------------------------------------------------------------------
 
     async def _tend_queues(self) -> None:
-        if self._may_judge():
+        if self._heart.heard_for(self._settings.doubt_seconds):
             await self._dispatch.tend()
         await self._claim_what_fits()
-
-    def _may_judge(self) -> bool:
-        """Whether this process has been heard for long enough to call others dead."""
-        heard = self._clock.monotonic() - self._heard_since
-        return heard >= self._settings.doubt_seconds
 
     async def _claim_what_fits(self) -> None:
         async with self._claiming:

@@ -1,0 +1,211 @@
+"""From an approval to the run going on in another process, on PostgreSQL, and what an idle worker costs.
+
+`--foreground` and `--serve` are the other processes: one that hosts a run which waits, and a worker whose
+runs were unloaded while they wait and are claimed again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.crew import Member, crew, module, say, told
+from benchmarks.figures import Figure, percentile
+from benchmarks.idling import idle_shares
+from benchmarks.measuring import opened_engine, opened_store
+from benchmarks.server import durable_server
+from benchmarks.waking import open_approval
+from podium.domain.gating import Approval
+from podium.domain.work import QueueSpec, RunStatus
+from podium.engine import FlowDefinition
+from podium.ports import Engine, FlowContext, RunQuery, Step, Store, Tx
+from podium.usecases import approve
+from podium.wiring.clock import SystemClock, SystemIds
+
+ROUNDS = 200
+QUICK_ROUNDS = 8
+IDLE_SECONDS = 30.0
+QUICK_IDLE_SECONDS = 2.0
+QUEUE = "bench"
+ROOM = 4
+PARKED_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Woken:
+    """How long a run took to go on, in seconds."""
+
+    since_asked: float
+    """Since the person's yes was handed in."""
+    since_kept: float
+    """Since it was durable."""
+
+
+async def measure(quick: bool = False) -> list[Figure]:
+    rounds = QUICK_ROUNDS if quick else ROUNDS
+    with durable_server() as server, tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        hosted = await _foreground(server.url(server.create_database()), place, rounds)
+        unloaded = await _unloaded(server.url(server.create_database()), place, rounds)
+        seconds = QUICK_IDLE_SECONDS if quick else IDLE_SECONDS
+        worker, database = await idle_shares(server, place, seconds)
+    return [
+        *_figures("hosted run", hosted),
+        *_figures("unloaded run", unloaded),
+        Figure("idle worker of 2 queues, of a core", worker * 100, "%", most=6.0),
+        Figure("PostgreSQL meanwhile, of a core", database * 100, "%"),
+    ]
+
+
+def _figures(name: str, woken: Sequence[Woken]) -> list[Figure]:
+    asked = [each.since_asked * 1000 for each in woken]
+    kept = [each.since_kept * 1000 for each in woken]
+    return [
+        Figure(f"approve -> {name} goes on, p50", percentile(asked, 0.5), "ms", most=20.0),
+        Figure(f"approve -> {name} goes on, p99", percentile(asked, 0.99), "ms"),
+        Figure(f"the same since its commit, {name}, p50", percentile(kept, 0.5), "ms"),
+    ]
+
+
+# --- a run that a process hosts while it waits -------------------------------------------------
+
+
+async def _foreground(url: str, folder: Path, rounds: int) -> list[Woken]:
+    await _migrated(url)
+    command = module("waking_many", "--foreground", url, str(folder), str(rounds))
+    async with opened_store(url, folder) as store, crew(command, 1) as [host]:
+        host.tell("begin")
+        woken = []
+        for number in range(rounds):
+            run_id = str((await host.hear())["run"])
+            await store.write(partial(_save, open_approval(run_id, number)))
+            woken.append(await _approved(store, host, number))
+        return woken
+
+
+async def _host(url: str, folder: Path, rounds: int) -> None:
+    async def flow(ctx: FlowContext, _: Any) -> None:
+        for number in range(rounds):
+            await ctx.step("between", _nothing, index=number)
+            say(run=ctx.run.id)
+            await ctx.wait(f"approval:{open_approval(ctx.run.id, number).id}", seconds=120)
+            say(at=time.time())
+
+    async def work(engine: Engine) -> None:
+        run = await engine.start("waiting")
+        await engine.finish(run.id)
+        await told()
+
+    await _as_member(url, folder, FlowDefinition("waiting", flow), work)
+
+
+# --- runs of a queue that are unloaded while they wait -----------------------------------------
+
+
+async def _unloaded(url: str, folder: Path, rounds: int) -> list[Woken]:
+    await _migrated(url)
+    command = module("waking_many", "--serve", url, str(folder), str(rounds))
+    async with (
+        opened_store(url, folder) as store,
+        opened_engine(store, url) as engine,
+        crew(command, 1) as [worker],
+    ):
+        engine.register(FlowDefinition("parking", _park))
+        worker.tell("begin")
+        for number in range(rounds):
+            run = await engine.start("parking", number, queue=QUEUE)
+            await store.write(partial(_save, open_approval(run.id, number)))
+        await _all_parked(store, rounds)
+        return [await _approved(store, worker, number) for number in range(rounds)]
+
+
+async def _all_parked(store: Store, rounds: int) -> None:
+    parked = RunQuery(statuses=(RunStatus.WAITING,), limit=rounds)
+    try:
+        async with asyncio.timeout(PARKED_SECONDS):
+            while len(await store.read(lambda view: view.runs(parked))) < rounds:
+                await asyncio.sleep(0.1)
+    except TimeoutError:
+        raise SystemExit(f"not all of {rounds} runs waited after {PARKED_SECONDS:g} s") from None
+
+
+async def _park(ctx: FlowContext, number: int) -> None:
+    await ctx.step("before", _nothing)
+    await ctx.wait(f"approval:{open_approval(ctx.run.id, number).id}", seconds=600)
+    say(at=time.time())
+    await ctx.step("after", _nothing)
+
+
+async def _serve(url: str, folder: Path, rounds: int) -> None:
+    async def work(engine: Engine) -> None:
+        async with engine.serve([QueueSpec(name=QUEUE, worker_concurrency=ROOM)]):
+            await told()
+
+    await _as_member(url, folder, FlowDefinition("parking", _park), work)
+
+
+# --- both ----------------------------------------------------------------------------------------
+
+
+async def _approved(store: Store, host: Member, number: int) -> Woken:
+    """Say yes as `podium approve` does, and hear when the run went on."""
+    # Approvals come at any time, not in step with the run.
+    await asyncio.sleep(0.005 + (number % 7) * 0.011)
+    asked = time.time()
+    approval_id = open_approval("", number).id
+    await approve(store, SystemClock(), SystemIds(), approval_id, by="ann")
+    kept = time.time()
+    went_on = float((await host.hear())["at"])
+    return Woken(went_on - asked, max(0.0, went_on - kept))
+
+
+def _save(approval: Approval, tx: Tx) -> None:
+    tx.save_approval(approval)
+
+
+async def _nothing(step: Step) -> None:
+    return None
+
+
+async def _migrated(url: str) -> None:
+    from podium.engine.distributed.database import migrate
+
+    await asyncio.to_thread(migrate, url)
+
+
+async def _as_member(
+    url: str, folder: Path, flow: FlowDefinition, work: Callable[[Engine], Any]
+) -> None:
+    async with opened_store(url, folder) as store, opened_engine(store, url) as engine:
+        engine.register(flow)
+        say(ready=True)
+        await told()
+        await work(engine)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.waking_many")
+    parser.add_argument("--quick", action="store_true", help="few rounds")
+    side = {"nargs": 3, "metavar": ("URL", "FOLDER", "ROUNDS"), "help": argparse.SUPPRESS}
+    parser.add_argument("--foreground", **side)  # type: ignore[arg-type]
+    parser.add_argument("--serve", **side)  # type: ignore[arg-type]
+    chosen = parser.parse_args(arguments)
+    for given, act in ((chosen.foreground, _host), (chosen.serve, _serve)):
+        if given:
+            asyncio.run(act(given[0], Path(given[1]), int(given[2])))
+            return
+    for figure in asyncio.run(measure(chosen.quick)):
+        print(figure.line())
+
+
+if __name__ == "__main__":
+    main()
