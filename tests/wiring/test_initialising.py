@@ -30,12 +30,23 @@ def test_a_new_project_has_valid_settings_private_state_and_an_ignore_line(tmp_p
 def test_the_commented_examples_in_the_new_file_are_valid_too(tmp_path: Path) -> None:
     init_project(tmp_path)
     file = tmp_path / "podium.yaml"
-    prose = ("# Settings", "# says", "# here", "# How", "# Brains", "# Which", "# Who", "# Limits")
+    prose = (
+        "# Settings",
+        "# says",
+        "# here",
+        "# How",
+        "# Brains",
+        "# in (",
+        "# Which",
+        "# of agents",
+        "# Who",
+        "# Limits",
+    )
     lines = [line for line in file.read_text().splitlines() if not line.startswith(prose)]
     file.write_text("\n".join(line.removeprefix("# ") for line in lines if "What is" not in line))
     assert set(read_located(file).data) >= {"agents", "roles", "approvers", "budgets", "redact"}
     settings = load_configuration({"PODIUM_HOME": "/nowhere"}, project=tmp_path).settings
-    assert settings.roles["developer"].agent == "player"
+    assert settings.roles["default"].agent == "claude"
     assert {agent.kind for agent in settings.agents.values()} <= set(KINDS)
 
 

@@ -16,16 +16,17 @@ TEMPLATE = """\
 # How far Podium goes by itself: sensing, dry-run, supervised or autonomous.
 mode: supervised
 
-# Brains, by a name of your choice. A `scripted` one plays what its file says, without a model.
+# Brains, by a name of your choice: claude, gemini, codex or opencode as they are installed and logged
+# in (`podium agents list`), acp, api, any command; a `scripted` one plays what its file says, without a model.
 # agents:
-#   player:
-#     kind: scripted
-#     script: script.yaml
+#   claude: {kind: claude}
+#   player: {kind: scripted, script: script.yaml}
 
-# Which agent plays which part.
+# Which agent plays which part of `podium run`; `default` plays whatever nobody else does, and a list
+# of agents is failover.
 # roles:
-#   developer:
-#     agent: player
+#   default: {agent: claude}
+#   auditor: {agent: [claude, player]}
 
 # Who may answer when a rule asks for a group.
 # approvers:
