@@ -184,7 +184,7 @@ async def test_what_was_sent_to_an_ended_run_is_forgotten(room: EngineRoom) -> N
     await engine.signal(run.id, "go")
     await engine.finish(run.id)
     store = await room.store()
-    assert await store.read(lambda view: view.untaken_signals()) == set()
+    assert await store.read(lambda view: view.untaken_signals([run.id])) == set()
 
 
 class ShakyStore(MemoryStore):

@@ -6,7 +6,7 @@ import asyncio
 from datetime import datetime, timedelta
 
 from podium.domain.work import QueueSpec, QueueTally, Run, RunStatus, Schedule
-from podium.ports import Store, Tx
+from podium.ports import Store, Tx, View
 from podium.testing import FixedClock
 from tests.contract.databases import Database
 from tests.contract.nouns import NOON, a_queued_run, a_run, a_signal
@@ -244,12 +244,25 @@ async def test_signals_are_known_by_run_and_name_until_they_are_taken(store: Sto
         await send(store, run.id, name)
 
     async def untaken() -> set[tuple[str, str]]:
-        return await store.read(lambda view: view.untaken_signals())
+        return await store.read(lambda view: view.untaken_signals([first.id, second.id]))
 
     assert await untaken() == {(first.id, "go"), (second.id, "answer"), (second.id, "go")}
     await store.write(lambda tx: tx.take_signal(second.id, "answer"))
     await store.write(lambda tx: tx.take_signal(first.id, "go"))
     assert await untaken() == {(first.id, "go"), (second.id, "go")}
+
+
+async def test_signals_to_other_runs_are_not_looked_at(store: Store) -> None:
+    mine, other = a_run(), a_run()
+    await add(store, mine, other)
+    await send(store, mine.id, "go")
+    await send(store, other.id, "go")
+    many = [f"run_nobody{number}" for number in range(1200)]
+
+    def look(view: View) -> tuple[set[tuple[str, str]], set[tuple[str, str]]]:
+        return view.untaken_signals({*many, mine.id}), view.untaken_signals([])
+
+    assert await store.read(look) == ({(mine.id, "go")}, set())
 
 
 async def test_wishes_to_cancel_are_known_while_they_matter(store: Store) -> None:

@@ -343,7 +343,8 @@ class RunContext:
     ) -> StepRecord:
         """Complete the wait if its signal is there or its time is up; else keep that it waits."""
         taken = tx.take_signal(self.run.id, signal)
-        now = self._hold.clock.now()
+        # The store's time, which all hosts share: one whose clock is behind would never see it come.
+        now = tx.now()
         expired = taken is None and deadline is not None and deadline <= now
         waiting = taken is None and not expired
         known = self._recorded.get(key)

@@ -63,7 +63,7 @@ class StoreDispatch:
 
     async def tend(self) -> None:
         if await self._store.read(self._ownership.has_chores):
-            await self._store.write(self._ownership.do_chores)
+            tell_problems(await self._store.write(self._ownership.do_chores))
             await asyncio.to_thread(self._presence.sweep)
 
     def forget_claims(self) -> None:
@@ -71,6 +71,12 @@ class StoreDispatch:
 
     async def close(self) -> None:
         return
+
+
+def tell_problems(problems: Sequence[str]) -> None:
+    """To whoever runs this process."""
+    for problem in problems:
+        asyncio.get_running_loop().call_exception_handler({"message": problem})
 
 
 def _anything_queued(queue: QueueSpec, view: View) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable
 from typing import Any
@@ -37,13 +38,22 @@ class Heartbeat:
         )
         self._last = clock.monotonic()
         self._heard_since = self._last
+        self._beginning = asyncio.Lock()
         self.begun = False
         """Whether others are told of this process."""
 
     async def begin(self) -> None:
-        self.begun = True
-        await self._presence.enter(self._life.id)
-        await self.beat()
+        """Be there from now on, or, when that cannot be told, raise and not be there."""
+        async with self._beginning:
+            if self.begun:
+                return
+            await self._presence.enter(self._life.id)
+            try:
+                await self.beat()
+            except BaseException:
+                await self._presence.leave()
+                raise
+            self.begun = True
 
     async def beat(self) -> None:
         load = os.getloadavg()[0] / (os.cpu_count() or 1)
@@ -69,6 +79,8 @@ class Heartbeat:
         if not self.begun:
             return
         self.begun = False
-        if say_so:
-            await self._store.write(lambda tx: tx.drop_worker(self._life.id))
-        await self._presence.leave()
+        try:
+            if say_so:
+                await self._store.write(lambda tx: tx.drop_worker(self._life.id))
+        finally:
+            await self._presence.leave()

@@ -54,8 +54,18 @@ class Stop(Enum):
 class RunHost:
     """Runs a flow's body and writes how it ended. One per claim."""
 
-    def __init__(self, hold: RunHold, flow: FlowDefinition, store: Store, ids: Ids) -> None:
+    def __init__(
+        self,
+        hold: RunHold,
+        flow: FlowDefinition,
+        store: Store,
+        ids: Ids,
+        *,
+        after: asyncio.Task[None] | None = None,
+    ) -> None:
+        """Nothing is done before `after` has ended: an older body of the same run."""
         self.hold = hold
+        self._after = after
         self._flow = flow
         self._store = store
         self._ids = ids
@@ -111,6 +121,8 @@ class RunHost:
         await asyncio.gather(*branches, return_exceptions=True)
 
     async def _body(self) -> Any:
+        if self._after is not None:
+            await asyncio.wait((self._after,))
         recorded = await self._store.read(lambda view: view.steps(self.run_id))
         run = self.hold.run
         if run.code_digest != self._flow.code_digest and run.fence > 1:

@@ -43,6 +43,10 @@ class EngineSettings(Noun):
 
     After an outage of the database nobody has been heard for a while, and everybody lives.
     """
+    heard_seconds: float = Field(default=0.0, ge=0)
+    """How long after its last beat a process counts as alive although its mark is missing."""
+    pin_seconds: float = Field(default=30.0, ge=0)
+    """How long a host may be unheard of, as when its worker is restarted, before others get its runs."""
     labels: tuple[str, ...] = ()
     """What this process offers to queues that ask for it."""
     podium: str = ""
@@ -68,7 +72,7 @@ class RunEngine:
         self._presence = presence
         self._settings = settings
         worker_id = ids.new("wrk")
-        self._roster = Roster(worker_id, presence, settings.lease_seconds)
+        self._roster = Roster(worker_id, presence, settings.lease_seconds, settings.heard_seconds)
         self._ownership = Ownership(worker_id, clock, ids, self._roster)
         self._host_name = host or socket.gethostname()
         self._hosts: dict[str, RunHost] = {}
@@ -250,7 +254,17 @@ class RunEngine:
 
     def _host(self, run: Run) -> None:
         hold = RunHold(run, self._store, self._clock, self._ownership.new_run, self._host_name)
-        host = RunHost(hold, self._ownership.definition(run.flow), self._store, self._ids)
+        before = self._hosts.get(run.id)
+        if before is not None:
+            # Taken from this process and come back to it: two bodies must not share one workspace.
+            before.stop(Stop.ABANDONED)
+        host = RunHost(
+            hold,
+            self._ownership.definition(run.flow),
+            self._store,
+            self._ids,
+            after=None if before is None else before.task,
+        )
         self._hosts[run.id] = host
         host.task.add_done_callback(lambda task: self._hosted_no_more(host))
 
@@ -281,13 +295,12 @@ class RunEngine:
 
     async def _be_alive(self) -> None:
         """Begin to beat and to listen, once runs are hosted here."""
-        if self._heart.begun:
-            return
         await self._heart.begin()
-        self._watching = [
-            asyncio.create_task(self._hear(), name="podium engine: changes"),
-            asyncio.create_task(self._tick(), name="podium engine: time"),
-        ]
+        if not self._watching:
+            self._watching = [
+                asyncio.create_task(self._hear(), name="podium engine: changes"),
+                asyncio.create_task(self._tick(), name="podium engine: time"),
+            ]
 
     async def _end_watching(self) -> None:
         for task in self._watching:
@@ -365,8 +378,9 @@ class RunEngine:
 
     async def _look(self) -> None:
         if self._hosts:
+            hosted = set(self._hosts)
             signals, wished = await self._store.read(
-                lambda view: (view.untaken_signals(), view.cancel_wished())
+                lambda view: (view.untaken_signals(hosted), view.cancel_wished())
             )
             for host in list(self._hosts.values()):
                 if host.run_id in wished:

@@ -63,10 +63,15 @@ class Roster:
     look at it is alive, and if another process has taken a run meanwhile the fence says so.
     """
 
-    def __init__(self, myself: str, presence: Presence, lease_seconds: float) -> None:
+    def __init__(
+        self, myself: str, presence: Presence, lease_seconds: float, heard_seconds: float = 0.0
+    ) -> None:
+        """Whoever was heard within `heard_seconds` lives, with or without a mark: one that hangs on a
+        connection is lost with it, and taken again."""
         self._myself = myself
         self._presence = presence
         self._lease = timedelta(seconds=lease_seconds)
+        self._heard = timedelta(seconds=heard_seconds)
 
     def alive(self, view: View) -> set[str]:
         return {beat.id for beat in self.alive_workers(view)} | {self._myself}
@@ -74,12 +79,11 @@ class Roster:
     def alive_workers(self, view: View) -> list[WorkerBeat]:
         """The beats of those alive; this process's own only once it has beaten."""
         now = view.now()
-        beats = view.workers()
-        heard = [
-            beat for beat in beats if beat.id == self._myself or beat.beat_at + self._lease >= now
-        ]
-        present = self._presence.present(view, heard) | {self._myself}
-        return [beat for beat in heard if beat.id in present]
+        heard = [beat for beat in view.workers() if beat.beat_at + self._lease >= now]
+        silent = [beat for beat in heard if self._heard <= now - beat.beat_at]
+        gone = {beat.id for beat in silent} - self._presence.present(view, silent)
+        mine = [beat for beat in view.workers() if beat.id == self._myself]
+        return mine + [beat for beat in heard if beat.id not in gone | {self._myself}]
 
     def is_gone(self, view: View, worker_id: str) -> bool:
         """Whether a worker's process has ended, and all that it started with it."""

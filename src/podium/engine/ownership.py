@@ -17,6 +17,7 @@ from podium.domain.errors import (
     FlowUnknown,
     LockHeld,
     NotPossibleNow,
+    PodiumError,
     UnknownId,
 )
 from podium.domain.events import (
@@ -236,23 +237,32 @@ class Ownership:
         return run.owner is not None and run.owner in self._roster.alive(view)
 
     def has_chores(self, view: View, *, orphans: bool = True) -> bool:
-        now = self._clock.now()
+        now = view.now()
         return (
             any(not each.paused and each.next_at <= now for each in view.schedules())
             or bool(view.due_waits(now))
             or (orphans and bool(self._roster.orphans(view)))
         )
 
-    def do_chores(self, tx: Tx, *, orphans: bool = True) -> None:
-        """Queue again what is due and, with `orphans`, what the dead left behind; fire schedules."""
-        now = self._clock.now()
+    def do_chores(self, tx: Tx, *, orphans: bool = True) -> list[str]:
+        """Queue again what is due and, with `orphans`, what the dead left behind; fire schedules.
+
+        Gives what a person should know: a schedule that cannot be fired is paused.
+        """
+        now = tx.now()
         for run in tx.due_waits(now):
             tx.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "owner": None}))
         for run in self._roster.orphans(tx) if orphans else ():
             self.queue_orphan(tx, run)
+        problems = []
         for schedule in tx.schedules():
             if not schedule.paused and schedule.next_at <= now and schedule.flow in self._flows:
-                self._fire(tx, schedule)
+                try:
+                    self._fire(tx, schedule)
+                except PodiumError as error:
+                    tx.save_schedule(schedule.model_copy(update={"paused": True}))
+                    problems.append(f"schedule {schedule.name!r} is paused: {error}")
+        return problems
 
     def _fire(self, tx: Tx, schedule: Schedule) -> None:
         """Queue the scheduled run and move the schedule on, together: so it fires once."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import datetime
 from typing import Protocol, TypeVar
 
@@ -107,8 +107,8 @@ class View(Protocol):
         """Workers that own runs of queues, dead or alive."""
         ...
 
-    def untaken_signals(self) -> set[tuple[str, str]]:
-        """Run and name of every signal sent and not yet taken."""
+    def untaken_signals(self, run_ids: Collection[str]) -> set[tuple[str, str]]:
+        """Run and name of every signal that was sent to one of these runs and not yet taken."""
         ...
 
     def cancel_wished(self) -> set[str]:

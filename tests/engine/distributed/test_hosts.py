@@ -8,15 +8,17 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from podium.domain.errors import BadInput
-from podium.domain.work import QueueSpec, Run, RunStatus, WorkerBeat
+from podium.domain.errors import BadInput, StoreAway
+from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, WorkerBeat
 from podium.engine import EngineSettings, FlowDefinition
 from podium.engine.distributed import DbosEngine, enqueue
+from podium.engine.distributed.database import Claim, DbosDatabase
 from podium.journal.postgres_presence import PostgresPresence
 from podium.journal.postgres_store import PostgresStore
-from podium.ports import Store
+from podium.ports import EventQuery, Store
 from podium.testing import retry_until
 from podium.wiring.clock import SystemClock, SystemIds
 
@@ -49,7 +51,12 @@ class Hosts:
             ids=SystemIds(),
             presence=PostgresPresence(self.url, host, young_seconds=0.0),
             settings=EngineSettings(
-                lease_seconds=2.0, beat_seconds=0.5, tick_seconds=0.1, labels=labels
+                lease_seconds=2.0,
+                beat_seconds=0.5,
+                tick_seconds=0.1,
+                heard_seconds=1.0,
+                pin_seconds=3.0,
+                labels=labels,
             ),
             host=host,
         )
@@ -129,8 +136,6 @@ async def test_a_run_of_a_lost_host_goes_on_on_another_and_says_so(hosts: Hosts)
         ended = await bee.finish(run.id)
     assert ended.result == ["ape", "bee", 1]
     assert ended.pinned_to == "bee"
-    from podium.ports import EventQuery
-
     query = EventQuery(run_id=run.id, types=("run_unpinned",))
     [lost] = await hosts.store.read(lambda view: view.events(query))
     assert "ape" in lost.body.model_dump_json()
@@ -178,8 +183,6 @@ async def test_a_run_that_dbos_does_not_know_is_handed_to_it(hosts: Hosts) -> No
     # As after a copy by other means than `podium db copy`: the row is there, the workflow is not.
     engine = await hosts.open("ape")
     run = await engine.start("stay", queue="work")
-    import psycopg
-
     with psycopg.connect(hosts.url) as connection:
         connection.execute("DELETE FROM dbos.workflow_status")
     async with engine.serve([WORK]):
@@ -223,3 +226,194 @@ async def test_a_claim_whose_answer_was_lost_is_hosted_all_the_same(hosts: Hosts
         ended = await engine.finish(run.id)
     assert lost.is_set()
     assert ended.result == ["ape", "ape", 1]
+
+
+async def test_a_host_whose_worker_is_started_again_gets_its_pinned_runs_back(hosts: Hosts) -> None:
+    ape, bee = await hosts.open("ape"), await hosts.open("bee")
+    async with bee.serve([WORK]):
+        run = await bee.start("stay", queue="work")
+        await hosts.until(run.id, RunStatus.WAITING)
+        assert (await hosts.run(run.id)).pinned_to == "bee"
+    async with ape.serve([WORK]):
+        await ape.signal(run.id, "go")
+        again = await hosts.open("bee")
+        async with again.serve([WORK]):
+            assert (await again.finish(run.id)).result == ["bee", "bee", 1]
+
+
+async def test_a_worker_whose_mark_is_cut_but_beats_keeps_its_runs(hosts: Hosts) -> None:
+    bodies, may_end = 0, asyncio.Event()
+
+    async def body(ctx: Any, input: Any) -> str:
+        async def work(step: Any) -> str:
+            nonlocal bodies
+            bodies += 1
+            await may_end.wait()
+            return "done"
+
+        return str(await ctx.step("work", work))
+
+    flow = FlowDefinition("long", body)
+    owner, other = await hosts.open("ape", flow), await hosts.open("bee", flow)
+    async with owner.serve([WORK]):
+        run = await owner.start("long", queue="work")
+        await retry_until(lambda: bodies)
+        async with other.serve([WORK]):
+            for _ in range(5):
+                with psycopg.connect(hosts.url) as connection:
+                    connection.execute(
+                        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' "
+                        "AND objsubid = 1 AND pid <> pg_backend_pid()"
+                    )
+                await asyncio.sleep(0.2)
+            held = await hosts.run(run.id)
+            may_end.set()
+            assert (await other.finish(run.id)).result == "done"
+    assert (held.owner, held.fence, bodies) == (owner.worker_id, 1, 1)
+
+
+async def test_a_run_that_comes_back_to_its_worker_waits_for_its_older_body_to_end(
+    hosts: Hosts,
+) -> None:
+    at_work = most = 0
+    may_end = asyncio.Event()
+
+    async def body(ctx: Any, input: Any) -> str:
+        async def work(step: Any) -> str:
+            nonlocal at_work, most
+            at_work += 1
+            most = max(most, at_work)
+            try:
+                await may_end.wait()
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.3)
+                raise
+            finally:
+                at_work -= 1
+            return "done"
+
+        return str(await ctx.step("work", work))
+
+    engine = await hosts.open("ape", FlowDefinition("long", body))
+    async with engine.serve([QueueSpec(name="work", concurrency=1)]):
+        run = await engine.start("long", queue="work")
+        await retry_until(lambda: at_work)
+
+        def take_away(tx: Any) -> None:
+            held = tx.run(run.id)
+            update = {"status": RunStatus.QUEUED, "owner": None, "fence": held.fence + 1}
+            tx.save_run(held.model_copy(update=update))
+
+        await hosts.store.write(take_away)
+        with psycopg.connect(hosts.url) as connection:
+            connection.execute(
+                "UPDATE dbos.workflow_status SET status = 'SUCCESS' WHERE status = 'PENDING'"
+            )
+        taken = await retry_until(lambda: _with_fence(hosts, run.id, 3))
+        assert taken is not None
+        assert taken.owner == engine.worker_id
+        may_end.set()
+        assert (await engine.finish(run.id)).result == "done"
+    assert most == 1
+
+
+async def _with_fence(hosts: Hosts, run_id: str, fence: int) -> Run | None:
+    run = await hosts.run(run_id)
+    return run if run.fence == fence and run.status is RunStatus.RUNNING else None
+
+
+async def test_a_claim_that_dbos_made_and_nobody_heard_of_goes_back_to_the_queue(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    claim, lost = DbosDatabase.claim, asyncio.Event()
+
+    def forgetful(self: DbosDatabase, *given: Any) -> list[Claim]:
+        claims = claim(self, *given)
+        if claims and not lost.is_set():
+            lost.set()
+            raise StoreAway("the answer was lost")
+        return claims
+
+    monkeypatch.setattr(DbosDatabase, "claim", forgetful)
+    engine = await hosts.open("ape")
+    async with engine.serve([QueueSpec(name="work", concurrency=1)]):
+        run = await engine.start("stay", queue="work")
+        await engine.signal(run.id, "go")
+        assert (await engine.finish(run.id)).result == ["ape", "ape", 1]
+    assert lost.is_set()
+
+
+async def test_a_place_that_could_not_be_given_back_is_given_back_later(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settle, lost = DbosDatabase.settle, asyncio.Event()
+
+    def away(self: DbosDatabase, claim: Claim) -> None:
+        if not lost.is_set():
+            lost.set()
+            raise StoreAway("nobody is there")
+        settle(self, claim)
+
+    monkeypatch.setattr(DbosDatabase, "settle", away)
+    engine = await hosts.open("ape", FlowDefinition("short", _nothing))
+    async with engine.serve([QueueSpec(name="work", concurrency=1)]):
+        first = await engine.start("short", queue="work")
+        await engine.finish(first.id)
+        second = await engine.start("short", queue="work")
+        assert (await engine.finish(second.id)).status is RunStatus.SUCCEEDED
+    assert lost.is_set()
+
+
+async def _nothing(ctx: Any, input: Any) -> None:
+    return None
+
+
+async def test_a_schedule_that_cannot_be_fired_is_paused_and_the_dead_are_looked_after(
+    hosts: Hosts, caplog: pytest.LogCaptureFixture
+) -> None:
+    flow = FlowDefinition("typed", _nothing, input_type=int)
+    engine = await hosts.open("ape", flow)
+    due = SystemClock().now()
+    odd = Schedule(
+        name="odd", flow="typed", queue="work", input="no number", every_seconds=60, next_at=due
+    )
+    await hosts.store.write(lambda tx: tx.save_schedule(odd))
+    async with engine.serve([WORK]):
+        later = await engine.start("typed", 1, queue="work", delay_seconds=0.5)
+        assert (await engine.finish(later.id)).status is RunStatus.SUCCEEDED
+    [kept] = await hosts.store.read(lambda view: view.schedules())
+    assert kept.paused
+    assert "schedule 'odd' is paused" in caplog.text
+
+
+async def test_a_row_of_somebody_else_in_dbos_is_settled_and_stops_nothing(hosts: Hosts) -> None:
+    engine = await hosts.open("ape", FlowDefinition("short", _nothing))
+    with psycopg.connect(hosts.url) as connection:
+        connection.execute(
+            "SELECT dbos.enqueue_workflow(workflow_name => 'podium_run', queue_name => 'work', "
+            "workflow_id => 'evil', app_version => 'short@1', application_name => 'podium')"
+        )
+    async with engine.serve([QueueSpec(name="work", concurrency=1)]):
+        run = await engine.start("short", queue="work")
+        assert (await engine.finish(run.id)).status is RunStatus.SUCCEEDED
+
+
+async def test_a_process_that_could_not_say_that_it_lives_says_so_the_next_time(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enter, refused = PostgresPresence.enter, asyncio.Event()
+
+    async def away(self: PostgresPresence, worker_id: str) -> None:
+        if not refused.is_set():
+            refused.set()
+            raise StoreAway("nobody is there")
+        await enter(self, worker_id)
+
+    monkeypatch.setattr(PostgresPresence, "enter", away)
+    engine = await hosts.open("ape")
+    with pytest.raises(StoreAway):
+        await engine.start("stay")
+    run = await engine.start("stay")
+    await engine.signal(run.id, "go")
+    assert (await engine.finish(run.id)).result == ["ape", "ape", 1]
+    assert await engine.alive() == {engine.worker_id}

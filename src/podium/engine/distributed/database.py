@@ -16,7 +16,7 @@ import os
 import random
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -136,26 +136,10 @@ class DbosDatabase:
         with _explained():
             self._client._sys_db.transition_delayed_workflows()
 
-    def give_back(self, claim: Claim, executor: str) -> None:
+    def give_back(self, workflow: str, executor: str) -> None:
         """Queue a claim again that this process cannot work on."""
         with _explained():
-            self._client._sys_db.reenqueue_for_recovery(claim.workflow_id, [executor], "")
-
-    def holders(self, workflows: Sequence[str]) -> dict[str, str]:
-        """Those of the workflows that are not over, each with the worker that has it, if any."""
-        if not workflows:
-            return {}
-        with _explained():
-            found = self._client.list_workflows(
-                workflow_ids=list(workflows),
-                status=["ENQUEUED", "DELAYED", "PENDING"],
-                load_input=False,
-                load_output=False,
-            )
-        return {
-            each.workflow_id: str(each.executor_id or "") if each.status == "PENDING" else ""
-            for each in found
-        }
+            self._client._sys_db.reenqueue_for_recovery(workflow, [executor], "")
 
     def forget_settled(self, before: str, limit: int = 500) -> int:
         """Remove workflows that were settled before then (ISO time); how many that was."""
@@ -259,10 +243,9 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        if isinstance(error.orig, errors.LockNotAvailable | errors.SerializationFailure):
-            raise _Contended from error
-        if isinstance(error.orig, errors.DeadlockDetected):
-            raise _Contended from error
+        contended = errors.LockNotAvailable, errors.SerializationFailure, errors.DeadlockDetected
+        if isinstance(error.orig, contended):
+            raise _Contended("DBOS's rows are locked by another worker") from error
         raise StoreAway(f"DBOS's tables cannot be reached: {error.orig}") from error
     except PoolTimeout as error:
         raise StoreAway(f"DBOS's tables cannot be reached: {error}") from error

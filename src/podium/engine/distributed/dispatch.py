@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import timedelta
@@ -13,12 +13,14 @@ from typing import TypeVar
 
 from podium.domain.errors import Passing
 from podium.domain.work import QueueSpec, Run
+from podium.engine.dispatch import tell_problems
 from podium.engine.distributed.adopting import Adoption
 from podium.engine.distributed.database import Claim, DbosDatabase
-from podium.engine.distributed.enqueueing import needed_code, run_of
+from podium.engine.distributed.enqueueing import needed_code
+from podium.engine.distributed.losing import Losses
 from podium.engine.liveness import Roster
 from podium.engine.ownership import Ownership
-from podium.ports import Store, View
+from podium.ports import Store
 
 T = TypeVar("T")
 
@@ -26,7 +28,7 @@ FORGET_AFTER = timedelta(hours=1)
 """How long DBOS keeps what was settled. Longer than any queue's rate is counted over."""
 
 RECONCILE_SECONDS = 5.0
-"""How often it is looked whether every queued run is known to DBOS."""
+"""How often it is looked for what no event tells of."""
 
 
 class DbosDispatch:
@@ -40,6 +42,7 @@ class DbosDispatch:
         roster: Roster,
         *,
         host: str,
+        pin_seconds: float,
         sweep_seconds: float,
         nudge: Callable[[], None],
     ) -> None:
@@ -48,17 +51,18 @@ class DbosDispatch:
         self._database: DbosDatabase | None = None
         self._store = store
         self._ownership = ownership
-        self._roster = roster
         self._host = host
         self._sweep_seconds = sweep_seconds
         self._nudge = nudge
-        self._adoption = Adoption(ownership, roster, host)
+        self._adoption = Adoption(ownership, roster)
+        self._losses = Losses(roster, host, pin_seconds)
         self._threads = ThreadPoolExecutor(2, thread_name_prefix="podium-dbos")
-        self._claims: dict[str, Claim] = {}
-        """Run → the claim under which it is hosted here."""
-        self._unsure: list[Claim] = []
-        """Claims of which it is not known whether the record has them."""
-        self._settling: set[asyncio.Task[None]] = set()
+        self._claims: dict[tuple[str, int], Claim] = {}
+        """Run and fence → the claim under which it is hosted here."""
+        self._settling: dict[asyncio.Task[None], str] = {}
+        """Tasks that give a place back, each with its workflow."""
+        self._claiming = asyncio.Lock()
+        """Held from a claim until it is known what became of it."""
         self._silent = False
         self._swept = self._reconciled = 0.0
 
@@ -69,30 +73,31 @@ class DbosDispatch:
             await self._in_thread(self._database.register, queue)
 
     async def claim(self, queue: QueueSpec, places: int) -> list[Run]:
-        database = self._opened
         mine = self._codes()
-        for code in await self._in_thread(database.asked_for, queue.name):
-            if code not in mine:
-                continue
-            claims = await self._in_thread(
-                database.claim, queue.name, self._ownership.worker_id, code, places
-            )
-            if claims and (runs := await self._adopt(claims)):
-                return runs
+        async with self._claiming:
+            for code in await self._in_thread(self._opened.asked_for, queue.name):
+                if code in mine and (runs := await self._claim(queue.name, code, places)):
+                    return runs
         return []
 
     def hosted_no_more(self, run: Run) -> None:
-        claim = self._claims.pop(run.id, None)
+        claim = self._claims.pop((run.id, run.fence), None)
         if claim is not None:
-            self._later(self._settle(claim))
+            task = asyncio.ensure_future(self._settle(claim))
+            self._settling[task] = claim.workflow_id
+            task.add_done_callback(self._settling.pop)
 
     async def tend(self) -> None:
-        if await self._store.read(partial(self._ownership.has_chores, orphans=False)):
-            await self._store.write(partial(self._ownership.do_chores, orphans=False))
-        now = time.monotonic()
-        if now - self._swept >= self._sweep_seconds:
-            self._swept = now
-            await self._sweep()
+        try:
+            if await self._store.read(partial(self._ownership.has_chores, orphans=False)):
+                chores = partial(self._ownership.do_chores, orphans=False)
+                tell_problems(await self._store.write(chores))
+        finally:
+            # Whatever is wrong with a schedule, the dead are looked after.
+            now = time.monotonic()
+            if now - self._swept >= self._sweep_seconds:
+                self._swept = now
+                await self._sweep()
 
     def forget_claims(self) -> None:
         self._claims.clear()
@@ -132,81 +137,54 @@ class DbosDispatch:
             for host in (None, self._host)
         }
 
-    async def _adopt(self, claims: Sequence[Claim]) -> list[Run]:
-        """Take the claimed runs in the record. What is not to be had any more is settled at once."""
+    async def _claim(self, queue: str, code: str, places: int) -> list[Run]:
+        """Claim, and take the runs in the record. What is not to be had any more is settled at once."""
+        worker_id = self._ownership.worker_id
+        claims = await self._in_thread(self._opened.claim, queue, worker_id, code, places)
+        if not claims:
+            return []
         workflows = [claim.workflow_id for claim in claims]
-        try:
-            taken = await self._store.write(
-                lambda tx: self._adoption.adopt(tx, workflows, claims[0].token)
-            )
-        except BaseException:
-            # It may be kept all the same: that is found out when the store answers again.
-            self._unsure += claims
-            raise
-        runs = []
+        taken = await self._store.write(
+            lambda tx: self._adoption.adopt(tx, workflows, claims[0].token)
+        )
         for claim, run in zip(claims, taken, strict=True):
             if run is None:
                 await self._settle(claim)
             else:
-                self._claims[run.id] = claim
-                runs.append(run)
-        return runs
-
-    def _later(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._settling.add(task)
-        task.add_done_callback(self._settling.discard)
-
-    async def _make_sure(self) -> None:
-        """Go on with claims that are kept in the record, and queue the others again."""
-        while self._unsure:
-            claim = self._unsure[-1]
-            if await self._store.read(partial(_call, self._adoption.adopted, claim.workflow_id)):
-                self._claims[run_of(claim.workflow_id)[0]] = claim
-            else:
-                executor = self._ownership.worker_id
-                await self._in_thread(self._opened.give_back, claim, executor)
-            self._unsure.remove(claim)
+                self._claims[run.id, run.fence] = claim
+        return [run for run in taken if run is not None]
 
     async def _settle(self, claim: Claim) -> None:
-        """Give the place back, and see whether another run may have it."""
-        await self._persistently(partial(self._opened.settle, claim))
+        """Give the place back, and see whether another run may have it. Not now: `_account` does it later."""
+        with suppress(Passing):
+            await self._in_thread(self._opened.settle, claim)
         self._nudge()
-
-    async def _persistently(self, call: Callable[[], None]) -> None:
-        """Through an outage of a minute. After a longer one the next worker's sweep finds the row."""
-        for pause in (0.1, 0.3, 1.0, 3.0, 10.0, 30.0):
-            try:
-                await self._in_thread(call)
-                return
-            except Passing:
-                await asyncio.sleep(pause)
 
     # --- what nobody else would notice -------------------------------------------------------
 
     async def _sweep(self) -> None:
         await self._in_thread(self._opened.wake_delayed)
-        await self._make_sure()
         if dead := await self._store.read(self._adoption.dead):
             await self._store.write(lambda tx: self._adoption.release(tx, dead))
         now = time.monotonic()
         if now - self._reconciled >= RECONCILE_SECONDS * min(1.0, self._sweep_seconds):
             self._reconciled = now
-            await self._reconcile()
+            await self._account()
+            if await self._store.read(self._losses.any):
+                await self._store.write(self._losses.put_right)
+            before = await self._store.read(lambda view: view.now()) - FORGET_AFTER
+            await self._in_thread(self._opened.forget_settled, before.isoformat())
 
-    async def _reconcile(self) -> None:
-        """Put right what no event will: runs that DBOS does not know, runs whose host or code is gone, rows of the dead and of the settled."""
-        if await self._store.read(self._adoption.has_lost):
-            await self._store.write(self._adoption.release_lost)
-        suspects = await self._store.read(self._adoption.suspects)
-        holders = await self._in_thread(self._opened.holders, list(suspects))
-        if stuck := [run_id for workflow, run_id in suspects.items() if workflow not in holders]:
-            await self._store.write(lambda tx: self._adoption.queue_again(tx, stuck))
-        if await self._store.read(self._adoption.forgettable):
-            await self._store.write(self._adoption.forget_the_dead)
-        before = await self._store.read(lambda view: view.now()) - FORGET_AFTER
-        await self._in_thread(self._opened.forget_settled, before.isoformat())
-
-
-def _call(question: Callable[[View, str], bool], workflow: str, view: View) -> bool:
-    return question(view, workflow)
+    async def _account(self) -> None:
+        """Find out what became of claims whose answer was lost, with a connection or in an outage."""
+        async with self._claiming:
+            known = {claim.workflow_id for claim in self._claims.values()}
+            known |= set(self._settling.values())
+            held = await self._store.read(lambda view: self._adoption.unaccounted(view, known))
+            # The engine hosts what is its own in the record; here its place is kept for it.
+            self._claims |= {number: Claim(*claim) for number, claim in held.mine.items()}
+            for workflow in held.queued:
+                executor = self._ownership.worker_id
+                await self._in_thread(self._opened.give_back, workflow, executor)
+            for workflow, token in held.over:
+                await self._settle(Claim(workflow, token))

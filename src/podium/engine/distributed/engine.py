@@ -8,8 +8,10 @@ from podium.engine.distributed.dispatch import DbosDispatch
 from podium.engine.hosting import EngineSettings, RunEngine
 from podium.ports import Clock, Ids, Presence, Store
 
-DISTRIBUTED = EngineSettings(lease_seconds=6.0, beat_seconds=2.0, doubt_seconds=6.0)
-"""A worker that is cut off has lost its runs after six seconds; one that is killed, within one."""
+DISTRIBUTED = EngineSettings(
+    lease_seconds=6.0, beat_seconds=2.0, doubt_seconds=6.0, heard_seconds=3.0
+)
+"""A worker that is cut off has lost its runs after six seconds; one that is killed, after three."""
 
 
 class DbosEngine(RunEngine):
@@ -39,6 +41,7 @@ class DbosEngine(RunEngine):
             self._ownership,
             self._roster,
             host=self._host_name,
+            pin_seconds=self._settings.pin_seconds,
             sweep_seconds=self._settings.tick_seconds,
             nudge=self._nudge.set,
         )

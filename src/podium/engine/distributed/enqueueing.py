@@ -13,10 +13,11 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from podium.domain.work import Run
 from podium.engine.ownership import flow_name
+from podium.ports import View
 
 WORKFLOW = "podium_run"
 APPLICATION = "podium"
@@ -54,10 +55,37 @@ _CLAIMANTS = (
 )
 
 
+_HELD_BY = (
+    "SELECT workflow_uuid, owner_xid FROM dbos.workflow_status "
+    "WHERE status = 'PENDING' AND executor_id = :executor AND name = :workflow"
+)
+
+_CODES = (
+    "SELECT DISTINCT queue_name, application_version FROM dbos.workflow_status "
+    "WHERE status = 'ENQUEUED' AND name = :workflow"
+)
+
+_NEEDING = (
+    "SELECT workflow_uuid FROM dbos.workflow_status WHERE status = 'ENQUEUED' "
+    "AND name = :workflow AND queue_name = :queue AND application_version = :code LIMIT :most"
+)
+
+_UNKNOWN_TO_DBOS = (
+    "SELECT id FROM runs WHERE status = 'queued' AND queue IS NOT NULL AND NOT EXISTS ("
+    "SELECT 1 FROM dbos.workflow_status WHERE workflow_uuid = runs.id || ':' || runs.fence "
+    "AND workflow_status.status IN ('ENQUEUED', 'DELAYED', 'PENDING')) LIMIT :most"
+)
+
+
 class Asked(Protocol):
     """A view or transaction of a record on PostgreSQL, which DBOS's tables lie beside."""
 
     def ask(self, statement: str, **values: Any) -> list[Any]: ...
+
+
+def asked(view: View) -> Asked:
+    """The view as one that DBOS's tables can be asked through."""
+    return cast(Asked, view)
 
 
 def still_held(tx: Asked, workflows: Sequence[str], token: str) -> set[str]:
@@ -68,6 +96,27 @@ def still_held(tx: Asked, workflows: Sequence[str], token: str) -> set[str]:
 def claimants(view: Asked) -> set[str]:
     """The workers that have claims, alive or dead."""
     return {str(row[0]) for row in view.ask(_CLAIMANTS, workflow=WORKFLOW)}
+
+
+def held_by(view: Asked, executor: str) -> dict[str, str]:
+    """Workflow → token, of everything that a worker has claimed and not settled."""
+    rows = view.ask(_HELD_BY, executor=executor, workflow=WORKFLOW)
+    return {str(row[0]): str(row[1] or "") for row in rows}
+
+
+def codes_asked_for(view: Asked) -> list[tuple[str, str]]:
+    """Queue and code of everything that waits for a worker."""
+    return [(str(row[0]), str(row[1])) for row in view.ask(_CODES, workflow=WORKFLOW)]
+
+
+def runs_needing(view: Asked, queue: str, code: str, most: int) -> list[str]:
+    rows = view.ask(_NEEDING, workflow=WORKFLOW, queue=queue, code=code, most=most)
+    return [run_of(str(row[0]))[0] for row in rows]
+
+
+def unknown_to_dbos(view: Asked, most: int) -> list[str]:
+    """Queued runs that have no workflow which somebody could be given."""
+    return [str(row[0]) for row in view.ask(_UNKNOWN_TO_DBOS, most=most)]
 
 
 def take_back(tx: Asked, executors: Collection[str]) -> None:
@@ -103,9 +152,12 @@ def workflow_id(run_id: str, fence: int) -> str:
 
 
 def run_of(workflow: str) -> tuple[str, int]:
-    """The run that a workflow stands for, and the run's fence when it was queued."""
+    """The run that a workflow stands for, and the run's fence when it was queued.
+
+    No run's id for a workflow that is not one of ours.
+    """
     run_id, _, fence = workflow.rpartition(":")
-    return run_id, int(fence)
+    return (run_id, int(fence)) if fence.isdecimal() else ("", 0)
 
 
 def needed_code(flow: str, version: int, host: str | None) -> str:
