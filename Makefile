@@ -8,7 +8,7 @@ BENCH_STAMP := $(VENV)/.ready-to-measure
 CODE := src tests benchmarks examples
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attacks lint format bench soak serve clean clis
+.PHONY: help demo test attacks lint format bench many soak serve clean clis
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -42,6 +42,9 @@ format: $(DEV_STAMP) ## put the code into shape
 
 bench: $(BENCH_STAMP) ## measured ratios against the floor and a peer
 	$(BIN)/python -m benchmarks
+
+many: $(BENCH_STAMP) ## the figures of many machines, on a PostgreSQL of their own
+	$(BIN)/python -m benchmarks many
 
 serve: $(RUN_STAMP) ## host queued runs and schedules of this folder until Ctrl-C
 	@$(BIN)/podium worker

@@ -1,13 +1,18 @@
-"""`python -m benchmarks [NAME …]`: measure and print. Exit 1 when a target was missed."""
+"""`python -m benchmarks [NAME …]`: measure and print. Exit 1 when a target was missed.
+
+`many` stands for those that need a PostgreSQL and several processes; `--quick` makes these small.
+"""
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import importlib
 import os
 import platform
 import sqlite3
 import sys
+from collections.abc import Sequence
 
 NAMES = (
     "durable",
@@ -23,16 +28,25 @@ NAMES = (
     "contract",
 )
 
+MANY = ("scaling", "waking_many", "aging_many")
 
-def main() -> int:
-    wanted = sys.argv[1:] or NAMES
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join((*NAMES, *MANY, "many")))
+    parser.add_argument("--quick", action="store_true", help="small, of those that are for many")
+    chosen = parser.parse_args(arguments)
+    wanted = [each for name in chosen.names for each in (MANY if name == "many" else (name,))]
+    if unknown := set(wanted) - {*NAMES, *MANY}:
+        parser.error(f"there is no {', '.join(sorted(unknown))}")
     print(
         f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version}, "
         f"{os.cpu_count()} cores, {platform.system()} {platform.release()}"
     )
     missed = 0
-    for name in wanted:
-        figures = asyncio.run(importlib.import_module(f"benchmarks.{name}").measure())
+    for name in wanted or NAMES:
+        measure = importlib.import_module(f"benchmarks.{name}").measure
+        figures = asyncio.run(measure(quick=chosen.quick) if name in MANY else measure())
         for figure in figures:
             print(figure.line(), flush=True)
             missed += figure.verdict == "MISSED"

@@ -35,7 +35,9 @@ async def looks(store: Store, server: PostgresServer) -> Cost:
     spent = []
     for _ in range(LOOKS):
         meter = Meter(server)
-        await store.read(lambda view: (view.untaken_signals(), view.cancel_wished()))
+        await store.read(
+            lambda view: (view.untaken_signals(["run_a", "run_b"]), view.cancel_wished())
+        )
         spent.append(meter.read())
     return replace(typical(spent), trips=READ_TRIPS + 1)
 

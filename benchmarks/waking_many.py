@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,11 +22,10 @@ from benchmarks.figures import Figure, percentile
 from benchmarks.idling import idle_shares
 from benchmarks.measuring import opened_engine, opened_store
 from benchmarks.server import durable_server
-from benchmarks.waking import open_approval
-from podium.domain.gating import Approval
-from podium.domain.work import QueueSpec, RunStatus
+from podium.domain.gating import Approval, Tier
+from podium.domain.work import QueueSpec
 from podium.engine import FlowDefinition
-from podium.ports import Engine, FlowContext, RunQuery, Step, Store, Tx
+from podium.ports import Engine, FlowContext, Step, Store, Tx
 from podium.usecases import approve
 from podium.wiring.clock import SystemClock, SystemIds
 
@@ -87,7 +85,7 @@ async def _foreground(url: str, folder: Path, rounds: int) -> list[Woken]:
         woken = []
         for number in range(rounds):
             run_id = str((await host.hear())["run"])
-            await store.write(partial(_save, open_approval(run_id, number)))
+            await store.write(partial(_save, _approval(run_id, number)))
             woken.append(await _approved(store, host, number))
         return woken
 
@@ -97,7 +95,7 @@ async def _host(url: str, folder: Path, rounds: int) -> None:
         for number in range(rounds):
             await ctx.step("between", _nothing, index=number)
             say(run=ctx.run.id)
-            await ctx.wait(f"approval:{open_approval(ctx.run.id, number).id}", seconds=120)
+            await ctx.wait(f"approval:{_approval_id(number)}", seconds=120)
             say(at=time.time())
 
     async def work(engine: Engine) -> None:
@@ -121,26 +119,17 @@ async def _unloaded(url: str, folder: Path, rounds: int) -> list[Woken]:
     ):
         engine.register(FlowDefinition("parking", _park))
         worker.tell("begin")
-        for number in range(rounds):
-            run = await engine.start("parking", number, queue=QUEUE)
-            await store.write(partial(_save, open_approval(run.id, number)))
-        await _all_parked(store, rounds)
-        return [await _approved(store, worker, number) for number in range(rounds)]
-
-
-async def _all_parked(store: Store, rounds: int) -> None:
-    parked = RunQuery(statuses=(RunStatus.WAITING,), limit=rounds)
-    try:
+        runs = [await engine.start("parking", number, queue=QUEUE) for number in range(rounds)]
         async with asyncio.timeout(PARKED_SECONDS):
-            while len(await store.read(lambda view: view.runs(parked))) < rounds:
-                await asyncio.sleep(0.1)
-    except TimeoutError:
-        raise SystemExit(f"not all of {rounds} runs waited after {PARKED_SECONDS:g} s") from None
+            for number, run in enumerate(runs):
+                await store.write(partial(_save, _approval(run.id, number)))
+                await engine.finish(run.id, stop_when_waiting=True)
+        return [await _approved(store, worker, number) for number in range(rounds)]
 
 
 async def _park(ctx: FlowContext, number: int) -> None:
     await ctx.step("before", _nothing)
-    await ctx.wait(f"approval:{open_approval(ctx.run.id, number).id}", seconds=600)
+    await ctx.wait(f"approval:{_approval_id(number)}", seconds=600)
     say(at=time.time())
     await ctx.step("after", _nothing)
 
@@ -161,11 +150,30 @@ async def _approved(store: Store, host: Member, number: int) -> Woken:
     # Approvals come at any time, not in step with the run.
     await asyncio.sleep(0.005 + (number % 7) * 0.011)
     asked = time.time()
-    approval_id = open_approval("", number).id
+    approval_id = _approval_id(number)
     await approve(store, SystemClock(), SystemIds(), approval_id, by="ann")
     kept = time.time()
     went_on = float((await host.hear())["at"])
     return Woken(went_on - asked, max(0.0, went_on - kept))
+
+
+def _approval(run_id: str, number: int) -> Approval:
+    now = SystemClock().now()
+    return Approval(
+        id=_approval_id(number),
+        run_id=run_id,
+        call_key=f"{run_id}:step:{number}",
+        digest=f"sha256:{number}",
+        tool="write_file",
+        summary="write a file",
+        tier=Tier.T2,
+        requested_at=now,
+        deadline=now + timedelta(days=1),
+    )
+
+
+def _approval_id(number: int) -> str:
+    return f"apr_{number:032x}"
 
 
 def _save(approval: Approval, tx: Tx) -> None:
