@@ -123,6 +123,46 @@ def test_the_project_goes_on_where_it_was_copied_to(
     assert filled.run("db", "migrate", "--check").code == 0
 
 
+def test_a_project_comes_back_to_a_host_that_never_saw_its_receipts_and_is_sound_there(
+    filled: Desk, postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert filled.run("db", "copy", "--to", postgres_url).code == 0
+    key = next(filled.home.rglob("receipt.key"))
+    (tmp_path / "elsewhere").mkdir()
+    other = Desk(tmp_path / "elsewhere", capsys)
+    names = {"PODIUM_HOME": str(other.home), "PODIUM_RECEIPT_KEY": str(key)}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in names.items():
+            patch.setenv(name, value)
+        patch.chdir(other.project)
+        said = other.run("db", "copy", "--from", postgres_url)
+        assert said.code == 0, said.err
+        assert "receipts of 1 run: proved" in said.out
+        assert other.run("receipts", "verify").out == "2 receipts of 1 run: sound\n"
+        assert other.run("db", "check").code == 0
+        found = {each["name"]: each for each in other.run("doctor", "--json").json["checks"]}
+        assert (found["heads"]["state"], found["chains"]["state"]) == ("ok", "ok")
+        edit(other, "DELETE FROM receipts WHERE number = 2")
+        assert other.run("receipts", "verify").code == 1
+
+
+def test_a_chain_that_is_not_sound_is_copied_and_not_vouched_for(
+    filled: Desk, postgres_url: str, postgres_server: PostgresServer
+) -> None:
+    assert filled.run("db", "copy", "--to", postgres_url).code == 0
+    postgres_server.administer(
+        "UPDATE podium.receipts SET body = replace(body, 'write_file', 'read_file') "
+        "WHERE number = 2",
+        postgres_url.rpartition("/")[2],
+    )
+    heads = next(filled.home.rglob("heads"))
+    (heads / RUN).unlink()
+    back = str(filled.project / "back.db")
+    said = filled.run("db", "copy", "--from", postgres_url, "--to", back)
+    assert f"receipts, before as now: run {RUN}: forged" in said.out
+    assert not (heads / RUN).exists()
+
+
 def test_queued_runs_are_in_the_queues_of_the_server_they_were_copied_to(
     desk: Desk, postgres_server: PostgresServer, postgres_url: str
 ) -> None:
@@ -161,6 +201,7 @@ def test_nothing_is_copied_over_something(filled: Desk, postgres_url: str) -> No
     assert said.code == 1
     assert "is not empty" in said.err
     assert "DROP SCHEMA podium CASCADE" in said.err
+    assert "deploy/roles.sql are used, run that file again" in said.err
     assert "podium:" in said.err
     assert postgres_url.split("@")[0].rpartition(":")[2] not in said.err
 

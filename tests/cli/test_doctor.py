@@ -208,6 +208,25 @@ def test_a_chain_whose_head_is_not_anchored_is_a_warning(desk: Desk) -> None:
     assert str(heads) in found["mend"]
 
 
+def test_heads_of_runs_that_other_hosts_worked_on_are_no_warning(
+    desk: Desk, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform(desk, "a")
+    perform(desk, "b")
+    desk.add_run(run_id=RUN)
+    assert desk.run("db", "copy", "--to", postgres_url).code == 0
+    monkeypatch.setenv("PODIUM_DATABASE_URL", postgres_url)
+    says = "every chain that was sealed on this host is anchored to its end"
+    heads = next(desk.home.rglob("heads")) / RUN
+    whole = heads.read_text()
+    heads.unlink()
+    assert checks(desk, 0)["heads"]["says"] == says
+    heads.write_text(whole.splitlines(keepends=True)[0])
+    found = checks(desk, 0)["heads"]
+    assert (found["state"], found["says"]) == ("warn", f"not anchored to the end: {RUN}")
+    assert "another host went on with" in found["mend"]
+
+
 def test_a_sandbox_that_a_variable_switched_off_is_mended_by_the_variable(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

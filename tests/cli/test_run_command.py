@@ -8,6 +8,8 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -455,7 +457,7 @@ def test_a_detached_run_is_worked_on_by_a_worker_that_leaves_when_it_is_done(des
 def test_a_detached_run_says_how_to_follow_it_and_goes_to_a_worker_that_is_there(
     desk: Desk,
 ) -> None:
-    set_up(desk, [turn("architect", {"sleep_seconds": 3}), *good_turns()])
+    set_up(desk, [turn("architect", {"sleep_seconds": 60}), *good_turns()])
     first = desk.spawn("run", TASK, "--detach")
     assert f"run {run_id_of(first)} goes on in the background: worker " in first.out
     assert re.search(r"`podium logs \w{8} -f` follows it", first.out)
@@ -486,5 +488,116 @@ def is_there(pid: int) -> bool:
 def test_queues_of_a_project_must_have_one_for_detached_runs(desk: Desk) -> None:
     set_up(desk, good_turns(), queues={"nightly": {}})
     said = desk.run("run", TASK, "--detach")
-    assert (said.code, "no queue 'default'" in said.err) == (2, True)
+    assert (said.code, "no queue 'default'; queues: nightly" in said.err) == (2, True)
+    said = desk.run("run", TASK, "--queue", "daily")
+    assert (said.code, "no queue 'daily'; queues: nightly" in said.err) == (2, True)
     assert not (desk.project / ".podium").exists()
+
+
+@contextmanager
+def a_worker(desk: Desk, *options: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
+    """One that serves, as its own line says; ended when the block is left."""
+    worker = subprocess.Popen(
+        desk.command("worker", *options),
+        cwd=desk.project,
+        env={**desk.environ, **environ},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert worker.stderr is not None
+        assert "serving " in worker.stderr.readline()
+        yield worker
+    finally:
+        worker.terminate()
+        worker.communicate(timeout=30)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The variables that say where the record is."""
+    if request.param == "sqlite":
+        return {}
+    return {"PODIUM_DATABASE_URL": request.getfixturevalue("postgres_url")}
+
+
+def test_a_run_for_workers_that_are_busy_is_queued_and_no_worker_is_started(
+    desk: Desk, where: dict[str, str]
+) -> None:
+    set_up(desk, [turn("architect", {"sleep_seconds": 60}), *good_turns()])
+    with a_worker(desk, "--concurrency", "1", **where):
+        (first,) = records_of(desk.spawn("run", TASK, "--detach", "--json", env=where))
+        assert (first["taken"], first["worker_pid"]) == (True, None)
+        said = desk.spawn("run", TASK, "--detach", env=where)
+        assert said.code == 0, said.err
+        queued = "is queued in 'default': 1 worker serves it and is busy, and 0 other runs wait"
+        assert queued in said.out
+        (third,) = records_of(desk.spawn("run", TASK, "--detach", "--json", env=where))
+        assert (third["taken"], third["workers"], third["others"]) == (False, 1, 1)
+        assert not (desk.project / ".podium" / "worker.log").exists()
+        assert desk.spawn("cancel", first["run"], env=where).code == 0
+
+
+def test_a_run_is_put_where_its_queue_priority_and_delay_say(desk: Desk) -> None:
+    set_up(desk, good_turns(), queues={"default": {}, "gpu": {"labels": ["gpu"]}})
+    said = desk.spawn("run", TASK, "--queue", "gpu", "--priority", "5")
+    assert said.code == 0, said.err
+    assert "is queued in 'gpu', which nobody serves: where there is gpu, start" in said.out
+    assert "`podium worker --queue gpu --label gpu`" in said.out
+    run = stored(desk, run_id_of(said))
+    assert (run.queue, run.priority, run.status) == ("gpu", 5, RunStatus.QUEUED)
+    with a_worker(desk, "--queue", "gpu", "--label", "gpu"):
+        retry_until_blocking(lambda: stored(desk, run.id).status is RunStatus.SUCCEEDED, seconds=60)
+        later = desk.spawn("run", TASK, "--queue", "gpu", "--delay", "10m")
+        assert re.search(r"is queued in 'gpu' and starts at [-0-9]+ [:0-9]+ or later\n", later.out)
+        waiting = stored(desk, run_id_of(later))
+        assert waiting.not_before is not None
+        assert round((waiting.not_before - waiting.created_at).total_seconds()) == 600
+
+
+def test_a_delayed_run_that_nobody_serves_gets_a_worker_that_waits_for_it(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    said = desk.spawn("run", TASK, "--detach", "--delay", "10m", "--json")
+    assert said.code == 0, said.err
+    (launch,) = records_of(said)
+    assert (launch["taken"], launch["workers"]) == (False, 1)
+    assert is_there(launch["worker_pid"])
+    assert desk.spawn("cancel", launch["run"]).code == 0
+    retry_until_blocking(lambda: not is_there(launch["worker_pid"]), seconds=30)
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--priority", "5"), "--priority and --delay are for runs in a queue; add --detach"),
+        (("--delay", "5m"), "--priority and --delay are for runs in a queue; add --detach"),
+        (("--queue", "default", "--wait"), "--wait stays with the run"),
+        (("--detach", "--delay", "soon"), "'soon' is no span of time"),
+        (("--detach", "--priority", "9" * 30), "is beyond"),
+    ],
+)
+def test_a_place_in_a_queue_that_makes_no_sense_is_refused(
+    desk: Desk, words: tuple[str, ...], problem: str
+) -> None:
+    set_up(desk, good_turns())
+    said = desk.run("run", TASK, *words)
+    assert (said.code, problem in said.err) == (2, True), said.err
+    assert not (desk.project / ".podium").exists()
+
+
+def test_a_worker_with_another_key_leaves_with_one_line_and_never_says_that_it_serves(
+    desk: Desk, postgres_url: str, tmp_path: Path
+) -> None:
+    set_up(desk, good_turns())
+    keys = [tmp_path / "one.key", tmp_path / "two.key"]
+    for number, key in enumerate(keys):
+        key.write_bytes(str(number).encode() * 32)
+    where = {"PODIUM_DATABASE_URL": postgres_url}
+    first = desk.spawn("worker", "--once", env={**where, "PODIUM_RECEIPT_KEY": str(keys[0])})
+    assert (first.code, "serving default" in first.err) == (0, True), first.err
+    for command in (("worker", "--once"), ("run", TASK), ("run", TASK, "--detach")):
+        said = desk.spawn(*command, env={**where, "PODIUM_RECEIPT_KEY": str(keys[1])})
+        assert said.code == 1
+        assert said.err.startswith(f"podium: {keys[1]}: the receipts of this database are sealed")
+        assert len(said.err.splitlines()) == 1

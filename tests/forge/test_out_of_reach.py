@@ -143,8 +143,14 @@ def test_pauses_grow_up_to_a_bound_and_end_after_hours() -> None:
 
 @pytest.mark.parametrize(
     ("says", "waits"),
-    [(timedelta(minutes=40), timedelta(minutes=40)), (timedelta(minutes=-5), FIRST_PAUSE)],
+    [
+        (timedelta(minutes=10), timedelta(minutes=10)),
+        (timedelta(minutes=-5), FIRST_PAUSE),
+        (timedelta(days=30_000), LONGEST_PAUSE),
+    ],
 )
-def test_a_rate_limit_is_waited_out_as_the_forge_says(says: timedelta, waits: timedelta) -> None:
+def test_a_rate_limit_is_waited_out_as_the_forge_says_but_never_for_long(
+    says: timedelta, waits: timedelta
+) -> None:
     error = RateLimited("too many", NOW + says)
     assert trouble_of(error, None, NOW).again_at == NOW + waits

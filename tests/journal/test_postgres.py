@@ -271,10 +271,31 @@ def test_each_way_in_which_a_server_cannot_be_reached_says_what_to_do(
         "mysql://ada:sec-ret@host/podium",
         "host=127.0.0.1 password=sec-ret",
         "",
+        # Special characters that were not escaped: what is parsed as another part is the password's.
+        "postgresql://ada:hunt/sec-ret@host:5432/podium",
+        "postgresql://ada:12/sec-ret@host:5432/podium",
+        "postgresql://ada:hunt@sec-ret@host:5432/podium",
+        "postgresql://ada@host:sec-ret/podium",
     ],
 )
 def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
     with pytest.raises(BadInput, match="postgresql://USER") as caught:
+        connect(url)
+    assert "sec-ret" not in str(caught.value)
+    with pytest.raises(BadInput, match="postgresql://USER"):
+        name_of(url)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ada:sec-ret@one:5432,two:5432/podium",
+        "postgresql://ada:sec-ret@one,two/podium",
+        "postgresql://ada:sec-ret@/podium?host=one,two",
+    ],
+)
+def test_a_url_of_several_hosts_is_refused(url: str) -> None:
+    with pytest.raises(BadInput, match="names several hosts") as caught:
         connect(url)
     assert "sec-ret" not in str(caught.value)
 
@@ -282,6 +303,8 @@ def test_a_url_that_cannot_be_read_is_not_repeated(url: str) -> None:
 def test_a_name_in_messages_holds_neither_password_nor_options() -> None:
     url = "postgresql://ada:p%40ss@db.example:5433/podium?sslmode=require&sslpassword=deep"
     assert name_of(url) == "postgresql://ada@db.example:5433/podium"
+    url = "postgresql://db.example/podium?user=ada&password=p%40ss"
+    assert name_of(url) == "postgresql://ada@db.example/podium"
 
 
 def test_a_database_that_can_only_be_read_says_so(

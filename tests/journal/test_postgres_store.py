@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -22,6 +23,7 @@ from podium.domain.events import NoteTaken
 from podium.domain.gating import Receipt, Tier
 from podium.domain.work import Run, Signal
 from podium.journal import StoreJournal, verify
+from podium.journal.gathering import LARGEST_MESSAGE, GatheringConnection
 from podium.journal.postgres import COMMIT_LOCK, connect
 from podium.journal.postgres_store import PostgresStore
 from podium.ports import EventQuery, Tx, View
@@ -51,7 +53,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 STOPPED = """
-import asyncio, os, signal, sys
+import asyncio, os, signal, sys, time
 from pathlib import Path
 from podium.domain.events import NoteTaken
 from podium.journal.postgres_store import PostgresStore
@@ -63,8 +65,10 @@ def work(tx):
     global tries
     tries += 1
     tx.append("run_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f", NoteTaken(text=f"try {tries}"))
+    tx.run("run_none")  # what is read is waited for: the lock is held from here on
     if tries == 1:
         os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(0.5)  # the stop reaches each thread for itself, and this one perhaps last
 
 async def main(url, folder):
     store = await PostgresStore.open(url, folder=Path(folder), clock=SystemClock(), ids=SystemIds())
@@ -605,3 +609,30 @@ async def test_a_closed_store_leaves_no_session_behind(postgres_url: str, tmp_pa
     await retry_until(alone)
     assert watch.execute("SELECT count(*) FROM writers").fetchone() == (0,)
     watch.close()
+
+
+async def test_what_one_work_asks_too_much_of_the_server_costs_no_other(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    # Random, or the server would compress it until it fits.
+    key = secrets.token_hex(9000)
+    asked_too_much = Run(id=RUN, flow="f", queue="q", dedup_key=key, created_at=datetime.now(UTC))
+    async with opened(postgres_url, tmp_path) as store:
+        works: list[Callable[[Tx], object]] = [partial(append, str(n)) for n in range(20)]
+        works.insert(5, lambda tx: tx.save_run(asked_too_much))
+        outcomes = await asyncio.gather(*map(store.write, works), return_exceptions=True)
+        (failed,) = [each for each in outcomes if isinstance(each, BaseException)]
+        assert isinstance(failed, StoreUnusable)
+        assert await texts(store) == [str(n) for n in range(20)]
+
+
+def test_what_is_gathered_is_sent_before_it_is_too_much_for_one_message(postgres_url: str) -> None:
+    line = GatheringConnection(connect(postgres_url))
+    try:
+        large = line.control("SELECT length(:text)", text="x" * LARGEST_MESSAGE)
+        little = line.control("SELECT 1")
+        assert (large.done, little.done) == ("SELECT 1", "")
+        assert large.fetchone() == (LARGEST_MESSAGE,)
+        assert little.fetchone() == (1,)
+    finally:
+        line.close()

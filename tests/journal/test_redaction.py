@@ -124,6 +124,15 @@ def test_the_marker_names_the_variable() -> None:
     )
 
 
+def test_known_values_are_named_also_where_they_are_part_of_something_else() -> None:
+    redactor = Redactor.from_environment(
+        {"SHOP_URL": "postgresql://shop:hunter-31@db/shop", "DEPLOY_PASSWORD": "correct-horse-77"}
+    )
+    assert redactor.values_in("Authorization: Bearer correct-horse-77") == ("DEPLOY_PASSWORD",)
+    assert redactor.values_in("https://shop:hunter-31@elsewhere") == ("SHOP_URL:password",)
+    assert redactor.values_in(f"{GITHUB} [redacted:DEPLOY_PASSWORD]") == ()
+
+
 def test_a_known_token_in_a_variable_goes_by_the_variables_name() -> None:
     assert Redactor({"GH_TOKEN": GITHUB}).text(GITHUB) == "[redacted:GH_TOKEN]"
     assert Redactor({}).text(GITHUB) == "[redacted:github-token]"

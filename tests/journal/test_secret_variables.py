@@ -82,3 +82,30 @@ def test_the_password_in_a_url_is_found_whatever_the_variable_is_called() -> Non
 )
 def test_a_url_without_a_password_of_its_own_gives_nothing(url: str) -> None:
     assert secrets_in({"PLACE": url}) == {}
+
+
+def test_passwords_among_the_parameters_of_a_url_are_found() -> None:
+    url = "postgresql:///db?user=ada&password=hun%2Fter2x&sslmode=require&sslpassword=deeper9"
+    assert secrets_in({"PODIUM_DATABASE_URL": url}) == {
+        "PODIUM_DATABASE_URL:password-parameter": "hun/ter2x",
+        "PODIUM_DATABASE_URL:quoted-password-parameter": "hun%2Fter2x",
+        "PODIUM_DATABASE_URL:sslpassword-parameter": "deeper9",
+    }
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["hunt/er2secret", "12/er2secret", "hu/nt@er2/se?ret", "hunt?er2", "hunt#er2", "hunt@er2"],
+)
+def test_a_password_that_was_not_escaped_is_known_all_the_same(password: str) -> None:
+    url = f"postgresql://ada:{password}@db.example:5432/podium?sslmode=require"
+    assert password in secrets_in({"PODIUM_DATABASE_URL": url}).values()
+
+
+def test_a_parameter_that_is_the_user_or_the_scheme_is_no_secret() -> None:
+    for url in (
+        "postgresql://h/db?user=postgres&password=postgres",
+        "postgresql://h/db?password=postgresql",
+        "https://example.com:8080/path/@scope/package?page=2",
+    ):
+        assert secrets_in({"PLACE": url}) == {}

@@ -87,6 +87,43 @@ async def test_a_workspace_that_somebody_removed_is_made_again_and_no_step_is_re
     assert "is gone" in "".join(await notes(project, run.id, "made again"))
 
 
+@pytest.mark.parametrize("gone", [False, True])
+async def test_what_a_person_committed_to_the_branch_stays_there_until_he_says_what_is_to_be(
+    tmp_path: Path, gone: bool
+) -> None:
+    project = Project(tmp_path).build(smooth())
+    run = await stopped(project)
+    branch = branch_of(project)
+    head = project.git("rev-parse", branch)
+    mine = project.git("commit-tree", f"{branch}^{{tree}}", "-p", branch, "-m", "mine")
+    project.git("update-ref", f"refs/heads/{branch}", mine)
+    if gone:
+        shutil.rmtree(workspace_of(project))
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.NEEDS_HUMAN, run.failure
+    assert run.failure is not None
+    assert f"git update-ref refs/heads/{branch} {head}" in run.failure.message
+    assert f"podium resume {run.id}" in run.failure.message
+    assert project.git("rev-parse", branch) == mine
+    project.git("branch", "kept", branch)
+    project.git("update-ref", f"refs/heads/{branch}", head)
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    assert project.tree(branch)["calc.py"] == RIGHT.strip()
+
+
+async def test_what_a_person_left_uncommitted_is_kept_and_told(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(smooth())
+    run = await stopped(project)
+    (workspace_of(project) / "mine.txt").write_text("not committed\n")
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    (told,) = await notes(project, run.id, "mine.txt")
+    (ref,) = [word.strip(".;") for word in told.split() if word.startswith("refs/podium/")]
+    assert project.git("show", f"{ref}:mine.txt") == "not committed"
+    assert "mine.txt" not in project.tree(run.result["branch"])
+
+
 async def test_with_all_of_its_home_gone_too_it_is_made_beside_what_lies_in_its_place(
     tmp_path: Path,
 ) -> None:

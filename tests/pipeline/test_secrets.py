@@ -9,6 +9,7 @@ import pytest
 
 from podium.domain.work import Run, RunStatus
 from podium.wiring.pipelining import secret_finder
+from podium.workspaces.git import looking_through
 from tests.pipeline.rig import (
     PLAN,
     PLAN_PATH,
@@ -92,6 +93,53 @@ async def test_a_secret_in_a_file_goes_back_to_the_developer_and_is_in_no_commit
     assert TOKEN not in found
 
 
+async def refused(tmp_path: Path, *acts: dict[str, Any]) -> str:
+    """What a developer is told who commits by these acts; in the next round all is well, and nothing got out."""
+    first = develops(when="Stage: develop, round 1")
+    first["acts"] = [*first["acts"][:-2], *acts, first["acts"][-1]]
+    project = built(tmp_path, first, mends({"run": "rm -rf tests settings.py junk"}))
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    branch = run.result["branch"]
+    assert project.tree(branch)["calc.py"] == RIGHT.strip()
+    assert VALUE not in reachable(project, branch)
+    found = await problems(project, run, "develop")
+    assert VALUE not in found
+    return found
+
+
+def commits(how: str) -> dict[str, Any]:
+    who = "git -c user.name=Bo -c user.email=bo@example.org"
+    return {"run": f"git add --all && {who} commit --quiet {how}"}
+
+
+async def test_a_message_in_the_form_of_a_diff_hides_no_secret(tmp_path: Path) -> None:
+    words = writes("junk", "Add\n\n+++ b/tests/x\n@@ -0,0 +1,1 @@\nkey ")
+    found = await refused(tmp_path, words, piecemeal(VALUE, "junk"), commits("--file=junk"))
+    assert "a commit's message (the value of DEPLOY_PASSWORD" in found
+
+
+async def test_many_that_may_be_meant_do_not_hide_one_that_may_not(tmp_path: Path) -> None:
+    each = "printf 'ghp_%s%s\\n' 0a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a $i > tests/$i.txt"
+    decoys = {"run": f"mkdir -p tests; for i in $(seq 100 180); do {each}; done"}
+    found = await refused(
+        tmp_path, decoys, commits("-m one"), piecemeal(VALUE, "settings.py"), commits("-m two")
+    )
+    assert "settings.py:1 (the value of DEPLOY_PASSWORD" in found
+    assert "tests/" not in found
+
+
+async def test_what_cannot_all_be_looked_through_is_sent_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking_through, "MOST_BYTES", 200_000)
+    junk = {"run": "seq 1 60000 > junk"}
+    found = await refused(
+        tmp_path, junk, commits("-m one"), piecemeal(VALUE, "settings.py"), commits("-m two")
+    )
+    assert "more than can be looked through" in found
+
+
 async def test_one_in_a_document_goes_back_to_whoever_wrote_it(tmp_path: Path) -> None:
     leaky = turn(
         "architect",
@@ -133,4 +181,23 @@ async def test_code_that_handles_credentials_is_no_secret_and_values_are_told_fr
         'marked = "[redacted:github-token]"',
     ):
         assert secrets_in(code) == ()
-    assert secrets_in(f"{TOKEN} and {VALUE}") == ("github-token", "secret:DEPLOY_PASSWORD")
+    assert secrets_in(f"{TOKEN} and {VALUE}") == ("secret:DEPLOY_PASSWORD", "github-token")
+
+
+async def test_a_password_inside_an_address_is_a_value_that_podium_knows(tmp_path: Path) -> None:
+    project = built(tmp_path)
+    project.environ["SHOP_DATABASE_URL"] = "postgresql://shop:hunter2-winter-31@db/shop"
+    async with project.podium() as podium:
+        secrets_in = secret_finder(podium)
+    told = "secret:SHOP_DATABASE_URL:password"
+    assert secrets_in("the password is hunter2-winter-31") == (told,)
+    assert secrets_in("postgresql://shop:hunter2-winter-31@db/shop") == (told,)
+
+
+async def test_marks_that_stand_there_already_hide_no_secret(tmp_path: Path) -> None:
+    project = built(tmp_path)
+    async with project.podium() as podium:
+        secrets_in = secret_finder(podium)
+    swallowed = "https://u:x[redacted:github-token]@h https://u:x[redacted:DEPLOY_PASSWORD]@h"
+    assert secrets_in(swallowed) == ()
+    assert secrets_in(f"{swallowed} {TOKEN} {VALUE}") == ("secret:DEPLOY_PASSWORD", "github-token")

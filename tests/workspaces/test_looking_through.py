@@ -112,3 +112,103 @@ async def test_of_very_much_the_beginning_is_looked_at_and_that_is_told(
     looked = await workspace.look_through(find)
     assert [each.path for each in looked.found] == ["a.txt"]
     assert not looked.whole
+
+
+async def test_a_message_that_looks_like_gits_own_words_hides_nothing(yard: Yard) -> None:
+    workspace = await yard.made()
+    Path(workspace.record.path, "src.py").write_text("apple\n")
+    agent_git(workspace.record, "add", "--all")
+    message = "one\n\n+++ b/tests/x\n@@ -0,0 +1,1 @@\ndiff --git a/x b/x\napple"
+    agent_git(workspace.record, "commit", "--quiet", f"--message={message}")
+    assert await seen(workspace) == [("", 6), ("src.py", 1)]
+
+
+async def test_the_author_and_the_name_of_a_new_or_moved_file_are_looked_at(yard: Yard) -> None:
+    workspace = await yard.made()
+    by = "--author=apple <ann@example.org>"
+    agent_git(workspace.record, "commit", "--quiet", "--allow-empty", "--message=one", by)
+    Path(workspace.record.path, "apple.txt").touch()
+    agent_git(workspace.record, "add", "--all")
+    agent_git(workspace.record, "commit", "--quiet", "--message=two")
+    agent_git(workspace.record, "mv", "one.txt", "an apple.txt")
+    agent_git(workspace.record, "commit", "--quiet", "--message=three")
+    assert await seen(workspace) == [("", 0)] * 3
+
+
+@pytest.mark.parametrize("where", ["note apple\n\nx\n", "\nx\n\0apple\n"])
+async def test_what_git_shows_nobody_of_a_commit_is_looked_at(yard: Yard, where: str) -> None:
+    workspace = await yard.made()
+    record = workspace.record
+    tree = agent_git(record, "rev-parse", "HEAD^{tree}")
+    who = "Ann <ann@example.org> 1700000000 +0000"
+    raw = f"tree {tree}\nparent {record.base}\nauthor {who}\ncommitter {who}\n{where}"
+    file = yard.folder / "raw"
+    file.write_text(raw)
+    words = ("hash-object", "-t", "commit", "-w", "--literally", str(file))
+    agent_git(record, "reset", "--quiet", "--hard", agent_git(record, *words))
+    assert len(await seen(workspace)) == 1
+
+
+async def test_ids_are_nobodys_words(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "new.txt", "pear\n")
+    tree = agent_git(workspace.record, "rev-parse", "HEAD^{tree}")
+    looked = await workspace.look_through(lambda text: ("id",) if tree in text else ())
+    assert looked.found == ()
+
+
+async def test_what_a_merge_of_many_adds_is_seen(yard: Yard) -> None:
+    workspace = await yard.made()
+    record = workspace.record
+    tree = agent_git(record, "rev-parse", "HEAD^{tree}")
+    parents = [
+        agent_git(record, "commit-tree", tree, "-p", record.base, "-m", each) for each in "abc"
+    ]
+    Path(record.path, "new.txt").write_text("apple\n")
+    agent_git(record, "add", "--all")
+    above = [word for each in parents for word in ("-p", each)]
+    merged = agent_git(record, "commit-tree", agent_git(record, "write-tree"), *above, "-m", "all")
+    agent_git(record, "reset", "--quiet", "--hard", merged)
+    assert set(await seen(workspace)) == {("new.txt", 1)}
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+async def test_letters_with_nuls_between_them_are_read(yard: Yard, encoding: str) -> None:
+    workspace = await yard.made()
+    Path(workspace.record.path, "wide.txt").write_bytes("pear\nan apple\n".encode(encoding))
+    agent_git(workspace.record, "add", "--all")
+    agent_git(workspace.record, "commit", "--quiet", "--message=wide")
+    assert await seen(workspace) == [("wide.txt", 2)]
+
+
+async def test_however_often_something_is_in_one_file_what_is_elsewhere_is_told(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "a.txt", "apple\n" * 5_000)
+    agent_commits(workspace.record, "b.txt", "apple\n")
+    assert ("b.txt", 1) in await seen(workspace)
+
+
+async def test_more_places_than_can_be_told_are_not_the_whole(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looking_through, "_MOST_FOUND", 2)
+    workspace = await yard.made()
+    for name in ("a.txt", "b.txt", "c.txt"):
+        agent_commits(workspace.record, name, "apple\n")
+    looked = await workspace.look_through(find)
+    assert (len(looked.found), looked.whole) == (2, False)
+
+
+async def test_a_commit_graph_that_lies_hides_nothing(yard: Yard) -> None:
+    workspace = await yard.made()
+    record = workspace.record
+    agent_commits(record, "new.txt", "apple\n")
+    trees = [agent_git(record, "rev-parse", f"{each}^{{tree}}") for each in ("HEAD", record.base)]
+    agent_git(record, "commit-graph", "write", "--reachable")
+    graph = Path(record.private, "git/objects/info/commit-graph")
+    true, false = map(bytes.fromhex, trees)
+    told = graph.read_bytes()
+    assert true in told
+    graph.chmod(0o600)
+    graph.write_bytes(told.replace(true, false))
+    assert await seen(workspace) == [("new.txt", 1)]

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from podium.domain.errors import NotPossibleNow, SetUpFailed
-from podium.domain.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
+from podium.domain.workspaces import SetUp, Snapshot, WorkspaceRecord, WorkspaceWish
 from podium.ports import Workspace
 from podium.workspaces.git.records import CREATING, RECORD
 from podium.workspaces.git.resetting import Resetting
+from podium.workspaces.git.snapshots import Snapshots
 from tests.workspaces.yard import Yard, agent_commits, agent_git, run_git
 
 
@@ -89,13 +90,43 @@ async def test_a_branch_that_somebody_deleted_is_made_again_where_its_commit_is_
     await goes_on(yard, made, head)
 
 
-async def test_a_branch_that_leads_elsewhere_by_now_is_kept_before_it_is_moved(yard: Yard) -> None:
+def moved(yard: Yard, record: WorkspaceRecord, start: str, message: str = "elsewhere") -> str:
+    """Somebody else puts a commit of his own on the branch."""
+    other = yard.git("commit-tree", f"{start}^{{tree}}", "-p", start, "-m", message)
+    yard.git("update-ref", record.branch, other)
+    return other
+
+
+@pytest.mark.parametrize("start", ["main", "its branch"])
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_branch_that_somebody_else_moved_stays_there_and_a_person_is_told_what_to_do(
+    yard: Yard, start: str, known: bool
+) -> None:
     workspace, head = await delivered(yard)
     record = workspace.record
+    other = moved(yard, record, record.branch if start == "its branch" else start)
     shutil.rmtree(record.path)
-    yard.git("commit", "--quiet", "--allow-empty", "--message=elsewhere")
-    other = yard.git("rev-parse", "HEAD")
-    yard.git("update-ref", record.branch, other)
+    if not known:
+        shutil.rmtree(record.private)
+        yard.git("worktree", "prune")
+    for _ in range(2):
+        with pytest.raises(NotPossibleNow, match=f"git update-ref {record.branch} {head}"):
+            await yard.workspaces.rebuild(record, wish(yard, record), head)
+        assert yard.git("rev-parse", record.branch) == other
+    yard.git("update-ref", record.branch, head)
+    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    await goes_on(yard, made, head)
+
+
+async def test_what_the_run_itself_put_there_on_another_host_is_kept_before_it_is_moved(
+    yard: Yard,
+) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record.model_copy(update={"run_id": "run_1"})
+    shutil.rmtree(record.path)
+    shutil.rmtree(record.private)
+    yard.git("worktree", "prune")
+    other = moved(yard, record, "main", "Evidence\n\nPodium-Run: run_1\n")
     made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
     assert await made.delivered() == head
     kept = [ref for ref in yard.refs() if ref.startswith(f"refs/podium/snapshots/{record.id}/")]
@@ -177,6 +208,25 @@ async def test_going_back_moves_branch_and_worktree_and_keeps_where_they_were(ya
     assert not Path(record.path, "four.txt").exists()
     assert agent_git(record, "status", "--porcelain") == ""
     await goes_on(yard, workspace, head)
+
+
+async def test_what_somebody_commits_while_the_branch_goes_back_stays_on_it(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, head = await delivered(yard)
+    agent_commits(workspace.record, "four.txt")
+    await workspace.deliver()
+    keep, made = Snapshots.keep, []
+
+    async def meanwhile(self: Snapshots, record: WorkspaceRecord, *words: str) -> Snapshot:
+        made.append(moved(yard, record, record.branch))
+        return await keep(self, record, *words)
+
+    # Patched: no other place is between the look at the branch and its move.
+    monkeypatch.setattr(Snapshots, "keep", meanwhile)
+    with pytest.raises(NotPossibleNow, match="try again"):
+        await workspace.stand_at(head, "a second try")
+    assert yard.git("rev-parse", workspace.record.branch) == made[0]
 
 
 async def test_going_back_that_was_cut_off_is_ended_when_it_is_asked_again(

@@ -15,6 +15,7 @@ from podium.cli.options import Options
 from podium.cli.screen import Screen
 from podium.domain.errors import ConfigInvalid, Interrupted, UnknownId
 from podium.wiring import Configuration, Podium, load_configuration, load_readable
+from podium.wiring.database_mark import elsewhere_words
 
 T = TypeVar("T")
 
@@ -33,6 +34,12 @@ class Door:
 
     @cached_property
     def configuration(self) -> Configuration:
+        configuration = self._loaded()
+        if words := elsewhere_words(configuration.folders, os.environ):
+            self._tell_beside(words)
+        return configuration
+
+    def _loaded(self) -> Configuration:
         if not self._lenient:
             configuration = load_configuration(os.environ, project=self.options.project)
             _check_policy(configuration)

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
 from podium.domain.errors import (
+    BadInput,
     BudgetSpent,
     FlowChanged,
     NeedsHuman,
@@ -42,6 +43,9 @@ _SPINS = 200
 
 A branch that starts tasks within tasks needs one or two for each; this is a millisecond in all.
 """
+
+LONGEST_MESSAGE = 20_000
+"""Characters that are kept of what an error says: some quote all they were given."""
 
 
 class StepHandle:
@@ -285,9 +289,13 @@ class RunContext:
         # Outside of the tries: what is done is not done again because it could not be written down.
         if handle.kept is not None:
             return handle.kept
-        return await self._hold.write(
-            lambda tx: self.record(tx, key, output, began, attempts=attempt)
-        )
+        try:
+            return await self._hold.write(
+                lambda tx: self.record(tx, key, output, began, attempts=attempt)
+            )
+        except BadInput as error:
+            # More than a record may hold.
+            raise await self._failed(key, began, attempt, error) from error
 
     async def _do(self, handle: StepHandle, function: StepFunction[Any], returns: Any) -> Json:
         """Call the step's function once. A failure that is the step's own is recorded."""
@@ -299,11 +307,15 @@ class RunContext:
             # Nothing about the step itself: it is done when somebody has helped.
             raise
         except Exception as error:
-            failure = failure_of(error)
-            await self._hold.write(
-                lambda tx: self._record_failure(tx, key, began, attempt, failure)
-            )
-            raise StepFailed(key, failure.kind, failure.message, failure.exit_code) from error
+            raise await self._failed(key, began, attempt, error) from error
+
+    async def _failed(
+        self, key: str, began: datetime, attempt: int, error: Exception
+    ) -> StepFailed:
+        """Record that the step failed, and give what its caller is told."""
+        failure = failure_of(error)
+        await self._hold.write(lambda tx: self._record_failure(tx, key, began, attempt, failure))
+        return StepFailed(key, failure.kind, failure.message, failure.exit_code)
 
     def _record_failure(
         self, tx: Tx, key: str, began: datetime, attempt: int, failure: Failure
@@ -383,7 +395,9 @@ class RunContext:
 
 def failure_of(error: BaseException) -> Failure:
     """An error as it is kept."""
+    said = str(error)
+    message = said if len(said) <= LONGEST_MESSAGE else f"{said[:LONGEST_MESSAGE]}…"
     if isinstance(error, StepFailed):
-        return Failure(kind=error.kind, message=str(error), exit_code=error.exit_code)
+        return Failure(kind=error.kind, message=message, exit_code=error.exit_code)
     code = error.exit_code if isinstance(error, PodiumError) else 1
-    return Failure(kind=type(error).__name__, message=str(error), exit_code=code)
+    return Failure(kind=type(error).__name__, message=message, exit_code=code)

@@ -8,6 +8,7 @@ from enum import Enum, auto
 from typing import Any
 
 from podium.domain.errors import (
+    BadInput,
     BudgetSpent,
     FlowChanged,
     LeaseLost,
@@ -171,7 +172,11 @@ class RunHost:
         error = body.exception()
         if error is None:
             result = body.result()
-            await self._close(RunStatus.SUCCEEDED, RunSucceeded(result=result), result=result)
+            try:
+                await self._close(RunStatus.SUCCEEDED, RunSucceeded(result=result), result=result)
+            except BadInput as problem:
+                # More than a record may hold: the run must not stand as running for ever.
+                await self._fail(problem)
         elif isinstance(error, LeaseLost):
             return
         elif isinstance(error, NeedsHuman | FlowChanged | BudgetSpent):
@@ -181,8 +186,11 @@ class RunHost:
         elif isinstance(error, Passing | StoreUnusable):
             await self.hold.write(lambda tx: self._set_back(tx, error))
         else:
-            failure = failure_of(error)
-            await self._close(RunStatus.FAILED, RunFailed(failure=failure), failure=failure)
+            await self._fail(error)
+
+    async def _fail(self, error: BaseException) -> None:
+        failure = failure_of(error)
+        await self._close(RunStatus.FAILED, RunFailed(failure=failure), failure=failure)
 
     async def _write_stop(self) -> None:
         if self._stop is Stop.CANCELLED:

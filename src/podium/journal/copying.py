@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from podium.domain.errors import NotPossibleNow, StoreUnusable
 from podium.domain.model import Noun
 from podium.domain.work import Run, WorkerBeat
-from podium.journal.proving import Proof, chain_faults, count_chains, fitting
+from podium.journal.proving import Proof, anchor_chains, chain_faults, count_chains, fitting
 from podium.journal.sqlite import SCHEMA_VERSION
 from podium.journal.view import Connection
 from podium.journal.whole import (
@@ -78,13 +78,15 @@ def copy_database(
     tell: Tell = lambda doing, rows, of: None,
     enqueue: Enqueue | None = None,
     proof: Proof | None = None,
+    anchor: bool = False,
 ) -> Copied:
     """Copy everything into an empty database, in one transaction.
 
     Raises `NotPossibleNow` when somebody works in either, or when the target holds anything, and
     `StoreUnusable` when what arrived is not what was sent. The target is then as it was, and so it
     is after a kill. `enqueue` is called for every run of a queue that waits for its turn; `proof` holds
-    the key of the receipts, to prove their chains once more where they have arrived.
+    the key of the receipts, to prove their chains once more where they have arrived. With `anchor` the
+    ends of those that were proved are noted beside that key: other machines may have kept them before.
     """
     _refuse_itself(source, target)
     current_version(source)
@@ -104,13 +106,20 @@ def copy_database(
                 filling.keep_key_print(print_)
             if enqueue is not None:
                 _enqueue_waiting(filling, enqueue)
+    if proof and anchor:
+        with target.reading() as arrived:
+            unproved = {run_id for run_id, _ in faults}
+            for error in anchor_chains(arrived, proof, unproved):
+                faults.append(("", f"copied, but the end of a chain could not be noted: {error}"))
     return Copied(
         source=source.name,
         target=target.name,
         tables=tuple(sent),
         chains=chains,
         proved=proof is not None,
-        chain_faults=tuple(f"run {run_id}: {problem}" for run_id, problem in faults),
+        chain_faults=tuple(
+            f"run {run_id}: {problem}" if run_id else problem for run_id, problem in faults
+        ),
     )
 
 

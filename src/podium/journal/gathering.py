@@ -9,6 +9,10 @@ import psycopg
 
 from podium.journal.postgres_connection import PostgresConnection, refuse_nul, translated
 
+LARGEST_MESSAGE = 4_000_000
+"""Characters that are gathered at most. The server takes a gigabyte, and ends a session that makes ready
+what it sends for more than three seconds."""
+
 
 class Answer:
     """Rows of a gathered statement. Asking for them sends everything that was gathered."""
@@ -47,6 +51,7 @@ class GatheringConnection(PostgresConnection):
         super().__init__(connection.raw, connection.name)
         self._quoting = psycopg.ClientCursor(connection.raw)
         self._gathered: list[tuple[str, Answer]] = []
+        self._characters = 0
         self.wrote = False
         """Whether anything may have been changed since this was last set."""
 
@@ -63,11 +68,15 @@ class GatheringConnection(PostgresConnection):
             raise
         answer = Answer(self)
         self._gathered.append((text, answer))
+        self._characters += len(text)
+        if self._characters > LARGEST_MESSAGE:
+            self.send()
         return answer
 
     def send(self) -> None:
         """Have everything done that was gathered. Raises the first error; what follows it is not done."""
         gathered, self._gathered = self._gathered, []
+        self._characters = 0
         if not gathered:
             return
         message = ";\n".join(text for text, _ in gathered)
@@ -88,6 +97,6 @@ class GatheringConnection(PostgresConnection):
 
     def roll_back(self) -> None:
         """End the transaction without a trace. Raises when the line is lost."""
-        self._gathered = []
+        self._gathered, self._characters = [], 0
         self.control("ROLLBACK")
         self.send()

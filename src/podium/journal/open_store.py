@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeVar
 
+from podium.domain.errors import BadInput
 from podium.domain.events import EventBody
 from podium.journal.anchors import Anchors
 from podium.journal.figures import StoreFigures
@@ -25,6 +26,9 @@ T = TypeVar("T")
 
 NOTE_SECONDS = 0.1
 """How long a noted event may wait for a commit to travel with."""
+
+MOST_UNREADABLE = 20
+"""Rows that cannot be read and are told of one by one."""
 
 
 class OpenStore(ABC):
@@ -53,6 +57,8 @@ class OpenStore(ABC):
         self._note_timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._unanchored: dict[str, str] = {}
+        self._refused: dict[str, str] = {}
+        self._unreadable: dict[str, str] = {}
         self._writer: Writer
 
     def _start(self, driver: Driver, pausing: Callable[[], None]) -> None:
@@ -63,6 +69,7 @@ class OpenStore(ABC):
             committed=self._anchor,
             delivered=self._tell,
             pausing=pausing,
+            refused=self._refuse_note,
         )
 
     @abstractmethod
@@ -123,11 +130,16 @@ class OpenStore(ABC):
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What is not kept up beside the record, such as a trace on a full disk. No event is lost by it.
+        """What is not kept up beside the record, such as a trace on a full disk, and what in it cannot be read.
 
         Complete once the store is closed.
         """
-        return (*self._unanchored.values(), *self._trace.faults.values())
+        return (
+            *self._unanchored.values(),
+            *self._refused.values(),
+            *self._unreadable.values(),
+            *self._trace.faults.values(),
+        )
 
     @abstractmethod
     def _load_sealer(self) -> Sealer: ...
@@ -162,6 +174,14 @@ class OpenStore(ABC):
             except Exception as error:
                 # The commit is made: whoever waits for it is told so whatever happens here.
                 self._unanchored[run_id] = f"head of {run_id} not anchored: {error}"
+
+    def _refuse_note(self, run_id: str, error: BadInput) -> None:
+        self._refused[run_id] = f"an event of {run_id} was not kept: {error}"
+
+    def _report_unreadable(self, what: str, problem: str) -> None:
+        """Called by readers in any thread, for the same row again and again."""
+        if len(self._unreadable) < MOST_UNREADABLE:
+            self._unreadable.setdefault(what, f"{what} in the database cannot be read: {problem}")
 
     def _flush_notes(self) -> None:
         self._note_timer = None

@@ -49,6 +49,8 @@ _SESSION = (
     "WHERE current_setting('synchronous_commit') = 'off'"
 )
 
+_REMEDY = "write it as postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with %-escapes for special characters"
+
 _NAMED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|::|:([A-Za-z_]\w*)|%")
 
 
@@ -130,13 +132,25 @@ def _parts(url: str) -> dict[str, Any]:
         if not url.startswith(("postgresql://", "postgres://")):
             raise psycopg.ProgrammingError
         parts: dict[str, Any] = psycopg.conninfo.conninfo_to_dict(url)
+        _refuse_strange(parts)
         return parts
     except psycopg.ProgrammingError:
         # The driver's own words quote the URL, password and all.
+        raise BadInput(f"the database's URL cannot be read; {_REMEDY}") from None
+
+
+def _refuse_strange(parts: Mapping[str, Any]) -> None:
+    """Raises `BadInput` for parts that no server has, and never says them: one may be half a password."""
+    host, port = str(parts.get("host") or ""), str(parts.get("port") or "")
+    if any("," in str(parts.get(name) or "") for name in ("host", "hostaddr", "port")):
         raise BadInput(
-            "the database's URL cannot be read; write it as "
-            "postgresql://USER:PASSWORD@HOST:PORT/DATABASE, with %-escapes for special characters"
-        ) from None
+            "the database's URL names several hosts; name the one that is the primary, or an address "
+            "that always leads to it"
+        )
+    if port and not (port.isascii() and port.isdigit()):
+        raise BadInput(f"the port in the database's URL is no number; {_REMEDY}")
+    if "@" in host or "@" in str(parts.get("dbname") or ""):
+        raise BadInput(f"the database's URL holds an @ too many; {_REMEDY}")
 
 
 def _driver() -> Any:

@@ -30,6 +30,9 @@ _CROWDED = ("53300",)
 
 _FULL = ("53100", "53200")
 
+_TOO_MUCH = ("54",)
+"""A value or a statement beyond the server's limits."""
+
 
 def is_passing(error: BaseException) -> bool:
     """Whether the same may go through in a while, on another connection."""
@@ -48,10 +51,16 @@ def blames_statement(error: BaseException) -> bool:
     """Whether it is the fault of what was asked, and not of the database's state."""
     import psycopg
 
-    return isinstance(
+    if not isinstance(error, psycopg.Error) or error.sqlstate == "42501":
+        return False
+    # The driver calls it an operational error when a value is too much for the server's limits.
+    return (error.sqlstate or "").startswith(_TOO_MUCH) or isinstance(
         error,
-        psycopg.DataError | psycopg.IntegrityError | psycopg.ProgrammingError,
-    ) and not (error.sqlstate or "").startswith("42501")
+        psycopg.DataError
+        | psycopg.IntegrityError
+        | psycopg.ProgrammingError
+        | psycopg.NotSupportedError,
+    )
 
 
 @contextmanager
@@ -117,8 +126,9 @@ _REMEDIES = {
     ),
     "42501": (
         "the role may not do this",
-        "let the owner run `podium db migrate`, then grant the role USAGE on the schema `podium` and "
-        "SELECT, INSERT, UPDATE, DELETE on its tables",
+        "reading takes the role podium_viewer, working podium_worker, `podium db migrate` podium_owner: name "
+        "the one that is needed in PODIUM_DATABASE_URL. Where the schemas were made anew, run deploy/roles.sql "
+        "again: it grants the rights",
     ),
     "42P01": (
         "a table is missing",

@@ -142,6 +142,7 @@ class PostgresStore(OpenStore):
             self._redactor.json_text,
             partial(self._seal, line),
             partial(self._sealer_of, line, keep=True),
+            report=self._report_unreadable,
             queued=self._queued,
             last_position=start.last_position,
             last_seqs=start.last_seqs,
@@ -243,7 +244,7 @@ class PostgresStore(OpenStore):
         try:
             (now,) = line.control(f"SELECT {MICROSECONDS_NOW}").fetchone()
             moment = moment_of(now) if self._database_time else self._clock.now()
-            found = work(SqlView(line, moment))
+            found = work(SqlView(line, moment, self._report_unreadable))
             line.commit()
         except BaseException:
             line.roll_back()

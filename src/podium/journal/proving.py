@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +56,23 @@ def chain_faults(reading: Reading, proof: Proof | None) -> Iterator[tuple[str, s
     emptied = _HeadsAlone(proof.anchors, [run for run in proof.anchors.runs() if run not in seen])
     for finding in verify({}, proof.sealer, emptied):
         yield finding.run_id, f"{finding.kind}: {finding.problem}"
+
+
+def anchor_chains(reading: Reading, proof: Proof, unproved: Collection[str]) -> Iterator[OSError]:
+    """Note the end of every chain but the unproved, where this machine knows none or an earlier one.
+
+    Gives what could not be written.
+    """
+    view = SqlView(reading, reading.now())
+    for batch in reading.batches("SELECT DISTINCT run_id FROM receipts"):
+        for (run_id,) in batch:
+            last, head = view.last_receipt(run_id), proof.anchors.head(run_id)
+            if run_id in unproved or last is None or (head and head.number >= last.number):
+                continue
+            try:
+                proof.anchors.write(run_id, last.number, last.seal)
+            except OSError as error:
+                yield error
 
 
 def _chains(reading: Reading) -> Iterator[tuple[str, list[Receipt]]]:

@@ -23,6 +23,7 @@ SHORTEST_LINE = 12
 
 _LONGEST_TOKEN_BEGINNING = 256
 """More of a well-known token than is needed to recognise it."""
+_MARKER_START = "[redacted:"
 _PATTERN_MARKER = "[redacted:pattern]"
 _GIVEN_UP = "[redacted:text]"
 _PASSES = 4
@@ -87,6 +88,11 @@ class Redactor:
     def text(self, text: str) -> str:
         """The text without its secrets."""
         return self._without_patterns(self._without_secrets(text))
+
+    def values_in(self, text: str) -> tuple[str, ...]:
+        """The names of the given secrets whose values are in the text, however they are written there."""
+        found = (marker for form, marker in self._forms if form in text)
+        return tuple(dict.fromkeys(marker[len(_MARKER_START) : -1] for marker in found))
 
     def value(self, value: Json) -> Json:
         """A copy of the JSON value with every string cleaned, the keys of objects too."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from urllib.parse import unquote, urlsplit
 
 SHORTEST_SECRET = 6
@@ -42,21 +42,28 @@ _PATH_VALUE = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][^\n]*")
 _ROOTED_PATH = re.compile(
     r"/(?:home|root|etc|usr|var|run|tmp|opt|mnt|srv|dev|proc|Users|private|Library)/[^\n]*"
 )
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _URL_WITH_USER = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/]*@")
+# libpq takes such passwords as they are, but for the slash: with that the URL is refused.
+_URL_WITH_UNESCAPED_PASSWORD = re.compile(
+    r"postgres(?:ql)?://[^\s/:@]*:([^\s/@]*[?#][^\s/@]*|[^\s@]*/\S*)@"
+)
+_PARAMETERS = frozenset({"password", "sslpassword", "passwd", "pwd"})
 
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
     """The secrets among these variables, by the name they are to be shown under.
 
-    A password inside a URL goes by `NAME:password`, whatever the variable is called, and by
-    `NAME:quoted-password` as it is written there, where that differs.
+    A password inside a URL goes by `NAME:password`, whatever the variable is called, or by the name of
+    its parameter, as in `NAME:sslpassword-parameter`; and with `quoted-` before it as it is written
+    there, where that differs.
     """
     found = {name: value for name, value in environ.items() if looks_secret(name, value)}
     for name, value in environ.items():
-        quoted = _url_password(value)
-        found[f"{name}:password"] = unquote(quoted)
-        if unquote(quoted) != quoted:
-            found[f"{name}:quoted-password"] = quoted
+        for kind, quoted in _url_passwords(value):
+            found[f"{name}:{kind}"] = unquote(quoted)
+            if unquote(quoted) != quoted:
+                found[f"{name}:quoted-{kind}"] = quoted
     return {name: value for name, value in found.items() if len(value.strip()) >= SHORTEST_SECRET}
 
 
@@ -70,17 +77,23 @@ def looks_secret(name: str, value: str) -> bool:
     return not (names_a_path or _ROOTED_PATH.fullmatch(value))
 
 
-def _url_password(value: str) -> str:
-    """The password in `scheme://user:password@host` as it stands there, or nothing.
+def _url_passwords(value: str) -> Iterator[tuple[str, str]]:
+    """Kind and text of each password in `scheme://user:password@host/?password=…`, as it stands there.
 
     A password that is the user or the scheme (`postgres://postgres:postgres@…`) is a default
     that everybody knows, and hiding it would hide the name everywhere.
     """
-    if not _URL_WITH_USER.match(value):
-        return ""
+    if not _URL.match(value):
+        return
     try:
         parts = urlsplit(value)
+        user, password = parts.username, parts.password
     except ValueError:  # a broken IPv6 host, for one: no URL after all
-        return ""
-    password = parts.password or ""
-    return "" if password in (parts.username, parts.scheme) else password
+        return
+    given = [pair.partition("=") for pair in parts.query.split("&")]
+    known = {user, parts.scheme, *(text for name, _, text in given if name == "user")}
+    found = [("password", password)] if _URL_WITH_USER.match(value) else []
+    if unescaped := _URL_WITH_UNESCAPED_PASSWORD.match(value):
+        found.append(("password", unescaped[1]))
+    found += [(f"{name}-parameter", text) for name, _, text in given if name in _PARAMETERS]
+    yield from ((kind, text) for kind, text in found if text and text not in known)

@@ -139,6 +139,7 @@ class SqlStore(OpenStore):
             self._redactor.json_text,
             self._seal,
             lambda: self.sealer,
+            report=self._report_unreadable,
         )
 
     def _seal(self, receipt: Receipt, previous: str, number: int) -> Receipt:
@@ -162,7 +163,7 @@ class SqlStore(OpenStore):
             connection = self._connection()
             connection.execute("BEGIN")
             try:
-                return work(SqlView(connection, self._clock.now()))
+                return work(SqlView(connection, self._clock.now(), self._report_unreadable))
             finally:
                 connection.execute("ROLLBACK")
 

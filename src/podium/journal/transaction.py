@@ -15,6 +15,7 @@ from podium.domain.gating import (
     Receipt,
 )
 from podium.domain.ids import short_id, tail_of
+from podium.domain.limits import refuse_heavy, refuse_long_key, refuse_long_keys
 from podium.domain.model import Noun, json_of
 from podium.domain.work import (
     QueueSpec,
@@ -25,13 +26,11 @@ from podium.domain.work import (
     StepRecord,
     WorkerBeat,
 )
-from podium.journal.view import UNENDED, Connection, SqlView, microseconds, named
+from podium.journal.row_reading import Report
+from podium.journal.view import UNENDED, Connection, SqlView, microseconds, named, portions
 
 UNSETTLED = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 """Calls nobody may forget: whether they happened is not known."""
-
-_AT_ONCE = 500
-"""Runs that one statement forgets: databases allow so many bound values only."""
 
 Clean = Callable[[str], str]
 """Takes a JSON text and gives it back without secrets."""
@@ -54,12 +53,13 @@ class SqlTransaction(SqlView):
         seal: Seal,
         check_seal: Callable[[], object],
         *,
+        report: Report | None = None,
         queued: Queued | None = None,
         last_position: int | None = None,
         last_seqs: Mapping[str, int] | None = None,
     ) -> None:
         """`last_position` is that of the newest event, `last_seqs` those of runs, as far as they are known."""
-        super().__init__(connection, now)
+        super().__init__(connection, now, report)
         self._now = microseconds(now)
         self._clean = clean
         self._seal = seal
@@ -103,10 +103,15 @@ class SqlTransaction(SqlView):
     def add_run(self, run: Run) -> Run:
         if run.dedup_key is not None and (same := self._unfinished_twin(run)) is not None:
             return same
-        self.save_run(run)
+        refuse_long_keys(run)
+        self._put_run(run, self._text(run))
         return run
 
     def save_run(self, run: Run) -> None:
+        # What was let in can also be claimed and ended; a result is new.
+        self._put_run(run, self._text(run) if run.result is not None else self._clean(json_of(run)))
+
+    def _put_run(self, run: Run, body: str) -> None:
         self._sql.execute(
             "INSERT INTO runs (id, tail, flow, status, queue, priority, dedup_key, parent_id, "
             "not_before, claimed_at, wake_at, finished_at, owner, fence, cancel_requested, body) "
@@ -134,15 +139,15 @@ class SqlTransaction(SqlView):
                 "owner": run.owner,
                 "fence": run.fence,
                 "cancel_requested": int(run.cancel_requested),
-                "body": self._text(run),
+                "body": body,
             },
         )
         if self._queued is not None and run.queue is not None and run.status is RunStatus.QUEUED:
             self._queued(self._sql, run, self._moment)
 
     def drop_runs(self, run_ids: Sequence[str]) -> None:
-        for start in range(0, len(run_ids), _AT_ONCE):
-            self._drop_some_runs(run_ids[start : start + _AT_ONCE])
+        for some in portions(run_ids):
+            self._drop_some_runs(some)
 
     def guard(self, run_id: str, fence: int) -> None:
         row = self._sql.execute("SELECT fence, owner FROM runs WHERE id = :id", {"id": run_id})
@@ -156,12 +161,12 @@ class SqlTransaction(SqlView):
         if not flows or not self._has_room(queue, now):
             return None
         values: dict[str, Any] = {"queue": queue.name, "now": microseconds(now)}
-        found = self._one(
+        found = self._first(
             Run,
-            "SELECT body FROM runs WHERE queue = :queue AND status = 'queued' "  # noqa: S608
+            "SELECT id, body FROM runs WHERE queue = :queue AND status = 'queued' "  # noqa: S608
             "AND cancel_requested = 0 AND (not_before IS NULL OR not_before <= :now) "
             f"AND flow IN ({named(values, 'flow', flows)}) "
-            "ORDER BY priority DESC, id LIMIT 1",
+            "ORDER BY priority DESC, id",
             **values,
         )
         if found is None:
@@ -180,7 +185,9 @@ class SqlTransaction(SqlView):
         return claimed
 
     def save_step(self, step: StepRecord) -> StepRecord:
+        refuse_long_keys(step)
         text = json_of(step)
+        refuse_heavy(step, text)
         kept = self._clean(text)
         self._sql.execute(
             "INSERT INTO steps (run_id, key, ordinal, status, body) "
@@ -207,6 +214,7 @@ class SqlTransaction(SqlView):
                 self._sql.execute("DELETE FROM calls WHERE key = :key", {"key": call.key})
 
     def add_signal(self, signal: Signal) -> None:
+        refuse_long_keys(signal)
         self._sql.execute(
             "INSERT INTO signals (id, run_id, name, body) VALUES (:id, :run, :name, :body)",
             {
@@ -239,6 +247,7 @@ class SqlTransaction(SqlView):
         return waiting[0]
 
     def save_call(self, call: CallRecord) -> None:
+        refuse_long_keys(call)
         self._sql.execute(
             "INSERT INTO calls (key, run_id, status, body) VALUES (:key, :run, :status, :body) "
             "ON CONFLICT (key) DO UPDATE SET status = excluded.status, body = excluded.body",
@@ -251,6 +260,7 @@ class SqlTransaction(SqlView):
         )
 
     def save_approval(self, approval: Approval) -> None:
+        refuse_long_keys(approval)
         self._sql.execute(
             "INSERT INTO approvals (id, tail, run_id, digest, status, body) "
             "VALUES (:id, :tail, :run, :digest, :status, :body) "
@@ -281,6 +291,7 @@ class SqlTransaction(SqlView):
         return sealed
 
     def count(self, counter: str, at: datetime, amount: float = 1.0) -> None:
+        refuse_long_key("counter", counter)
         self._sql.execute(
             "INSERT INTO counters (counter, at, amount) VALUES (:counter, :at, :amount) "
             "ON CONFLICT (counter, at) DO UPDATE SET amount = counters.amount + excluded.amount",
@@ -288,6 +299,7 @@ class SqlTransaction(SqlView):
         )
 
     def save_schedule(self, schedule: Schedule) -> None:
+        refuse_long_keys(schedule)
         self._sql.execute(
             "INSERT INTO schedules (name, body) VALUES (:name, :body) "
             "ON CONFLICT (name) DO UPDATE SET body = excluded.body",
@@ -298,6 +310,7 @@ class SqlTransaction(SqlView):
         self._sql.execute("DELETE FROM schedules WHERE name = :name", {"name": name})
 
     def save_worker(self, beat: WorkerBeat) -> None:
+        refuse_long_keys(beat)
         self._sql.execute(
             "INSERT INTO workers (id, body) VALUES (:id, :body) "
             "ON CONFLICT (id) DO UPDATE SET body = excluded.body",
@@ -359,7 +372,9 @@ class SqlTransaction(SqlView):
         )
 
     def _text(self, noun: Noun) -> str:
-        return self._clean(json_of(noun))
+        text = json_of(noun)
+        refuse_heavy(noun, text)
+        return self._clean(text)
 
 
 def _maybe(moment: datetime | None) -> int | None:

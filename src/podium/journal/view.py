@@ -8,8 +8,9 @@ in building them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import count, islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pydantic import ValidationError
@@ -33,6 +34,7 @@ from podium.domain.work import (
     StepRecord,
     WorkerBeat,
 )
+from podium.journal.row_reading import Report, read_or_refuse, readable
 from podium.ports import EventQuery, RunQuery
 
 N = TypeVar("N", bound=Noun)
@@ -42,6 +44,9 @@ OF_EVERY_STEP = frozenset({"step_started", "step_completed"})
 
 UNENDED = "'queued', 'running', 'waiting', 'needs_human'"
 """The statuses that are no end, as SQL lists them."""
+
+AT_ONCE = 500
+"""Ids that one statement is about: databases allow so many bound values only."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -83,10 +88,14 @@ class StoredEvent(NamedTuple):
 class SqlView:
     """Reads. All answers are of the moment the transaction began."""
 
-    def __init__(self, connection: Connection, now: datetime) -> None:
-        """`now` is the transaction's moment, by the clock that all processes on the database share."""
+    def __init__(self, connection: Connection, now: datetime, report: Report | None = None) -> None:
+        """`now` is the transaction's moment, by the clock that all processes on the database share.
+
+        `report` is told of rows that lists leave out because they cannot be read.
+        """
         self._sql = connection
         self._moment = now
+        self._report = report or (lambda what, problem: None)
 
     def now(self) -> datetime:
         return self._moment
@@ -133,7 +142,7 @@ class SqlView:
 
     def runs(self, query: RunQuery) -> list[Run]:
         wanted = ["1 = 1"]
-        values: dict[str, Any] = {"limit": query.limit}
+        values: dict[str, Any] = {}
         if query.statuses:
             wanted.append(f"status IN ({named(values, 'status', query.statuses)})")
         for column in ("flow", "queue", "parent_id", "owner"):
@@ -143,10 +152,11 @@ class SqlView:
         if query.before_id is not None:
             wanted.append("id < :before")
             values["before"] = query.before_id
-        return self._all(
+        return self._page(
             Run,
-            "SELECT body FROM runs "  # noqa: S608 - fixed words; values are bound
-            f"WHERE {' AND '.join(wanted)} ORDER BY id DESC LIMIT :limit",
+            "SELECT id, body FROM runs "  # noqa: S608 - fixed words; values are bound
+            f"WHERE {' AND '.join(wanted)} ORDER BY id DESC",
+            query.limit,
             **values,
         )
 
@@ -210,16 +220,17 @@ class SqlView:
         limit: int = 200,
     ) -> list[Approval]:
         wanted = ["1 = 1"]
-        values: dict[str, Any] = {"limit": limit}
+        values: dict[str, Any] = {}
         if run_id is not None:
             wanted.append("run_id = :run")
             values["run"] = run_id
         if statuses:
             wanted.append(f"status IN ({named(values, 'status', statuses)})")
-        return self._all(
+        return self._page(
             Approval,
-            "SELECT body FROM approvals "  # noqa: S608 - fixed words; values are bound
-            f"WHERE {' AND '.join(wanted)} ORDER BY id DESC LIMIT :limit",
+            "SELECT id, body FROM approvals "  # noqa: S608 - fixed words; values are bound
+            f"WHERE {' AND '.join(wanted)} ORDER BY id DESC",
+            limit,
             **values,
         )
 
@@ -264,9 +275,17 @@ class SqlView:
         )
         return {str(row[0]) for row in rows.fetchall()}
 
-    def untaken_signals(self) -> set[tuple[str, str]]:
-        rows = self._sql.execute("SELECT DISTINCT run_id, name FROM signals", {}).fetchall()
-        return {(str(run_id), str(name)) for run_id, name in rows}
+    def untaken_signals(self, run_ids: Collection[str]) -> set[tuple[str, str]]:
+        found: set[tuple[str, str]] = set()
+        for some in portions(run_ids):
+            values: dict[str, Any] = {}
+            rows = self._sql.execute(
+                "SELECT DISTINCT run_id, name FROM signals "  # noqa: S608 - values are bound
+                f"WHERE run_id IN ({named(values, 'run', some)})",
+                values,
+            )
+            found.update((str(run_id), str(name)) for run_id, name in rows.fetchall())
+        return found
 
     def cancel_wished(self) -> set[str]:
         rows = self._sql.execute(
@@ -276,9 +295,9 @@ class SqlView:
         return {str(row[0]) for row in rows.fetchall()}
 
     def due_waits(self, now: datetime) -> list[Run]:
-        return self._all(
+        return self._readable(
             Run,
-            "SELECT body FROM runs WHERE status = 'waiting' AND queue IS NOT NULL "
+            "SELECT id, body FROM runs WHERE status = 'waiting' AND queue IS NOT NULL "
             "AND owner IS NULL AND wake_at <= :now",
             now=microseconds(now),
         )
@@ -306,8 +325,8 @@ class SqlView:
         oldest = {queue: run_id for queue, stands, _, run_id in rows if stands == "queued"}
         made = self._made_at(list(oldest.values())) if oldest else {}
         found: dict[str, dict[str, Any]] = {}
-        for queue, stands, count, _ in rows:
-            found.setdefault(queue, {})[stands] = count
+        for queue, stands, number, _ in rows:
+            found.setdefault(queue, {})[stands] = number
         return [
             QueueTally(queue=queue, oldest_queued_at=made.get(oldest.get(queue)), **counts)
             for queue, counts in sorted(found.items())
@@ -335,24 +354,48 @@ class SqlView:
         return [str(row[0]) for row in rows.fetchall()]
 
     def schedules(self) -> list[Schedule]:
-        return self._all(Schedule, "SELECT body FROM schedules ORDER BY name")
+        return self._readable(Schedule, "SELECT name, body FROM schedules ORDER BY name")
 
     def workers(self) -> list[WorkerBeat]:
-        return self._all(WorkerBeat, "SELECT body FROM workers ORDER BY id")
+        return self._readable(WorkerBeat, "SELECT id, body FROM workers ORDER BY id")
 
     def _made_at(self, run_ids: Sequence[str]) -> dict[str | None, datetime]:
         values: dict[str, Any] = {}
         these = named(values, "run", run_ids)
-        found = self._all(Run, f"SELECT body FROM runs WHERE id IN ({these})", **values)  # noqa: S608
+        statement = f"SELECT id, body FROM runs WHERE id IN ({these})"  # noqa: S608
+        found = self._readable(Run, statement, **values)
         return {run.id: run.created_at for run in found}
 
     def _one(self, noun: type[N], statement: str, **values: Any) -> N | None:
         row = self._sql.execute(statement, values).fetchone()
-        return None if row is None else noun.model_validate_json(row[0])
+        return None if row is None else read_or_refuse(noun, row[0], values)
 
     def _all(self, noun: type[N], statement: str, **values: Any) -> list[N]:
+        """What belongs together: nothing of it is left out, so that all of it must be readable."""
         rows = self._sql.execute(statement, values).fetchall()
-        return [noun.model_validate_json(row[0]) for row in rows]
+        return [read_or_refuse(noun, row[0], values) for row in rows]
+
+    def _first(self, noun: type[N], statement: str, **values: Any) -> N | None:
+        return next(self._paged(noun, statement, 1, **values), None)
+
+    def _page(self, noun: type[N], statement: str, limit: int, **values: Any) -> list[N]:
+        # Those that cannot be read do not count: a page that is not full is taken for the last.
+        return list(islice(self._paged(noun, statement, limit, **values), limit))
+
+    def _paged(self, noun: type[N], statement: str, size: int, **values: Any) -> Iterator[N]:
+        """Readable ones of a statement that selects keys and bodies, looked up so many at a time."""
+        for start in count(0, size):
+            rows = self._sql.execute(
+                f"{statement} LIMIT :size OFFSET :start", values | {"size": size, "start": start}
+            ).fetchall()
+            yield from readable(noun, rows, self._report)
+            if len(rows) < size:
+                return
+
+    def _readable(self, noun: type[N], statement: str, **values: Any) -> list[N]:
+        """What stands side by side: one that cannot be read must not hide the others."""
+        rows = self._sql.execute(statement, values).fetchall()
+        return list(readable(noun, rows, self._report))
 
 
 def stored_events(
@@ -373,6 +416,13 @@ def microseconds(moment: datetime) -> int:
 
 def moment_of(value: int) -> datetime:
     return _EPOCH + timedelta(microseconds=value)
+
+
+def portions(items: Collection[str]) -> Iterator[list[str]]:
+    """The items, as many at a time as one statement may bind."""
+    listed = list(items)
+    for start in range(0, len(listed), AT_ONCE):
+        yield listed[start : start + AT_ONCE]
 
 
 def named(values: dict[str, Any], name: str, items: Sequence[str]) -> str:

@@ -47,7 +47,8 @@ class PostgresDatabase:
     @property
     def to_empty(self) -> str:
         return (
-            "as its owner, `DROP SCHEMA podium CASCADE; DROP SCHEMA IF EXISTS dbos CASCADE` in psql"
+            "as its owner, `DROP SCHEMA podium CASCADE; DROP SCHEMA IF EXISTS dbos CASCADE` in psql; "
+            "where the roles of deploy/roles.sql are used, run that file again before you go on"
         )
 
     def version(self) -> int:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, NamedTuple, Protocol
 
-from podium.domain.errors import NotPossibleNow, StoreAway
+from podium.domain.errors import BadInput, NotPossibleNow, StoreAway
 from podium.domain.events import EventBody
 from podium.journal.doorbell import BURST_SECONDS
 from podium.journal.figures import StoreFigures
@@ -101,7 +101,8 @@ class Writer:
     """Owns the write connection. Works are committed in the order they were handed in.
 
     `committed` is called after each commit, `delivered` when whoever waited for it has been told,
-    `pausing` when no work has followed for a while; they must neither raise nor take long.
+    `pausing` when no work has followed for a while, `refused` for a run's note that cannot be kept;
+    they must neither raise nor take long.
     """
 
     def __init__(
@@ -112,12 +113,14 @@ class Writer:
         committed: Callable[[SqlTransaction], None],
         delivered: Callable[[SqlTransaction], None],
         pausing: Callable[[], None],
+        refused: Callable[[str, BadInput], None],
     ) -> None:
         self._driver = driver
         self._figures = figures
         self._committed = committed
         self._delivered = delivered
         self._pausing = pausing
+        self._refused = refused
         self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
         self._waiting = 0
         """Jobs handed in and not committed yet; changed under `_count`."""
@@ -273,7 +276,7 @@ class Writer:
         try:
             while self._notes:
                 notes.append(self._notes.popleft())
-                transaction.append(*notes[-1])
+                self._append(transaction, *notes[-1])
             outcomes = self._perform(works, transaction)
             self._driver.commit()
         except BaseException as error:
@@ -286,6 +289,13 @@ class Writer:
         self._figures.committed(took)
         self._committed(transaction)
         return outcomes
+
+    def _append(self, transaction: SqlTransaction, run_id: str, body: EventBody) -> None:
+        """A note that cannot be kept must not hold up whatever is committed after it."""
+        try:
+            transaction.append(run_id, body)
+        except BadInput as error:
+            self._refused(run_id, error)
 
     def _perform(
         self, works: Sequence[Work], transaction: SqlTransaction

@@ -7,10 +7,11 @@ import threading
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from podium.domain.errors import NotPossibleNow
+from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.events import EventBody
 from podium.ports import Clock, Tx, View
 from podium.testing.clock import FixedClock
@@ -103,7 +104,9 @@ class MemoryStore:
 
     def _append_notes(self, tx: Tx) -> None:
         while self._notes:
-            tx.append(*self._notes.popleft())
+            # One that cannot be kept must not keep anything else from being written.
+            with suppress(BadInput):
+                tx.append(*self._notes.popleft())
 
     def _write_notes_soon(self) -> None:
         if self._notes and not self._closed:

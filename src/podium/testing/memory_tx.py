@@ -11,6 +11,7 @@ from podium.domain.errors import LeaseLost, NotPossibleNow
 from podium.domain.events import Event, EventBody, read_body
 from podium.domain.gating import Approval, CallRecord, CallStatus, Receipt, digest_of
 from podium.domain.ids import short_id
+from podium.domain.limits import refuse_heavy, refuse_long_key, refuse_long_keys
 from podium.domain.model import Noun, json_of
 from podium.domain.work import (
     QueueSpec,
@@ -39,6 +40,8 @@ class MemoryTx(MemoryView):
         self._clean = clean
 
     def append(self, run_id: str, body: EventBody) -> int:
+        text = json_of(body)
+        refuse_heavy(body, text)
         seq = self.last_seq(run_id) + 1
         self._tables.last_seqs[run_id] = seq
         self._tables.last_position += 1
@@ -48,7 +51,7 @@ class MemoryTx(MemoryView):
                 seq=seq,
                 position=self.last_position(),
                 at=self._now,
-                body=read_body(json.loads(self._clean(json_of(body)))),
+                body=read_body(json.loads(self._clean(text))),
             )
         )
         return seq
@@ -57,11 +60,12 @@ class MemoryTx(MemoryView):
         twin = self._unfinished_twin(run)
         if twin is not None:
             return twin.model_copy(deep=True)
-        self.save_run(run)
+        self._tables.runs[run.id] = self._kept(run)
         return run
 
     def save_run(self, run: Run) -> None:
-        self._tables.runs[run.id] = self._kept(run)
+        # What was let in can also be claimed and ended; a result is new.
+        self._tables.runs[run.id] = self._kept(run) if run.result is not None else self._copy(run)
 
     def drop_runs(self, run_ids: Sequence[str]) -> None:
         for run_id in run_ids:
@@ -165,6 +169,7 @@ class MemoryTx(MemoryView):
         return sealed.model_copy(deep=True)
 
     def count(self, counter: str, at: datetime, amount: float = 1.0) -> None:
+        refuse_long_key("counter", counter)
         self._tables.counts.append((counter, at, amount))
 
     def save_schedule(self, schedule: Schedule) -> None:
@@ -180,6 +185,12 @@ class MemoryTx(MemoryView):
         self._tables.workers.pop(worker_id, None)
 
     def _kept(self, noun: N) -> N:
+        """A copy of a noun that may be kept; raises `BadInput` for one that may not."""
+        refuse_long_keys(noun)
+        refuse_heavy(noun, json_of(noun))
+        return self._copy(noun)
+
+    def _copy(self, noun: N) -> N:
         """The noun as a database would give it back: through JSON, sharing nothing with the caller."""
         return type(noun).model_validate_json(self._clean(json_of(noun)))
 

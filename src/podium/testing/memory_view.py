@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -160,8 +160,9 @@ class MemoryView:
         runs = self._tables.runs.values()
         return {run.owner for run in runs if run.queue and run.owner and run.status in held}
 
-    def untaken_signals(self) -> set[tuple[str, str]]:
-        return {(signal.run_id, signal.name) for signal in self._tables.signals}
+    def untaken_signals(self, run_ids: Collection[str]) -> set[tuple[str, str]]:
+        signals = self._tables.signals
+        return {(one.run_id, one.name) for one in signals if one.run_id in run_ids}
 
     def cancel_wished(self) -> set[str]:
         stoppable = (RunStatus.RUNNING, RunStatus.WAITING)

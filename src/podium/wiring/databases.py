@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,6 +23,15 @@ class Databases:
     def in_use(self) -> str:
         """The project's own."""
         return self._podium.database_url or str(self._podium.database)
+
+    @property
+    def in_use_shown(self) -> str:
+        """The project's own as it may be shown, known without loading what dispatches queues."""
+        if not self._podium.database_url:
+            return self.in_use
+        from podium.journal.postgres_connection import name_of
+
+        return name_of(self._podium.database_url)
 
     def shown(self, name: str) -> str:
         """A database as it may be shown: without a password."""
@@ -49,9 +59,26 @@ class Databases:
         from podium.journal.copying import copy_database
 
         found, wanted = self._whole(source), self._whole(target)
-        proof = self._proof(alone=not _is_server(source) and not _is_server(target))
+        # First: the heads of the receipts are found by what is made there.
         self._make_room(target)
-        return copy_database(found, wanted, tell=tell, enqueue=_queues_of(target), proof=proof)
+        done = copy_database(
+            found,
+            wanted,
+            tell=tell,
+            enqueue=_queues_of(target),
+            proof=self._proof(alone=not _is_server(source) and not _is_server(target)),
+            anchor=not _is_server(target),
+        )
+        self._note_where_it_is(source, target)
+        return done
+
+    def _note_where_it_is(self, source: str, target: str) -> None:
+        from podium.wiring.database_mark import leave_mark, remove_mark
+
+        if _is_server(target) and self._is_own_file(source):
+            leave_mark(self._podium.folders, target)
+        elif self._is_own_file(target):
+            remove_mark(self._podium.folders)
 
     def _whole(self, name: str) -> WholeDatabase:
         from podium.journal.whole import database_named
@@ -68,8 +95,12 @@ class Databases:
         return proof_with(self._podium.receipt_key, self._podium.vault, alone=alone)
 
     def _make_room(self, name: str) -> None:
-        if name == str(self._podium.database):
+        if self._is_own_file(name):
             self._podium.folders.make_state()
+
+    def _is_own_file(self, name: str) -> bool:
+        own = self._podium.database.resolve()
+        return not _is_server(name) and Path(self._whole(name).name).resolve() == own
 
 
 def _queues_of(target: str) -> Enqueue | None:

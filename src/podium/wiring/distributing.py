@@ -6,6 +6,7 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from podium.domain.errors import UserMustAct
+from podium.wiring.database_mark import leave_mark
 
 if TYPE_CHECKING:
     from podium.engine import RunEngine
@@ -21,9 +22,11 @@ async def open_postgres_store(podium: Podium, url: str) -> PostgresStore:
     from podium.journal.postgres_store import PostgresStore
 
     await asyncio.to_thread(_make_dispatchable, url)
+    state = podium.folders.make_state()
+    leave_mark(podium.folders, url)
     return await PostgresStore.open(
         url,
-        folder=podium.folders.make_state(),
+        folder=state,
         clock=podium.clock,
         ids=podium.ids,
         redactor=podium.redactor,

@@ -6,7 +6,6 @@ import asyncio
 import hashlib
 import re
 import shutil
-from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -296,17 +295,17 @@ def check_runner(podium: Podium) -> RunCheck:
 
 def secret_finder(podium: Podium) -> Callable[[str], Sequence[str]]:
     """Names what the redactor would take out, but for shapes that examples in code and manuals often have."""
-    redact, environ = podium.redactor.text, podium.environ
+    redactor = podium.redactor
 
     def secrets_in(text: str) -> Sequence[str]:
-        marked = redact(text)
-        if marked == text:
-            return ()
-        found = Counter(_REDACTED.findall(marked)) - Counter(_REDACTED.findall(text))
-        return tuple(
-            f"{KNOWN_SECRET}{name}" if name in environ else name
-            for name in found
-            if name in environ or name not in _IN_EXAMPLES
+        values = redactor.values_in(text)
+        # Marks that stand there already are text like any other, and must not be counted for found ones.
+        unmarked = text.replace("[redacted:", "[redacted ")
+        marked = redactor.text(unmarked)
+        shapes = () if marked == unmarked else dict.fromkeys(_REDACTED.findall(marked))
+        return (
+            *(f"{KNOWN_SECRET}{name}" for name in values),
+            *(name for name in shapes if name not in (*values, *_IN_EXAMPLES)),
         )
 
     return secrets_in

@@ -196,9 +196,16 @@ class Podium:
         )
 
     async def hosting_engine(self) -> Engine:
-        """The engine with every flow registered, so that it can host runs."""
+        """The engine with every flow registered, so that it can host runs.
+
+        Raises a `StoreUnusable` where the database belongs to another project or key.
+        """
         engine = await self.engine()
         if not self._hosting:
+            if self.database_url:
+                from podium.wiring.admission import admit
+
+                await admit(self, self.database_url)
             from podium.wiring.tidying import tidy_homes
             from podium.wiring.traces import TraceExport
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
@@ -10,6 +11,8 @@ from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.domain.gating import canonical_json
 from podium.domain.model import Json
+from podium.wiring import Configuration, Podium
+from podium.wiring.databases import Databases
 
 # Not a name of `podium.wiring`: it brings the gate along, which quick commands do without.
 from podium.wiring.policy import policies_record, policy_listing
@@ -40,8 +43,17 @@ def show(
     """
     door = Door(context.obj)
     configuration = door.configuration
-    record: dict[str, Json] = {**configuration.record(), "policy": policies_record(configuration)}
-    listing = [*configuration.listing(), *policy_listing(configuration)]
+    database, origin_of_it = _database(configuration)
+    record: dict[str, Json] = {
+        **configuration.record(),
+        "policy": policies_record(configuration),
+        "database": database,
+    }
+    listing = [
+        *configuration.listing(),
+        *policy_listing(configuration),
+        ("database", database, origin_of_it),
+    ]
     if origin:
         record = {
             "values": [
@@ -55,3 +67,10 @@ def show(
             door.screen.line(f"{key}: {text}" + (f"    # {where}" if origin else ""))
 
     door.screen.answer(record, words)
+
+
+def _database(configuration: Configuration) -> tuple[str, str]:
+    """Where the record is, without a password, and what says so."""
+    podium = Podium(configuration, os.environ)
+    origin = "PODIUM_DATABASE_URL" if podium.database_url else "default"
+    return Databases(podium).in_use_shown, origin

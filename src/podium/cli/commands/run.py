@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,9 +15,13 @@ from podium.domain.work import Run
 from podium.wiring import Podium
 from podium.wiring.pipeline_spec import FLOW
 
+if TYPE_CHECKING:
+    from podium.cli.detaching import Place
+
 app = command_app()
 
 STDIN = "-"
+MOST_PRIORITY = 1_000_000
 
 
 @app.command()
@@ -43,6 +47,21 @@ def run(
     detach: Annotated[
         bool, typer.Option("--detach", help="Hand the run to a worker in the background.")
     ] = False,
+    queue: Annotated[
+        str,
+        typer.Option(
+            "--queue",
+            metavar="NAME",
+            help="The queue to hand it to; the same as --detach otherwise.",
+        ),
+    ] = "",
+    priority: Annotated[
+        int, typer.Option("--priority", metavar="N", help="In the queue, higher goes first.")
+    ] = 0,
+    delay: Annotated[
+        str,
+        typer.Option("--delay", metavar="SPAN", help="In the queue, not before this: 10m, 12h."),
+    ] = "",
 ) -> None:
     """Turn a task into a reviewed, tested branch and a pull request.
 
@@ -56,13 +75,17 @@ def run(
       podium run "Add a dark mode toggle to the settings page"
       podium run --mode bugfix "Saving twice loses the first file"
       podium run --detach - < task.md
+      podium run --queue gpu --priority 5 --delay 10m "Train it again"
     """
     door = Door(context.obj)
-    if wait and detach:
-        raise BadInput("--wait stays with the run and --detach leaves it; say one of them")
+    place = _place(queue, priority, delay) if detach or queue else None
+    if wait and place:
+        raise BadInput("--wait stays with the run, --detach and --queue leave it; say one of them")
+    if (priority or delay) and not place:
+        raise BadInput("--priority and --delay are for runs in a queue; add --detach or --queue")
     words = _words(task)
 
-    async def begin(podium: Podium, queue: str | None = None) -> Run:
+    async def begin(podium: Podium, place: Place | None = None) -> Run:
         from podium.wiring.pipelining import pipeline_job
 
         # Before the store is opened: what is refused leaves nothing behind.
@@ -70,14 +93,25 @@ def run(
         engine = await podium.hosting_engine()
         terms = door.configuration.terms()
         told = job.model_dump(mode="json")
-        return await engine.start(FLOW, told, task=job.task, queue=queue, settings=terms)
+        where = place.model_dump() if place else {}
+        return await engine.start(FLOW, told, task=job.task, settings=terms, **where)
 
-    if detach:
+    if place:
         from podium.cli.detaching import hand_over
 
-        hand_over(door, begin)
+        hand_over(door, begin, place)
     else:
         host(door, begin, wait=wait)
+
+
+def _place(queue: str, priority: int, delay: str) -> Place:
+    from podium.cli.commands.workspaces import span
+    from podium.cli.detaching import QUEUE, Place
+
+    seconds = span(delay).total_seconds() if delay else 0.0
+    if abs(priority) > MOST_PRIORITY:
+        raise BadInput(f"--priority {priority} is beyond ±{MOST_PRIORITY}; a small number will do")
+    return Place(queue=queue or QUEUE, priority=priority, delay_seconds=seconds)
 
 
 def _words(task: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated
 
@@ -17,13 +17,14 @@ from podium.domain.errors import BadInput
 from podium.domain.events import Event, RunStarted
 from podium.domain.model import Json
 from podium.domain.work import QueueSpec, RunStatus
-from podium.ports import EventQuery, RunQuery, View
+from podium.ports import EventQuery, RunQuery, Store, View
 from podium.wiring import Podium
 
 app = command_app()
 
 UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
 MOST_WAITING = 10_000
+MOST_EVENTS = 1_000
 
 
 @app.command()
@@ -80,19 +81,21 @@ def worker(
     queues = _wanted(door.configuration.settings.queue_specs(), queue or [], labels)
     if concurrency is not None:
         queues = [each.model_copy(update={"worker_concurrency": concurrency}) for each in queues]
-    names = ", ".join(each.name for each in queues)
-    door.screen.aside(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
     door.options.ending_words = "ending processes; every run stays at its checkpoint"
     door.options.parting_words = "every run stays at its checkpoint, for the next worker"
 
+    def tell_serving() -> None:
+        names = ", ".join(each.name for each in queues)
+        door.screen.aside(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
+
     async def work(podium: Podium) -> list[dict[str, Json]]:
         if metrics is None:
-            return await _serve(podium, queues, once=once)
+            return await _serve(podium, queues, tell_serving, once=once)
         from podium.cli.metrics_page import metrics_page
 
         async with metrics_page(podium, metrics) as url:
             door.screen.aside(f"metrics at {url}")
-            return await _serve(podium, queues, once=once)
+            return await _serve(podium, queues, tell_serving, once=once)
 
     served = door.run(work)
     record = {"queues": [each.name for each in queues], "runs": served}
@@ -122,25 +125,48 @@ def _wanted(
 
 
 async def _serve(
-    podium: Podium, queues: Sequence[QueueSpec], *, once: bool
+    podium: Podium, queues: Sequence[QueueSpec], tell_serving: Callable[[], None], *, once: bool
 ) -> list[dict[str, Json]]:
     """The runs that ended or stopped meanwhile, when nothing is left to do."""
     engine, store = await podium.hosting_engine(), await podium.store()
     seen = await store.read(lambda view: view.last_position())
-    hosted: set[str] = set()
     with Progress(sys.stderr) as progress:
+        log = _Log(store, progress, engine.worker_id, seen)
         async with engine.serve(queues):
+            tell_serving()
             async for _ in store.changes():
-                after = EventQuery(after_position=seen)
-                events = await store.read(partial(_read, after))
-                for event in events:
-                    progress.line(event_line(event, progress.width))
-                    seen = event.position
-                    if isinstance(event.body, RunStarted) and event.body.owner == engine.worker_id:
-                        hosted.add(event.run_id)
-                if once and not events and await store.read(lambda view: _idle(view, queues)):
-                    return await store.read(lambda view: _served(view, hosted))
+                idle = await log.catch_up(queues if once else ())
+                if once and idle:
+                    return await store.read(lambda view: _served(view, log.hosted))
     raise AssertionError("changes end only when the store is closed")
+
+
+class _Log:
+    """Tells every event, and remembers which runs this worker took."""
+
+    def __init__(self, store: Store, progress: Progress, worker_id: str, seen: int) -> None:
+        self._store = store
+        self._progress = progress
+        self._worker_id = worker_id
+        self._seen = seen
+        self.hosted: set[str] = set()
+
+    async def catch_up(self, queues: Sequence[QueueSpec]) -> bool:
+        """Tell all there are by now. Gives whether nothing went on in these queues after the last of them."""
+        while True:
+            after = EventQuery(after_position=self._seen, limit=MOST_EVENTS)
+            # Of one moment: nothing that ended the last run is left untold.
+            events, idle = await self._store.read(partial(_look, after, queues))
+            for event in events:
+                self._tell(event)
+            if len(events) < MOST_EVENTS:
+                return idle
+
+    def _tell(self, event: Event) -> None:
+        self._progress.line(event_line(event, self._progress.width))
+        self._seen = event.position
+        if isinstance(event.body, RunStarted) and event.body.owner == self._worker_id:
+            self.hosted.add(event.run_id)
 
 
 def _served(view: View, hosted: set[str]) -> list[dict[str, Json]]:
@@ -148,8 +174,8 @@ def _served(view: View, hosted: set[str]) -> list[dict[str, Json]]:
     return [{"id": run.id, "status": run.status.value} for run in found if run is not None]
 
 
-def _read(query: EventQuery, view: View) -> list[Event]:
-    return view.events(query)
+def _look(query: EventQuery, queues: Sequence[QueueSpec], view: View) -> tuple[list[Event], bool]:
+    return view.events(query), _idle(view, queues)
 
 
 def _idle(view: View, queues: Sequence[QueueSpec]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from podium.domain.asking import Reply
+from podium.domain.errors import NeedsHuman, NotPossibleNow
 from podium.domain.events import NoteTaken
 from podium.domain.model import Noun
 from podium.flows.pipeline.attributes import with_union
@@ -70,8 +71,11 @@ async def clean_start(desk: Desk, why: str) -> str:
 
 
 async def bring_back(desk: Desk) -> Filed:
-    """Take whatever is committed through the import gate."""
-    delivery = await desk.trip.workspace.deliver()
+    """Take whatever is committed through the import gate. Raises `NeedsHuman` when somebody else moved the branch."""
+    try:
+        delivery = await desk.trip.workspace.deliver()
+    except NotPossibleNow as error:
+        raise NeedsHuman(f"{error}; then `podium resume {desk.trip.run_id}`") from error
     return Filed(head=delivery.after, commits=delivery.commits, paths=delivery.paths)
 
 

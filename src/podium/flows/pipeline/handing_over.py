@@ -99,13 +99,16 @@ async def _asked_gate(
 
 
 def trouble_of(error: Passing, before: Trouble | None, now: datetime) -> Trouble:
-    """When to try again: when the forge says so, else after pauses that grow; not at all after hours of it."""
+    """When to try again: when the forge says so, else after pauses that grow; not at all after hours of it.
+
+    A pause has its longest, whoever asks for it: a forge may name any day.
+    """
     since = before.since if before else now
     times = before.times + 1 if before else 1
-    doubled = 2 ** min(times - 1, _MOST_DOUBLINGS)
-    later = now + min(FIRST_PAUSE * doubled, LONGEST_PAUSE)
+    grown = FIRST_PAUSE * 2 ** min(times - 1, _MOST_DOUBLINGS)
     # What it says may be in the past.
-    again_at = max(error.retry_at, now + FIRST_PAUSE) if error.retry_at else later
+    pause = max(error.retry_at - now, FIRST_PAUSE) if error.retry_at else grown
+    again_at = now + min(pause, LONGEST_PAUSE)
     lasts = now - since >= PATIENCE
     return Trouble(since=since, times=times, again_at=None if lasts else again_at, words=str(error))
 

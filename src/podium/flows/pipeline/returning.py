@@ -9,10 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import takewhile
 
-from podium.domain.errors import NeedsHuman, UserMustAct
+from podium.domain.errors import (
+    LockHeld,
+    NeedsHuman,
+    NotPossibleNow,
+    UserMustAct,
+    WorkspaceTampered,
+)
 from podium.domain.events import Event, NoteTaken, RunRetried, StepStarted
 from podium.domain.work import StepRecord, StepStatus
 from podium.domain.workspaces import CommitSeen, Snapshot, WorkspaceRecord
@@ -27,6 +34,7 @@ _BEFORE = ("preflight", "workspace")
 _SETTLES = re.compile(r"settle:(.+)#([0-9]+)")
 _WORKS = ("work", "integrate")
 _PAGE = 1000
+_MOST_LISTED = 5
 
 
 def delivered_head(steps: Sequence[StepRecord]) -> str:
@@ -105,12 +113,44 @@ class _Returning:
             workspace = await self._made_again(gone)
         else:
             workspace = await self.kit.workspaces.open(self.made.id)
+            await self._refuse_moved(workspace)
+            await self._keep_uncommitted(workspace)
         delivered = await workspace.delivered()
         # Past the record is where a killed step leaves it, which finds its own commits again.
         as_it_was = not gone and not self.begun.retried and await workspace.holds(self.head)
         if delivered != self.head and not as_it_was:
             await self._put(workspace)
         return workspace
+
+    async def _refuse_moved(self, workspace: Workspace) -> None:
+        """What somebody else put on the branch is his: nothing is built on it, and nothing takes it off."""
+        branch = self.made.branch
+        if self.begun.retried or not await workspace.holds(self.head):
+            return
+        if not await workspace.holds(branch):
+            short, was = branch.removeprefix("refs/heads/"), await workspace.delivered()
+            raise NotPossibleNow(
+                f"{short!r} was at {was[:12]}, and somebody else moved or deleted it; keep what is there under "
+                f"another name (`git branch NAME {short}`), then say `git update-ref {branch} {was}`"
+            )
+
+    async def _keep_uncommitted(self, workspace: Workspace) -> None:
+        """A step begins with a clean worktree; what a person left in it since is kept, and told."""
+        if not self.begun.step or self._settles:
+            return
+        since = self.kit.clock.now()
+        # The step itself answers both.
+        with suppress(WorkspaceTampered, LockHeld):
+            changed = (await workspace.state()).changed
+            kept = await workspace.snapshot("found when the run went on") if changed else None
+            # An older one has the same in it: that was told, or is what a turn left.
+            if kept is not None and kept.at >= since:
+                listed = ", ".join(changed[:_MOST_LISTED])
+                more = f" and {len(changed) - _MOST_LISTED} more" * (len(changed) > _MOST_LISTED)
+                await self._tell(
+                    f"Not committed in the workspace: {listed}{more}. Kept as {kept.ref}; the next step starts "
+                    "without that."
+                )
 
     async def _made_again(self, gone: str) -> Workspace:
         short = self.made.branch.removeprefix("refs/heads/")

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 
 from podium.domain.errors import AgentMustAct
-from podium.domain.events import NoteTaken
 from podium.domain.workspaces import Sighting
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.kit import KNOWN_SECRET
@@ -18,37 +17,52 @@ _TEST_DATA = re.compile(
     re.IGNORECASE,
 )
 """Where what only looks like a secret is often meant to."""
+_PATTERN = "pattern"
+"""What the project's own patterns find goes by."""
+_TAKEN_BACK = "Your commits were taken back and your files lie uncommitted"
 
 
 class SecretWritten(AgentMustAct):
-    """Commits hold a secret. The message names where, and never the secret."""
+    """Commits hold a secret, or more than can be looked through. The message names where, and never the secret."""
 
 
 async def refuse_secrets(desk: Desk) -> tuple[str, ...]:
     """Look through what is about to come back. Gives what looks like a secret where test data lies.
 
-    Raises `SecretWritten` for the value of any secret that Podium knows, and for what looks like one elsewhere.
+    Raises `SecretWritten` for the value of any secret that Podium knows, for what looks like one elsewhere, and
+    for so much that not all of it was seen.
     """
     seen = await desk.trip.workspace.look_through(desk.kit.secrets_in)
-    if not seen.whole:
-        desk.ctx.note(
-            NoteTaken(
-                text="The change is so large that not all of it was looked through for secrets."
-            )
-        )
-    refused = [each for each in seen.found if not _may_be_meant(each)]
+    found = [each for each in seen.found if not _is_an_address(each)]
+    refused = [each for each in found if not _may_be_meant(each)]
     if refused:
-        raise SecretWritten(_finding(refused))
-    return tuple(dict.fromkeys(_place(each) for each in seen.found))
+        raise SecretWritten(_finding(sorted(refused, key=_is_known, reverse=True)))
+    if not seen.whole:
+        raise SecretWritten(
+            "what you committed is more than can be looked through for secrets: over 64 MB, or a thousand places "
+            f"that look like secrets. {_TAKEN_BACK}: commit without what was built, downloaded or generated. What "
+            "has to be so large, a person commits to the base branch"
+        )
+    return tuple(dict.fromkeys(_place(each) for each in found))
+
+
+def _is_known(sighting: Sighting) -> bool:
+    return any(each.startswith(KNOWN_SECRET) for each in sighting.what)
+
+
+def _is_an_address(sighting: Sighting) -> bool:
+    """Patterns may fit names and addresses, and every commit has some in its head."""
+    return not sighting.path and not sighting.line and set(sighting.what) == {_PATTERN}
 
 
 def _may_be_meant(sighting: Sighting) -> bool:
-    known = any(each.startswith(KNOWN_SECRET) for each in sighting.what)
-    return not known and bool(_TEST_DATA.search(sighting.path))
+    return not _is_known(sighting) and bool(_TEST_DATA.search(sighting.path))
 
 
 def _place(sighting: Sighting) -> str:
-    where = f"{sighting.path}:{sighting.line}" if sighting.path else "a commit's message"
+    where = "a commit's message" if sighting.line else "a commit's author, head or file name"
+    if sighting.path:
+        where = f"{sighting.path}:{sighting.line}"
     what = ", ".join(dict.fromkeys(map(_in_words, sighting.what)))
     return f"{where} ({what}, commit {sighting.commit[:12]})"
 
@@ -63,6 +77,6 @@ def _finding(refused: Sequence[Sighting]) -> str:
     places = list(dict.fromkeys(_place(each) for each in refused))
     more = f" and {len(places) - _MOST_TOLD} more" if len(places) > _MOST_TOLD else ""
     return (
-        f"a secret was committed: {'; '.join(places[:_MOST_TOLD])}{more}. Your commits were taken back and your files "
-        "lie uncommitted: read the secret from the environment instead, then commit anew"
+        f"a secret was committed: {'; '.join(places[:_MOST_TOLD])}{more}. {_TAKEN_BACK}: read the secret from the "
+        "environment instead, then commit anew"
     )

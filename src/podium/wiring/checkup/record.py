@@ -16,6 +16,7 @@ from podium.journal import SqlStore, TraceWriter, quick_check
 from podium.ports import EventQuery, RunQuery, View
 from podium.usecases import verify_receipts
 from podium.wiring.checkup.finding import Finding, bad, good, weak
+from podium.wiring.databases import Databases
 from podium.wiring.podium import Podium
 from podium.wiring.scratch import scratch_store
 
@@ -56,7 +57,8 @@ async def _check_server(podium: Podium) -> Finding:
         runs = await store.read(lambda view: view.runs(RunQuery(limit=1)))
     except PodiumError as error:
         return bad("database", str(error), "put it right as said, or unset PODIUM_DATABASE_URL")
-    return good("database", f"PostgreSQL answers; {'there are runs' if runs else 'no runs yet'}")
+    name = Databases(podium).in_use_shown
+    return good("database", f"{name} answers; {'there are runs' if runs else 'no runs yet'}")
 
 
 async def _check_fresh(podium: Podium) -> Finding:
@@ -158,18 +160,23 @@ async def check_heads(podium: Podium) -> Finding:
     if not podium.has_record:
         return good("heads", "none yet")
     store = await podium.store()
-    unanchored = await store.read(lambda view: _unanchored(store, view))
+    alone = not podium.database_url
+    unanchored = await store.read(lambda view: _unanchored(store, view, alone=alone))
     if unanchored:
         mend = f"let yourself write to {podium.vault}; the next receipt of a run anchors it again"
-        return weak("heads", f"not anchored to the end: {', '.join(unanchored)}", mend)
-    return good("heads", "every chain is anchored to its end")
+        others = "" if alone else "; nothing is wrong with those that another host went on with"
+        return weak("heads", f"not anchored to the end: {', '.join(unanchored)}", mend + others)
+    whose = "" if alone else " that was sealed on this host"
+    return good("heads", f"every chain{whose} is anchored to its end")
 
 
-def _unanchored(store: SqlStore | PostgresStore, view: View) -> list[str]:
+def _unanchored(store: SqlStore | PostgresStore, view: View, *, alone: bool) -> list[str]:
+    """Not `alone`, runs without a head here are those that other hosts worked on."""
     found = []
     for run in view.runs(RunQuery(limit=RUNS_LOOKED_AT)):
         last, head = view.last_receipt(run.id), store.anchors.head(run.id)
-        if last is not None and (head is None or head.number < last.number):
+        missing = alone if head is None else last is not None and head.number < last.number
+        if last is not None and missing:
             found.append(run.id)
     return found
 

@@ -55,9 +55,11 @@ class Deliveries:
             return intent
         return self._records.delivered(record)
 
-    async def put_at(self, record: WorkspaceRecord, commit: str) -> None:
-        """Let the user's branch be at a commit of his repository, wherever it was. Hold the repository's lock."""
-        current = await self._git.resolve(record.branch, record.git_dir)
+    async def put_at(self, record: WorkspaceRecord, commit: str, current: str) -> None:
+        """Move the user's branch from where it is (empty: it is gone) to a commit of his repository.
+
+        Hold the repository's lock. Raises `NotPossibleNow` when somebody moved it meanwhile.
+        """
         if current != commit:
             write_whole(Path(record.private, _INTENT), commit.encode())
             await self._moved(record, current or no_object(commit), commit)

@@ -31,17 +31,18 @@ class GoingBack:
         """The snapshot of where the branch was. None: it lost nothing."""
         async with self._records.repository_lock(record.git_dir):
             await refuse_missing(self._git, record, commit)
-            kept = await keep_tip(self._git, self._snapshots, record, commit, why)
-            await Deliveries(self._git, self._records).put_at(record, commit)
+            current = await self._git.resolve(record.branch, record.git_dir)
+            kept = await keep_tip(self._git, self._snapshots, record, current, commit, why)
+            # From there alone: what somebody commits in between is in no snapshot.
+            await Deliveries(self._git, self._records).put_at(record, commit, current)
         await self._resetting.reset(tip, why, keep)
         return kept
 
 
 async def keep_tip(
-    git: Git, snapshots: Snapshots, record: WorkspaceRecord, commit: str, why: str
+    git: Git, snapshots: Snapshots, record: WorkspaceRecord, current: str, commit: str, why: str
 ) -> Snapshot | None:
-    """Keep where the user's branch is, if it would lose commits by being moved to this one."""
-    current = await git.resolve(record.branch, record.git_dir)
+    """Keep where the user's branch is, if it would lose commits by being moved to this one. Empty: it is gone."""
     if not current or await is_within(git, record, current, commit):
         return None
     return await snapshots.keep(record, current, why)

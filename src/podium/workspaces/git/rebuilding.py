@@ -9,6 +9,7 @@ from pathlib import Path
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.workspaces import Snapshot, WorkspaceRecord, WorkspaceWish
 from podium.workspaces.git.claims import Claims
+from podium.workspaces.git.delivering import Deliveries
 from podium.workspaces.git.git import Git, no_object
 from podium.workspaces.git.going_back import is_within, keep_tip, refuse_missing
 from podium.workspaces.git.records import Records
@@ -28,14 +29,20 @@ class Rebuilding:
         self._git = git
         self._records = records
         self._snapshots = snapshots
+        self._delivered = ""
+        """What the old one brought back last, where that is known here."""
 
-    async def clear(self, workspace_id: str) -> Snapshot | None:
+    async def clear(self, workspace_id: str, commit: str) -> Snapshot | None:
         """Take away what is left here of the old one, and give the snapshot of what only that had.
 
-        Raises `NotPossibleNow` rather than lose anything.
+        Raises `NotPossibleNow` rather than lose anything, or take what somebody else committed off the branch.
         """
-        RemovedOnes(self._records).forget(workspace_id)
         left = self._records.of(workspace_id)
+        if left is not None and self._records.finished(workspace_id) is not None:
+            self._delivered = await Deliveries(self._git, self._records).delivered(left)
+            current = await self._git.resolve(left.branch, left.git_dir)
+            await self._refuse_moved(left, current, commit)
+        RemovedOnes(self._records).forget(workspace_id)
         if left is None:
             return None
         with self._records.workspace_lock(workspace_id):
@@ -62,17 +69,41 @@ class Rebuilding:
             raise
 
     async def branch_holding(self, record: WorkspaceRecord, commit: str) -> str:
-        """Where the branch is when it holds the commit; else it is moved there. Hold the repository's lock."""
+        """Where the branch is when it holds the commit; else it is moved there. Hold the repository's lock.
+
+        Raises `NotPossibleNow` when somebody else moved it.
+        """
         await refuse_missing(self._git, record, commit)
         current = await self._git.resolve(record.branch, record.git_dir)
+        await self._refuse_moved(record, current, commit)
         if current and await is_within(self._git, record, commit, current):
             return current
-        await keep_tip(self._git, self._snapshots, record, commit, "its workspace was made again")
+        why = "its workspace was made again"
+        await keep_tip(self._git, self._snapshots, record, current, commit, why)
         await self._git.move_ref(
             record.branch, commit, current or no_object(commit), record.git_dir,
             f"podium: made {record.id} again",
         )  # fmt: skip
         return commit
+
+    async def _refuse_moved(self, record: WorkspaceRecord, current: str, commit: str) -> None:
+        """Nothing that the branch may lose, or a workspace may start from, is anybody else's."""
+        for ours in (commit, self._delivered):
+            if not current or (ours and await is_within(self._git, record, current, ours)):
+                return
+        if not self._delivered and await self._is_of_run(record, current):
+            return
+        short, was = record.branch.removeprefix("refs/heads/"), self._delivered or commit
+        raise NotPossibleNow(
+            f"{short!r} was at {was[:12]} and is at {current[:12]} now: somebody else moved it; keep that under "
+            f"another name (`git branch NAME {short}`), then say `git update-ref {record.branch} {was}`"
+        )
+
+    async def _is_of_run(self, record: WorkspaceRecord, commit: str) -> bool:
+        """Where no record tells, the run's own commits do: another host made them."""
+        form = "--format=%(trailers:key=Podium-Run,valueonly)"
+        text = await self._git.text("show", "--no-patch", form, commit, git_dir=record.git_dir)
+        return bool(record.run_id) and text.strip() == record.run_id
 
     def planned(
         self, record: WorkspaceRecord, wish: WorkspaceWish, repository: Repository, state_home: Path

@@ -92,7 +92,7 @@ class GitWorkspaces:
         if self.records.removing(record.id) is not None:
             await self._tending.clear(record.id)
         rebuilding = Rebuilding(self.git, self.records, self._snapshots)
-        kept = await rebuilding.clear(record.id)
+        kept = await rebuilding.clear(record.id, commit)
 
         async def plan() -> tuple[Repository, WorkspaceRecord, str]:
             repository = await rebuilding.repository_of(record, wish, commit)
