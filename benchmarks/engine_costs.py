@@ -16,6 +16,7 @@ from tests.postgres import PostgresServer
 
 if TYPE_CHECKING:
     from podium.engine.distributed.database import DbosDatabase
+from podium.engine.distributed.enqueueing import asked, asked_for
 
 STEPS = 300
 LOOKS = 300
@@ -42,15 +43,15 @@ async def looks(store: Store, server: PostgresServer) -> Cost:
     return replace(typical(spent), trips=READ_TRIPS + 1)
 
 
-async def questions(store: Store, server: PostgresServer, dbos: DbosDatabase) -> Cost:
+async def questions(store: Store, server: PostgresServer) -> Cost:
     """What a worker with a free place looks up before it claims."""
     spent = []
     for _ in range(LOOKS):
         meter = Meter(server)
         await store.read(lambda view: view.next_moment())
-        await asyncio.to_thread(dbos.asked_for, QUEUE)
+        await store.read(lambda view: asked_for(asked(view), QUEUE))
         spent.append(meter.read())
-    return replace(typical(spent), trips=READ_TRIPS + 3 * STATEMENT_TRIPS)
+    return replace(typical(spent), trips=2 * READ_TRIPS)
 
 
 async def claims(store: Store, server: PostgresServer, dbos: DbosDatabase) -> tuple[Cost, Cost]:
@@ -58,7 +59,7 @@ async def claims(store: Store, server: PostgresServer, dbos: DbosDatabase) -> tu
     await asyncio.to_thread(dbos.register, QueueSpec(name=QUEUE))
     queued = [owned_run(QUEUE) for _ in range(CLAIMS)]
     await store.write(lambda tx: [tx.add_run(run) for run in queued])
-    [code] = await asyncio.to_thread(dbos.asked_for, QUEUE)
+    [code] = await store.read(lambda view: asked_for(asked(view), QUEUE))
 
     def claim_one() -> tuple[Cost, Cost]:
         meter = Meter(server)

@@ -55,7 +55,7 @@ async def measure() -> Measured:
             log, kept = await _bytes_of_a_work(store, server, name)
             claim, settle = await engine_costs.claims(store, server, dbos)
             look = await engine_costs.looks(store, server)
-            ask = await engine_costs.questions(store, server, dbos)
+            ask = await engine_costs.questions(store, server)
             trips = await _round_trips(store, server, url, Path(folder))
             async with opened_engine(store, url) as engine:
                 step = await engine_costs.steps(engine, server)

@@ -2,7 +2,7 @@
 
 Agents think and call tools; each step and each half of a call is a *work* that must be durable. A
 worker's writer commits the works that wait, up to 128 together, under the one lock that makes commits
-serial. Each commit wakes the listeners of all workers, each at most every 20 ms. Python runs
+serial. Each commit wakes the listeners of all workers, each at most every 10 ms. Python runs
 on one processor at a time in each worker; a connection's server process takes one of the database's.
 """
 
@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from benchmarks.clockwork import Bell, Clockwork, Place, Process
 from benchmarks.figures import percentile
 from benchmarks.loads import Cost, Costs, Load, Outcome, Site
-from podium.engine import EngineSettings
+from podium.engine.distributed import DISTRIBUTED
 from podium.journal.writer import LARGEST_BATCH
 
-GATHER_SECONDS = EngineSettings().gather_seconds
-TICK_SECONDS = EngineSettings().tick_seconds
+GATHER_SECONDS = DISTRIBUTED.gather_seconds
+TICK_SECONDS = DISTRIBUTED.tick_seconds
 
 
 @dataclass

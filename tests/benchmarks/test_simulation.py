@@ -97,8 +97,8 @@ def test_a_worker_looks_after_commits_but_not_more_often_than_it_gathers_them() 
     )
     looks = busy.database_share * 1000 - busy.works_per_second * COSTS.work.server
     assert idle.database_share < 0.000001
-    # Every 21 ms: 20 to gather, 1 to look. What is left are the commits' own parts.
-    assert looks == pytest.approx(10 * 0.001 / 0.021 + busy.commits_per_second * 0.0003, rel=0.02)
+    # Every 11 ms: 10 to gather, 1 to look. What is left are the commits' own parts.
+    assert looks == pytest.approx(10 * 0.001 / 0.011 + busy.commits_per_second * 0.0003, rel=0.02)
 
 
 def test_runs_beyond_the_room_of_all_workers_wait_their_turn() -> None:

@@ -18,7 +18,13 @@ import pytest
 from podium.domain.errors import StoreAway, UserMustAct
 from podium.domain.work import QueueSpec, Run
 from podium.engine.distributed.database import DbosDatabase, check_installed, migrate
-from podium.engine.distributed.enqueueing import enqueue, needed_code, run_of, workflow_id
+from podium.engine.distributed.enqueueing import (
+    asked_for,
+    enqueue,
+    needed_code,
+    run_of,
+    workflow_id,
+)
 from podium.testing import FixedClock, SteadyIds
 
 CODE = needed_code("make", 1, None)
@@ -38,6 +44,19 @@ class _Named:
         self._connection.execute(words, parameters)
 
 
+class _Asking:
+    """A view that takes the questions of workers."""
+
+    def __init__(self, connection: psycopg.Connection[Any]) -> None:
+        self._connection = connection
+
+    def ask(self, statement: str, **values: Any) -> list[Any]:
+        words = statement
+        for name in values:
+            words = words.replace(f":{name}", f"%({name})s")
+        return self._connection.execute(words, values).fetchall()
+
+
 @pytest.fixture
 def url(postgres_url: str) -> str:
     migrate(postgres_url)
@@ -53,6 +72,12 @@ def database(url: str) -> Iterator[DbosDatabase]:
 
 
 _IDS = SteadyIds()
+
+
+def _asked_for(url: str) -> list[str]:
+    """The codes that queued runs need, as a worker sees them."""
+    with psycopg.connect(url) as connection:
+        return asked_for(_Asking(connection), "work")
 
 
 def _holders(url: str, workflows: list[str]) -> dict[str, str]:
@@ -109,7 +134,7 @@ def test_nothing_is_queued_when_the_transaction_is_rolled_back(
     with psycopg.connect(url) as connection:
         enqueue(_Named(connection), _run(), CLOCK.now())
         connection.rollback()
-    assert database.asked_for("work") == []
+    assert _asked_for(url) == []
 
 
 def test_the_higher_priority_goes_first(url: str, database: DbosDatabase) -> None:
@@ -153,7 +178,7 @@ def test_only_the_code_a_run_needs_is_given_it_and_a_pinned_run_only_to_its_host
     url: str, database: DbosDatabase
 ) -> None:
     _queue(url, _run(flow_version=2), _run(pinned_to="here"))
-    assert set(database.asked_for("work")) == {"make@2", "make@1#here"}
+    assert set(_asked_for(url)) == {"make@2", "make@1#here"}
     assert database.claim("work", "w", CODE, 9) == []
     assert len(database.claim("work", "w", "make@2", 9)) == 1
     assert len(database.claim("work", "w", "make@1#here", 9)) == 1
@@ -189,14 +214,14 @@ def test_a_delayed_run_is_not_handed_out_before_its_time(url: str, database: Dbo
     run = _run(not_before=CLOCK.now() + timedelta(hours=1))
     _queue(url, run)
     database.wake_delayed()
-    assert database.asked_for("work") == []
+    assert _asked_for(url) == []
     assert _holders(url, [workflow_id(run.id, 0)]) == {workflow_id(run.id, 0): ""}
     with psycopg.connect(url) as connection:
         connection.execute(
             "UPDATE dbos.workflow_status SET delay_until_epoch_ms = delay_until_epoch_ms - 3600001"
         )
     database.wake_delayed()
-    assert database.asked_for("work") == [CODE]
+    assert _asked_for(url) == [CODE]
 
 
 def test_what_was_settled_is_forgotten_and_nothing_else(url: str, database: DbosDatabase) -> None:

@@ -48,12 +48,6 @@ _PRIVATE: dict[str, tuple[str, ...]] = {
 }
 """Methods of DBOS's system database that are used, with the parameters they are called by."""
 
-_ASKED_FOR = (
-    "SELECT application_version FROM dbos.workflow_status "
-    "WHERE queue_name = :queue AND status = 'ENQUEUED' AND name = :workflow "
-    "GROUP BY application_version ORDER BY min(priority), min(created_at)"
-)
-
 
 class Claim(NamedTuple):
     """A workflow that DBOS gave to this process, until it is settled."""
@@ -82,14 +76,6 @@ class DbosDatabase:
                 limiter=limiter if queue.rate_limit is not None else None,  # type: ignore[arg-type]
                 application_name=APPLICATION,
             )
-
-    def asked_for(self, queue: str) -> list[str]:
-        """The codes that queued runs need, those of the first runs first."""
-        from sqlalchemy import text
-
-        with _explained(), self._client._sys_db.engine.connect() as connection:
-            rows = connection.execute(text(_ASKED_FOR), {"queue": queue, "workflow": WORKFLOW})
-            return [str(row[0]) for row in rows]
 
     def claim(self, queue: str, executor: str, code: str, places: int) -> list[Claim]:
         """Take up to so many workflows of a queue within its limits."""

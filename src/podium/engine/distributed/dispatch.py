@@ -16,7 +16,7 @@ from podium.domain.work import QueueSpec, Run
 from podium.engine.dispatch import tell_problems
 from podium.engine.distributed.adopting import Adoption
 from podium.engine.distributed.database import Claim, DbosDatabase
-from podium.engine.distributed.enqueueing import needed_code
+from podium.engine.distributed.enqueueing import asked, asked_for, needed_code
 from podium.engine.distributed.losing import Losses
 from podium.engine.liveness import Roster
 from podium.engine.ownership import Ownership
@@ -75,7 +75,8 @@ class DbosDispatch:
     async def claim(self, queue: QueueSpec, places: int) -> list[Run]:
         mine = self._codes()
         async with self._claiming:
-            for code in await self._in_thread(self._opened.asked_for, queue.name):
+            # Through the record's own connection: most looks end here, with nothing to claim.
+            for code in await self._store.read(lambda view: asked_for(asked(view), queue.name)):
                 if code in mine and (runs := await self._claim(queue.name, code, places)):
                     return runs
         return []

@@ -9,7 +9,11 @@ from podium.engine.hosting import EngineSettings, RunEngine
 from podium.ports import Clock, Ids, Presence, Store
 
 DISTRIBUTED = EngineSettings(
-    lease_seconds=6.0, beat_seconds=2.0, doubt_seconds=6.0, heard_seconds=3.0
+    lease_seconds=6.0,
+    beat_seconds=2.0,
+    doubt_seconds=6.0,
+    heard_seconds=3.0,
+    gather_seconds=0.01,
 )
 """A worker that is cut off has lost its runs after six seconds; one that is killed, after three."""
 

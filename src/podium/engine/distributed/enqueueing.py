@@ -65,6 +65,12 @@ _CODES = (
     "WHERE status = 'ENQUEUED' AND name = :workflow"
 )
 
+_ASKED_FOR = (
+    "SELECT application_version FROM dbos.workflow_status "
+    "WHERE queue_name = :queue AND status = 'ENQUEUED' AND name = :workflow "
+    "GROUP BY application_version ORDER BY min(priority), min(created_at)"
+)
+
 _NEEDING = (
     "SELECT workflow_uuid FROM dbos.workflow_status WHERE status = 'ENQUEUED' "
     "AND name = :workflow AND queue_name = :queue AND application_version = :code LIMIT :most"
@@ -107,6 +113,11 @@ def held_by(view: Asked, executor: str) -> dict[str, str]:
 def codes_asked_for(view: Asked) -> list[tuple[str, str]]:
     """Queue and code of everything that waits for a worker."""
     return [(str(row[0]), str(row[1])) for row in view.ask(_CODES, workflow=WORKFLOW)]
+
+
+def asked_for(view: Asked, queue: str) -> list[str]:
+    """The codes that runs of a queue need which wait for a worker, those of the first runs first."""
+    return [str(row[0]) for row in view.ask(_ASKED_FOR, queue=queue, workflow=WORKFLOW)]
 
 
 def runs_needing(view: Asked, queue: str, code: str, most: int) -> list[str]:
