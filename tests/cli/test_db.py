@@ -285,7 +285,7 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "no URL": (lambda server: "postgresql://podium:SECRET@[::1/x", "postgresql://USER"),
     "no permission": (
         lambda server: server.url("postgres"),
-        "let the owner run `podium db migrate`",
+        "`podium db migrate` podium_owner",
     ),
 }
 
