@@ -10,6 +10,7 @@ import pytest
 
 from podium.journal import SqlStore
 from podium.journal.postgres_store import PostgresStore
+from podium.journal.transaction import Queued
 from podium.ports import Clock, Store
 from podium.testing import MemoryStore, SteadyIds
 
@@ -56,7 +57,9 @@ class SqlDatabase:
 
 
 class PostgresDatabase:
-    def __init__(self, url: str, folder: Path, clock: Clock) -> None:
+    def __init__(self, url: str, folder: Path, clock: Clock, queued: Queued | None = None) -> None:
+        """`queued` is told of runs that are queued, within the transaction."""
+        self._queued = queued
         self._url = url
         self._folder = folder
         self._clock = clock
@@ -68,6 +71,7 @@ class PostgresDatabase:
             folder=self._folder,
             clock=self._clock,
             ids=SteadyIds(seed=len(self._opened)),
+            queued=self._queued,
             database_time=False,
         )
         self._opened.append(store)

@@ -18,7 +18,7 @@ from podium.journal.postgres_store import PostgresStore
 from podium.ports import Clock, Engine, EventQuery, Ids, Store, View
 from podium.testing import SteadyIds, retry_until
 from tests.contract.clocks import SharedClock
-from tests.contract.databases import Database, MemoryDatabase, SqlDatabase
+from tests.contract.databases import Database, MemoryDatabase, PostgresDatabase, SqlDatabase
 
 
 class MortalEngine(Engine, Protocol):
@@ -68,30 +68,11 @@ def dbos_engine(store: Store, clock: Clock, ids: Ids, folder: Path) -> MortalEng
     )
 
 
-class DispatchedDatabase:
+class DispatchedDatabase(PostgresDatabase):
     """A PostgreSQL whose queued runs are handed to DBOS."""
 
     def __init__(self, url: str, folder: Path, clock: Clock) -> None:
-        self._url = url
-        self._folder = folder
-        self._clock = clock
-        self._opened: list[PostgresStore] = []
-
-    async def open(self) -> Store:
-        store = await PostgresStore.open(
-            self._url,
-            folder=self._folder,
-            clock=self._clock,
-            ids=SteadyIds(seed=len(self._opened)),
-            queued=enqueue,
-            database_time=False,
-        )
-        self._opened.append(store)
-        return store
-
-    async def close(self) -> None:
-        for store in self._opened:
-            await store.close()
+        super().__init__(url, folder, clock, enqueue)
 
     def move(self, seconds: float) -> None:
         """Let time pass for DBOS: whatever it dates happened so much earlier."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, TypeVar, cast
@@ -53,7 +54,7 @@ class EngineSettings(Noun):
     """The version others are told."""
 
 
-class RunEngine:
+class RunEngine(ABC):
     """Hosts runs in this process and shares them with other processes through the store."""
 
     def __init__(
@@ -97,9 +98,9 @@ class RunEngine:
         self._claiming = asyncio.Lock()
         """Held from the look for room until what was claimed is hosted."""
 
+    @abstractmethod
     def _make_dispatch(self) -> Dispatch:
         """Whoever hands out the runs of queues."""
-        raise NotImplementedError
 
     # --- what doors call -------------------------------------------------------------------
 

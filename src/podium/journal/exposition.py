@@ -7,6 +7,7 @@ models and files too, and a name made up anew for each run would grow until the 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
@@ -27,7 +28,7 @@ LONG_SECONDS = (0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 8
 Labels = tuple[str, ...]
 
 
-class Family:
+class Family(ABC):
     """One metric with all its series. `labels` are the names, in the order values are given in."""
 
     kind = ""
@@ -44,8 +45,9 @@ class Family:
         yield f"# TYPE {self.name} {self.kind}"
         yield from self._samples()
 
+    @abstractmethod
     def _samples(self) -> Iterable[str]:
-        raise NotImplementedError
+        """Its series, a line each."""
 
     def _place(self, values: Sequence[str]) -> Labels:
         """Where a sample with these label values is counted."""
