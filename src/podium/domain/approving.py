@@ -70,6 +70,13 @@ def reserve(approval: Approval, call_key: str, digest: str, now: datetime) -> Ap
     return approval.model_copy(update={"status": ApprovalStatus.RESERVED, "reserved_by": call_key})
 
 
+def hold_plan(approval: Approval, now: datetime) -> Approval:
+    """Hold a granted approval of a plan for the plan's run, from its first call to its last."""
+    if approval.status is ApprovalStatus.RESERVED and approval.reserved_by == approval.run_id:
+        return approval
+    return reserve(approval, approval.run_id, approval.digest, now)
+
+
 def consume(approval: Approval, call_key: str, receipt_number: int) -> Approval:
     """Use up a reserved approval, in the transaction that writes the receipt."""
     if approval.status is not ApprovalStatus.RESERVED or approval.reserved_by != call_key:

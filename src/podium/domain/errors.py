@@ -6,6 +6,7 @@ PodiumError
 │   │   ├── UnknownId            no such run, approval, receipt
 │   │   ├── AmbiguousId          a short form that fits several
 │   │   ├── ConfigInvalid        file, line, key
+│   │   ├── PackInvalid          a tool pack: file and JSON pointer of every fault
 │   │   └── FlowUnknown          a run of a flow this Podium does not have
 │   ├── StoreUnusable            the database file
 │   │   ├── StoreCorrupt
@@ -125,6 +126,29 @@ class ConfigFault:
         if self.column is not None:
             place = f"{place}:{self.column}"
         return f"{place}: {self.key}: {self.problem}" if self.key else f"{place}: {self.problem}"
+
+
+class PackFault:
+    """One thing wrong in a pack: in which file, where in it, what to do."""
+
+    def __init__(self, file: str, pointer: str, problem: str, line: int | None = None) -> None:
+        self.file = file
+        self.pointer = pointer
+        """JSON pointer, such as `/tools/3/tier`. Empty: the file as a whole."""
+        self.problem = problem
+        self.line = line
+
+    def __str__(self) -> str:
+        place = self.file if self.line is None else f"{self.file}:{self.line}"
+        return ": ".join(part for part in (place, self.pointer, self.problem) if part)
+
+
+class PackInvalid(BadInput):
+    """A pack cannot be used. Names every fault at once; nothing of it was loaded."""
+
+    def __init__(self, faults: Sequence[PackFault]) -> None:
+        super().__init__("\n".join(map(str, faults)))
+        self.faults = tuple(faults)
 
 
 class FlowUnknown(BadInput):

@@ -149,6 +149,17 @@ class ToolSpec(Noun):
         return digest_of(self.model_dump(mode="json"))
 
 
+class PlanPlace(Noun):
+    """Where a call stands in the plan that its run is for."""
+
+    step: int
+    """From 1."""
+    approval_id: str | None = None
+    """The approval that released the plan, if it needed one."""
+    undoes: str = ""
+    """The receipt that this call reverses, as `RUN#NUMBER`."""
+
+
 class Call(Noun):
     """A wish to use a tool, normalised: arguments complete, paths real, command split."""
 
@@ -173,6 +184,8 @@ class Call(Noun):
     """True: a CLI performs it in its workspace; False: Podium performs it."""
     root: str = ""
     """Real path of the workspace it is made in. Empty: that of the door it comes to."""
+    plan: PlanPlace | None = None
+    """Set for a call of a plan: a yes to the plan is a yes to it, if the door finds it there."""
 
     @property
     def key(self) -> str:
@@ -329,6 +342,10 @@ class Approval(Noun):
     receipt_number: int | None = None
     rejected_by: str = ""
     why: str = ""
+    plan_hash: str = ""
+    """Set for a yes to a whole plan: it is held by the plan's run, and used up by the last of its calls."""
+    plan_calls: int = 0
+    """How many calls the plan has."""
 
 
 class GateContext(Noun):

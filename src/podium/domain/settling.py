@@ -1,11 +1,14 @@
-"""How a call's record becomes a receipt, without I/O."""
+"""How a call's record becomes a receipt and its approval is used up, without I/O."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Literal, Protocol
 
-from podium.domain.gating import Approval, CallRecord, Outcome, Receipt
+from podium.domain.approving import ApprovalRecord, consume, release
+from podium.domain.events import ApprovalConsumed
+from podium.domain.gating import Approval, CallRecord, CallStatus, Outcome, Receipt
 from podium.domain.model import Json
 
 ReceiptStatus = Literal["completed", "failed", "in_doubt", "abandoned"]
@@ -43,3 +46,42 @@ def draft_receipt(
         requested_at=record.requested_at,
         settled_at=settled_at,
     )
+
+
+class CallsAndApprovals(ApprovalRecord, Protocol):
+    """The part of a transaction that an approval is used up in."""
+
+    def calls(self, run_id: str, status: CallStatus | None = None) -> Sequence[CallRecord]: ...
+
+
+def use_up(
+    tx: CallsAndApprovals, record: CallRecord, approval: Approval | None, receipt: Receipt
+) -> None:
+    """Use up the approval that the call held, in the transaction of its receipt.
+
+    That of a plan stays held until the last of its calls.
+    """
+    if approval is None or (approval.plan_hash and not _is_last_call(tx, record, approval)):
+        return
+    tx.save_approval(consume(approval, _holder(record, approval), receipt.number))
+    tx.append(record.run_id, ApprovalConsumed(approval_id=approval.id, receipt=receipt.number))
+
+
+def give_back(tx: CallsAndApprovals, record: CallRecord, approval: Approval | None) -> None:
+    """Free the approval of a call that certainly did not happen. A plan's run keeps its own."""
+    if approval is not None and not approval.plan_hash:
+        tx.save_approval(release(approval, record.key))
+
+
+def _holder(record: CallRecord, approval: Approval) -> str:
+    return approval.run_id if approval.plan_hash else record.key
+
+
+def _is_last_call(tx: CallsAndApprovals, record: CallRecord, approval: Approval) -> bool:
+    settled = (CallStatus.COMPLETED, CallStatus.FAILED)
+    others = {
+        each.step_key
+        for each in tx.calls(record.run_id)
+        if each.approval_id == approval.id and each.status in settled
+    }
+    return len(others - {record.step_key}) >= approval.plan_calls - 1

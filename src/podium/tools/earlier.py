@@ -25,10 +25,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
-from podium.domain.approving import consume
 from podium.domain.errors import CallInDoubt
 from podium.domain.events import (
-    ApprovalConsumed,
     RunRetried,
     ToolAbandoned,
     ToolInDoubt,
@@ -47,7 +45,7 @@ from podium.domain.gating import (
     Refusal,
     Tier,
 )
-from podium.domain.settling import draft_receipt
+from podium.domain.settling import draft_receipt, use_up
 from podium.ports import EventQuery, Tx
 from podium.tools import wording
 from podium.tools.bounding import DEFAULT_RESULT_BYTES, bound
@@ -97,15 +95,6 @@ def look_back(
         elif record.status is CallStatus.REQUESTED and not idempotent(record.tool):
             doubts.append(_doubt(tx, now, record))
     return doubts[0] if doubts else None
-
-
-def consume_approval(
-    tx: Tx, record: CallRecord, approval: Approval | None, receipt: Receipt
-) -> None:
-    """Use up the approval that the call held, in the transaction of its receipt."""
-    if approval is not None:
-        tx.save_approval(consume(approval, record.key, receipt.number))
-        tx.append(record.run_id, ApprovalConsumed(approval_id=approval.id, receipt=receipt.number))
 
 
 def approval_of(tx: Tx, record: CallRecord) -> Approval | None:
@@ -195,7 +184,7 @@ def abandon(tx: Tx, now: datetime, record: CallRecord) -> Receipt:
     tx.append(
         record.run_id, ToolAbandoned(call=record.key, tool=record.tool, receipt=receipt.number)
     )
-    consume_approval(tx, record, approval, receipt)
+    use_up(tx, record, approval, receipt)
     update = {
         "status": CallStatus.ABANDONED,
         "receipt_number": receipt.number,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from podium.domain.approving import mark_expired, reserve
+from podium.domain.approving import hold_plan, mark_expired, reserve
 from podium.domain.errors import CallInDoubt, LeaseLost
 from podium.domain.events import ToolRefused, ToolRequested
 from podium.domain.gating import (
@@ -34,6 +34,7 @@ from podium.ports import Clock, Gate, Ids, Tx
 from podium.tools import wording
 from podium.tools.bounding import bound
 from podium.tools.earlier import answer_from_record, look_back
+from podium.tools.planned import as_for_this_call, plan_approval
 from podium.tools.questions import ask_person, newest_approval
 from podium.tools.wish import DoorSettings, Wish
 
@@ -88,7 +89,9 @@ class Judge:
     def _granted(self, tx: Tx, wish: Wish) -> Approval | None:
         """A yes for exactly this call that is still good."""
         approval = tx.approval_for(wish.digest, (ApprovalStatus.GRANTED,))
-        return approval if approval and not expired(tx, approval, wish.now) else None
+        if approval and not expired(tx, approval, wish.now):
+            return approval
+        return plan_approval(tx, wish)
 
     def _decide(
         self, tx: Tx, wish: Wish, approval: Approval | None
@@ -106,7 +109,7 @@ class Judge:
                 confined=held is not None,
                 network=held.network if held else "open",
                 hosts=held.hosts if held else (),
-                approval=approval,
+                approval=_shown_to_gate(approval, wish),
                 now=wish.now,
             )
             quotas = self.gate.quotas_for(wish.call, context)
@@ -135,7 +138,7 @@ class Judge:
         for quota in quotas:
             tx.count(_counter(quota), wish.now)
         if approval is not None:
-            tx.save_approval(reserve(approval, wish.call.key, wish.digest, wish.now))
+            tx.save_approval(_held(approval, wish))
         approval_id = approval.id if approval else None
         tx.save_call(wish.record(CallStatus.REQUESTED, decision, approval_id))
         tx.append(wish.call.run_id, self._requested(wish, decision, approval_id))
@@ -210,6 +213,16 @@ class Judge:
 def expired(tx: Tx, approval: Approval, now: datetime) -> bool:
     """Whether its deadline passed. If so, that is recorded."""
     return mark_expired(tx, approval, now) is not approval
+
+
+def _shown_to_gate(approval: Approval | None, wish: Wish) -> Approval | None:
+    return as_for_this_call(approval, wish) if approval and approval.plan_hash else approval
+
+
+def _held(approval: Approval, wish: Wish) -> Approval:
+    if approval.plan_hash:
+        return hold_plan(approval, wish.now)
+    return reserve(approval, wish.call.key, wish.digest, wish.now)
 
 
 def _crashed(wish: Wish, error: Exception) -> Decision:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -14,6 +13,7 @@ from jsonschema.exceptions import ValidationError
 from podium.domain.errors import BadArguments
 from podium.domain.gating import FileSeen, PathUse, ToolSpec, canonical_json
 from podium.domain.model import Json
+from podium.domain.schemas import with_defaults
 from podium.tools.command_files import files_of
 from podium.tools.paths import PathUnusable, path_uses
 from podium.tools.registry import Registry
@@ -64,7 +64,7 @@ class Normaliser:
         self._refuse(spec, self._shape_problems(arguments))
         # Secrets first: the words of a schema problem quote the value.
         self._refuse(spec, self._secret_problems(arguments))
-        complete = _with_defaults(spec.input_schema, arguments)
+        complete = with_defaults(spec.input_schema, arguments)
         self._refuse(spec, self._schema_problems(spec, complete))
         commands, undecidable = self._commands(spec, complete)
         paths = self._paths(spec, complete, root)
@@ -134,19 +134,6 @@ def _files(commands: Commands, paths: tuple[PathUse, ...], root: Path) -> tuple[
         return ()  # nobody is asked about such a command, so no yes has to be bound to its files
     folders = [Path(use.real) for use in paths if use.argument == _FOLDER_ARGUMENT]
     return files_of(commands, folders[0] if folders else root, root)
-
-
-def _with_defaults(schema: dict[str, Json], arguments: dict[str, Json]) -> dict[str, Json]:
-    """A copy of the arguments with the schema's defaults, inside objects that are given too."""
-    complete = dict(arguments)
-    for name, inner in schema.get("properties", {}).items():
-        if not isinstance(inner, dict):
-            continue
-        if name not in complete and "default" in inner:
-            complete[name] = copy.deepcopy(inner["default"])
-        elif isinstance(complete.get(name), dict):
-            complete[name] = _with_defaults(inner, complete[name])
-    return complete
 
 
 def _in_words(error: ValidationError, spec: ToolSpec) -> str:

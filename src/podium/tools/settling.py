@@ -16,10 +16,10 @@ from podium.domain.gating import (
     Usage,
 )
 from podium.domain.model import Json
-from podium.domain.settling import draft_receipt
+from podium.domain.settling import draft_receipt, use_up
 from podium.domain.spending import counts_of
 from podium.ports import Checkpoint, Clock, Tx
-from podium.tools.earlier import abandon, approval_of, consume_approval
+from podium.tools.earlier import abandon, approval_of
 from podium.tools.judging import SpecLookup
 
 _OPEN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
@@ -77,7 +77,7 @@ class Settler:
         )
         receipt = tx.add_receipt(draft)
         tx.append(record.run_id, _ended(record, outcome, receipt))
-        consume_approval(tx, record, approval, receipt)
+        use_up(tx, record, approval, receipt)
         self._count_usage(tx, record, outcome.usage)
         update = {
             "status": CallStatus.COMPLETED if outcome.ok else CallStatus.FAILED,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from podium.domain.approving import consume, release
 from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.events import ApprovalConsumed, ToolCompleted, ToolResolved
+from podium.domain.events import ToolCompleted, ToolResolved
 from podium.domain.gating import CallRecord, CallStatus, Outcome
-from podium.domain.settling import draft_receipt
+from podium.domain.settling import draft_receipt, give_back, use_up
 from podium.ports import Clock, Store, Tx
 
 
@@ -54,9 +53,7 @@ def _completed(tx: Tx, record: CallRecord, by: str, now: datetime) -> CallRecord
             call=record.key, tool=record.tool, result=outcome.result, receipt=receipt.number
         ),
     )
-    if approval is not None:
-        tx.save_approval(consume(approval, record.key, receipt.number))
-        tx.append(record.run_id, ApprovalConsumed(approval_id=approval.id, receipt=receipt.number))
+    use_up(tx, record, approval, receipt)
     update = {
         "status": CallStatus.COMPLETED,
         "outcome": outcome,
@@ -68,6 +65,5 @@ def _completed(tx: Tx, record: CallRecord, by: str, now: datetime) -> CallRecord
 
 def _undone(tx: Tx, record: CallRecord) -> CallRecord:
     """A refused call is judged anew when it is requested again."""
-    if record.approval_id and (approval := tx.approval(record.approval_id)) is not None:
-        tx.save_approval(release(approval, record.key))
+    give_back(tx, record, tx.approval(record.approval_id) if record.approval_id else None)
     return record.model_copy(update={"status": CallStatus.REFUSED})

@@ -1,0 +1,96 @@
+"""A yes to a plan, found good for one of its calls.
+
+People approve the plan as it stands in the run's input. A call that claims to be a part of it is
+held against that input here, in the transaction that permits it: its number, its tool, and its
+arguments with the references to earlier results filled in from those calls' own records.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from pydantic import ValidationError
+
+from podium.domain.approving import mark_expired
+from podium.domain.gating import Approval, ApprovalStatus, CallStatus
+from podium.domain.model import Json
+from podium.domain.operating import OperatorJob, PlanStep, filled_in
+from podium.domain.schemas import with_defaults
+from podium.ports import Tx
+from podium.tools.wish import Wish
+
+_CALL_STEP = re.compile(r"call(\.again-\d+)?#(?P<number>\d+)")
+"""The steps that a plan's calls are made in; their index is the call's number."""
+
+
+def plan_approval(tx: Tx, wish: Wish) -> Approval | None:
+    """The approval of the plan that this call is truly a part of; None when there is no such thing."""
+    place = wish.call.plan
+    approval = tx.approval(place.approval_id) if place and place.approval_id else None
+    if place is None or approval is None or approval.run_id != wish.call.run_id:
+        return None
+    if not _open(tx, approval, wish):
+        return None
+    step = _step_of(tx, wish, approval, place.step)
+    return approval if step is not None and _is(tx, wish, step) else None
+
+
+def as_for_this_call(approval: Approval, wish: Wish) -> Approval:
+    """What the gate is shown: a yes to this call, by those of the plan's people that its tool wants."""
+    wanted = wish.spec.approvals if wish.spec else ()
+    grants = tuple(each for each in approval.grants if each.group in wanted) if wanted else ()
+    update = {
+        "digest": wish.digest,
+        "status": ApprovalStatus.GRANTED,
+        "grants": grants or approval.grants,
+        # Once the plan has begun it may be finished.
+        "deadline": max(approval.deadline, wish.now + timedelta(seconds=1)),
+    }
+    return approval.model_copy(update=update)
+
+
+def _open(tx: Tx, approval: Approval, wish: Wish) -> bool:
+    if approval.status is ApprovalStatus.RESERVED:
+        return approval.reserved_by == wish.call.run_id
+    if approval.status is not ApprovalStatus.GRANTED:
+        return False
+    return mark_expired(tx, approval, wish.now) is approval
+
+
+def _step_of(tx: Tx, wish: Wish, approval: Approval, number: int) -> PlanStep | None:
+    run = tx.run(wish.call.run_id)
+    try:
+        plan = OperatorJob.model_validate(run.input if run else None).plan
+    except ValidationError:
+        return None
+    if not approval.plan_hash or plan.plan_hash != approval.plan_hash:
+        return None
+    return next((step for step in plan.steps if step.number == number), None)
+
+
+def _is(tx: Tx, wish: Wish, step: PlanStep) -> bool:
+    if step.tool != wish.call.tool or wish.spec is None:
+        return False
+    if _number_in(wish.call.step_key) != step.number:
+        return False
+    try:
+        wanted = filled_in(step.arguments, _results(tx, wish.call.run_id))
+    except KeyError:
+        return False
+    return with_defaults(wish.spec.input_schema, wanted) == wish.call.arguments
+
+
+def _results(tx: Tx, run_id: str) -> dict[int, Json]:
+    """What the plan's calls gave so far, by number."""
+    found = {}
+    for record in tx.calls(run_id, CallStatus.COMPLETED):
+        number = _number_in(record.step_key)
+        if number is not None and record.outcome is not None:
+            found[number] = record.outcome.result
+    return found
+
+
+def _number_in(step_key: str) -> int | None:
+    match = _CALL_STEP.fullmatch(step_key)
+    return int(match["number"]) if match else None
