@@ -61,7 +61,7 @@ class HandedOver(Noun):
 
 def hand_over(door: Door, begin: BeginQueued, place: Place) -> None:
     """Queue the run, see that somebody serves the queue, and say how to follow it."""
-    spec = _queue_named(door, place.queue)
+    spec = queue_named(door, place.queue)
 
     async def work(podium: Podium) -> HandedOver:
         run = await begin(podium, place)
@@ -69,7 +69,7 @@ def hand_over(door: Door, begin: BeginQueued, place: Place) -> None:
             f"run {run.id} is queued: `podium worker --queue {spec.name} --once` works on it, "
             f"`podium cancel {run.id}` ends it"
         )
-        return await _handed_over(podium, run, spec)
+        return await see_that_it_is_served(podium, run, spec)
 
     done = door.run(work)
     run, more = done.run, done.model_dump(mode="json", exclude={"run"})
@@ -83,7 +83,7 @@ def hand_over(door: Door, begin: BeginQueued, place: Place) -> None:
     door.screen.answer(record, words)
 
 
-def _queue_named(door: Door, name: str) -> QueueSpec:
+def queue_named(door: Door, name: str) -> QueueSpec:
     specs = {spec.name: spec for spec in door.configuration.settings.queue_specs()}
     specs = specs or {QUEUE: QueueSpec(name=QUEUE)}
     if name not in specs:
@@ -112,7 +112,7 @@ def _how_it_goes_on(done: HandedOver, spec: QueueSpec) -> str:
     return f"is queued in {spec.name!r}: {busy} busy, and {counted(done.others, 'other run')} wait"
 
 
-async def _handed_over(podium: Podium, run: Run, spec: QueueSpec) -> HandedOver:
+async def see_that_it_is_served(podium: Podium, run: Run, spec: QueueSpec) -> HandedOver:
     """Wait until a worker has it, or is known to serve its queue; one is started when none does."""
     store, engine = await podium.store(), await podium.engine()
     log, worker = podium.folders.state / LOG, None

@@ -34,6 +34,9 @@ PodiumError
 │   ├── NeedsHuman               exit 3
 │   │   └── CallInDoubt          a crash between act and record
 │   ├── FlowChanged              the record does not fit today's flow code
+│   ├── PlanRejected             exit 4: no plan can be made of what is wished for
+│   ├── PlanNotGated             exit 4: a plan that the quality gate did not let pass
+│   ├── PlanFailed               a call of a plan failed, and the rest was not begun
 │   └── StepFailed               a recorded failure, raised again on replay
 └── Passing                  nobody yet: resume is safe
     ├── StoreBusy
@@ -335,6 +338,22 @@ class WorkspaceTampered(RunMustStop):
 
 class FlowChanged(RunMustStop):
     """What is recorded does not fit the flow's code of today."""
+
+
+class PlanRejected(RunMustStop):
+    """No plan can be made of what is wished for."""
+
+    exit_code = 4
+
+
+class PlanNotGated(RunMustStop):
+    """Somebody wanted calls performed whose plan the quality gate did not let pass."""
+
+    exit_code = 4
+
+
+class PlanFailed(RunMustStop):
+    """A call of a plan failed. What came before it is done; the rest was not begun."""
 
 
 class StepFailed(RunMustStop):

@@ -289,6 +289,17 @@ class OperatorAnswer(Noun):
     """What was asked and approved before in such words. Never an approval."""
 
 
+class Habit(Noun):
+    """One message of earlier days and what came of it."""
+
+    at: Moment
+    pack: str
+    said: str
+    tools: tuple[str, ...]
+    status: str
+    approved_by: tuple[str, ...] = ()
+
+
 class OperatorJob(Noun):
     """What a run of the operator is for."""
 

@@ -160,6 +160,8 @@ class SkillStep(Noun):
     arguments: dict[str, Json] = Field(default_factory=dict)
     each: str = ""
     """`$context.PATH` of a list: the step is planned once for each of its elements."""
+    when: str = ""
+    """`$context.PATH` or `$message.NAME`: the step is planned only when that is there."""
 
 
 class Skill(Noun):
@@ -186,6 +188,8 @@ class ContextShape(Noun):
     schema_file: NonEmpty
     """A JSON Schema, relative to the pack's folder."""
     description: str = ""
+    check: str = ""
+    """`module:function` for what no schema can say: (value) → faults, each as `/pointer: sentence`."""
 
 
 class PackSetting(Noun):

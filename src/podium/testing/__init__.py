@@ -1,6 +1,7 @@
 """Fakes for the ports, small and honest, for Podium's own tests and for everybody else's."""
 
 from podium.testing.agent import FakeAgent
+from podium.testing.classifier import FakeClassifier, sure
 from podium.testing.clock import FixedClock, SteadyIds
 from podium.testing.enclosures import FakeEnclosures
 from podium.testing.gate import ScriptedGate, decision
@@ -15,6 +16,7 @@ from podium.testing.waiting import retry_until, retry_until_blocking
 
 __all__ = [
     "FakeAgent",
+    "FakeClassifier",
     "FakeEnclosures",
     "FakeHookDoors",
     "FakeLauncher",
@@ -32,4 +34,5 @@ __all__ = [
     "decision",
     "retry_until",
     "retry_until_blocking",
+    "sure",
 ]

@@ -4,6 +4,7 @@ from podium.usecases.approve import approve
 from podium.usecases.cancel import cancel
 from podium.usecases.check_policy import check_policy
 from podium.usecases.find_id import find_call_key, find_id
+from podium.usecases.find_receipt import find_undoable
 from podium.usecases.follow_logs import follow_logs
 from podium.usecases.list_approvals import list_approvals, show_approval
 from podium.usecases.list_receipts import follow_receipts, list_receipts
@@ -69,6 +70,7 @@ __all__ = [
     "find_call_key",
     "find_id",
     "find_removed",
+    "find_undoable",
     "find_workspace",
     "follow_logs",
     "follow_receipts",

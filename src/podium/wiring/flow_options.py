@@ -8,10 +8,12 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from podium.domain.model import Json
 from podium.flows import RehearsalOptions
+from podium.flows.operator.options import OperatorOptions
 from podium.flows.pipeline import PipelineOptions
 from podium.wiring.configuration import Configuration
 
 OPTIONS: Mapping[str, type[BaseModel]] = {
+    "operator": OperatorOptions,
     "pipeline": PipelineOptions,
     "rehearsal": RehearsalOptions,
 }

@@ -26,5 +26,15 @@ async def _pipeline(podium: Podium) -> Flow:
     return await build_pipeline(podium)
 
 
-FLOWS: dict[str, FlowBuilder] = {"pipeline": _pipeline, "rehearsal": _rehearsal}
+async def _operator(podium: Podium) -> Flow:
+    from podium.wiring.operating import build_operator_flow
+
+    return await build_operator_flow(podium)
+
+
+FLOWS: dict[str, FlowBuilder] = {
+    "operator": _operator,
+    "pipeline": _pipeline,
+    "rehearsal": _rehearsal,
+}
 """Name → builder."""

@@ -1,0 +1,107 @@
+"""`podium ask`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.operator_asking import Started, put, show
+from podium.cli.operator_context import context_of
+from podium.domain.errors import BadInput
+from podium.domain.operating import OperatorAnswer, OperatorMode
+from podium.flows.operator import Operator
+from podium.flows.operator.answers import Answers
+from podium.wiring import Podium
+
+app = command_app()
+
+
+@app.command()
+def ask(
+    context: typer.Context,
+    words: Annotated[
+        str | None, typer.Argument(metavar="[MESSAGE]", help="What is wanted.", show_default=False)
+    ] = None,
+    message: Annotated[
+        str, typer.Option("--message", "-m", metavar="TEXT", help="The same as MESSAGE.")
+    ] = "",
+    mode: Annotated[
+        str,
+        typer.Option(
+            "--mode",
+            "-M",
+            metavar="MODE",
+            help="How far: analyze, plan, enqueue, enqueue_and_wait or execute.",
+        ),
+    ] = OperatorMode.ANALYZE.value,
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Say yes to the plan that comes of it, this once.")
+    ] = False,
+    given: Annotated[
+        list[str] | None,
+        typer.Option("--context", metavar="NAME=VALUE", help="What is known already; repeatable."),
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--context-file", metavar="FILE", help="The same as an object in JSON."),
+    ] = None,
+    pack: Annotated[
+        str, typer.Option("--pack", metavar="NAME", help="The tools: a pack's name or folder.")
+    ] = "",
+    classifier: Annotated[
+        str,
+        typer.Option(
+            "--classifier",
+            metavar="NAME",
+            help="Who reads it: embedded, model or an agent of podium.yaml.",
+        ),
+    ] = "",
+    interactive: Annotated[
+        bool, typer.Option("--interactive", "-i", help="Talk at a prompt.")
+    ] = False,
+    schema: Annotated[
+        bool, typer.Option("--schema", help="Print the schema of what --json answers.")
+    ] = False,
+) -> None:
+    """Turn plain words into a validated, approved, receipted run of registered tools.
+
+    Every answer has five blocks: [INTENT], [PLAN] or [RESULT], [TOOL IMPACT], [RISKS / GATES] and
+    [NEXT ACTIONS]. Nothing is done in the modes analyze and plan. From tier T2 on a plan waits until
+    people approve exactly it. Leaves with 0 when done, 3 when an approval or an answer is needed, 4
+    when refused.
+
+    \b
+    Example:
+      podium ask "system status"
+      podium ask -m "new lead: Sarah 0400123456 in Clayton" -M plan
+      podium ask -m "finalize quote abc123" -M execute --approve
+      podium ask --interactive
+    """
+    door = Door(context.obj)
+    if schema:
+        door.screen.record(OperatorAnswer.model_json_schema(mode="serialization"))
+        return
+    if interactive:
+        from podium.cli.operator_prompt import converse
+
+        converse(door, mode=mode, given=given or [], file=file, pack=pack, classifier=classifier)
+        return
+    said = message or words or ""
+    try:
+        if message and words:
+            raise BadInput("say the message once: as MESSAGE or with -m")
+        known = context_of(given or [], file)
+    except BadInput as error:
+        show(door, answer := Answers().not_understood(said, mode, [str(error)]))
+        raise typer.Exit(answer.exit_code) from None
+
+    async def process(podium: Podium, operator: Operator, started: Started) -> OperatorAnswer:
+        return await operator.process(said, mode, known, approve, started=started)
+
+    answer = put(door, said, mode, process, pack=pack, classifier=classifier)
+    show(door, answer)
+    raise typer.Exit(answer.exit_code)

@@ -1,0 +1,260 @@
+"""Answers, one for each way a message can end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.domain.gating import Approval, ApprovalStatus, Tier
+from podium.domain.model import Json
+from podium.domain.operating import (
+    AnswerStatus,
+    CallResult,
+    GateReport,
+    Intent,
+    IntentClassification,
+    OperatorAnswer,
+    OperatorJob,
+    OperatorMode,
+    RunPlan,
+    Urgency,
+)
+from podium.domain.work import Run, RunStatus
+from podium.flows.operator import telling
+from podium.flows.operator.quality_gate import first_fault
+
+DONE, FAILED, INPUT_NEEDED, REFUSED = 0, 1, 3, 4
+
+
+class Answers:
+    """Makes answers. None of them stores anything."""
+
+    def not_understood(self, message: Json, mode: Json, faults: Sequence[str]) -> OperatorAnswer:
+        """What cannot even be read. Nothing was stored."""
+        empty = isinstance(message, str) and not message.strip()
+        intent = Intent.CLARIFY if empty else Intent.REFUSE
+        return OperatorAnswer(
+            mode=OperatorMode(mode) if mode in list(OperatorMode) else None,
+            status="clarify" if empty else "error",
+            message=str(message)[:200],
+            exit_code=INPUT_NEEDED if empty else REFUSED,
+            classification=_nothing_read(intent, "; ".join(faults)),
+            reason="; ".join(faults),
+            next_actions=tuple(f"Mend this: {fault}" for fault in faults),
+        )
+
+    def refused(
+        self, message: str, mode: OperatorMode, classification: IntentClassification
+    ) -> OperatorAnswer:
+        return OperatorAnswer(
+            mode=mode,
+            status="refused",
+            message=message,
+            exit_code=REFUSED,
+            classification=classification,
+            reason=classification.reasoning,
+            next_actions=telling.to_rephrase(classification),
+        )
+
+    def unclear(
+        self,
+        message: str,
+        mode: OperatorMode,
+        classification: IntentClassification,
+        plan: RunPlan,
+        suggestions: tuple[str, ...],
+    ) -> OperatorAnswer:
+        return OperatorAnswer(
+            mode=mode,
+            status="clarify",
+            message=message,
+            exit_code=INPUT_NEEDED,
+            classification=classification,
+            plan=plan if plan.steps else None,
+            next_actions=telling.to_clarify(classification),
+            suggestions=suggestions,
+        )
+
+    def gate_failed(
+        self,
+        message: str,
+        mode: OperatorMode,
+        classification: IntentClassification,
+        plan: RunPlan,
+        report: GateReport,
+    ) -> OperatorAnswer:
+        from_gate = "" if plan.status == "rejected" else first_fault(report)
+        return OperatorAnswer(
+            mode=mode,
+            status="quality_gate_failed",
+            message=message,
+            exit_code=REFUSED,
+            classification=classification,
+            plan=plan,
+            gate=report,
+            reason=plan.rejected_because or from_gate,
+            next_actions=("Mend what the gate found, then ask again",),
+        )
+
+    def looked(
+        self,
+        message: str,
+        mode: OperatorMode,
+        classification: IntentClassification | None,
+        plan: RunPlan,
+        report: GateReport,
+        suggestions: tuple[str, ...],
+    ) -> OperatorAnswer:
+        return OperatorAnswer(
+            mode=mode,
+            status="planned" if mode is OperatorMode.PLAN else "analyzed",
+            message=message,
+            exit_code=DONE,
+            classification=classification,
+            plan=plan,
+            gate=report,
+            next_actions=telling.to_go_on(message, mode, plan),
+            suggestions=suggestions,
+        )
+
+    def stopped(
+        self,
+        job: OperatorJob,
+        mode: OperatorMode,
+        classification: IntentClassification | None,
+        reason: str,
+    ) -> OperatorAnswer:
+        return OperatorAnswer(
+            mode=mode,
+            status="quality_gate_failed",
+            message=job.plan.message,
+            exit_code=REFUSED,
+            classification=classification,
+            plan=job.plan,
+            reason=reason,
+            next_actions=("Mend what the gate found, then ask again",),
+        )
+
+    def under_way(
+        self,
+        job: OperatorJob,
+        mode: OperatorMode,
+        classification: IntentClassification | None,
+        run: Run,
+        approval: Approval | None,
+    ) -> OperatorAnswer:
+        """Stored, and either waiting for people or for a worker."""
+        pending = approval is not None and approval.status is ApprovalStatus.PENDING
+        followed = telling.to_follow(run.id)
+        actions = telling.to_approve(approval.id, job.plan) if pending and approval else followed
+        return OperatorAnswer(
+            mode=mode,
+            status="awaiting_approval" if pending else "enqueued",
+            message=job.plan.message,
+            exit_code=INPUT_NEEDED if pending else DONE,
+            classification=classification,
+            plan=job.plan,
+            action_id=approval.id if pending and approval else None,
+            deadline=approval.deadline if pending and approval else None,
+            grants=approval.grants if approval else (),
+            run_id=run.id,
+            next_actions=actions,
+        )
+
+    def approved_elsewhere(self, approval: Approval) -> OperatorAnswer:
+        """A yes to something that is no plan of the operator."""
+        return OperatorAnswer(
+            mode=OperatorMode.EXECUTE,
+            status="enqueued",
+            message=f"APPROVE: {approval.id}",
+            exit_code=DONE,
+            grants=approval.grants,
+            run_id=approval.run_id,
+            reason=f"approved {approval.id} of run {approval.run_id}",
+            next_actions=telling.to_follow(approval.run_id),
+        )
+
+    def ended(
+        self,
+        run: Run,
+        plan: RunPlan,
+        mode: OperatorMode,
+        classification: IntentClassification | None,
+        results: Sequence[CallResult],
+        approvals: Sequence[Approval],
+    ) -> OperatorAnswer:
+        pending = next((each for each in approvals if each.status is ApprovalStatus.PENDING), None)
+        asked = pending or next((each for each in approvals if each.grants), None)
+        status, code = _standing(run, results, pending)
+        return OperatorAnswer(
+            mode=mode,
+            status=status,
+            message=plan.message,
+            exit_code=code,
+            classification=classification,
+            plan=plan,
+            action_id=pending.id if status == "awaiting_approval" and pending else None,
+            deadline=pending.deadline if status == "awaiting_approval" and pending else None,
+            grants=asked.grants if asked else (),
+            run_id=run.id,
+            results=tuple(results),
+            reason=run.failure.message if run.failure else "",
+            next_actions=_next(status, run, plan, results, pending),
+        )
+
+
+def _standing(
+    run: Run, results: Sequence[CallResult], pending: Approval | None
+) -> tuple[AnswerStatus, int]:
+    if any(each.status == "in_doubt" for each in results):
+        return "in_doubt", INPUT_NEEDED
+    match run.status:
+        case RunStatus.SUCCEEDED:
+            return "succeeded", DONE
+        case RunStatus.CANCELLED:
+            return "cancelled", FAILED
+        case RunStatus.FAILED:
+            refused = run.failure is not None and run.failure.exit_code == REFUSED
+            return ("refused", REFUSED) if refused else ("failed", FAILED)
+        case RunStatus.NEEDS_HUMAN:
+            return "failed", INPUT_NEEDED
+        case _:
+            waits = pending is not None
+            return ("awaiting_approval", INPUT_NEEDED) if waits else ("enqueued", INPUT_NEEDED)
+
+
+def _next(
+    status: AnswerStatus,
+    run: Run,
+    plan: RunPlan,
+    results: Sequence[CallResult],
+    pending: Approval | None,
+) -> tuple[str, ...]:
+    match status:
+        case "succeeded":
+            return telling.to_prove(run.id, plan, results)
+        case "in_doubt":
+            return telling.to_resolve(run.id)
+        case "awaiting_approval" if pending is not None:
+            return telling.to_approve(pending.id, plan)
+        case "enqueued":
+            return telling.to_follow(run.id)
+        case "refused" | "cancelled":
+            return ("Ask again if it is still wanted",)
+        case _:
+            return telling.to_mend(run.id)
+
+
+def _nothing_read(intent: Intent, reasoning: str) -> IntentClassification:
+    return IntentClassification(
+        classification_id="none",
+        intent=intent,
+        domain="system",
+        urgency=Urgency.NORMAL,
+        tool_candidates=(),
+        required_fields=(),
+        missing_evidence=(),
+        risk_tier=Tier.T0,
+        risk_reason="nothing was read, so nothing would be done",
+        confidence=0.0,
+        reasoning=reasoning,
+    )

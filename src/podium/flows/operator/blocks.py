@@ -1,0 +1,212 @@
+"""The five blocks: every answer, a refusal too, as text of one fixed shape."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from podium.domain.model import Json
+from podium.domain.operating import (
+    CallResult,
+    CheckName,
+    GateReport,
+    OperatorAnswer,
+    OperatorMode,
+    PlanStep,
+    RunPlan,
+)
+
+_LONGEST_VALUE = 120
+_NO_TOOLS = "No tools involved; nothing was done"
+
+
+def blocks(answer: OperatorAnswer) -> str:
+    """`[INTENT] [PLAN]`-or-`[RESULT] [TOOL IMPACT] [RISKS / GATES] [NEXT ACTIONS]`, in this order."""
+    second = "RESULT" if _has_result(answer) else "PLAN"
+    parts = {
+        "INTENT": _intent(answer),
+        second: _result(answer) if second == "RESULT" else _plan(answer),
+        "TOOL IMPACT": _impact(answer),
+        "RISKS / GATES": _risks(answer),
+        "NEXT ACTIONS": _next(answer),
+    }
+    return "\n\n".join("\n".join((f"[{title}]", *lines)) for title, lines in parts.items())
+
+
+def _has_result(answer: OperatorAnswer) -> bool:
+    return bool(answer.results) and answer.status not in ("awaiting_approval", "enqueued")
+
+
+def _intent(answer: OperatorAnswer) -> Iterator[str]:
+    classification, plan = answer.classification, answer.plan
+    if classification is None:
+        yield f"Domain: {plan.domain if plan else 'system'}"
+        yield "Intent: execute"
+        yield f"Confidence: {_percent(plan.confidence if plan else 1.0)}"
+        yield f"Reasoning: {_line(answer.reason) or 'A plan that was shown before'}"
+        return
+    yield f"Domain: {classification.domain}"
+    yield f"Intent: {classification.intent}"
+    yield f"Confidence: {_percent(classification.confidence)}"
+    yield f"Reasoning: {_line(classification.reasoning)}"
+    if classification.urgency != "normal":
+        yield f"Urgency: {classification.urgency}"
+
+
+def _plan(answer: OperatorAnswer) -> Iterator[str]:
+    yield f"Status: {answer.status}"
+    if answer.reason and answer.classification and answer.reason != answer.classification.reasoning:
+        yield f"Reason: {_line(answer.reason)}"
+    if answer.run_id:
+        yield f"Run: {answer.run_id}"
+    if answer.plan is None:
+        return
+    yield f"Plan hash: {answer.plan.plan_hash}"
+    for step in answer.plan.steps:
+        yield f"  {step.number}. {step.tool} ({step.tier}) {_values(step.arguments)}".rstrip()
+        if answer.mode is OperatorMode.PLAN:
+            yield from _verification(step)
+    for each in answer.plan.dependencies:
+        yield f"  {each.tool} after {each.depends_on}: {_line(each.reason)}"
+    if answer.plan.steps:
+        yield f"Estimate: {_cost(answer.plan.estimate.usd)}, {answer.plan.estimate.seconds:g} s"
+
+
+def _verification(step: PlanStep) -> Iterator[str]:
+    for query in step.verification:
+        yield f"     verify: {query.sql}"
+        yield f"             {_values(query.parameters)}"
+
+
+def _result(answer: OperatorAnswer) -> Iterator[str]:
+    yield f"Status: {answer.status}"
+    if answer.reason:
+        yield f"Reason: {_line(answer.reason)}"
+    if answer.run_id:
+        yield f"Run: {answer.run_id}"
+    for each in answer.results:
+        yield _result_line(each)
+    if answer.plan is not None:
+        spent, seconds = sum(e.usd for e in answer.results), sum(e.seconds for e in answer.results)
+        foreseen = _cost(answer.plan.estimate.usd)
+        yield f"Cost: {_cost(spent)} ({foreseen} foreseen), {seconds:.2f} s"
+
+
+def _result_line(result: CallResult) -> str:
+    proof = f"receipt {result.receipt}" if result.receipt is not None else "no receipt"
+    shown = {name: value for name, value in result.fields.items() if name != "verification"}
+    checks = result.fields.get("verification") or []
+    verified = f", verified by {len(checks)} rows" if len(checks) > 1 else ", verified"
+    said = _line(result.error) if result.error else _values(shown)
+    proved = verified if checks and result.status == "completed" else ""
+    return f"  {result.number}. {result.tool}: {result.status} ({proof}{proved}) {said}".rstrip()
+
+
+def _impact(answer: OperatorAnswer) -> Iterator[str]:
+    plan, classification = answer.plan, answer.classification
+    if plan is None or not plan.steps:
+        named = ", ".join(classification.tool_candidates) if classification else ""
+        yield f"Candidates: {named}" if named else _NO_TOOLS
+        return
+    done = [each.tool for each in answer.results if each.status == "completed"]
+    if _has_result(answer):
+        yield f"Executed: {', '.join(done) or 'none'}"
+        left = [each.tool for each in answer.results if each.status == "skipped"]
+        if left:
+            yield f"Not begun: {', '.join(left)}"
+    else:
+        yield f"Tools: {', '.join(dict.fromkeys(plan.tool_sequence))}"
+        yield "Nothing was done yet"
+    yield from _ways_back(plan)
+
+
+def _ways_back(plan: RunPlan) -> Iterator[str]:
+    undo = {step.tool: step.undo for step in plan.steps if step.undo}
+    if undo:
+        yield "Can be undone: " + ", ".join(f"{tool} by {by}" for tool, by in undo.items())
+    if plan.irreversible:
+        yield f"Cannot be undone: {', '.join(plan.irreversible)}"
+    if plan.undoes:
+        yield f"Reverses receipt: {plan.undoes}"
+
+
+def _risks(answer: OperatorAnswer) -> Iterator[str]:
+    classification, plan = answer.classification, answer.plan
+    if classification is not None and classification.conflict is not None:
+        yield f"Conflicting directive: {classification.conflict.directive}"
+        yield f"Severity: {classification.conflict.severity}"
+    tier = plan.estimated_risk if plan and plan.steps else None
+    tier = classification.risk_tier if tier is None and classification else tier
+    yield f"Risk tier: {tier if tier is not None else 'T0'}"
+    yield _approval(answer)
+    if classification is not None:
+        yield f"Risk reason: {_line(classification.risk_reason)}"
+    elif plan is not None:
+        reasons = dict.fromkeys(term.because for step in plan.steps for term in step.arithmetic)
+        yield f"Risk reason: {_line('; '.join(reasons))}"
+    if answer.gate is not None:
+        yield from _gate(answer.gate, answer.status == "quality_gate_failed")
+
+
+def _approval(answer: OperatorAnswer) -> str:
+    people = ", ".join(grant.by for grant in answer.grants)
+    if answer.action_id:
+        until = f" before {answer.deadline:%Y-%m-%d %H:%M} UTC" if answer.deadline else ""
+        so_far = f" (so far: {people})" if people else ""
+        return f"Approval required: {answer.action_id}{until}{so_far}"
+    if people:
+        return f"Approved by: {people}"
+    if answer.plan is not None and answer.plan.requires_approval:
+        chain = f" by {', then '.join(answer.plan.approvals)}" if answer.plan.approvals else ""
+        return f"Approval required: yes{chain}"
+    return "Approval required: no"
+
+
+def _gate(report: GateReport, in_full: bool) -> Iterator[str]:
+    checks: dict[str, tuple[bool, CheckName]] = {
+        "Schema correct": (report.schema_correct, "schema_correct"),
+        "Provable by receipt": (report.provable_by_receipt, "provable_by_receipt"),
+        "Worker safe": (report.worker_safe, "worker_safe"),
+        "Approval obtained": (report.approval_obtained, "approval_obtained"),
+    }
+    for title, (holds, name) in checks.items():
+        why = "" if holds or not in_full else f" ({_line(report.reasons.get(name, ''))})"
+        yield f"{title}: {'true' if holds else 'false'}{why}"
+    if report.safer_alternative:
+        yield f"Safer alternative: {_line(report.safer_alternative)}"
+
+
+def _next(answer: OperatorAnswer) -> Iterator[str]:
+    told = [*answer.next_actions, *(f"As before: {each}" for each in answer.suggestions)]
+    for number, action in enumerate(told or ["Nothing more to do"], start=1):
+        yield f"  {number}. {_line(action)}"
+
+
+def _values(values: dict[str, Json]) -> str:
+    return ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
+
+
+def _shown(value: Json) -> str:
+    if isinstance(value, dict) and set(value) == {"$from"}:
+        return _reference(value["$from"])
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = _line(text)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def _reference(source: Json) -> str:
+    if source and isinstance(source[0], list):
+        return ", ".join(map(_reference, source))
+    return f"(from {source[0]}: {source[1]})"
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _percent(confidence: float) -> str:
+    return f"{confidence:.0%}"
+
+
+def _cost(usd: float) -> str:
+    return f"{usd:.4f} USD" if usd else "no cost"

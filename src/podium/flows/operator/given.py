@@ -1,0 +1,65 @@
+"""What came in at the door, before anything is made of it."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Iterator
+
+from podium.domain.model import Json
+from podium.domain.operating import OperatorMode
+
+MOST_CHARACTERS = 20_000
+MOST_CONTEXT_BYTES = 3_000_000
+"""The plan is kept with the run, and a record holds 4 MB."""
+_PLAIN = "\n\r\t"
+
+
+def faults_of(message: Json, mode: Json, context: Json) -> list[str]:
+    """Everything that keeps a message from being read, in words for whoever sent it."""
+    return [*_message_faults(message), *_mode_faults(mode), *_context_faults(context)]
+
+
+def _message_faults(message: Json) -> Iterator[str]:
+    if not isinstance(message, str):
+        yield f"the message must be text, not {type(message).__name__}"
+        return
+    if not message.strip():
+        yield "the message is empty; say what is to be done"
+    if len(message) > MOST_CHARACTERS:
+        yield (
+            f"the message has {len(message)} characters and {MOST_CHARACTERS} are read; "
+            "put data into a file and hand it in with --context-file"
+        )
+        return
+    strange = next((each for each in message if _is_control(each)), None)
+    if strange is not None:
+        yield f"the message holds the control character {strange!r}; send plain text"
+
+
+def _is_control(character: str) -> bool:
+    # Cs: half of a surrogate pair, which no text has.
+    return character not in _PLAIN and unicodedata.category(character) in ("Cc", "Cs")
+
+
+def _mode_faults(mode: Json) -> Iterator[str]:
+    if mode not in list(OperatorMode):
+        yield f"there is no mode {str(mode)[:40]!r}; modes: {', '.join(OperatorMode)}"
+
+
+def _context_faults(context: Json) -> Iterator[str]:
+    if context is None:
+        return
+    if not isinstance(context, dict):
+        yield f"the context must be an object of names and values, not {type(context).__name__}"
+        return
+    try:
+        size = len(json.dumps(context, allow_nan=False).encode())
+    except (TypeError, ValueError, RecursionError) as error:
+        yield f"the context is not plain JSON: {error}"
+        return
+    if size > MOST_CONTEXT_BYTES:
+        yield (
+            f"the context takes {size} bytes and {MOST_CONTEXT_BYTES} are taken; "
+            "name files by their paths instead of putting them in"
+        )

@@ -1,0 +1,188 @@
+"""Layer 1: a classifier's reading, held against the directives and the registry.
+
+What a model says is a proposal. A tool, a field or a domain that the registry does not have is
+refused, the tier is computed, and what is missing is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from podium.domain.gating import Tier, TierTerm
+from podium.domain.model import Json
+from podium.domain.operating import (
+    Conflict,
+    Directive,
+    Intent,
+    IntentClassification,
+    Message,
+    Reading,
+    Wish,
+)
+from podium.domain.packs import Pack, PackTool, Skill
+from podium.domain.packs_table import most_specific
+from podium.flows.operator.evidence import missing_of, required_of, with_context
+from podium.flows.operator.judgement.tiers import (
+    highest,
+    reason_of,
+    terms_of_wishes,
+    tools_of,
+)
+
+SURE_ENOUGH = 0.55
+"""Less confidence than this is a question."""
+FAINTEST = 0.25
+"""Less than this is no understanding at all, and one question would not settle it."""
+
+FindConflict = Callable[[Message, Reading, Pack], Conflict | None]
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What becomes of a reading, and why."""
+
+    intent: Intent
+    reasoning: str
+    conflict: Conflict | None = None
+    question: str = ""
+
+
+def judge(
+    message: Message,
+    reading: Reading,
+    pack: Pack,
+    *,
+    classification_id: str,
+    find_conflict: FindConflict,
+    classifier: str = "",
+) -> IntentClassification:
+    """The classification of a message. Nothing of the reading passes that the registry does not know."""
+    conflict = find_conflict(message, reading, pack) or _contract_conflict(reading, pack)
+    known = [wish for wish in reading.wishes if _entry(pack, wish.tool) is not None]
+    wishes = tuple(with_context(wish, pack, message) for wish in known)
+    missing = missing_of(wishes, pack, message)
+    verdict = _verdict(reading, wishes, missing, conflict, pack)
+    terms = _terms(reading, wishes, pack, message.provenance)
+    return IntentClassification(
+        classification_id=classification_id,
+        intent=verdict.intent,
+        domain=_domain(reading, wishes, pack),
+        urgency=reading.urgency,
+        tool_candidates=_candidates(reading, wishes, pack),
+        required_fields=required_of(wishes, pack),
+        missing_evidence=missing,
+        risk_tier=highest(terms),
+        risk_reason=reason_of(terms),
+        confidence=round(reading.confidence, 4),
+        reasoning=verdict.reasoning,
+        wishes=wishes if verdict.intent is Intent.EXECUTE or missing else (),
+        arithmetic=terms,
+        question=verdict.question,
+        conflict=verdict.conflict,
+        classifier=classifier,
+    )
+
+
+def _verdict(
+    reading: Reading,
+    wishes: Sequence[Wish],
+    missing: Sequence[str],
+    conflict: Conflict | None,
+    pack: Pack,
+) -> Verdict:
+    if conflict is not None:
+        return Verdict(Intent.REFUSE, f"Directive conflict - {conflict.because}", conflict)
+    if reading.intent is Intent.REFUSE:
+        return Verdict(Intent.REFUSE, reading.reasoning or "No registered tool does this")
+    if reading.intent is Intent.CLARIFY or reading.confidence < SURE_ENOUGH:
+        return _unsure(reading, pack)
+    if not wishes:
+        return Verdict(Intent.REFUSE, reading.reasoning or "No registered tool does this")
+    if missing:
+        question = " ".join(_questions(wishes, missing, pack))
+        return Verdict(Intent.CLARIFY, "Insufficient evidence to proceed", question=question)
+    return Verdict(Intent.EXECUTE, reading.reasoning)
+
+
+def _unsure(reading: Reading, pack: Pack) -> Verdict:
+    """A question where one answer settles it, else a no."""
+    names = [name for name in _named(reading) if _entry(pack, name) is not None]
+    if reading.question or (names and reading.confidence >= FAINTEST):
+        question = reading.question or f"Which did you mean: {', '.join(names[:3])}?"
+        return Verdict(Intent.CLARIFY, reading.reasoning or "Ambiguous intent", question=question)
+    return Verdict(Intent.REFUSE, reading.reasoning or "Too unclear for one question to settle")
+
+
+def _contract_conflict(reading: Reading, pack: Pack) -> Conflict | None:
+    """An invented tool, field or domain."""
+    for wish in reading.wishes:
+        entry = _entry(pack, wish.tool)
+        if entry is None:
+            because = f"{wish.tool!r} is not in the registry of pack {pack.name!r}"
+            return Conflict(directive=Directive.CONTRACT, because=because)
+        known = entry.input_schema.get("properties", {})
+        invented = [name for name in wish.arguments if name not in known]
+        if invented:
+            because = f"{wish.tool} has no field {invented[0]!r}"
+            return Conflict(directive=Directive.CONTRACT, because=because)
+    return None
+
+
+def _terms(
+    reading: Reading, wishes: Sequence[Wish], pack: Pack, provenance: Sequence[str]
+) -> tuple[TierTerm, ...]:
+    considered = wishes or [Wish(tool=name) for name in reading.candidates[:1]]
+    terms = terms_of_wishes(considered, pack, provenance)
+    if terms:
+        return terms
+    row = next((row for row in pack.registry.domains if row.name == reading.domain), None)
+    if row is not None:
+        because = f"default of domain {row.name!r}; no tool is chosen"
+        return (TierTerm(tier=row.default_tier, because=because),)
+    return (TierTerm(tier=Tier.T0, because="no tool is chosen, so nothing would be done"),)
+
+
+def _domain(reading: Reading, wishes: Sequence[Wish], pack: Pack) -> str:
+    """That of the first tool; a classifier's own word only where there is none."""
+    named = [wish.tool for wish in wishes] or list(reading.candidates)
+    for name in named:
+        if found := domain_of(pack, name):
+            return found
+    known = {row.name for row in pack.registry.domains}
+    return reading.domain if reading.domain in known else "system"
+
+
+def domain_of(pack: Pack, name: str) -> str:
+    """The domain a tool or skill belongs to; empty when there is none."""
+    entry = _entry(pack, name)
+    if entry is None:
+        return ""
+    row = most_specific(pack.registry, name)
+    return entry.domain or (row.name if row else "")
+
+
+def _candidates(reading: Reading, wishes: Sequence[Wish], pack: Pack) -> tuple[str, ...]:
+    if wishes:
+        return tuple(tool.name for wish in wishes for tool in tools_of(wish, pack))
+    return tuple(name for name in reading.candidates if _entry(pack, name) is not None)
+
+
+def _named(reading: Reading) -> list[str]:
+    return list(dict.fromkeys([*(wish.tool for wish in reading.wishes), *reading.candidates]))
+
+
+def _questions(wishes: Sequence[Wish], missing: Sequence[str], pack: Pack) -> Iterator[str]:
+    for name in missing:
+        asks = (_asked(_entry(pack, wish.tool), name) for wish in wishes)
+        yield next((each for each in asks if each), f"What is the {name.replace('_', ' ')}?")
+
+
+def _asked(entry: PackTool | Skill | None, name: str) -> str:
+    properties: Mapping[str, Json] = entry.input_schema.get("properties", {}) if entry else {}
+    shape = properties.get(name)
+    return str(shape.get("x-ask", "")) if isinstance(shape, dict) else ""
+
+
+def _entry(pack: Pack, name: str) -> PackTool | Skill | None:
+    return pack.tool(name) or pack.skill(name)

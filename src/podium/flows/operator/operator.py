@@ -1,0 +1,239 @@
+"""The operator: a message goes through the layers, one after the other, as far as its mode says.
+
+    message ─► judgement ─► skills ─► quality gate ─► brain ─► worker ─► answer
+
+Nothing is stored before the brain: looking and planning leave no trace but a habit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from podium.domain.approving import approval_named_in
+from podium.domain.errors import BadInput, NotPossibleNow, PlanNotGated, PlanRejected, UnknownId
+from podium.domain.gating import Approval, ApprovalStatus, Receipt
+from podium.domain.model import Json
+from podium.domain.operating import (
+    Intent,
+    IntentClassification,
+    Message,
+    OperatorAnswer,
+    OperatorJob,
+    OperatorMode,
+    RunPlan,
+)
+from podium.domain.packs import Pack
+from podium.domain.work import Run
+from podium.flows.operator.answers import Answers
+from podium.flows.operator.brain import Brain
+from podium.flows.operator.given import faults_of
+from podium.flows.operator.judgement.judging import FindConflict, judge
+from podium.flows.operator.quality_gate import inspect
+from podium.flows.operator.skills import make_plan, undo_plan
+from podium.ports import Ids
+from podium.ports.classifier import Classifier
+from podium.ports.habits import Habits
+
+Started = Callable[[Run], Awaitable[None]]
+"""Told of the run as soon as it is stored."""
+
+
+async def _nobody(run: Run) -> None:
+    return
+
+
+@dataclass(frozen=True)
+class OperatorDesk:
+    """What the operator works with."""
+
+    pack: Pack
+    classifier: Classifier
+    find_conflict: FindConflict
+    context_faults: Callable[[Mapping[str, Json]], Awaitable[Sequence[str]]]
+    """What is wrong with the named parts of a context, each fault with its place."""
+    now: Callable[[], datetime]
+    """Local time, for words such as `tomorrow`."""
+    ids: Ids
+    brain: Callable[[], Awaitable[Brain]]
+    """Opens the record and the engine when it is first asked for."""
+    worker_is_there: Callable[[Run], Awaitable[None]]
+    """Sees to it that somebody serves the operator's queue."""
+    approve: Callable[[str], Awaitable[Approval]]
+    """Says yes in the name of whoever is at the door."""
+    habits: Habits
+    user: str
+    max_tool_calls: int = 50
+
+
+class Operator:
+    """Plain words become a validated, approved, receipted run."""
+
+    def __init__(self, desk: OperatorDesk) -> None:
+        self._desk = desk
+        self._answers = Answers()
+
+    async def process(
+        self,
+        message: str,
+        mode: str = OperatorMode.ANALYZE,
+        context: Mapping[str, Json] | None = None,
+        explicit_approval: bool = False,
+        *,
+        provenance: tuple[str, ...] = (),
+        started: Started = _nobody,
+    ) -> OperatorAnswer:
+        """The answer to a message, whatever the message is.
+
+        `explicit_approval` is a yes to the very plan that comes of it, for this once; it counts for
+        no chain of approvers. Raises only what concerns Podium itself, such as an unusable database.
+        """
+        faults = faults_of(message, mode, context)
+        if not faults and (action_id := approval_named_in(message)) is not None:
+            return await self._released(action_id, started)
+        faults = faults or list(await self._desk.context_faults(context or {}))
+        if faults:
+            return self._answers.not_understood(message, mode, faults)
+        heard = Message(
+            text=message,
+            context=dict(context or {}),
+            now=self._desk.now(),
+            provenance=provenance,
+        )
+        answer = await self._answered(heard, OperatorMode(mode), explicit_approval, started)
+        self._desk.habits.remember(answer)
+        return answer
+
+    async def _answered(
+        self, message: Message, mode: OperatorMode, explicit_approval: bool, started: Started
+    ) -> OperatorAnswer:
+        classification = await self._classified(message)
+        suggestions = tuple(self._desk.habits.suggestions(message.text, pack=self._desk.pack.name))
+        if classification.intent is Intent.REFUSE:
+            return self._answers.refused(message.text, mode, classification)
+        plan = make_plan(
+            classification, message, self._desk.pack, plan_id=self._desk.ids.new("plan")
+        )
+        if classification.intent is Intent.CLARIFY:
+            return self._answers.unclear(message.text, mode, classification, plan, suggestions)
+        report = inspect(plan, self._desk.pack, max_tool_calls=self._desk.max_tool_calls)
+        if plan.status == "rejected" or not report.sound:
+            return self._answers.gate_failed(message.text, mode, classification, plan, report)
+        if not mode.acts:
+            return self._answers.looked(
+                message.text, mode, classification, plan, report, suggestions
+            )
+        job = self._job(plan, explicit_approval, message.provenance)
+        return await self.carry_out(job, mode, classification, started)
+
+    async def undo(
+        self, receipt: Receipt, mode: str, explicit_approval: bool, *, started: Started = _nobody
+    ) -> OperatorAnswer:
+        """The plan that reverses a receipt, gated like any other. It is linked to what it reverses."""
+        words = f"undo receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
+        faults = faults_of(words, mode, None)
+        if faults:
+            return self._answers.not_understood(words, mode, faults)
+        try:
+            plan = undo_plan(
+                receipt,
+                self._desk.pack,
+                plan_id=self._desk.ids.new("plan"),
+                classification_id=self._desk.ids.new("cls"),
+                message=words,
+            )
+        except PlanRejected as error:
+            return self._answers.not_understood(words, mode, [str(error)])
+        chosen, job = OperatorMode(mode), self._job(plan, explicit_approval, ())
+        if not chosen.acts:
+            report = inspect(plan, self._desk.pack, max_tool_calls=self._desk.max_tool_calls)
+            return self._answers.looked(words, chosen, None, plan, report, ())
+        return await self.carry_out(job, chosen, None, started)
+
+    def _job(
+        self, plan: RunPlan, explicit_approval: bool, provenance: tuple[str, ...]
+    ) -> OperatorJob:
+        return OperatorJob(
+            plan=plan,
+            asked_by=self._desk.user,
+            explicit_approval=explicit_approval,
+            max_tool_calls=self._desk.max_tool_calls,
+            provenance=provenance,
+        )
+
+    async def _classified(self, message: Message) -> IntentClassification:
+        reading = await self._desk.classifier.read(message)
+        return judge(
+            message,
+            reading,
+            self._desk.pack,
+            classification_id=self._desk.ids.new("cls"),
+            find_conflict=self._desk.find_conflict,
+            classifier=self._desk.classifier.name,
+        )
+
+    async def carry_out(
+        self,
+        job: OperatorJob,
+        mode: OperatorMode,
+        classification: IntentClassification | None = None,
+        started: Started = _nobody,
+    ) -> OperatorAnswer:
+        """Layers 3 and 4 for a plan: halt for people, or run it and tell how it ended."""
+        brain = await self._desk.brain()
+        queued = mode is not OperatorMode.EXECUTE
+        try:
+            run, approval = await brain.begin(job, self._desk.pack, queued=queued)
+        except PlanNotGated as error:
+            return self._answers.stopped(job, mode, classification, str(error))
+        await started(run)
+        if queued:
+            await self._desk.worker_is_there(run)
+        pending = approval is not None and approval.status is ApprovalStatus.PENDING
+        if mode is OperatorMode.ENQUEUE or (queued and pending):
+            return self._answers.under_way(job, mode, classification, run, approval)
+        ended = await brain.engine.finish(run.id, stop_when_waiting=True)
+        return await self._told(brain, ended, job.plan, mode, classification)
+
+    async def _released(self, action_id: str, started: Started) -> OperatorAnswer:
+        """`APPROVE: <action_id>`: the plan that was shown under it goes on here."""
+        brain = await self._desk.brain()
+        try:
+            approval = await self._desk.approve(action_id)
+        except (BadInput, UnknownId, NotPossibleNow) as error:
+            return self._answers.not_understood(
+                f"APPROVE: {action_id}", OperatorMode.EXECUTE, [str(error)]
+            )
+        run = await brain.store.read(lambda view: view.run(approval.run_id))
+        job = _job_of(run)
+        if run is None or job is None:
+            return self._answers.approved_elsewhere(approval)
+        if approval.status is ApprovalStatus.PENDING:
+            mode = OperatorMode.EXECUTE
+            return self._answers.under_way(job, mode, None, run, approval)
+        await started(run)
+        if run.queue is not None:
+            await self._desk.worker_is_there(run)
+        elif run.id not in await brain.engine.hosted([run.id]):
+            await brain.engine.resume(run.id, by=self._desk.user)
+        ended = await brain.engine.finish(run.id, stop_when_waiting=True)
+        return await self._told(brain, ended, job.plan, OperatorMode.EXECUTE, None)
+
+    async def _told(
+        self,
+        brain: Brain,
+        run: Run,
+        plan: RunPlan,
+        mode: OperatorMode,
+        classification: IntentClassification | None,
+    ) -> OperatorAnswer:
+        results = await brain.look(run.id, plan)
+        approvals = await brain.store.read(lambda view: view.approvals(run_id=run.id))
+        return self._answers.ended(run, plan, mode, classification, results, approvals)
+
+
+def _job_of(run: Run | None) -> OperatorJob | None:
+    if run is None or run.flow != "operator":
+        return None
+    return OperatorJob.model_validate(run.input)

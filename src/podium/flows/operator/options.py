@@ -1,0 +1,22 @@
+"""What a project says of its operator."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, PositiveInt, Strict
+
+from podium.domain.model import NonEmpty, Noun
+
+
+class OperatorOptions(Noun):
+    """`flows: operator:` in podium.yaml."""
+
+    pack: NonEmpty = "roofing"
+    """Name or folder of the pack whose tools it has."""
+    classifier: NonEmpty = "auto"
+    """`embedded`, `model` (OpenRouter), the name of an agent, or `auto`: a model when its key is there."""
+    max_tool_calls: Annotated[PositiveInt, Strict()] = Field(default=50, le=1000)
+    """Plans with more calls are refused."""
+    queue: NonEmpty = "default"
+    """Where `enqueue` puts its runs."""

@@ -1,0 +1,168 @@
+"""The plan: drafts in order, with tiers, costs, proof and ways back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+
+from podium.domain.errors import PlanRejected
+from podium.domain.gating import Receipt, Tier
+from podium.domain.model import Json
+from podium.domain.operating import (
+    Intent,
+    IntentClassification,
+    Message,
+    PlanStatus,
+    PlanStep,
+    RunPlan,
+    Urgency,
+)
+from podium.domain.packs import Estimate, Pack, PackTool
+from podium.domain.schemas import with_defaults
+from podium.flows.operator.judgement.judging import domain_of
+from podium.flows.operator.judgement.tiers import highest, raised, terms_of
+from podium.flows.operator.skills.drafting import Draft, drafts_of
+from podium.flows.operator.skills.ordering import dependencies, joined, ordered
+from podium.flows.operator.skills.verification import queries_for
+
+ASKS_A_PERSON = Tier.T2
+"""From here on a plan waits for an approval, whatever the policy allows."""
+
+
+def make_plan(
+    classification: IntentClassification, message: Message, pack: Pack, *, plan_id: str
+) -> RunPlan:
+    """The plan for what was understood. One that cannot be made is `rejected`, with the reason."""
+    reason, drafts = _why_not(classification), list[Draft]()
+    try:
+        drafts = joined(ordered(drafts_of(classification.wishes, pack, message)))
+    except PlanRejected as error:
+        reason = str(error)
+    steps = _steps(drafts, pack, message.provenance)
+    return _plan(classification, message.text, pack, steps, plan_id, reason).model_copy(
+        update={"dependencies": dependencies(drafts)}
+    )
+
+
+def undo_plan(
+    receipt: Receipt, pack: Pack, *, plan_id: str, classification_id: str, message: str
+) -> RunPlan:
+    """The plan that reverses what a receipt proves. Raises `PlanRejected` when nothing can."""
+    undo = receipt.undo or {}
+    tool = pack.tool(str(undo.get("tool", "")))
+    if tool is None:
+        raise PlanRejected(f"{receipt.tool} cannot be undone: its tool names no inverse")
+    draft = Draft("w0", tool, dict(undo.get("arguments") or {}))
+    classification = IntentClassification(
+        classification_id=classification_id,
+        intent=Intent.EXECUTE,
+        domain=domain_of(pack, tool.name),
+        urgency=Urgency.NORMAL,
+        tool_candidates=(tool.name,),
+        required_fields=tool.required,
+        missing_evidence=(),
+        risk_tier=tool.tier,
+        risk_reason="",
+        confidence=1.0,
+        reasoning=f"Reverses receipt {receipt.number} of run {receipt.run_id}",
+    )
+    plan = _plan(classification, message, pack, _steps([draft], pack, ()), plan_id, "")
+    return plan.model_copy(update={"undoes": f"{receipt.run_id}#{receipt.number}"})
+
+
+def _why_not(classification: IntentClassification) -> str:
+    if classification.missing_evidence:
+        return f"Missing evidence: {', '.join(classification.missing_evidence)}"
+    return "" if classification.intent is Intent.EXECUTE else classification.reasoning
+
+
+def _plan(
+    classification: IntentClassification,
+    message: str,
+    pack: Pack,
+    steps: Sequence[PlanStep],
+    plan_id: str,
+    reason: str,
+) -> RunPlan:
+    tools = [_known(pack, step.tool) for step in steps]
+    tier = max((step.tier for step in steps), default=classification.risk_tier)
+    asks = bool(steps) and tier >= ASKS_A_PERSON
+    status: PlanStatus = "rejected" if reason else "awaiting_approval" if asks else "ready"
+    return RunPlan(
+        plan_id=plan_id,
+        classification_id=classification.classification_id,
+        status=status,
+        domain=classification.domain,
+        tool_sequence=tuple(step.tool for step in steps),
+        estimated_risk=tier,
+        requires_approval=asks,
+        required_fields=classification.required_fields,
+        missing_evidence=classification.missing_evidence,
+        confidence=classification.confidence,
+        message=message,
+        pack=pack.name,
+        pack_digest=pack.digest,
+        steps=tuple(steps),
+        estimate=reduce(Estimate.plus, (step.estimate for step in steps), Estimate()),
+        approvals=tuple(dict.fromkeys(group for tool in tools for group in tool.approvals)),
+        irreversible=_irreversible(steps),
+        safer_alternative=_safer(tools),
+        rejected_because=reason,
+    )
+
+
+def _steps(drafts: Sequence[Draft], pack: Pack, provenance: Sequence[str]) -> list[PlanStep]:
+    numbers = {draft.key: number for number, draft in enumerate(drafts, start=1)}
+    numbered = [replace(draft, arguments=_numbered(draft.arguments, numbers)) for draft in drafts]
+    return [_step(draft, numbers[draft.key], pack, provenance) for draft in numbered]
+
+
+def _step(draft: Draft, number: int, pack: Pack, provenance: Sequence[str]) -> PlanStep:
+    tool = draft.tool
+    arguments = with_defaults(tool.input_schema, draft.arguments)
+    terms = raised(terms_of(tool, arguments, pack), provenance)
+    return PlanStep(
+        number=number,
+        tool=tool.name,
+        arguments=arguments,
+        tier=highest(terms),
+        arithmetic=tuple(terms),
+        undo=tool.undo,
+        idempotent=tool.idempotency_key == "call",
+        estimate=tool.cost,
+        verification=queries_for(tool, arguments, number),
+    )
+
+
+def _numbered(value: Json, numbers: Mapping[str, int]) -> Json:
+    """References by number instead of key."""
+    if isinstance(value, dict):
+        if set(value) == {"$from"}:
+            return {"$from": _places(value["$from"], numbers)}
+        return {name: _numbered(inner, numbers) for name, inner in value.items()}
+    return [_numbered(inner, numbers) for inner in value] if isinstance(value, list) else value
+
+
+def _places(source: Json, numbers: Mapping[str, int]) -> Json:
+    if source and isinstance(source[0], list):
+        return [_places(each, numbers) for each in source]
+    return [numbers[source[0]], source[1]]
+
+
+def _irreversible(steps: Sequence[PlanStep]) -> tuple[str, ...]:
+    final = (step.tool for step in steps if step.tier >= ASKS_A_PERSON and step.undo is None)
+    return tuple(dict.fromkeys(final))
+
+
+def _safer(tools: Sequence[PackTool]) -> str:
+    found = (tool.safer_alternative for tool in tools if tool.safer_alternative is not None)
+    first = next(found, None)
+    return f"{first.tool}: {first.because}" if first else ""
+
+
+def _known(pack: Pack, name: str) -> PackTool:
+    tool = pack.tool(name)
+    if tool is None:
+        raise PlanRejected(f"{name!r} is not in the registry of pack {pack.name!r}")
+    return tool

@@ -1,0 +1,194 @@
+"""The operator put together: its pack, its classifier, its flow."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.domain.errors import NotPossibleNow
+from podium.domain.model import Json
+from podium.domain.operating import OperatorJob
+from podium.domain.packs import ContextShape, Pack
+from podium.flows.operator import OPERATOR, Bench, Brain, Operator, OperatorDesk, OperatorKit
+from podium.flows.operator import operator as operator_flow
+from podium.flows.operator.options import OperatorOptions
+from podium.ports import Flow
+from podium.wiring.flow_options import flow_options
+from podium.wiring.trust import TrustBook
+
+if TYPE_CHECKING:
+    from podium.domain.gating import Approval
+    from podium.domain.work import Run
+    from podium.journal.habits import FileHabits
+    from podium.wiring.podium import Podium
+
+WorkerIsThere = Callable[["Run"], Awaitable[None]]
+
+
+def operator_options(podium: Podium) -> OperatorOptions:
+    """What podium.yaml says. Raises `ConfigInvalid` at the place of a fault."""
+    return OperatorOptions.model_validate(flow_options(podium.configuration, OPERATOR))
+
+
+def open_pack(podium: Podium, name: str) -> Pack:
+    """The pack of this name or folder, checked whole and, unless it came with Podium, trusted."""
+    from podium.tools.packs import find_pack, load_pack, shipped_packs
+
+    shipped = shipped_packs()
+    folder = find_pack(name, project=podium.folders.project, shipped=shipped)
+    pack = load_pack(folder)
+    if not folder.is_relative_to(shipped.resolve()) and not trusts_pack(podium, pack):
+        raise NotPossibleNow(
+            f"pack {pack.name!r} in {str(folder)!r} holds code that nobody has trusted as it is now; "
+            f"read it, then `podium pack trust {folder}`"
+        )
+    return pack
+
+
+def trusts_pack(podium: Podium, pack: Pack) -> bool:
+    """Whether a person trusts this pack with exactly these files."""
+    return TrustBook(podium.folders.user_state).trusts(pack_file(pack), pack.digest)
+
+
+def pack_file(pack: Pack) -> Path:
+    from podium.tools.packs import REGISTRY_FILE
+
+    return Path(pack.folder) / REGISTRY_FILE
+
+
+async def bench_of(podium: Podium, pack: Pack) -> Bench:
+    """The pack with its tools behind their own door."""
+    from podium.tools import Registry
+    from podium.tools.packs import pack_tools
+
+    state = podium.folders.state / "packs" / pack.name
+    registry = Registry(pack_tools(pack, settings=podium.environ, state=state))
+    door = await podium.tool_door(registry=registry)
+    return Bench(pack=pack, toolbox=podium.toolbox_behind(door, registry=registry))
+
+
+async def build_operator_flow(podium: Podium) -> Flow:
+    """The flow, which finds the pack of each run when it gets to it."""
+    from podium.engine import FlowDefinition
+
+    known: dict[str, Bench] = {}
+
+    async def bench_for(name: str) -> Bench:
+        pack = open_pack(podium, name)
+        # A pack that was edited meanwhile is another one.
+        if pack.digest not in known:
+            known[pack.digest] = await bench_of(podium, pack)
+        return known[pack.digest]
+
+    kit = OperatorKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        ids=podium.ids,
+        bench_for=bench_for,
+        approval_seconds=podium.gate.approval_seconds,
+    )
+    return FlowDefinition(OPERATOR, operator_flow(kit), input_type=OperatorJob)
+
+
+@dataclass(frozen=True)
+class OperatorWish:
+    """What a door says of the operator it wants, beside what podium.yaml says."""
+
+    pack: str = ""
+    classifier: str = ""
+    worker_is_there: WorkerIsThere | None = None
+    user: str = ""
+
+
+async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Operator:
+    """An operator for one pack. The record is opened when something is to be done, and not before."""
+    from podium.flows.operator.judgement.directives import find_conflict
+    from podium.wiring.classifying import build_classifier
+
+    wished = wish or OperatorWish()
+    options = operator_options(podium)
+    pack = open_pack(podium, wished.pack or options.pack)
+    choice = options.model_copy(update={"classifier": wished.classifier or options.classifier})
+    user = wished.user or podium.settings.user
+
+    async def brain() -> Brain:
+        return await brain_of(podium)
+
+    async def approve(action_id: str) -> Approval:
+        from podium.usecases import approve as say_yes
+
+        groups = podium.settings.approvers
+        store = await podium.store()
+        return await say_yes(store, podium.clock, podium.ids, action_id, by=user, groups=groups)
+
+    return Operator(
+        OperatorDesk(
+            pack=pack,
+            classifier=await build_classifier(podium, pack, choice),
+            find_conflict=find_conflict,
+            context_faults=lambda context: context_faults(pack, context),
+            now=lambda: podium.clock.now().astimezone(),
+            ids=podium.ids,
+            brain=brain,
+            worker_is_there=wished.worker_is_there or _nobody_needed,
+            approve=approve,
+            habits=habits_of(podium),
+            user=user,
+            max_tool_calls=options.max_tool_calls,
+        )
+    )
+
+
+def habits_of(podium: Podium) -> FileHabits:
+    """What was asked here before."""
+    from podium.journal.habits import FileHabits
+
+    file = podium.folders.state / "operator" / "habits.jsonl"
+    return FileHabits(file, podium.clock, podium.redactor.text)
+
+
+async def brain_of(podium: Podium) -> Brain:
+    """What starts the operator's runs, with the record and the engine open."""
+    return Brain(
+        engine=await podium.hosting_engine(),
+        store=await podium.store(),
+        clock=podium.clock,
+        ids=podium.ids,
+        approval_seconds=podium.gate.approval_seconds,
+        settings=podium.configuration.terms(),
+        queue=operator_options(podium).queue,
+    )
+
+
+async def _nobody_needed(run: Run) -> None:
+    """For whoever serves the queue in this very process, or knows that somebody does."""
+    return
+
+
+async def context_faults(pack: Pack, context: Mapping[str, Json]) -> list[str]:
+    """Faults of the parts of a context that have a shape, each with its pointer."""
+    found = []
+    for shape in pack.registry.contexts:
+        if shape.name in context:
+            faults = await _faults(pack, shape, context[shape.name])
+            found += [f"context {shape.name}{fault}" for fault in sorted(faults)]
+    return found
+
+
+async def _faults(pack: Pack, shape: ContextShape, value: Json) -> list[str]:
+    """What the schema finds, or else what the pack's own check does."""
+    from jsonschema import Draft202012Validator
+
+    found = []
+    for fault in Draft202012Validator(pack.context_schemas[shape.name]).iter_errors(value):
+        place = "".join(f"/{part}" for part in fault.absolute_path)
+        found.append(f"{place}: {fault.message[:300]}")
+    if found or not shape.check:
+        return found
+    from podium.tools.packs import PackCode, python_handler
+
+    check = PackCode(pack).function(python_handler(shape.check))
+    checked: list[str] = await check(value)
+    return checked
