@@ -24,6 +24,7 @@ PodiumError
 │   ├── UnknownTool
 │   ├── BadArguments
 │   ├── ToolBroke                the tool ran and failed
+│   │   └── OutcomeUnknown       nobody can say whether it did what it was asked for
 │   └── ReplyInvalid             no payload that fits its contract
 ├── RunMustStop              this run ends or pauses here
 │   ├── BudgetSpent              exit 5
@@ -255,6 +256,10 @@ class BadArguments(AgentMustAct):
 
 class ToolBroke(AgentMustAct):
     """The tool was performed and failed. The receipt says so too."""
+
+
+class OutcomeUnknown(ToolBroke):
+    """The line broke after the wish was sent. Unless the tool is idempotent the call is in doubt."""
 
 
 class ReplyInvalid(AgentMustAct):

@@ -149,8 +149,8 @@ class RunEngine(ABC):
         tick = self._settings.tick_seconds
         async with aclosing(_ticking(self._store.changes(), tick)) as changes:
             async for _ in changes:
-                run = await self._store.read(lambda view: known_run(view, run_id))
-                if _at_rest(run, stop_when_waiting):
+                run, answered = await self._store.read(lambda view: _run_and_answers(view, run_id))
+                if _at_rest(run, stop_when_waiting) and not answered:
                     await self._let_host_end(run)
                     return run
                 if (error := self._unrecorded.pop(run_id, None)) is not None:
@@ -471,6 +471,15 @@ async def _ticking(changes: AsyncIterator[None], seconds: float) -> AsyncGenerat
     finally:
         next_change.cancel()
         await asyncio.gather(next_change, return_exceptions=True)
+
+
+def _run_and_answers(view: View, run_id: str) -> tuple[Run, bool]:
+    """The run, and whether what it waits for was sent, so that it is about to go on."""
+    run = known_run(view, run_id)
+    if run.status is not RunStatus.WAITING:
+        return run, False
+    sent = {name for _, name in view.untaken_signals([run_id])}
+    return run, not sent.isdisjoint((run.waiting_for or "").split(", "))
 
 
 def _at_rest(run: Run, stop_when_waiting: bool) -> bool:

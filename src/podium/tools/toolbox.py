@@ -8,7 +8,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from podium.domain.errors import BadArguments, Passing, PodiumError, RunMustStop
+from podium.domain.errors import (
+    BadArguments,
+    OutcomeUnknown,
+    Passing,
+    PodiumError,
+    RunMustStop,
+)
 from podium.domain.gating import Call, Outcome, PathUse, Permit, Refusal, ToolSpec, canonical_json
 from podium.domain.model import Json, Noun
 from podium.ports import Checkpoint, Clock, Enclosures, Launcher, ToolDoor
@@ -152,6 +158,10 @@ class LocalToolbox:
         except (RunMustStop, Passing) as error:
             await self._settle(permit, Outcome(ok=False, error=str(error)), None)
             raise
+        except OutcomeUnknown as error:
+            # Raises `CallInDoubt`, unless doing it again under its key would be the same.
+            await self._door.look_back(call.run_id, call.step_key)
+            outcome = Outcome(ok=False, error=str(error))
         except Exception as error:
             outcome = Outcome(ok=False, error=_in_words(call.tool, error))
         return await self._settle(permit, outcome, checkpoint)

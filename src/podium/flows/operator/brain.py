@@ -34,20 +34,18 @@ class Brain:
     ) -> tuple[Run, Approval | None]:
         """Store the run, and the question to people where the plan needs one. Both are durable on return.
 
-        The question comes first: a run without it would ask by itself, but nobody would be told what
-        to answer. Raises `PlanNotGated` for a plan that no approval could release.
+        The run asks by itself too, whoever hosts it; the question is the same one. Raises
+        `PlanNotGated` for a plan that no approval could release.
         """
         must_be_sound(job.plan, pack, max_tool_calls=job.max_tool_calls)
-        run_id = self.ids.new("run")
-        approval = await put_to_people(self, job, run_id) if job.plan.requires_approval else None
         run = await self.engine.start(
             OPERATOR,
             job.model_dump(mode="json"),
             task=job.plan.message[:500],
             queue=self.queue if queued else None,
             settings=self.settings,
-            run_id=run_id,
         )
+        approval = await put_to_people(self, job, run.id) if job.plan.requires_approval else None
         return run, approval
 
     async def look(self, run_id: str, plan: RunPlan) -> tuple[CallResult, ...]:

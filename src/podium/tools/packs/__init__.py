@@ -1,0 +1,30 @@
+"""Packs: registries of an operator's tools, checked whole, and the handlers behind them."""
+
+from podium.tools.packs.beginning import write_new_pack
+from podium.tools.packs.code import PackCode
+from podium.tools.packs.files import pack_digest
+from podium.tools.packs.finding import FoundPack, find_pack, known_packs, shipped_packs
+from podium.tools.packs.handlers import performer, python_handler
+from podium.tools.packs.loading import REGISTRY_FILE, load_pack
+from podium.tools.packs.performing import pack_tools
+from podium.tools.packs.published import published_schema
+from podium.tools.packs.scope import PackFunction, PackScope, RowReader
+
+__all__ = [
+    "REGISTRY_FILE",
+    "FoundPack",
+    "PackCode",
+    "PackFunction",
+    "PackScope",
+    "RowReader",
+    "find_pack",
+    "known_packs",
+    "load_pack",
+    "pack_digest",
+    "pack_tools",
+    "performer",
+    "published_schema",
+    "python_handler",
+    "shipped_packs",
+    "write_new_pack",
+]

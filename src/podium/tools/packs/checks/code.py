@@ -1,0 +1,106 @@
+"""Handlers are there: looked for in the text of the pack's modules, which is not run for it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from podium.tools.packs.checks.papers import Papers
+from podium.tools.packs.handlers import PythonHandler, handler_of, python_handler, settings_in
+from podium.tools.packs.reading import inside
+
+Defined = dict[str, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef | None]
+"""Names at the top of a module. None: assigned, imported or decorated, so its text does not say more."""
+
+
+def check(papers: Papers) -> None:
+    modules = Modules(papers.folder)
+    declared = {setting.name for setting in papers.registry.settings}
+    for place, tool in papers.each_tool():
+        try:
+            handler = handler_of(tool.handler)
+            if isinstance(handler, PythonHandler):
+                modules.check(handler, parameters=2)
+        except ValueError as error:
+            papers.faults.add(f"{place}/handler", str(error))
+            continue
+        for name in sorted(settings_in(handler) - declared):
+            papers.faults.add(f"{place}/handler", f"${{{name}}} is not among the declared settings")
+    beside = [("/reader", papers.registry.reader, 4)]
+    for number, shape in enumerate(papers.registry.contexts):
+        beside.append((f"/contexts/{number}/check", shape.check, 1))
+    for place, written, parameters in beside:
+        try:
+            if written:
+                modules.check(python_handler(written), parameters)
+        except ValueError as error:
+            papers.faults.add(place, str(error))
+
+
+class Modules:
+    """The modules of a pack's folder, each parsed once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._parsed: dict[str, Defined] = {}
+
+    def check(self, handler: PythonHandler, parameters: int) -> None:
+        """Raise `ValueError`, with the words, unless the function is there and takes so many."""
+        file, path = self._file(handler.module)
+        if file not in self._parsed:
+            self._parsed[file] = _defined(file, path)
+        names = self._parsed[file]
+        if handler.function not in names:
+            raise ValueError(f"{file} has no function {handler.function!r}")
+        found = names[handler.function]
+        if found is None:
+            return
+        if not isinstance(found, ast.AsyncFunctionDef):
+            raise ValueError(f"{file}:{found.lineno}: {found.name!r} must be an `async def`")
+        if not _takes(found.args, parameters):
+            words = f"{found.name!r} must take {parameters} argument(s), by position"
+            raise ValueError(f"{file}:{found.lineno}: {words}")
+
+    def _file(self, module: str) -> tuple[str, Path]:
+        stem = module.replace(".", "/")
+        package = f"{stem}/__init__.py"
+        name = package if (self._folder / package).is_file() else f"{stem}.py"
+        return name, inside(self._folder, name)
+
+
+def _defined(file: str, path: Path) -> Defined:
+    try:
+        tree = ast.parse(path.read_bytes(), file)
+    except SyntaxError as error:
+        raise ValueError(f"{file}:{error.lineno or 1}: no Python: {error.msg}") from None
+    except (ValueError, RecursionError, OSError) as error:
+        raise ValueError(f"{file} cannot be read: {error}") from None
+    return dict(_names(tree.body))
+
+
+def _names(
+    body: list[ast.stmt],
+) -> Iterator[tuple[str, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef | None]]:
+    for node in body:
+        if isinstance(node, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef):
+            yield node.name, None if node.decorator_list else node
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from (
+                (alias.asname or alias.name.partition(".")[0], None) for alias in node.names
+            )
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            yield from ((each.id, None) for each in targets if isinstance(each, ast.Name))
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            yield from _names(node.body)
+            yield from _names(getattr(node, "orelse", []))
+
+
+def _takes(arguments: ast.arguments, number: int) -> bool:
+    """Whether so many can be handed over by position."""
+    positional = len(arguments.posonlyargs) + len(arguments.args)
+    least = positional - len(arguments.defaults)
+    keyword_only = any(default is None for default in arguments.kw_defaults)
+    most = positional if arguments.vararg is None else number
+    return least <= number <= max(most, positional) and not keyword_only

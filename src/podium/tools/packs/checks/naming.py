@@ -1,0 +1,86 @@
+"""Names are there once, and every tool falls under a domain that says how risky it is at least."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from podium.domain.packs_table import fits, floor_tier
+from podium.tools.packs.checks.papers import Papers
+from podium.tools.packs.kinds import is_kind
+
+_PATTERN = re.compile(r"[a-z0-9_.*?]+")
+
+
+def check(papers: Papers) -> None:
+    registry = papers.registry
+    named = [(f"{place}/name", tool.name) for place, tool in papers.each_tool()]
+    named += [(f"{place}/name", skill.name) for place, skill in papers.each_skill()]
+    _once(papers, "tool or skill", named)
+    _once(papers, "domain", _places("domains", "name", (row.name for row in registry.domains)))
+    _once(papers, "setting", _places("settings", "name", (one.name for one in registry.settings)))
+    _once(papers, "context", _places("contexts", "name", (one.name for one in registry.contexts)))
+    examples = (example.tool for example in registry.tier_examples)
+    _once(papers, "tier example", _places("tier_examples", "tool", examples))
+    for kind in registry.vocabulary:
+        if not is_kind(kind):
+            papers.faults.add(f"/vocabulary/{kind}", f"{kind!r} is no kind of field")
+    if not registry.tools:
+        papers.faults.add("/tools", "is empty; a pack is there for its tools")
+    _check_patterns(papers)
+    _check_domains(papers)
+    _check_floors(papers)
+
+
+def _places(part: str, key: str, names: Iterable[str]) -> list[tuple[str, str]]:
+    return [(f"/{part}/{number}/{key}", name) for number, name in enumerate(names)]
+
+
+def _once(papers: Papers, what: str, named: Iterable[tuple[str, str]]) -> None:
+    first: dict[str, str] = {}
+    for place, name in named:
+        if name in first:
+            papers.faults.add(place, f"{what} {name!r} is there already, at {first[name]}")
+        first.setdefault(name, place)
+
+
+def _check_patterns(papers: Papers) -> None:
+    for number, row in enumerate(papers.registry.domains):
+        if not row.patterns:
+            papers.faults.add(f"/domains/{number}/patterns", "is empty; no tool can fall under it")
+        for index, pattern in enumerate(row.patterns):
+            if not _PATTERN.fullmatch(pattern):
+                words = (
+                    f"{pattern!r} is no pattern: names with `*` for any characters, as in quote.*"
+                )
+                papers.faults.add(f"/domains/{number}/patterns/{index}", words)
+
+
+def _check_domains(papers: Papers) -> None:
+    rows = {row.name for row in papers.registry.domains}
+    named = [(place, tool.domain) for place, tool in papers.each_tool()]
+    named += [(place, skill.domain) for place, skill in papers.each_skill()]
+    for place, domain in named:
+        if domain and domain not in rows:
+            known = ", ".join(sorted(rows)) or "none"
+            papers.faults.add(
+                f"{place}/domain", f"there is no domain {domain!r}; there are: {known}"
+            )
+
+
+def _check_floors(papers: Papers) -> None:
+    for place, tool in papers.each_tool():
+        found = fits(papers.registry, tool.name)
+        if not found:
+            words = (
+                f"{tool.name!r} fits no pattern of any domain; add one that says how risky it is"
+            )
+            papers.faults.add(f"{place}/name", words)
+            continue
+        equal = {fit.row.name for fit in found if fit.specificity == found[0].specificity}
+        if len(equal) > 1:
+            words = f"{tool.name!r} fits {' and '.join(sorted(equal))} equally well; make one more specific"
+            papers.faults.add(f"{place}/name", words)
+        floor, reason = floor_tier(papers.registry, tool.name)
+        if tool.tier < floor:
+            papers.faults.add(f"{place}/tier", f"{tool.tier} is below {floor}: {reason}")

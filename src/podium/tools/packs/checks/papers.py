@@ -1,0 +1,52 @@
+"""What the checks work on: a registry of the right shape, its folder, and where faults go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from podium.domain.model import Json
+from podium.domain.packs import PackRegistry, PackTool, Skill
+from podium.tools.packs.reading import Faults
+
+
+@dataclass(frozen=True)
+class Papers:
+    """One registry under examination."""
+
+    registry: PackRegistry
+    folder: Path
+    faults: Faults
+
+    @cached_property
+    def tools(self) -> dict[str, PackTool]:
+        return {tool.name: tool for tool in self.registry.tools}
+
+    def each_tool(self) -> Iterator[tuple[str, PackTool]]:
+        """Every tool with its pointer."""
+        for number, tool in enumerate(self.registry.tools):
+            yield f"/tools/{number}", tool
+
+    def each_skill(self) -> Iterator[tuple[str, Skill]]:
+        for number, skill in enumerate(self.registry.skills):
+            yield f"/skills/{number}", skill
+
+    def must_be_tool(self, place: str, name: str) -> PackTool | None:
+        """The tool of this name; a fault at `place` when there is none."""
+        tool = self.tools.get(name)
+        if tool is None:
+            self.faults.add(place, f"there is no tool {name!r} in this registry")
+        return tool
+
+
+def properties_of(schema: dict[str, Json]) -> dict[str, Json]:
+    """The arguments that a schema has, also when it is not sound."""
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def required_of(schema: dict[str, Json]) -> tuple[str, ...]:
+    found = schema.get("required")
+    return tuple(str(name) for name in found) if isinstance(found, list) else ()

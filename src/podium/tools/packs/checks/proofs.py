@@ -1,0 +1,70 @@
+"""Every tool proves what it did: fields for the receipt, and rows to look at afterwards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from podium.domain.model import Json
+from podium.domain.packs import PackTool, RowCheck
+from podium.tools.packs.checks.papers import Papers, properties_of
+from podium.tools.packs.places import pointer
+
+OWN_FIELDS = ("verification", "undoes")
+"""What Podium itself puts on every receipt of a pack's tool."""
+
+_REFERENCE = re.compile(r"\$(?P<source>\w+)\.(?P<path>.+)")
+_COLUMN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def check(papers: Papers) -> None:
+    for place, tool in papers.each_tool():
+        _check_fields(papers, place, tool)
+        for number, proof in enumerate(tool.verify):
+            _check_proof(papers, f"{place}/verify/{number}", tool, proof)
+        if tool.verify and not papers.registry.reader:
+            words = 'needs a `"reader": "module:function"` of the pack, which reads the rows'
+            papers.faults.add(f"{place}/verify", words)
+
+
+def _check_fields(papers: Papers, place: str, tool: PackTool) -> None:
+    if not tool.receipt_fields:
+        words = "is empty; name the fields of the result that prove what was done"
+        papers.faults.add(f"{place}/receipt_fields", words)
+    for number, name in enumerate(tool.receipt_fields):
+        at = f"{place}/receipt_fields/{number}"
+        if name in tool.receipt_fields[:number]:
+            papers.faults.add(at, f"{name!r} is named twice")
+        if name in OWN_FIELDS:
+            papers.faults.add(at, f"{name!r} is Podium's own field, and on every receipt")
+
+
+def _check_proof(papers: Papers, place: str, tool: PackTool, proof: RowCheck) -> None:
+    if not proof.where:
+        papers.faults.add(f"{place}/where", "is empty; say which row is looked for")
+    if proof.absent and proof.expect:
+        papers.faults.add(f"{place}/expect", "a row that may not be there has no values")
+    for part, columns in (("where", proof.where), ("expect", proof.expect)):
+        for column, value in columns.items():
+            for problem in _problems(tool, column, value):
+                papers.faults.add(f"{place}{pointer((part, column))}", problem)
+    for number, column in enumerate(proof.columns):
+        if not _COLUMN.fullmatch(column):
+            papers.faults.add(f"{place}/columns/{number}", f"{column!r} is no name of a column")
+    if not _COLUMN.fullmatch(proof.table):
+        papers.faults.add(f"{place}/table", f"{proof.table!r} is no name of a table")
+
+
+def _problems(tool: PackTool, column: str, value: Json) -> Iterator[str]:
+    if not _COLUMN.fullmatch(column):
+        yield f"{column!r} is no name of a column"
+    if not isinstance(value, str) or not value.startswith("$"):
+        return
+    match = _REFERENCE.fullmatch(value)
+    source, name = (match["source"], match["path"].partition(".")[0]) if match else ("", "")
+    if source == "arg" and name not in properties_of(tool.input_schema):
+        yield f"{value!r}: {name!r} is no argument of {tool.name}"
+    elif source == "result" and name not in tool.receipt_fields:
+        yield f"{value!r}: {name!r} is not among the receipt_fields"
+    elif source not in ("arg", "result"):
+        yield f"{value!r} must be `$arg.NAME` or `$result.NAME`"

@@ -1,0 +1,69 @@
+"""What tools say of other tools: what comes first, what takes back, what is safer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+
+from podium.domain.packs import PackTool
+from podium.tools.packs.checks.papers import Papers, properties_of, required_of
+from podium.tools.packs.kinds import is_id
+from podium.tools.packs.places import pointer
+
+
+def check(papers: Papers) -> None:
+    for place, tool in papers.each_tool():
+        _check_dependencies(papers, place, tool)
+        _check_undo(papers, place, tool)
+        if tool.safer_alternative is not None:
+            papers.must_be_tool(f"{place}/safer_alternative/tool", tool.safer_alternative.tool)
+    for number, example in enumerate(papers.registry.tier_examples):
+        papers.must_be_tool(f"/tier_examples/{number}/tool", example.tool)
+    for cycle in _cycles(papers):
+        number = [tool.name for tool in papers.registry.tools].index(cycle[0])
+        words = f"goes round in a circle: {' → '.join((*cycle, cycle[0]))}; take one of them out"
+        papers.faults.add(f"/tools/{number}/depends_on", words)
+
+
+def _check_dependencies(papers: Papers, place: str, tool: PackTool) -> None:
+    for number, dependency in enumerate(tool.depends_on):
+        at = f"{place}/depends_on/{number}"
+        before = papers.must_be_tool(f"{at}/tool", dependency.tool)
+        for argument, field in dependency.fills.items():
+            where = f"{at}{pointer(('fills', argument))}"
+            if argument not in properties_of(tool.input_schema):
+                papers.faults.add(where, f"{argument!r} is no argument of {tool.name}")
+            if before is not None and field.partition(".")[0] not in before.receipt_fields:
+                words = f"{field!r} is not among the receipt_fields of {before.name}"
+                papers.faults.add(where, words)
+
+
+def _check_undo(papers: Papers, place: str, tool: PackTool) -> None:
+    if tool.undo is None:
+        return
+    reverse = papers.must_be_tool(f"{place}/undo", tool.undo)
+    if reverse is None:
+        return
+    known = {*properties_of(tool.input_schema), *tool.receipt_fields}
+    for name in required_of(reverse.input_schema):
+        schema = properties_of(reverse.input_schema).get(name)
+        if isinstance(schema, dict) and is_id(schema.get("x-kind")) and name not in known:
+            words = f"{reverse.name} needs {name!r}, which is no argument and no receipt field of {tool.name}"
+            papers.faults.add(f"{place}/undo", words)
+
+
+def _cycles(papers: Papers) -> Iterator[list[str]]:
+    """Circles of dependencies that have no tool in common, each from its first tool on."""
+    before = {
+        name: {dependency.tool for dependency in tool.depends_on}
+        for name, tool in papers.tools.items()
+    }
+    while True:
+        try:
+            TopologicalSorter(before).prepare()
+            return
+        except CycleError as error:
+            cycle: list[str] = error.args[1][:0:-1]
+        first = cycle.index(min(cycle, key=list(before).index))
+        yield cycle[first:] + cycle[:first]
+        before = {name: needs - set(cycle) for name, needs in before.items() if name not in cycle}

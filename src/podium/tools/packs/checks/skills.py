@@ -1,0 +1,100 @@
+"""Skills chain tools that are there, by references that lead somewhere."""
+
+from __future__ import annotations
+
+import re
+
+from podium.domain.model import Json
+from podium.domain.packs import PackTool, Skill, SkillStep
+from podium.tools.packs.checks.papers import Papers, properties_of
+from podium.tools.packs.places import pointer
+
+_REFERENCE = re.compile(r"\$(?P<source>[A-Za-z_][A-Za-z0-9_-]*)(?:\.(?P<path>.+))?")
+
+
+def check(papers: Papers) -> None:
+    for place, skill in papers.each_skill():
+        _check_skill(papers, place, skill)
+
+
+def _check_skill(papers: Papers, place: str, skill: Skill) -> None:
+    contexts = {shape.name for shape in papers.registry.contexts}
+    for number, name in enumerate(skill.needs_context):
+        if name not in contexts:
+            papers.faults.add(f"{place}/needs_context/{number}", f"there is no context {name!r}")
+    if not skill.steps:
+        papers.faults.add(f"{place}/steps", "is empty; name the tools it is made of")
+    earlier: dict[str, PackTool | None] = {}
+    for number, step in enumerate(skill.steps):
+        at = f"{place}/steps/{number}"
+        if step.id in earlier or step.id in ("message", "context", "each"):
+            papers.faults.add(f"{at}/id", f"{step.id!r} is taken; give the step a name of its own")
+        tool = papers.must_be_tool(f"{at}/tool", step.tool)
+        _check_step(papers, at, skill, step, earlier, tool)
+        earlier[step.id] = tool
+
+
+def _check_step(
+    papers: Papers,
+    place: str,
+    skill: Skill,
+    step: SkillStep,
+    earlier: dict[str, PackTool | None],
+    tool: PackTool | None,
+) -> None:
+    if step.each and not step.each.startswith("$context."):
+        papers.faults.add(f"{place}/each", "must name a list of the context: `$context.PATH`")
+    if step.when:
+        problem = _condition_problem(step.when, skill)
+        if problem:
+            papers.faults.add(f"{place}/when", problem)
+    for name, value in step.arguments.items():
+        at = f"{place}{pointer(('arguments', name))}"
+        if tool is not None and name not in properties_of(tool.input_schema):
+            papers.faults.add(at, f"{name!r} is no argument of {tool.name}")
+        for text in _texts(value):
+            problem = _reference_problem(text, skill, step, earlier)
+            if problem:
+                papers.faults.add(at, problem)
+
+
+def _condition_problem(text: str, skill: Skill) -> str:
+    match = _REFERENCE.fullmatch(text)
+    if match is None or match["source"] not in ("message", "context") or not match["path"]:
+        return "must be `$message.NAME` or `$context.PATH`"
+    return _message_problem(text, match["path"], skill) if match["source"] == "message" else ""
+
+
+def _message_problem(text: str, path: str, skill: Skill) -> str:
+    first = path.partition(".")[0]
+    known = first in properties_of(skill.input_schema)
+    return "" if known else f"{text!r}: {first!r} is no property of the skill's input_schema"
+
+
+def _reference_problem(
+    text: str, skill: Skill, step: SkillStep, earlier: dict[str, PackTool | None]
+) -> str:
+    match = _REFERENCE.fullmatch(text)
+    if match is None:
+        return ""
+    source, path = match["source"], match["path"] or ""
+    first = path.partition(".")[0]
+    if source == "message":
+        return _message_problem(text, path, skill)
+    if source == "context":
+        return "" if path else f"{text!r} must name a part of the context"
+    if source == "each":
+        return "" if step.each else f"{text!r} is only for a step that has `each`"
+    if source not in earlier:
+        return f"{text!r}: no step before this one is called {source!r}"
+    tool = earlier[source]
+    if tool is not None and first not in tool.receipt_fields:
+        return f"{text!r}: {first!r} is not among the receipt_fields of {tool.name}"
+    return ""
+
+
+def _texts(value: Json) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in inner for text in _texts(item)]

@@ -1,0 +1,66 @@
+"""Finds packs: by path, in the project, or among those that come with Podium."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import podium
+from podium.domain.errors import BadInput
+from podium.tools.packs.loading import REGISTRY_FILE
+
+_SHOWN_CHARACTERS = 200
+Origin = Literal["project", "shipped"]
+
+
+class FoundPack(NamedTuple):
+    """A folder with a registry, which was not looked into."""
+
+    name: str
+    folder: Path
+    origin: Origin
+
+
+def shipped_packs() -> Path:
+    """The folder of the packs that come with Podium: in the package, or beside it in a checkout."""
+    package = Path(podium.__file__).parent
+    inside = package / "packs"
+    return inside if inside.is_dir() else package.parents[1] / "packs"
+
+
+def known_packs(*, project: Path, shipped: Path) -> list[FoundPack]:
+    """Packs that have a name here; the project's own come before shipped ones of the same name."""
+    found: dict[str, FoundPack] = {}
+    places: tuple[tuple[Origin, Path], ...] = (("project", project / "packs"), ("shipped", shipped))
+    for origin, place in places:
+        for folder in sorted(place.iterdir()) if place.is_dir() else ():
+            if _is_pack(folder):
+                found.setdefault(folder.name, FoundPack(folder.name, folder, origin))
+    return list(found.values())
+
+
+def find_pack(name_or_dir: str | Path, *, project: Path, shipped: Path) -> Path:
+    """The pack's folder: a path that has a registry, else a name. Raises `BadInput` with the names."""
+    given = Path(name_or_dir)
+    if str(name_or_dir) and _is_pack(given):
+        return given.resolve()
+    known = {pack.name: pack.folder for pack in known_packs(project=project, shipped=shipped)}
+    if str(name_or_dir) in known:
+        return known[str(name_or_dir)].resolve()
+    shown = repr(str(name_or_dir)[:_SHOWN_CHARACTERS])
+    if "/" in str(name_or_dir) and _is_there(given):
+        raise BadInput(f"{shown} is no pack: it has no file {REGISTRY_FILE}")
+    names = ", ".join(sorted(known)) or "none"
+    raise BadInput(f"there is no pack {shown}; packs here: {names}")
+
+
+def _is_pack(folder: Path) -> bool:
+    return _is_there(folder / REGISTRY_FILE)
+
+
+def _is_there(path: Path) -> bool:
+    """False also for what can be no path at all."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,167 @@
+"""Tools of an MCP server, started for the call and spoken to over its standard streams."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from podium.domain.errors import OutcomeUnknown, ToolBroke
+from podium.domain.launching import ProcessLimits, Spawn
+from podium.domain.model import Json
+from podium.ports import Process
+from podium.tools.packs.answers import LARGEST_ANSWER, shown
+from podium.tools.packs.filling import filled
+from podium.tools.packs.handlers import McpHandler
+from podium.tools.scope import ToolScope, to_the_end
+
+PROTOCOL = "2025-06-18"
+_FAREWELL_SECONDS = 2.0
+_CALL = "tools/call"
+_MOST_LINES = 10_000
+"""How much a server may say beside its answer before it is given up."""
+_METHOD_NOT_FOUND = -32601
+
+
+async def call_mcp(
+    handler: McpHandler,
+    arguments: dict[str, Json],
+    scope: ToolScope,
+    settings: Mapping[str, str],
+    folder: Path,
+) -> dict[str, Json]:
+    """What the server's tool gave. Raises `ToolBroke`. When it returns, the server is gone."""
+    spawn = Spawn(
+        argv=tuple(filled(word, settings) for word in handler.command),
+        cwd=str(folder),
+        env={name: scope.reveal(filled(value, settings)) for name, value in handler.env.items()},
+        interactive=True,
+        limits=ProcessLimits(seconds=scope.timeout_seconds, line_bytes=2 * LARGEST_ANSWER),
+    )
+    async with _started(spawn, scope) as process:
+        talk = _Talk(process, scope)
+        await talk.ask("initialize", _introduction())
+        await talk.tell("notifications/initialized")
+        # The key lets a server do a repeated call once, as `Idempotency-Key` does over HTTP.
+        asked = {"name": handler.tool, "arguments": arguments, "_meta": {"podium/key": scope.key}}
+        answer = await talk.ask(_CALL, asked)
+    return _result(answer, handler.tool)
+
+
+@asynccontextmanager
+async def _started(spawn: Spawn, scope: ToolScope) -> AsyncIterator[Process]:
+    process = await scope.launcher.start(spawn)
+    try:
+        yield process
+    finally:
+        await to_the_end(_ended(process))
+
+
+async def _ended(process: Process) -> None:
+    """The protocol's own way to end: the input closes, and the server leaves."""
+    process.close_input()
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_FAREWELL_SECONDS):
+            await process.wait()
+    await process.end(_FAREWELL_SECONDS)
+
+
+def _introduction() -> dict[str, Json]:
+    from podium import __version__
+
+    client = {"name": "podium", "version": __version__}
+    return {"protocolVersion": PROTOCOL, "capabilities": {}, "clientInfo": client}
+
+
+class _Talk:
+    """Questions to the server, one after the other."""
+
+    def __init__(self, process: Process, scope: ToolScope) -> None:
+        self._process = process
+        self._scope = scope
+        self._lines = process.lines()
+        self._last = 0
+
+    async def ask(self, method: str, params: dict[str, Json]) -> Json:
+        """The result of a question. Raises `ToolBroke` when it is an error, or none comes."""
+        self._last += 1
+        await self._send({"id": self._last, "method": method, "params": params})
+        heard = 0
+        async for line in self._lines:
+            message = _message(line)
+            if "method" in message:
+                await self._answer(message)
+            elif message.get("id") == self._last:
+                return _outcome(method, message)
+            heard += 1
+            if heard > _MOST_LINES:
+                raise ToolBroke(f"the MCP server talks without answering {method!r}; it was ended")
+        words = await self._ended_words(method)
+        raise OutcomeUnknown(words) if method == _CALL else ToolBroke(words)
+
+    async def tell(self, method: str) -> None:
+        await self._send({"method": method})
+
+    async def _answer(self, message: dict[str, Any]) -> None:
+        """The server may ask whether we are there. Everything else that it may want, it does not get."""
+        if "id" not in message:
+            return
+        if message["method"] == "ping":
+            await self._send({"id": message["id"], "result": {}})
+            return
+        said = {"code": _METHOD_NOT_FOUND, "message": "Podium offers nothing to servers"}
+        await self._send({"id": message["id"], "error": said})
+
+    async def _send(self, message: dict[str, Any]) -> None:
+        await self._process.send(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+
+    async def _ended_words(self, method: str) -> str:
+        ended = await self._process.wait()
+        if ended.timed_out:
+            return f"the MCP server gave no answer to {method!r} in time; whether it acted is not known"
+        said = shown(self._scope.clean_output(ended.stderr[-2_000:], ended.stderr_dropped_bytes))
+        how = f"exit code {ended.exit_code}" if ended.signal is None else f"signal {ended.signal}"
+        return f"the MCP server ended ({how}) before it answered {method!r}: {said or 'it said nothing'}"
+
+
+def _message(line: bytes) -> dict[str, Any]:
+    """The message in a line; nothing when it holds none. Programs print other things too."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _outcome(method: str, message: dict[str, Any]) -> Json:
+    error = message.get("error")
+    if error is not None:
+        words = error.get("message") if isinstance(error, dict) else error
+        raise ToolBroke(f"the MCP server answered {method!r} with an error: {shown(str(words))}")
+    return message.get("result")
+
+
+def _result(answer: Json, tool: str) -> dict[str, Json]:
+    """Structured content as it is; else a text that is a JSON object; else the text."""
+    if not isinstance(answer, dict):
+        raise ToolBroke(f"the MCP server gave no result for {tool!r}")
+    content = answer.get("content")
+    blocks = content if isinstance(content, list) else []
+    texts = [
+        block["text"]
+        for block in blocks
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+    ]
+    text = "\n".join(texts)
+    if answer.get("isError"):
+        raise ToolBroke(f"{tool!r} of the MCP server failed: {shown(text) or 'without words'}")
+    structured = answer.get("structuredContent")
+    if len(text) > LARGEST_ANSWER or len(json.dumps(structured)) > LARGEST_ANSWER:
+        raise ToolBroke(f"{tool!r} answered with more than {LARGEST_ANSWER} bytes; it has acted")
+    if isinstance(structured, dict):
+        return structured
+    found = _message(text.encode(errors="replace"))
+    return found or {"text": text}

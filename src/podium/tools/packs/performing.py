@@ -1,0 +1,173 @@
+"""A pack's tools for the toolbox: performed, held against what they promised, and proved."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from jsonschema import Draft202012Validator
+
+from podium.domain.errors import OutcomeUnknown, ToolBroke
+from podium.domain.gating import Outcome, Usage
+from podium.domain.model import Json
+from podium.domain.packs import Pack, PackTool
+from podium.domain.packs_table import floor_tier
+from podium.tools.packs.code import PackCode
+from podium.tools.packs.files import PackFiles
+from podium.tools.packs.handlers import (
+    AnyHandler,
+    HttpHandler,
+    McpHandler,
+    handler_of,
+    python_handler,
+)
+from podium.tools.packs.hiding import Hiding
+from podium.tools.packs.http import call_http
+from podium.tools.packs.mcp import call_mcp
+from podium.tools.packs.proving import proofs, unproved
+from podium.tools.packs.scope import PackFunction, PackScope, RowReader, settings_of
+from podium.tools.registry import Tool
+from podium.tools.scope import ToolScope, in_thread
+
+
+_OWN_SHARE = 0.95
+"""Of a call's seconds."""
+
+
+def pack_tools(
+    pack: Pack, *, settings: Mapping[str, str], state: Path, reader: RowReader | None = None
+) -> list[Tool]:
+    """The pack's tools. `settings` is the environment, of which declared names are handed on.
+
+    `state` is the folder for the pack's own files; it is made, private, when a tool first acts.
+    Rows for proofs are read by `reader`, or else by the one that the registry names. None of the
+    pack's code is imported before one of its tools is performed.
+    """
+    given = settings_of(pack, settings)
+    surroundings = _Surroundings(pack, PackCode(pack), given, Hiding.of(pack, given), state, reader)
+    return [
+        Tool(
+            tool.spec(tier=max(tool.tier, floor_tier(pack.registry, tool.name)[0])),
+            PackHandler(tool, handler_of(tool.handler), surroundings),
+        )
+        for tool in pack.registry.tools
+    ]
+
+
+@dataclass(frozen=True)
+class _Surroundings:
+    """What all tools of a pack share."""
+
+    pack: Pack
+    code: PackCode
+    settings: Mapping[str, str] = field(repr=False)
+    hiding: Hiding
+    state: Path
+    reader: RowReader | None
+
+    def scope(self, tool: PackTool, scope: ToolScope) -> PackScope:
+        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return PackScope(
+            key=scope.key,
+            tool=tool.name,
+            now=scope.clock.now(),
+            settings=self.settings,
+            folder=Path(self.pack.folder),
+            state=self.state,
+            # Before the toolbox's own limit, which knows nothing of doubt.
+            timeout_seconds=scope.timeout_seconds * _OWN_SHARE,
+        )
+
+    async def row_reader(self) -> RowReader:
+        if self.reader is not None:
+            return self.reader
+        handler = python_handler(self.pack.registry.reader)
+        return cast(RowReader, await self.code.ready(handler))
+
+
+@dataclass(frozen=True)
+class PackHandler:
+    """Performs one tool of a pack. No receipt, no success; not proved, no success."""
+
+    tool: PackTool
+    handler: AnyHandler
+    surroundings: _Surroundings
+
+    async def __call__(self, arguments: dict[str, Json], scope: ToolScope) -> Outcome:
+        own = self.surroundings.scope(self.tool, scope)
+        result = await self._said(arguments, scope, own)
+        if not isinstance(result, dict):
+            kind = type(result).__name__
+            raise ToolBroke(f"{self.tool.name} gave {kind} and no result; no receipt, no success")
+        problem = self._broken_promise(result)
+        if problem:
+            return Outcome(ok=False, result=result, error=problem)
+        return await self._proved(arguments, result, scope, own)
+
+    async def _said(self, arguments: dict[str, Json], scope: ToolScope, own: PackScope) -> Json:
+        """What the handler gave back, without secrets, as is what it raises."""
+        hiding, limit = self.surroundings.hiding, asyncio.timeout(own.timeout_seconds)
+        try:
+            async with limit:
+                return hiding.json(await self._act(arguments, scope, own))
+        except TimeoutError as error:
+            if not limit.expired():
+                raise hiding.error(self.tool.name, error) from None
+            words = f"{self.tool.name} took more than {own.timeout_seconds:g} s"
+            raise OutcomeUnknown(f"{words}; whether it acted is not known") from None
+        except Exception as error:
+            raise hiding.error(self.tool.name, error) from None
+
+    async def _act(
+        self, arguments: dict[str, Json], scope: ToolScope, own: PackScope
+    ) -> dict[str, Json]:
+        shared = self.surroundings
+        if isinstance(self.handler, HttpHandler):
+            return await call_http(self.handler, arguments, scope, shared.settings)
+        if isinstance(self.handler, McpHandler):
+            # Its program may lie in the pack's folder, and is started as it was loaded or not at all.
+            await in_thread(PackFiles(own.folder, shared.pack.digest).manifest)
+            return await call_mcp(self.handler, arguments, scope, shared.settings, own.folder)
+        act = cast(PackFunction, await shared.code.ready(self.handler))
+        return await act(arguments, own)
+
+    def _broken_promise(self, result: dict[str, Json]) -> str:
+        missing = [name for name in self.tool.receipt_fields if name not in result]
+        if missing:
+            named = ", ".join(missing)
+            return f"{self.tool.name} did not say {named}; no receipt, no success: look what it did"
+        reverse = self.surroundings.pack.tool(self.tool.undo) if self.tool.undo else None
+        if reverse is None or ("undo" in result and result["undo"] is None):
+            return ""
+        fault = _misfit(reverse, result.get("undo"))
+        return f"done, but {self.tool.name} gave no usable undo: {fault}" if fault else ""
+
+    async def _proved(
+        self, arguments: dict[str, Json], result: dict[str, Json], scope: ToolScope, own: PackScope
+    ) -> Outcome:
+        reader = await self.surroundings.row_reader() if self.tool.verify else None
+        found = await proofs(self.tool.verify, arguments, result, reader, own) if reader else []
+        result = {**result, "verification": found}
+        if scope.call.plan is not None and scope.call.plan.undoes:
+            result["undoes"] = scope.call.plan.undoes
+        problem = unproved(found)
+        if problem:
+            return Outcome(ok=False, result=result, error=f"done, but not proved: {problem}")
+        return Outcome(ok=True, result=result, usage=_cost(result))
+
+
+def _cost(result: dict[str, Json]) -> Usage:
+    """What the handler says it cost, under `usd`."""
+    usd = result.get("usd")
+    known = isinstance(usd, int | float) and not isinstance(usd, bool) and 0 <= usd < math.inf
+    return Usage(usd=float(usd)) if known else Usage()
+
+
+def _misfit(reverse: PackTool, arguments: Json) -> str:
+    """Why these cannot be the arguments of the tool that takes this one back."""
+    error = next(iter(Draft202012Validator(reverse.input_schema).iter_errors(arguments)), None)
+    return error.message[:200] if error is not None else ""

@@ -1,0 +1,75 @@
+"""The JSON Schema of a registry, for editors and other programs."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from itertools import pairwise
+from types import ModuleType
+from typing import Any
+
+from podium.domain import packs
+from podium.domain.model import Json
+from podium.domain.packs import PackRegistry
+from podium.tools.packs import handlers
+from podium.tools.packs.handlers import HttpHandler, McpHandler
+
+SCHEMA_FILE = "tools.registry.schema.json"
+"""Where it lies beside the packs that come with Podium."""
+
+
+def published_schema() -> dict[str, Json]:
+    """What `tools.registry.json` may look like. `load_pack` checks more than a schema can say."""
+    # Of what is written out: tiers are then the words T0 to T4.
+    schema = PackRegistry.model_json_schema(mode="serialization")
+    definitions: dict[str, Any] = schema["$defs"]
+    for model in (HttpHandler, McpHandler):
+        definitions[model.__name__] = model.model_json_schema(mode="serialization")
+    definitions["PackTool"]["properties"]["handler"]["anyOf"] = _handler_choices()
+    for name, words in {**_field_words(packs), **_field_words(handlers)}.items():
+        _describe(schema if name == PackRegistry.__name__ else definitions.get(name, {}), words)
+    editors = {"type": "string", "description": "Where this schema is, for editors."}
+    schema["properties"] = {"$schema": editors, **schema["properties"]}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **schema,
+        "title": "Podium tool registry",
+    }
+
+
+def _handler_choices() -> list[Json]:
+    function = {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"}
+    return [function, *(_only(kind) for kind in (("http", HttpHandler), ("mcp", McpHandler)))]
+
+
+def _only(kind: tuple[str, type]) -> dict[str, Json]:
+    name, model = kind
+    return {
+        "type": "object",
+        "properties": {name: {"$ref": f"#/$defs/{model.__name__}"}},
+        "required": [name],
+        "additionalProperties": False,
+    }
+
+
+def _describe(schema: dict[str, Any], words: dict[str, str]) -> None:
+    for name, description in words.items():
+        if name in schema.get("properties", {}):
+            schema["properties"][name]["description"] = description
+
+
+def _field_words(module: ModuleType) -> dict[str, dict[str, str]]:
+    """Class → field → the words that stand beneath the field in the module's text."""
+    nouns = [
+        node for node in ast.parse(inspect.getsource(module)).body if isinstance(node, ast.ClassDef)
+    ]
+    return {noun.name: dict(_told_fields(noun)) for noun in nouns}
+
+
+def _told_fields(noun: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    for field, behind in pairwise(noun.body):
+        if not (isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)):
+            continue
+        if isinstance(behind, ast.Expr) and isinstance(behind.value, ast.Constant):
+            yield field.target.id, inspect.cleandoc(str(behind.value.value)).replace("\n", " ")

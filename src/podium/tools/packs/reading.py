@@ -1,0 +1,135 @@
+"""Reads a pack's JSON files: strictly, with the place of whatever is wrong in them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path, PurePosixPath
+from typing import NoReturn
+
+from podium.domain.errors import PackFault, PackInvalid
+from podium.domain.model import Json
+from podium.tools.packs.places import Places
+
+LARGEST_FILE = 5_000_000
+"""Bytes that one file of a registry may take."""
+DEEPEST = 100
+"""How far values may be nested. Nothing a person writes comes near."""
+
+
+@dataclass
+class Faults:
+    """Collects what is wrong in one file, each at its line."""
+
+    file: str
+    text: str = ""
+    found: list[PackFault] = field(default_factory=list)
+
+    def add(self, pointer: str, problem: str) -> None:
+        line = self._places.line(pointer) if self._places else None
+        self.found.append(PackFault(self.file, pointer, problem, line))
+
+    @cached_property
+    def _places(self) -> Places | None:
+        return Places(self.text) if self.text else None
+
+    def in_order(self) -> list[PackFault]:
+        return sorted(self.found, key=lambda fault: fault.line or 0)
+
+
+@dataclass(frozen=True)
+class Read:
+    """A JSON file of a pack, as it was read."""
+
+    data: Json
+    faults: Faults
+
+
+def inside(folder: Path, name: str) -> Path:
+    """The real path of a file of the pack. Raises `ValueError`, with the words, when it is none."""
+    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\0" in name:
+        raise ValueError(f"{name!r} must be a path inside the pack's folder")
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise ValueError(f"{name!r} leads out of the pack's folder; put the file itself there")
+    if not path.is_file():
+        raise ValueError(f"there is no file {name!r} in the pack's folder")
+    return path
+
+
+def read_text(path: Path, shown: str) -> str:
+    """The file's text. Raises `PackInvalid` when it cannot be read, is huge or is no UTF-8."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
+        if len(content) > LARGEST_FILE:
+            raise _one_fault(shown, f"is larger than {LARGEST_FILE} bytes; make it smaller")
+        return content.decode("utf-8")
+    except OSError as error:
+        raise _one_fault(shown, f"cannot be read: {error.strerror or error}") from None
+    except UnicodeDecodeError as error:
+        raise _one_fault(
+            shown, f"is no UTF-8 text (byte {error.start}); save it as UTF-8"
+        ) from None
+
+
+def read_json(path: Path, shown: str) -> Read:
+    """The file's data. Raises `PackInvalid` when it is no JSON, or says a key twice."""
+    text = read_text(path, shown)
+    faults = Faults(shown, text)
+    doubled = False
+
+    def once(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
+        nonlocal doubled
+        made = dict(pairs)
+        doubled = doubled or len(made) < len(pairs)
+        return made
+
+    try:
+        data = json.loads(
+            text, object_pairs_hook=once, parse_constant=_no_number, parse_float=_number
+        )
+        if _depth(data) > DEEPEST:
+            raise RecursionError
+    except json.JSONDecodeError as error:
+        words = f"is no JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        raise PackInvalid([PackFault(shown, "", words, error.lineno)]) from None
+    except RecursionError:
+        raise _one_fault(shown, f"is nested more than {DEEPEST} deep") from None
+    except ValueError as error:
+        raise _one_fault(shown, str(error)) from None
+    if doubled:
+        for place in Places(text).doubled:
+            faults.add(place, "this key stands there twice; keep one of the two")
+        raise PackInvalid(faults.in_order())
+    return Read(data, faults)
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"is no JSON: {word[:40]} is no number of JSON's")
+
+
+def _number(text: str) -> float:
+    number = float(text)
+    return number if math.isfinite(number) else _no_number(text)
+
+
+def _depth(data: Json) -> int:
+    """How deep the value is nested, counted only as far as it matters."""
+    level, depth = [data], 0
+    while level and depth <= DEEPEST:
+        level = [
+            inner
+            for value in level
+            if isinstance(value, dict | list)
+            for inner in (value.values() if isinstance(value, dict) else value)
+        ]
+        depth += 1
+    return depth
+
+
+def _one_fault(shown: str, problem: str) -> PackInvalid:
+    return PackInvalid([PackFault(shown, "", problem)])
