@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from podium.domain.errors import CallInDoubt
 from podium.domain.gating import Call, Outcome, PlanPlace, Receipt, Tier
 from podium.journal import SqlStore
 from podium.testing import FixedClock, SteadyIds, retry_until
@@ -337,7 +338,6 @@ async def test_an_http_tool_gets_arguments_key_and_secrets_and_gives_its_result(
         ({"body": b"[" * 100_000}, "did not answer with JSON"),
         ({"body": b'{"order": 1' + b" " * 1_000_001 + b"}"}, "more than 1000000 bytes"),
         ({"body": b"{}"}, "did not say order; no receipt, no success"),
-        ({"drop": True}, "whether it acted is not known"),
         ({"location": "http://127.0.0.2:1/moved"}, "sends on to another host"),
         ({"location": "/orders"}, "sends on and on"),
         ({"status": 302, "body": b""}, "answered 302"),
@@ -419,10 +419,23 @@ async def test_an_endpoint_that_says_nothing_is_given_up(
     registry = registry_with("/tools/2/handler/http/timeout", 0.2)
     workshop = open_workshop(tmp_path, stores, supplier.url, registry=registry)
 
-    outcome = await workshop.use("parts.order", part="bell")
+    with pytest.raises(CallInDoubt) as doubt:
+        await workshop.use("parts.order", part="bell")
     supplier.holding.set()
 
-    assert "no answer within 0.2 s; whether it acted is not known" in outcome.error
+    assert "no answer within 0.2 s; whether it acted is not known" in str(doubt.value.__context__)
+
+
+async def test_an_endpoint_that_hangs_up_leaves_the_call_in_doubt(
+    tmp_path: Path, stores: SqlStore, supplier: Supplier
+) -> None:
+    supplier.drop = True
+    workshop = open_workshop(tmp_path, stores, supplier.url)
+
+    with pytest.raises(CallInDoubt):
+        await workshop.use("parts.order", part="bell")
+
+    assert (await workshop.receipt()).status == "in_doubt"
 
 
 async def test_an_mcp_tool_is_asked_and_its_server_is_gone_afterwards(
@@ -441,22 +454,25 @@ async def test_an_mcp_tool_is_asked_and_its_server_is_gone_afterwards(
     assert (await workshop.receipt()).status == "completed"
 
 
-@pytest.mark.parametrize(
-    ("part", "words"),
-    [
-        ("unobtainium", "'price' of the MCP server failed: nobody sells that"),
-        ("crash", "ended (exit code 1) before it answered 'tools/call': the till is on fire"),
-    ],
-)
-async def test_a_failing_mcp_server_is_told_in_its_words(
-    tmp_path: Path, stores: SqlStore, part: str, words: str
+async def test_a_failing_mcp_server_is_told_in_its_words(tmp_path: Path, stores: SqlStore) -> None:
+    workshop = open_workshop(tmp_path, stores)
+
+    outcome = await workshop.use("parts.price", part="unobtainium")
+
+    assert not outcome.ok
+    assert "'price' of the MCP server failed: nobody sells that" in outcome.error
+
+
+async def test_an_mcp_server_that_dies_over_a_call_leaves_it_in_doubt(
+    tmp_path: Path, stores: SqlStore
 ) -> None:
     workshop = open_workshop(tmp_path, stores)
 
-    outcome = await workshop.use("parts.price", part=part)
+    with pytest.raises(CallInDoubt) as doubt:
+        await workshop.use("parts.price", part="crash")
 
-    assert not outcome.ok
-    assert words in outcome.error
+    words = "ended (exit code 1) before it answered 'tools/call': the till is on fire"
+    assert words in str(doubt.value.__context__)
 
 
 @pytest.mark.parametrize(

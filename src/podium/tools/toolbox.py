@@ -15,7 +15,16 @@ from podium.domain.errors import (
     PodiumError,
     RunMustStop,
 )
-from podium.domain.gating import Call, Outcome, PathUse, Permit, Refusal, ToolSpec, canonical_json
+from podium.domain.gating import (
+    Call,
+    Outcome,
+    PathUse,
+    Permit,
+    Refusal,
+    Tier,
+    ToolSpec,
+    canonical_json,
+)
 from podium.domain.model import Json, Noun
 from podium.ports import Checkpoint, Clock, Enclosures, Launcher, ToolDoor
 from podium.tools.bounding import DEFAULT_RESULT_BYTES, clean_outcome
@@ -159,8 +168,9 @@ class LocalToolbox:
             await self._settle(permit, Outcome(ok=False, error=str(error)), None)
             raise
         except OutcomeUnknown as error:
-            # Raises `CallInDoubt`, unless doing it again under its key would be the same.
-            await self._door.look_back(call.run_id, call.step_key)
+            if self._registry.tool(call.tool).spec.tier > Tier.T0:
+                # Raises `CallInDoubt`, unless doing it again under its key would be the same.
+                await self._door.look_back(call.run_id, call.step_key)
             outcome = Outcome(ok=False, error=str(error))
         except Exception as error:
             outcome = Outcome(ok=False, error=_in_words(call.tool, error))

@@ -33,7 +33,6 @@ from podium.tools.packs.scope import PackFunction, PackScope, RowReader, setting
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
 
-
 _OWN_SHARE = 0.95
 """Of a call's seconds."""
 
@@ -163,8 +162,9 @@ class PackHandler:
 def _cost(result: dict[str, Json]) -> Usage:
     """What the handler says it cost, under `usd`."""
     usd = result.get("usd")
-    known = isinstance(usd, int | float) and not isinstance(usd, bool) and 0 <= usd < math.inf
-    return Usage(usd=float(usd)) if known else Usage()
+    if isinstance(usd, bool) or not isinstance(usd, int | float) or not 0 <= usd < math.inf:
+        return Usage()
+    return Usage(usd=float(usd))
 
 
 def _misfit(reverse: PackTool, arguments: Json) -> str:
