@@ -16,8 +16,10 @@ help: ## this list
 demo: $(RUN_STAMP) ## a bug becomes a reviewed branch, whatever gets in the way, in under a minute
 	@$(BIN)/podium demo
 
+# Tests start Python a thousand times: what it compiled once is kept, also where the environment says otherwise.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_STAMP) clis ## the whole test suite, with the real agent CLIs where Node is
-	$(BIN)/pytest -q -n 3 -m "not soak"
+	$(BIN)/pytest -q -n 4 -m "not soak"
 
 attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary user and as root, with the counts
 	$(BIN)/pytest -q -n 2 -m "not soak" -rP tests/attacks

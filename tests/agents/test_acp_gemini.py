@@ -222,7 +222,7 @@ async def trouble(rig: GeminiRig, script: str = "fail", **changes: Any) -> Podiu
         ({"status": 401}, AgentNotLoggedIn),
         ({"status": 429, "retry_after": 120}, RateLimited),
         in_soak({"status": 404}, AgentRejected),
-        ({"status": 500}, AgentUnavailable),
+        in_soak({"status": 500}, AgentUnavailable),
         in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
         ({"fault": "context_overflow"}, ContextOverflow),
         in_soak({"text": "", "finish": "safety"}, AgentUnavailable),

@@ -19,6 +19,7 @@ from podium.agents.api.line import Line
 from podium.domain.errors import AgentUnavailable
 from podium.testing.modelserver import ModelServer
 from tests.agents.api_rig import KEY, NOTE, OFFERED, PROVIDERS, ApiRig, allowed, script
+from tests.soaking import in_soak
 
 HOSTILE_ENVIRONMENT = {
     "HTTP_PROXY": "http://127.0.0.1:9",
@@ -213,11 +214,17 @@ async def test_a_stream_of_nonsense_is_an_outage(tmp_path: Path) -> None:
                 await rig.agent.ask(rig.turn("x"))
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+MEGABYTE = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("provider", "size"),
+    [("anthropic", 50 * MEGABYTE), *((provider, 5 * MEGABYTE) for provider in PROVIDERS)]
+    + [in_soak(provider, 50 * MEGABYTE) for provider in PROVIDERS if provider != "anthropic"],
+)
 async def test_fifty_megabytes_come_whole_and_memory_stays_bounded(
-    provider: str, tmp_path: Path
+    provider: str, size: int, tmp_path: Path
 ) -> None:
-    size = 50_000_000
     step = {"flood_bytes": size, "then": "THE END"}
     async with ModelServer(script(x=[step]), key=KEY) as server:
         rig = ApiRig(tmp_path, server, provider)

@@ -76,35 +76,30 @@ async def test_a_turn_that_waits_for_a_person_may_end_without_a_word(tmp_path: P
     assert reply.waiting_approvals
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments", "judged"),
-    [
+async def test_every_tool_is_put_before_the_gate_also_those_it_deems_harmless(
+    tmp_path: Path,
+) -> None:
+    """One after the other in one turn, and all of them denied."""
+    workspace = f"{tmp_path}/workspace"
+    hand_on = {"description": "d", "prompt": "SCRIPT:sub", "subagent_type": "Explore"}
+    calls: list[tuple[str, dict[str, Json], str]] = [
         ("Bash", {"command": "ls", "description": "look"}, "run_command"),
-        ("Read", {"file_path": "WORKSPACE/README"}, "read_file"),
+        ("Read", {"file_path": f"{workspace}/README"}, "read_file"),
         ("Grep", {"pattern": "x"}, "search_text"),
         ("Glob", {"pattern": "*"}, "list_files"),
-        ("Write", {"file_path": "WORKSPACE/new.txt", "content": "hi"}, "write_file"),
+        ("Write", {"file_path": f"{workspace}/new.txt", "content": "hi"}, "write_file"),
         ("WebFetch", {"url": "http://127.0.0.1:9/", "prompt": "read"}, "web_fetch"),
         ("WebSearch", {"query": "anything"}, "web_search"),
-        (
-            "Agent",
-            {"description": "d", "prompt": "SCRIPT:sub", "subagent_type": "Explore"},
-            "ask_subagent",
-        ),
-    ],
-)
-async def test_every_tool_is_put_before_the_gate_also_those_it_deems_harmless(
-    tmp_path: Path, tool: str, arguments: dict[str, Json], judged: str
-) -> None:
-    if path := arguments.get("file_path"):
-        arguments = {**arguments, "file_path": path.replace("WORKSPACE", f"{tmp_path}/workspace")}
-    steps = {"use": [{"tools": [{"name": tool, "arguments": arguments}]}, "Done."]}
-    own_tools = ("web_search", "web_fetch", "subagents")
-    async with claude_rig(tmp_path, steps, denies=(judged,)) as rig:
-        reply = await rig.ask("use", own_tools=own_tools)
-        assert [call.tool for call in rig.gate.judged] == [judged]
-        assert "Permission Denied: " in rig.told_the_model()
-        assert len(rig.server.requests) == 2
+        ("Agent", hand_on, "ask_subagent"),
+    ]
+    judged = [name for _, _, name in calls]
+    uses = [{"tools": [{"name": tool, "arguments": given}]} for tool, given, _ in calls]
+    async with claude_rig(tmp_path, {"use": [*uses, "Done."]}, denies=judged) as rig:
+        reply = await rig.ask("use", own_tools=("web_search", "web_fetch", "subagents"))
+        assert [call.tool for call in rig.gate.judged] == judged
+        assert len(rig.server.requests) == len(calls) + 1
+        told = json.dumps(rig.server.requests[-1].body)
+        assert told.count("Permission Denied: ") == len(calls)
     assert reply.text == "Done."
 
 

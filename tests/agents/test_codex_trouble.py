@@ -34,6 +34,7 @@ from podium.sandbox import HookDoor
 from podium.testing import retry_until
 from tests.agents import clis
 from tests.agents.codex_rig import KEY, codex_rig, living
+from tests.soaking import in_soak
 
 NOW = datetime(2026, 11, 15, 7, 30, 20, tzinfo=UTC)
 
@@ -42,19 +43,19 @@ NOW = datetime(2026, 11, 15, 7, 30, 20, tzinfo=UTC)
     ("step", "error"),
     [
         ({"status": 401}, AgentNotLoggedIn),
-        ({"status": 403}, AgentNotLoggedIn),
+        in_soak({"status": 403}, AgentNotLoggedIn),
         ({"status": 429}, RateLimited),
         ({"status": 400}, AgentRejected),
-        ({"status": 404}, AgentRejected),
+        in_soak({"status": 404}, AgentRejected),
         ({"status": 500}, AgentUnavailable),
-        ({"status": 503}, AgentUnavailable),
-        ({"fault": "drop"}, AgentUnavailable),
-        ({"fault": "drop_before_headers"}, AgentUnavailable),
+        in_soak({"status": 503}, AgentUnavailable),
+        in_soak({"fault": "drop"}, AgentUnavailable),
+        in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
         ({"text": "Half of it", "fault": "truncate"}, AgentUnavailable),
-        ({"fault": "invalid_stream"}, AgentUnavailable),
+        in_soak({"fault": "invalid_stream"}, AgentUnavailable),
         ({"fault": "context_overflow"}, ContextOverflow),
         ({"text": "No.", "finish": "safety"}, AgentRefused),
-        ({"text": "No.", "finish": "refusal"}, AgentRefused),
+        in_soak({"text": "No.", "finish": "refusal"}, AgentRefused),
     ],
     ids=lambda value: str(value) if isinstance(value, dict) else value.__name__,
 )

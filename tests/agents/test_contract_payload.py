@@ -16,8 +16,6 @@ from podium.agents.contract.repairing import repair_object
 from podium.domain.errors import ReplyInvalid
 from tests.soaking import in_soak
 
-MEGABYTES = 20
-
 
 class Review(BaseModel):
     verdict: Literal["PASS", "FAIL"]
@@ -103,10 +101,14 @@ def test_a_half_surrogate_in_the_prose_does_no_harm_and_in_a_value_is_refused() 
 
 @pytest.mark.parametrize(
     "piece",
-    ["{", "}", '"', "\\", "{}", '{"', "[{", "```json\n{\n", "<think ", "\x1b]", "\n", " ", '{"verdict":', "/*", "'"],
+    ["{", '"', "{}", "[{", "```json\n{\n", "<think ", "\x1b]", '{"verdict":',
+     *map(in_soak, ["}", "\\", '{"', "\n", " ", "/*", "'"])],
 )  # fmt: skip
-def test_floods_are_read_in_bounded_time_with_and_without_a_payload_behind_them(piece: str) -> None:
-    flood = piece * (MEGABYTES * 1_000_000 // len(piece))
+@pytest.mark.parametrize("size", [3 * LOOKED_AT, in_soak(20 * LOOKED_AT)])
+def test_floods_are_read_in_bounded_time_with_and_without_a_payload_behind_them(
+    piece: str, size: int
+) -> None:
+    flood = piece * (size // len(piece))
     refusal(flood)
     try:
         assert read_payload(f'{flood}\n\n{{"verdict": "PASS"}}', Review).payload.verdict == "PASS"

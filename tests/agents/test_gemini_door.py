@@ -193,12 +193,12 @@ HOOKS_GONE_WRONG = {
 }
 
 
-ALIKE = ("crashes_with_words", "says_something_else", "denies_without_a_word")
-"""Faults that take the way of another in the list."""
+FOR_THE_CLI = ("is_killed", "hangs")
+"""One fault that is there at once and one that is not; to the CLI they all are what bash makes of them."""
 
 
 @pytest.mark.parametrize(
-    "fault", [in_soak(fault) if fault in ALIKE else fault for fault in HOOKS_GONE_WRONG]
+    "fault", [fault if fault in FOR_THE_CLI else in_soak(fault) for fault in HOOKS_GONE_WRONG]
 )
 async def test_a_hook_that_fails_in_any_way_is_a_no(
     tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
@@ -250,9 +250,20 @@ def test_the_line_around_the_hook_says_yes_to_a_yes_alone(tmp_path: Path) -> Non
     said = _asked(("printf", "%s", yes))
     assert (said.returncode, said.stdout) == (0, yes)
     for answer in (yes[:-5], f"warning {yes}", '{"decision": "allow"}', "{}", ""):
-        said = _asked(("printf", "%s", answer))
-        assert (said.returncode, said.stdout) == (2, "")
-        assert said.stderr.startswith("podium: Permission Denied: ")
+        assert_it_is_a_no(_asked(("printf", "%s", answer)))
+
+
+@pytest.mark.parametrize("fault", HOOKS_GONE_WRONG)
+def test_the_line_around_the_hook_makes_a_no_of_every_fault(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gemini_layout, "READ_SECONDS", 1)
+    assert_it_is_a_no(_asked(HOOKS_GONE_WRONG[fault]))
+
+
+def assert_it_is_a_no(said: subprocess.CompletedProcess[str]) -> None:
+    assert (said.returncode, said.stdout) == (2, "")
+    assert "podium: Permission Denied: " in said.stderr
 
 
 def _asked(command: tuple[str, ...]) -> subprocess.CompletedProcess[str]:

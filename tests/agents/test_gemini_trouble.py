@@ -50,10 +50,10 @@ async def trouble(rig: GeminiRig, script: str = "fail", **changes: Any) -> Podiu
     [
         ({"status": 401}, AgentNotLoggedIn),
         in_soak({"fault": "bad_key"}, AgentNotLoggedIn),
-        ({"status": 429}, RateLimited),
+        in_soak({"status": 429}, RateLimited),
         ({"status": 400}, AgentRejected),
         in_soak({"status": 404}, AgentRejected),
-        ({"status": 500}, AgentUnavailable),
+        in_soak({"status": 500}, AgentUnavailable),
         in_soak({"fault": "drop"}, AgentUnavailable),
         in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
         ({"fault": "truncate", "text": "half an answer"}, AgentUnavailable),

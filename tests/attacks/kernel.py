@@ -71,19 +71,23 @@ class Keyring:
 
 def survivors(nonce: str) -> list[int]:
     """Processes that carry the word in their arguments or variables. Nobody but attackers does."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and int(folder.name) != os.getpid() and _carries(folder, nonce):
-            found.append(int(folder.name))
-    return found
+    own = str(os.getpid())
+    others = (name for name in os.listdir("/proc") if name.isdigit() and name != own)
+    return [int(name) for name in others if _carries(name, nonce)]
 
 
-def _carries(folder: Path, nonce: str) -> bool:
+def _carries(pid: str, nonce: str) -> bool:
     with suppress(OSError):
-        if (folder / "cmdline").read_bytes().find(nonce.encode()) >= 0:
+        if nonce.encode() in _read(f"/proc/{pid}/cmdline"):
             return True
-        return (folder / "environ").read_bytes().find(f"ATTACK={nonce}".encode()) >= 0
+        return f"ATTACK={nonce}".encode() in _read(f"/proc/{pid}/environ")
     return False
+
+
+def _read(path: str) -> bytes:
+    # Plain words for paths: all processes are looked at twice for each attack.
+    with open(path, "rb", buffering=0) as file:
+        return file.read()
 
 
 def end(pids: list[int]) -> None:

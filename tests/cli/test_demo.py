@@ -24,6 +24,7 @@ from podium.usecases import Verdict
 from podium.usecases.verify_receipts import Fault
 from podium.wiring import load_configuration, open_podium
 from tests.cli.desk import Desk
+from tests.docs.state_page import unnamed
 
 DISTURBING = {
     "PODIUM_MODE": "sensing",
@@ -64,10 +65,13 @@ def test_the_demo_shows_all_that_it_promises_and_leaves_nothing_behind(
     assert list(desk.project.iterdir()) == []
 
 
-def test_what_the_demo_delivered_can_be_merged_and_is_right(desk: Desk) -> None:
+def test_what_the_demo_delivered_can_be_merged_and_is_right_and_its_files_are_on_the_page(
+    desk: Desk,
+) -> None:
     said = desk.spawn("demo", "--keep", "sample")
     assert said.code == 0, said.err
     sample = desk.project / "sample"
+    assert unnamed(sample, desk.home) == [], "not on docs/state.md"
     (branch,) = _git(sample, "branch", "--list", "task/*", "--format=%(refname:short)").split()
     assert f"$ git log --oneline --graph {branch}" in said.out
     assert f"to merge           git merge --no-ff {branch}" in said.out

@@ -35,6 +35,7 @@ from tests.cli.pipeline_rig import (
     turn,
 )
 from tests.cli.test_on_terminals import at_a_terminal
+from tests.soaking import in_soak
 
 ROOT = Path(__file__).parents[2]
 LINE = re.compile(r"\[\d\d:\d\d:\d\d\] [A-Z][A-Z ]*: \S.*")
@@ -514,7 +515,7 @@ def a_worker(desk: Desk, *options: str, **environ: str) -> Iterator[subprocess.P
         worker.communicate(timeout=30)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", in_soak("postgresql")])
 def where(request: pytest.FixtureRequest) -> dict[str, str]:
     """The variables that say where the record is."""
     if request.param == "sqlite":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +36,8 @@ from podium.testing import retry_until
 from tests.contract.media import (
     ACP,
     CLAUDE,
+    CODEX,
+    GEMINI,
     KEY,
     MEDIA,
     SCRIPTED,
@@ -51,11 +53,22 @@ from tests.contract.media import (
     run,
     say,
 )
+from tests.soaking import in_soak
 
-every_medium = pytest.mark.parametrize("medium", MEDIA, ids=lambda medium: medium.name)
-every_process = pytest.mark.parametrize(
-    "medium", [each for each in MEDIA if each.is_process], ids=lambda medium: medium.name
-)
+PROGRAMS = (GEMINI, CLAUDE, CODEX, ACP)
+
+
+def _on(media: Sequence[Medium], seldom: Sequence[Medium] = ()) -> pytest.MarkDecorator:
+    """A test for each medium; what is asked of some is asked only by `make soak`."""
+    chosen = [in_soak(each) if each in seldom else each for each in media]
+    return pytest.mark.parametrize("medium", chosen, ids=lambda medium: medium.name)
+
+
+every_medium = _on(MEDIA)
+# Of every CLI its own tests in tests/agents ask the same each time; a start of one costs seconds.
+every_medium_and_programs_seldom = _on(MEDIA, PROGRAMS)
+every_process_and_programs_seldom = _on([each for each in MEDIA if each.is_process], PROGRAMS)
+every_medium_and_gemini_once = _on(MEDIA, (ACP,))  # ACP is the Gemini CLI once more
 
 DENIED = "git checkout main; touch ran.marker"
 HUGE_BYTES = 50_000_000
@@ -76,7 +89,7 @@ PASS = {"verdict": "PASS", "score": 3}
 LAST_WORDS = '\n{"verdict": "PASS", "score": 3, "podium_nonce": "{{nonce}}"}'
 
 
-@every_medium
+@every_medium_and_programs_seldom
 async def test_a_plain_reply_is_signed_and_its_transcript_is_kept(
     medium: Medium, tmp_path: Path
 ) -> None:
@@ -107,7 +120,7 @@ async def test_a_reply_without_a_payload_is_asked_for_once_more(
     assert reply.usage.turns >= 2
 
 
-@every_medium
+@every_medium_and_programs_seldom
 async def test_a_second_reply_without_a_payload_is_an_error(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, say("No."), then=[say("Still no.")]) as stage:
         with pytest.raises(ReplyInvalid) as caught:
@@ -116,7 +129,7 @@ async def test_a_second_reply_without_a_payload_is_an_error(medium: Medium, tmp_
     assert caught.value.usage.turns >= 2
 
 
-@every_medium
+@every_medium_and_programs_seldom
 async def test_a_conversation_goes_on(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, say("First words."), then=[say("Second.")]) as stage:
         first = await stage.ask("Begin.")
@@ -161,7 +174,7 @@ async def test_a_denied_call_does_not_run_and_the_agent_is_told(
         assert refused[0].reason[:40] in words
 
 
-@every_medium
+@every_medium_and_programs_seldom
 async def test_a_call_that_needs_a_person_ends_the_turn_even_without_a_word(
     medium: Medium, tmp_path: Path
 ) -> None:
@@ -173,7 +186,7 @@ async def test_a_call_that_needs_a_person_ends_the_turn_even_without_a_word(
     assert reply.waiting_approvals == (asked.approval_id,)
 
 
-@every_medium
+@every_medium_and_gemini_once
 async def test_half_a_character_in_its_words_harms_nothing(medium: Medium, tmp_path: Path) -> None:
     half = {
         "text": "Half \ud83d of one.",
@@ -187,15 +200,16 @@ async def test_half_a_character_in_its_words_harms_nothing(medium: Medium, tmp_p
     assert reply.text.startswith("Half ")
 
 
-@every_medium
+@every_medium_and_programs_seldom
 async def test_a_turn_out_of_time_leaves_no_process(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, hang()) as stage:
         with pytest.raises(TimedOut):
-            await stage.ask(seconds=4.0)
+            # A CLI takes seconds to come to its model.
+            await stage.ask(seconds=4.0 if medium in PROGRAMS else 1.0)
         assert processes_in(tmp_path) == {}
 
 
-@every_medium
+@every_medium_and_programs_seldom
 async def test_a_cancelled_turn_leaves_no_process(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, hang()) as stage:
         asking = await _begun(stage)
@@ -205,7 +219,7 @@ async def test_a_cancelled_turn_leaves_no_process(medium: Medium, tmp_path: Path
         assert processes_in(tmp_path) == {}
 
 
-@every_process
+@every_process_and_programs_seldom
 async def test_an_agent_whose_program_is_killed_is_lost(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, hang()) as stage:
         asking = await _begun(stage)
@@ -217,7 +231,7 @@ async def test_an_agent_whose_program_is_killed_is_lost(medium: Medium, tmp_path
         assert processes_in(tmp_path) == {}
 
 
-@every_medium
+@every_medium_and_programs_seldom
 async def test_a_wrong_key_is_told_with_how_to_log_in(medium: Medium, tmp_path: Path) -> None:
     refused = fails("not_logged_in", status=401)
     async with on_stage(medium, tmp_path, refused, key="sk-wrong-7h2Jq9xW4nB6tY0e") as stage:
@@ -226,7 +240,7 @@ async def test_a_wrong_key_is_told_with_how_to_log_in(medium: Medium, tmp_path: 
     assert "sk-wrong" not in str(caught.value)
 
 
-@every_medium
+@every_medium_and_programs_seldom
 async def test_a_rate_limit_says_until_when(medium: Medium, tmp_path: Path) -> None:
     # Long enough that no CLI waits for it by itself: Gemini's does so for up to five minutes.
     limited = fails("rate_limited", 900, status=429, retry_after=900)
@@ -243,7 +257,7 @@ async def test_a_rate_limit_says_until_when(medium: Medium, tmp_path: Path) -> N
     [{"status": 500}, {"fault": "drop"}, {"fault": "truncate"}],
     ids=["500", "dropped stream", "truncated stream"],
 )
-@every_medium
+@every_medium_and_programs_seldom
 async def test_an_outage_is_told_as_one(
     medium: Medium, tmp_path: Path, trouble: dict[str, Any]
 ) -> None:
@@ -255,14 +269,14 @@ async def test_an_outage_is_told_as_one(
         assert processes_in(tmp_path) == {}
 
 
-@every_medium
+@every_medium_and_programs_seldom
 async def test_a_server_that_is_down_is_an_outage(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, fails("unavailable", text="-"), down=True) as stage:
         with pytest.raises(AgentUnavailable):
             await stage.ask()
 
 
-@every_medium
+@_on(MEDIA, [each for each in MEDIA if each not in (SCRIPTED, CODEX)])
 async def test_fifty_megabytes_with_a_payload_at_the_end_are_read(
     medium: Medium, tmp_path: Path
 ) -> None:
@@ -276,7 +290,7 @@ async def test_fifty_megabytes_with_a_payload_at_the_end_are_read(
     assert len(reply.text) < 250_000
 
 
-@every_medium
+@every_medium_and_gemini_once
 async def test_bytes_that_are_no_text_break_nothing(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, bad_bytes()) as stage:
         reply, words = await _asked(stage, "Speak.")

@@ -15,6 +15,7 @@ from podium.wiring import load_configuration, open_podium
 from podium.wiring.agents import KINDS
 from podium.wiring.standing import round_trip
 from tests.agents import clis
+from tests.soaking import in_soak
 
 PAGE = (Path(__file__).parents[2] / "docs" / "modelserver.md").read_text()
 PROGRAMS = {
@@ -36,7 +37,13 @@ def test_every_kind_that_asks_a_model_is_on_the_page() -> None:
     assert shown == set(KINDS) - {"scripted", "command"}
 
 
-@pytest.mark.parametrize("name", settings_on_the_page()["agents"])
+SELDOM = ("opencode", "acp")
+"""One takes ten seconds for an answer, the other is the Gemini CLI once more; tests/agents asks both each time."""
+
+
+@pytest.mark.parametrize(
+    "name", [in_soak(name) if name in SELDOM else name for name in settings_on_the_page()["agents"]]
+)
 async def test_an_agent_of_the_page_gets_its_answer(name: str, tmp_path: Path) -> None:
     async with ModelServer({"default": {"steps": ["OK"]}}, key="any-key") as server:
         settings = settings_on_the_page(server.port)

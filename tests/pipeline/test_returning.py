@@ -12,6 +12,7 @@ import yaml
 
 from podium.domain.work import Run, RunStatus
 from tests.pipeline.rig import PLAN, RIGHT, Project, audits, develops, plans, smooth
+from tests.soaking import in_soak
 
 OTHERWISE = "def add(one, two):\n    return sum((one, two))\n"
 
@@ -87,7 +88,7 @@ async def test_a_workspace_that_somebody_removed_is_made_again_and_no_step_is_re
     assert "is gone" in "".join(await notes(project, run.id, "made again"))
 
 
-@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("gone", [False, in_soak(True)])
 async def test_what_a_person_committed_to_the_branch_stays_there_until_he_says_what_is_to_be(
     tmp_path: Path, gone: bool
 ) -> None:
@@ -232,7 +233,7 @@ async def test_going_back_before_delivered_commits_keeps_them_and_goes_on_from_t
 
 
 @pytest.mark.parametrize(
-    ("step", "role"), [("settle:develop#1", "developer"), ("settle:plan#1", "architect")]
+    ("step", "role"), [("settle:develop#1", "developer"), in_soak("settle:plan#1", "architect")]
 )
 async def test_going_back_to_what_was_made_of_an_answer_finds_the_answer_as_it_was(
     tmp_path: Path, step: str, role: str
@@ -250,6 +251,7 @@ async def test_going_back_to_what_was_made_of_an_answer_finds_the_answer_as_it_w
     assert after[plan] == before[1][plan] == PLAN.strip()
 
 
+@pytest.mark.soak
 async def test_going_back_with_the_workspace_gone_finds_the_commits_of_the_turn(
     tmp_path: Path,
 ) -> None:

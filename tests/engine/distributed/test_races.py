@@ -53,7 +53,7 @@ async def _take_run(store: Store, engine: DbosEngine, run_id: str) -> bool:
 
 @pytest.mark.parametrize(
     ("reach", "rounds"),
-    [(_approve, 200), (_take_run, 60), in_soak(_approve, 10_000), in_soak(_take_run, 10_000)],
+    [(_approve, 60), (_take_run, 25), in_soak(_approve, 10_000), in_soak(_take_run, 10_000)],
 )
 def test_one_thing_is_had_by_one_of_three_processes(
     postgres_url: str, tmp_path: Path, reach: Reach, rounds: int
@@ -67,7 +67,7 @@ def test_one_thing_is_had_by_one_of_three_processes(
 
 
 @pytest.mark.parametrize("limit", [None, 7])
-@pytest.mark.parametrize("runs", [200, in_soak(10_000)])
+@pytest.mark.parametrize("runs", [80, in_soak(10_000)])
 def test_each_queued_run_is_claimed_once_by_one_of_three_workers(
     postgres_url: str, tmp_path: Path, limit: int | None, runs: int
 ) -> None:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.flows.pipeline.findings import MOST_FINDINGS, findings_of, repeats
+from tests.soaking import in_soak
 
 FIRST = """\
 # Code review: dark mode, v1
@@ -145,5 +146,6 @@ def test_any_review_is_read_and_repeats_itself(review: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["- [ ] a\n", "line 1, 2, ", "@@ ", "abcdef1 ", "## Findings\n", "v1 ", "> ", "1. "]
 )
-def test_a_hostile_review_is_read(piece: str) -> None:
-    findings_of("## Findings\n" + piece * (1_000_000 // len(piece)))
+@pytest.mark.parametrize("size", [200_000, in_soak(1_000_000)])
+def test_a_hostile_review_is_read(piece: str, size: int) -> None:
+    findings_of("## Findings\n" + piece * (size // len(piece)))
