@@ -267,6 +267,18 @@ class Usage(Noun):
         )
 
 
+def spent_since(before: Usage, now: Usage) -> Usage:
+    """The difference of two sums."""
+    return Usage(
+        input_tokens=now.input_tokens - before.input_tokens,
+        output_tokens=now.output_tokens - before.output_tokens,
+        usd=now.usd - before.usd,
+        turns=now.turns - before.turns,
+        seconds=now.seconds - before.seconds,
+        complete=now.complete,
+    )
+
+
 class Budget(Noun):
     """A limit on usage over a scope. None means no limit of that kind."""
 

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from podium.domain.gating import Grant, TierTerm, digest_of
+from podium.domain.gating import Grant, TierTerm, Usage, digest_of
 from podium.domain.model import Json, Moment, NonEmpty, Noun
 from podium.domain.packs import Estimate, TierName
 
@@ -287,6 +287,8 @@ class OperatorAnswer(Noun):
     next_actions: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
     """What was asked and approved before in such words. Never an approval."""
+    reading_usage: Usage = Usage()
+    """What it took to understand the message, where a model was asked."""
 
 
 class Habit(Noun):

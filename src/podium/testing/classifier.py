@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from podium.domain.gating import Usage
 from podium.domain.operating import Intent, Message, Reading
 
 
@@ -11,6 +12,7 @@ class FakeClassifier:
     """Readings by the message's exact words; anything else is refused."""
 
     name = "fake"
+    usage = Usage()
 
     def __init__(self, readings: Mapping[str, Reading]) -> None:
         self._readings = dict(readings)

@@ -51,6 +51,9 @@ def _intent(answer: OperatorAnswer) -> Iterator[str]:
     yield f"Reasoning: {_line(classification.reasoning)}"
     if classification.urgency != "normal":
         yield f"Urgency: {classification.urgency}"
+    if answer.reading_usage.turns:
+        cost = _cost(answer.reading_usage.usd)
+        yield f"Read by: {classification.classifier} ({cost}, {answer.reading_usage.seconds:.1f} s)"
 
 
 def _plan(answer: OperatorAnswer) -> Iterator[str]:

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from podium.domain.approving import approval_named_in
 from podium.domain.errors import BadInput, NotPossibleNow, PlanNotGated, PlanRejected, UnknownId
-from podium.domain.gating import Approval, ApprovalStatus, Receipt
+from podium.domain.gating import Approval, ApprovalStatus, Receipt, spent_since
 from podium.domain.model import Json
 from podium.domain.operating import (
     Intent,
@@ -101,9 +101,11 @@ class Operator:
             now=self._desk.now(),
             provenance=provenance,
         )
+        before = self._desk.classifier.usage
         answer = await self._answered(heard, OperatorMode(mode), explicit_approval, started)
         self._desk.habits.remember(answer)
-        return answer
+        used = spent_since(before, self._desk.classifier.usage)
+        return answer.model_copy(update={"reading_usage": used})
 
     async def _answered(
         self, message: Message, mode: OperatorMode, explicit_approval: bool, started: Started

@@ -1,0 +1,1 @@
+"""Layer 1: what a message means, held against the registry and the directives."""
