@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from enum import IntEnum, StrEnum
 from functools import cached_property
 from typing import Literal
@@ -493,6 +494,18 @@ class Receipt(Noun):
     previous: str = ""
     """Seal of the receipt before it; empty for the first."""
     seal: str = ""
+
+
+def undone_by(receipts: Iterable[Receipt], name: str) -> Receipt | None:
+    """The receipt that proves the reversal of the one called `RUN#NUMBER`, if there is one."""
+    return next(
+        (
+            each
+            for each in receipts
+            if each.status == "completed" and each.fields.get("undoes") == name
+        ),
+        None,
+    )
 
 
 def call_fingerprint(tool: str, arguments: dict[str, Json]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.gating import Receipt
+from podium.domain.gating import Receipt, undone_by
 from podium.ports import Store, View
 from podium.usecases.find_id import find_id
 
@@ -24,7 +24,7 @@ def _undoable(view: View, text: str) -> Receipt:
         raise NotPossibleNow(f"{name} is {receipt.status}, so there is nothing to undo")
     if receipt.undo is None:
         raise NotPossibleNow(f"{name} cannot be undone: no inverse is recorded on it")
-    done = _undone_by(view, f"{receipt.run_id}#{receipt.number}")
+    done = undone_by(view.receipts(), f"{receipt.run_id}#{receipt.number}")
     if done is not None:
         raise NotPossibleNow(
             f"{name} was undone already, by receipt {done.number} of run {done.run_id}"
@@ -43,14 +43,3 @@ def _named(view: View, text: str) -> Receipt:
         if receipt.number == int(number):
             return receipt
     raise BadInput(f"run {run_id} has no receipt {number}; `podium receipts list {run}` lists them")
-
-
-def _undone_by(view: View, name: str) -> Receipt | None:
-    return next(
-        (
-            each
-            for each in view.receipts()
-            if each.status == "completed" and each.fields.get("undoes") == name
-        ),
-        None,
-    )

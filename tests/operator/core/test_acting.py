@@ -163,6 +163,20 @@ async def test_an_undo_is_gated_linked_and_done_once(tmp_path: Path) -> None:
     assert shop.kept()["things"]["thing_1"]["status"] == "draft"
 
 
+async def test_two_people_who_undo_the_same_thing_undo_it_once(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    async with shop.podium() as podium:
+        operator = operator_for(podium, BOTH)
+        done = await operator.process("add and publish", "execute", explicit_approval=True)
+        receipt = await find_undoable(await podium.store(), f"{done.run_id}#2")
+        first = await operator.undo(receipt, OperatorMode.EXECUTE, False)
+        second = await operator.undo(receipt, OperatorMode.EXECUTE, False)
+        one = await operator.process(f"APPROVE: {first.action_id}")
+        other = await operator.process(f"APPROVE: {second.action_id}")
+    assert (one.status, other.status) == ("succeeded", "refused")
+    assert "was undone already" in other.reason
+
+
 async def test_what_cannot_be_undone_is_said_before_anybody_approves(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     async with shop.podium() as podium:

@@ -15,7 +15,9 @@ from podium.testing import sure
 from podium.wiring.operating import open_pack
 from tests.operator.core.shop import Shop, desk_for, operator_for
 
-TITLES = re.compile(r"^\[(INTENT|PLAN|RESULT|TOOL IMPACT|RISKS / GATES|NEXT ACTIONS)\]$", re.MULTILINE)
+TITLES = re.compile(
+    r"^\[(INTENT|PLAN|RESULT|TOOL IMPACT|RISKS / GATES|NEXT ACTIONS)\]$", re.MULTILINE
+)
 READINGS = {
     "add": sure(("things.add", {"name": "lamp"})),
     "add nothing": sure(("things.add", {})),

@@ -23,10 +23,15 @@ from podium.flows.operator import telling
 from podium.flows.operator.quality_gate import first_fault
 
 DONE, FAILED, INPUT_NEEDED, REFUSED = 0, 1, 3, 4
+_AFTER_THE_GATE = ("Mend what Reason names, then ask again",)
 
 
 class Answers:
     """Makes answers. None of them stores anything."""
+
+    def __init__(self, pack: str = "") -> None:
+        """`pack` is the name of the one whose tools could be meant."""
+        self._pack = pack
 
     def not_understood(self, message: Json, mode: Json, faults: Sequence[str]) -> OperatorAnswer:
         """What cannot even be read. Nothing was stored."""
@@ -39,7 +44,7 @@ class Answers:
             exit_code=INPUT_NEEDED if empty else REFUSED,
             classification=_nothing_read(intent, "; ".join(faults)),
             reason="; ".join(faults),
-            next_actions=tuple(f"Mend this: {fault}" for fault in faults),
+            next_actions=telling.to_mend_input(faults),
         )
 
     def refused(
@@ -52,7 +57,7 @@ class Answers:
             exit_code=REFUSED,
             classification=classification,
             reason=classification.reasoning,
-            next_actions=telling.to_rephrase(classification),
+            next_actions=telling.to_rephrase(classification, self._pack),
         )
 
     def unclear(
@@ -92,7 +97,7 @@ class Answers:
             plan=plan,
             gate=report,
             reason=plan.rejected_because or from_gate,
-            next_actions=("Mend what the gate found, then ask again",),
+            next_actions=_AFTER_THE_GATE,
         )
 
     def looked(
@@ -131,7 +136,7 @@ class Answers:
             classification=classification,
             plan=job.plan,
             reason=reason,
-            next_actions=("Mend what the gate found, then ask again",),
+            next_actions=_AFTER_THE_GATE,
         )
 
     def under_way(
@@ -145,7 +150,7 @@ class Answers:
         """Stored, and either waiting for people or for a worker."""
         pending = approval is not None and approval.status is ApprovalStatus.PENDING
         followed = telling.to_follow(run.id)
-        actions = telling.to_approve(approval.id, job.plan) if pending and approval else followed
+        actions = telling.to_approve(approval, job.plan) if pending and approval else followed
         return OperatorAnswer(
             mode=mode,
             status="awaiting_approval" if pending else "enqueued",
@@ -235,13 +240,13 @@ def _next(
         case "in_doubt":
             return telling.to_resolve(run.id)
         case "awaiting_approval" if pending is not None:
-            return telling.to_approve(pending.id, plan)
+            return telling.to_approve(pending, plan)
         case "enqueued":
             return telling.to_follow(run.id)
         case "refused" | "cancelled":
-            return ("Ask again if it is still wanted",)
+            return telling.to_ask_again(plan.message, plan)
         case _:
-            return telling.to_mend(run.id)
+            return telling.to_mend(run.id, plan, results)
 
 
 def _nothing_read(intent: Intent, reasoning: str) -> IntentClassification:

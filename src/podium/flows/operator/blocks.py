@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.operating import (
     CallResult,
@@ -15,8 +15,9 @@ from podium.domain.operating import (
     PlanStep,
     RunPlan,
 )
+from podium.flows.operator.judgement.tiers import reason_of
+from podium.flows.operator.showing import in_line, long_values, one_line, short_values
 
-_LONGEST_VALUE = 120
 _NO_TOOLS = "No tools involved; nothing was done"
 
 
@@ -43,12 +44,12 @@ def _intent(answer: OperatorAnswer) -> Iterator[str]:
         yield f"Domain: {plan.domain if plan else 'system'}"
         yield "Intent: execute"
         yield f"Confidence: {_percent(plan.confidence if plan else 1.0)}"
-        yield f"Reasoning: {_line(answer.reason) or 'A plan that was shown before'}"
+        yield f"Reasoning: {_without_reading(answer)}"
         return
     yield f"Domain: {classification.domain}"
     yield f"Intent: {classification.intent}"
     yield f"Confidence: {_percent(classification.confidence)}"
-    yield f"Reasoning: {_line(classification.reasoning)}"
+    yield f"Reasoning: {one_line(classification.reasoning)}"
     if classification.urgency != "normal":
         yield f"Urgency: {classification.urgency}"
     if answer.reading_usage.turns:
@@ -56,21 +57,31 @@ def _intent(answer: OperatorAnswer) -> Iterator[str]:
         yield f"Read by: {classification.classifier} ({cost}, {answer.reading_usage.seconds:.1f} s)"
 
 
+def _without_reading(answer: OperatorAnswer) -> str:
+    """Why there is an answer although no message was read."""
+    if answer.plan is None:
+        return one_line(answer.reason) or "Nothing was left to read"
+    if answer.plan.undoes:
+        run, _, number = answer.plan.undoes.rpartition("#")
+        return f"Takes back receipt {number} of run {short_id(run)}"
+    return "The plan that was shown before"
+
+
 def _plan(answer: OperatorAnswer) -> Iterator[str]:
     yield f"Status: {answer.status}"
     if answer.reason and answer.classification and answer.reason != answer.classification.reasoning:
-        yield f"Reason: {_line(answer.reason)}"
+        yield f"Reason: {one_line(answer.reason)}"
     if answer.run_id:
         yield f"Run: {answer.run_id}"
     if answer.plan is None:
         return
     yield f"Plan hash: {answer.plan.plan_hash}"
     for step in answer.plan.steps:
-        yield f"  {step.number}. {step.tool} ({step.tier}) {_values(step.arguments)}".rstrip()
+        yield f"  {step.number}. {step.tool} ({step.tier}) {in_line(step.arguments)}".rstrip()
         if answer.mode is OperatorMode.PLAN:
             yield from _verification(step)
     for each in answer.plan.dependencies:
-        yield f"  {each.tool} after {each.depends_on}: {_line(each.reason)}"
+        yield f"  {each.tool} after {each.depends_on}: {one_line(each.reason)}"
     if answer.plan.steps:
         yield f"Estimate: {_cost(answer.plan.estimate.usd)}, {answer.plan.estimate.seconds:g} s"
 
@@ -78,17 +89,19 @@ def _plan(answer: OperatorAnswer) -> Iterator[str]:
 def _verification(step: PlanStep) -> Iterator[str]:
     for query in step.verification:
         yield f"     verify: {query.sql}"
-        yield f"             {_values(query.parameters)}"
+        yield f"             {in_line(query.parameters)}"
 
 
 def _result(answer: OperatorAnswer) -> Iterator[str]:
     yield f"Status: {answer.status}"
     if answer.reason:
-        yield f"Reason: {_line(answer.reason)}"
+        yield f"Reason: {one_line(answer.reason)}"
     if answer.run_id:
         yield f"Run: {answer.run_id}"
     for each in answer.results:
         yield _result_line(each)
+        if not each.error:
+            yield from long_values(_told(each), indent=5)
     if answer.plan is not None:
         spent, seconds = sum(e.usd for e in answer.results), sum(e.seconds for e in answer.results)
         foreseen = _cost(answer.plan.estimate.usd)
@@ -97,12 +110,15 @@ def _result(answer: OperatorAnswer) -> Iterator[str]:
 
 def _result_line(result: CallResult) -> str:
     proof = f"receipt {result.receipt}" if result.receipt is not None else "no receipt"
-    shown = {name: value for name, value in result.fields.items() if name != "verification"}
     checks = result.fields.get("verification") or []
     verified = f", verified by {len(checks)} rows" if len(checks) > 1 else ", verified"
-    said = _line(result.error) if result.error else _values(shown)
+    said = one_line(result.error) if result.error else in_line(short_values(_told(result)))
     proved = verified if checks and result.status == "completed" else ""
     return f"  {result.number}. {result.tool}: {result.status} ({proof}{proved}) {said}".rstrip()
+
+
+def _told(result: CallResult) -> dict[str, Json]:
+    return {name: value for name, value in result.fields.items() if name != "verification"}
 
 
 def _impact(answer: OperatorAnswer) -> Iterator[str]:
@@ -111,24 +127,28 @@ def _impact(answer: OperatorAnswer) -> Iterator[str]:
         named = ", ".join(classification.tool_candidates) if classification else ""
         yield f"Candidates: {named}" if named else _NO_TOOLS
         return
-    done = [each.tool for each in answer.results if each.status == "completed"]
     if _has_result(answer):
-        yield f"Executed: {', '.join(done) or 'none'}"
+        done = {each.number: each.tool for each in answer.results if each.status == "completed"}
+        yield f"Executed: {', '.join(done.values()) or 'none'}"
         left = [each.tool for each in answer.results if each.status == "skipped"]
         if left:
             yield f"Not begun: {', '.join(left)}"
-    else:
-        yield f"Tools: {', '.join(dict.fromkeys(plan.tool_sequence))}"
-        yield "Nothing was done yet"
-    yield from _ways_back(plan)
+        yield from _ways_back(plan, [step for step in plan.steps if step.number in done])
+        return
+    yield f"Tools: {', '.join(dict.fromkeys(plan.tool_sequence))}"
+    handed = answer.status == "enqueued"
+    yield "Handed to a worker, who does it" if handed else "Nothing was done yet"
+    yield from _ways_back(plan, plan.steps)
 
 
-def _ways_back(plan: RunPlan) -> Iterator[str]:
-    undo = {step.tool: step.undo for step in plan.steps if step.undo}
+def _ways_back(plan: RunPlan, steps: Sequence[PlanStep]) -> Iterator[str]:
+    """What can be taken back of these steps, done or to be done, and what cannot."""
+    undo = {step.tool: step.undo for step in steps if step.undo}
     if undo:
         yield "Can be undone: " + ", ".join(f"{tool} by {by}" for tool, by in undo.items())
-    if plan.irreversible:
-        yield f"Cannot be undone: {', '.join(plan.irreversible)}"
+    for_good = [tool for tool in plan.irreversible if any(step.tool == tool for step in steps)]
+    if for_good:
+        yield f"Cannot be undone: {', '.join(for_good)}"
     if plan.undoes:
         yield f"Reverses receipt: {plan.undoes}"
 
@@ -143,10 +163,10 @@ def _risks(answer: OperatorAnswer) -> Iterator[str]:
     yield f"Risk tier: {tier if tier is not None else 'T0'}"
     yield _approval(answer)
     if classification is not None:
-        yield f"Risk reason: {_line(classification.risk_reason)}"
+        yield f"Risk reason: {one_line(classification.risk_reason)}"
     elif plan is not None:
-        reasons = dict.fromkeys(term.because for step in plan.steps for term in step.arithmetic)
-        yield f"Risk reason: {_line('; '.join(reasons))}"
+        terms = [term for step in plan.steps for term in step.arithmetic]
+        yield f"Risk reason: {one_line(reason_of(terms))}"
     if answer.gate is not None:
         yield from _gate(answer.gate, answer.status == "quality_gate_failed")
 
@@ -155,14 +175,23 @@ def _approval(answer: OperatorAnswer) -> str:
     people = ", ".join(grant.by for grant in answer.grants)
     if answer.action_id:
         until = f" before {answer.deadline:%Y-%m-%d %H:%M} UTC" if answer.deadline else ""
-        so_far = f" (so far: {people})" if people else ""
-        return f"Approval required: {answer.action_id}{until}{so_far}"
+        return f"Approval required: {answer.action_id}{until}{_chain(answer)}"
     if people:
         return f"Approved by: {people}"
     if answer.plan is not None and answer.plan.requires_approval:
         chain = f" by {', then '.join(answer.plan.approvals)}" if answer.plan.approvals else ""
         return f"Approval required: yes{chain}"
     return "Approval required: no"
+
+
+def _chain(answer: OperatorAnswer) -> str:
+    """Of several people in order: who said yes, and whose turn it is."""
+    groups = answer.plan.approvals if answer.plan else ()
+    if not groups:
+        return ""
+    so_far = ", ".join(grant.by for grant in answer.grants) or "nobody"
+    next_one = groups[min(len(answer.grants), len(groups) - 1)]
+    return f", by {', then '.join(groups)} (so far: {so_far}; next: {next_one})"
 
 
 def _gate(report: GateReport, in_full: bool) -> Iterator[str]:
@@ -173,38 +202,16 @@ def _gate(report: GateReport, in_full: bool) -> Iterator[str]:
         "Approval obtained": (report.approval_obtained, "approval_obtained"),
     }
     for title, (holds, name) in checks.items():
-        why = "" if holds or not in_full else f" ({_line(report.reasons.get(name, ''))})"
+        why = "" if holds or not in_full else f" ({one_line(report.reasons.get(name, ''))})"
         yield f"{title}: {'true' if holds else 'false'}{why}"
     if report.safer_alternative:
-        yield f"Safer alternative: {_line(report.safer_alternative)}"
+        yield f"Safer alternative: {one_line(report.safer_alternative)}"
 
 
 def _next(answer: OperatorAnswer) -> Iterator[str]:
-    told = [*answer.next_actions, *(f"As before: {each}" for each in answer.suggestions)]
+    told = [*answer.next_actions, *(f"Asked before in such words: {s}" for s in _others(answer))]
     for number, action in enumerate(told or ["Nothing more to do"], start=1):
-        yield f"  {number}. {_line(action)}"
-
-
-def _values(values: dict[str, Json]) -> str:
-    return ", ".join(f"{name}={_shown(value)}" for name, value in values.items())
-
-
-def _shown(value: Json) -> str:
-    if isinstance(value, dict) and set(value) == {"$from"}:
-        return _reference(value["$from"])
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = _line(text)
-    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
-
-
-def _reference(source: Json) -> str:
-    if source and isinstance(source[0], list):
-        return ", ".join(map(_reference, source))
-    return f"(from {source[0]}: {source[1]})"
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+        yield f"  {number}. {one_line(action)}"
 
 
 def _percent(confidence: float) -> str:
@@ -213,3 +220,9 @@ def _percent(confidence: float) -> str:
 
 def _cost(usd: float) -> str:
     return f"{usd:.4f} USD" if usd else "no cost"
+
+
+def _others(answer: OperatorAnswer) -> list[str]:
+    """Suggestions that are not what the plan is anyway."""
+    chosen = " → ".join(answer.plan.tool_sequence) if answer.plan else None
+    return [each for each in answer.suggestions if each.partition(" (")[0] != chosen]

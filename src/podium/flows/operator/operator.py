@@ -72,7 +72,7 @@ class Operator:
 
     def __init__(self, desk: OperatorDesk) -> None:
         self._desk = desk
-        self._answers = Answers()
+        self._answers = Answers(desk.pack.name)
 
     async def process(
         self,

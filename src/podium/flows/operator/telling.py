@@ -1,17 +1,26 @@
-"""What a person can do next, for every way a message can end."""
+"""What a person can do next, for every way a message can end. What looks like a command is one."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
 
+from podium.domain.gating import Approval
 from podium.domain.ids import short_id
-from podium.domain.operating import (
-    CallResult,
-    IntentClassification,
-    OperatorMode,
-    RunPlan,
-)
+from podium.domain.operating import CallResult, IntentClassification, OperatorMode, RunPlan
+
+LONGEST_REPEATED = 300
+"""Longer messages are not said again in a command."""
+MOST_WAYS_BACK = 3
+
+
+def to_mend_input(faults: Sequence[str]) -> tuple[str, ...]:
+    """What is to be done about faults. Most say it themselves, behind a semicolon."""
+    said = []
+    for fault in faults:
+        _, mark, advice = fault.partition("; ")
+        said.append(_as_sentence(advice) if mark else f"Mend this: {fault}")
+    return tuple(dict.fromkeys(said))
 
 
 def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
@@ -19,40 +28,48 @@ def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
     if classification.missing_evidence:
         said.append(f"Provide missing: {', '.join(classification.missing_evidence)}")
     if classification.question:
-        said.append(f"Answer: {classification.question}")
+        said.append(f"Answer: {classification.question} (say the whole message again with it)")
     return tuple(said) or ("Say more exactly what is to be done, and to which record",)
 
 
-def to_rephrase(classification: IntentClassification) -> tuple[str, ...]:
+def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, ...]:
     if classification.conflict is not None:
         return (
             f"Ask for something that does not conflict with {classification.conflict.directive}",
             "Have a person with the authority do it outside of Podium, if it must be done",
         )
     known = ", ".join(classification.tool_candidates[:3])
-    first = f"Name one of: {known}" if known else "Name what a registered tool does"
-    return (first, "See the tools: podium pack show")
+    first = f"Say it in other words, if one of these was meant: {known}" if known else ""
+    tools = f"See what can be asked for: podium pack show {shlex.quote(pack or 'roofing')}"
+    return (first, tools) if first else ("Say it in other words", tools)
 
 
 def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]:
     """After looking at a plan."""
-    words = shlex.quote(" ".join(message.split()))
-    said = (
-        [] if mode is OperatorMode.PLAN else [f"See the whole plan: podium ask -m {words} -M plan"]
-    )
-    approve = " --approve" if plan.requires_approval and not plan.approvals else ""
-    said.append(f"Do it: podium ask -m {words} -M execute{approve}")
+    said = []
+    if mode is not OperatorMode.PLAN:
+        said.append(f"See the whole plan: {_again(message, plan, OperatorMode.PLAN)}")
+    said.append(f"Do it: {_again(message, plan, OperatorMode.EXECUTE)}")
     if plan.safer_alternative:
         said.append(f"Or safer: {plan.safer_alternative}")
     return tuple(said)
 
 
-def to_approve(action_id: str, plan: RunPlan) -> tuple[str, ...]:
-    who = f" (as {', then '.join(plan.approvals)})" if plan.approvals else ""
+def to_ask_again(message: str, plan: RunPlan) -> tuple[str, ...]:
+    return (f"Ask again if it is still wanted: {_again(message, plan, OperatorMode.EXECUTE)}",)
+
+
+def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
+    """The word that releases it, then the same for a shell."""
+    short, who = short_id(approval.id), ""
+    if plan.approvals:
+        group = plan.approvals[min(len(approval.grants), len(plan.approvals) - 1)]
+        who = f", as somebody of {group}"
     return (
-        f"APPROVE: {action_id}",
-        f"Or elsewhere: podium approve {short_id(action_id)}{who}",
-        f"Or say no: podium reject {short_id(action_id)}",
+        f"APPROVE: {approval.id}",
+        f"In a shell{who}: podium ask 'APPROVE: {approval.id}'",
+        f"See it in full: podium approvals {short}",
+        f"Say no: podium reject {short}",
     )
 
 
@@ -62,25 +79,54 @@ def to_follow(run_id: str) -> tuple[str, ...]:
 
 
 def to_prove(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
-    said = [f"See the proof: podium receipts list {short_id(run_id)}"]
-    undoable = {step.number for step in plan.steps if step.undo}
-    said += [
-        f"Take {each.tool} back: podium undo {short_id(run_id)}#{each.receipt}"
-        for each in results
-        if each.number in undoable and each.status == "completed"
-    ][:3]
-    return tuple(said)
+    proof = f"See the proof: podium receipts list {short_id(run_id)}"
+    return (proof, *_ways_back(run_id, plan, results))
 
 
-def to_mend(run_id: str) -> tuple[str, ...]:
+def to_mend(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> tuple[str, ...]:
+    """After a call failed: what was done before it stays done, and is not done again."""
     short = short_id(run_id)
-    return (f"See what happened: podium show {short}", f"Try again: podium retry {short}")
+    failed = next((each.number for each in results if each.status == "failed"), None)
+    said = [f"See what happened: podium show {short}"]
+    if failed is None:
+        said.append(f"Try again: podium retry {short}")
+    else:
+        said.append(f"Try again, once that is mended: podium retry {short} --from 'call#{failed}'")
+    return (*said, *_ways_back(run_id, plan, results))
 
 
 def to_resolve(run_id: str) -> tuple[str, ...]:
     short = short_id(run_id)
     return (
-        f"Find out whether it happened, then: podium show {short}",
-        "Say so: podium resolve CALL --happened, or --not-happened",
-        f"Then: podium resume {short}",
+        "Find out whether it happened: nobody here can say, and it is not done twice",
+        f"See the call and the command that says so: podium show {short}",
+        f"Then go on: podium resume {short}",
     )
+
+
+def _again(message: str, plan: RunPlan, mode: OperatorMode) -> str:
+    """The command that takes the same words so far."""
+    # A chain of people is not replaced by a yes beforehand.
+    wants_yes = mode.acts and plan.requires_approval and not plan.approvals
+    approve = " --approve" if wants_yes else ""
+    if plan.undoes:
+        run, _, number = plan.undoes.rpartition("#")
+        only_plan = "" if mode.acts else f" -M {mode}"
+        return f"podium undo '{short_id(run)}#{number}'{only_plan}{approve}"
+    words = " ".join(message.split())
+    if len(words) > LONGEST_REPEATED:
+        return f"the same message with -M {mode}{approve}"
+    return f"podium ask -m {shlex.quote(words)} -M {mode}{approve}"
+
+
+def _ways_back(run_id: str, plan: RunPlan, results: Sequence[CallResult]) -> list[str]:
+    undoable = {step.number for step in plan.steps if step.undo}
+    return [
+        f"Take {each.tool} back: podium undo '{short_id(run_id)}#{each.receipt}'"
+        for each in results
+        if each.number in undoable and each.status == "completed"
+    ][:MOST_WAYS_BACK]
+
+
+def _as_sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
