@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -220,7 +221,9 @@ class Shop:
 
     @property
     def environ(self) -> dict[str, str]:
-        return {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "PODIUM_HOME": str(self.home)}
+        kept = {name: os.environ[name] for name in ("PODIUM_DATABASE_URL",) if name in os.environ}
+        own = {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "PODIUM_HOME": str(self.home)}
+        return {**own, **kept}
 
     @property
     def state(self) -> Path:
