@@ -1,0 +1,19 @@
+"""What is said of a message that may have gone out."""
+
+from __future__ import annotations
+
+from podium.domain.errors import ToolBroke
+
+
+class MaybeSent(ToolBroke):
+    """The message was handed over and the other side's word for it never came.
+
+    `reference` is what to look for there. It must not be sent again before somebody looked.
+    """
+
+    def __init__(self, what: str, reason: str, reference: str) -> None:
+        super().__init__(
+            f"it may have been sent: {what} was handed over, but {reason}; look for {reference} "
+            "there before it is sent again"
+        )
+        self.reference = reference

@@ -1,0 +1,47 @@
+"""What PostgreSQL says no with, in words: the same whether it comes from the driver or over REST."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from podium.domain.errors import ToolBroke
+
+from .changes import row_changed, row_missing, rule_broken
+
+_RULES = {"23503": "foreign", "23505": "unique", "23514": "check", "23502": "null"}
+
+NO_TABLES = {"42P01", "42883", "PGRST202", "PGRST205"}
+"""SQLSTATEs, and PostgREST's own codes, for a table or function that is not there."""
+
+_AWAY = ("08", "57P", "53")
+"""Starts of SQLSTATEs: the connection broke, the server is going down or out of something."""
+
+
+def refused(code: str, message: str, detail: str, reason: str) -> ToolBroke:
+    """The error to raise for a SQLSTATE; `reason` is what there is to say when it has none."""
+    if code == "PT409":
+        return _conflict(detail) or ToolBroke(f"the database refuses the change: {message}")
+    if code in _RULES:
+        return rule_broken(_RULES[code])
+    if code in NO_TABLES:
+        return ToolBroke(f"the roofing tables are not there yet ({message or reason})")
+    if code == "57014":
+        return ToolBroke("the database took too long; nothing was changed: try again")
+    if not code or code.startswith(_AWAY):
+        return ToolBroke(
+            f"the roofing database cannot be reached ({reason}); look at ROOFING_DATABASE_URL and "
+            "the server, then try again: what is asked again under its key is done once"
+        )
+    return ToolBroke(f"the roofing database refuses ({code}): {message or reason}")
+
+
+def _conflict(detail: str) -> ToolBroke | None:
+    try:
+        told: dict[str, Any] = json.loads(detail)
+        table, row_id = told["table"], told["id"]
+        if "column" not in told:
+            return row_missing(table, row_id)
+        return row_changed(table, row_id, told["column"], told["found"], told["expected"])
+    except (ValueError, KeyError, TypeError):
+        return None

@@ -1,0 +1,128 @@
+"""Messages to customers: texts, e-mails, quotes, invoices and requests for a review."""
+
+from __future__ import annotations
+
+from podium.domain.errors import ToolBroke
+from podium.tools.packs import PackScope
+
+from ..database import Database
+from .invoices import balance_of
+from .money import said
+from .quotes import lines_of
+from .records import Arguments, Row, must_be, the
+from .sending import Letter, sending
+
+
+@sending
+async def send_sms(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
+    return Letter("sms", arguments["to"], arguments["text"], about=await _lead(arguments, db))
+
+
+@sending
+async def send_email(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
+    return Letter(
+        "email",
+        arguments["to"],
+        arguments["body"],
+        arguments["subject"],
+        about=await _lead(arguments, db),
+        result={"subject": arguments["subject"]},
+    )
+
+
+async def _lead(arguments: Arguments, db: Database) -> dict[str, str]:
+    if not arguments.get("lead_id"):
+        return {}
+    lead = await the(db, "leads", arguments["lead_id"])
+    return {"lead_id": lead["id"]}
+
+
+@sending
+async def send_quote(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
+    quote = await the(db, "quotes", arguments["quote_id"])
+    hint = "only a final quote is sent; see quote.finalize"
+    must_be(quote, "quote", ("final", "accepted"), hint)
+    lead = await the(db, "leads", quote["lead_id"])
+    lines = await lines_of(db, quote["id"])
+    title = quote["title"] or "your roof"
+    return Letter(
+        "email",
+        _mail_address(arguments, lead),
+        _letter(
+            lead, scope, f"here is our quote {quote['id']} for {title}.", _priced(quote, lines)
+        ),
+        f"Quote {quote['id']}: {title}",
+        "quote",
+        {"lead_id": lead["id"], "quote_id": quote["id"]},
+        {"quote_id": quote["id"]},
+    )
+
+
+def _priced(quote: Row, lines: list[Row]) -> str:
+    listed = [
+        f"- {line['description']}: {line['quantity']:.12g} x {said(line['unit_price_cents'])}"
+        f" = {said(line['total_cents'])}"
+        for line in lines
+    ]
+    return "\n".join([*listed, f"Total: {said(quote['total_cents'])}, GST included"])
+
+
+@sending
+async def send_invoice(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
+    invoice = await the(db, "invoices", arguments["invoice_id"])
+    must_be(invoice, "invoice", ("open", "paid"), "a void invoice is not sent")
+    lead = await the(db, "leads", invoice["lead_id"])
+    amounts = [
+        f"Amount: {said(invoice['amount_cents'])}, GST included",
+        f"Paid: {said(invoice['paid_cents'])}",
+        f"Owed: {said(balance_of(invoice))}, due on {invoice['due']}",
+    ]
+    return Letter(
+        "email",
+        _mail_address(arguments, lead),
+        _letter(lead, scope, f"here is our invoice {invoice['id']}.", "\n".join(amounts)),
+        f"Invoice {invoice['id']}: {said(balance_of(invoice))} due on {invoice['due']}",
+        "invoice",
+        {"lead_id": lead["id"], "invoice_id": invoice["id"], "job_id": invoice["job_id"]},
+        {"invoice_id": invoice["id"]},
+    )
+
+
+@sending
+async def request_review(arguments: Arguments, scope: PackScope, db: Database) -> Letter:
+    job = await the(db, "jobs", arguments["job_id"])
+    must_be(job, "job", ("completed",), "only a finished job is reviewed; see job.complete")
+    link = scope.settings.get("ROOFING_REVIEW_URL")
+    if not link:
+        raise ToolBroke("there is no place for reviews; set ROOFING_REVIEW_URL to its address")
+    lead = await the(db, "leads", job["lead_id"])
+    channel = arguments.get("channel", "email")
+    about = {"lead_id": lead["id"], "job_id": job["id"]}
+    result = {"job_id": job["id"], "channel": channel}
+    words = f"thank you for having us on your roof. Would you tell others how it went? {link}"
+    if channel == "sms":
+        if not lead["phone"]:
+            raise ToolBroke(f"lead {lead['id']!r} has no phone number; ask by e-mail instead")
+        body = f"Hi {lead['name']}, {words} - {_business(scope)}"
+        return Letter("sms", lead["phone"], body, "", "review", about, result)
+    body = _letter(lead, scope, words)
+    return Letter("email", _mail_address({}, lead), body, "How did we go?", "review", about, result)
+
+
+def _mail_address(arguments: Arguments, lead: Row) -> str:
+    address = arguments.get("to") or lead["email"]
+    if not address:
+        raise ToolBroke(
+            f"lead {lead['id']!r} has no e-mail address; say where to send it, "
+            "or add one with leads.update"
+        )
+    return str(address)
+
+
+def _letter(lead: Row, scope: PackScope, *paragraphs: str) -> str:
+    parts = [f"Hi {lead['name']},", *paragraphs, f"Kind regards\n{_business(scope)}"]
+    return "\n\n".join(parts) + "\n"
+
+
+def _business(scope: PackScope) -> str:
+    return scope.settings.get("ROOFING_BUSINESS_NAME") or "Your roofing team"

@@ -1,0 +1,160 @@
+"""Invoices: completed jobs are billed, and what is paid is recorded."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from podium.domain.errors import ToolBroke
+from podium.tools.packs import PackScope
+
+from ..database import Change, Database, Insert, Update, new_id
+from .days import day_of, today
+from .money import cents, dollars, said
+from .records import Arguments, Done, Row, must_be, recorded, the
+
+_DAYS_TO_PAY = 14
+MOST_PAYMENTS = 500
+
+
+@recorded
+async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
+    job = await the(db, "jobs", arguments["job_id"])
+    must_be(job, "job", ("completed",), "only finished work is billed; see job.complete")
+    given = arguments.get("amount")
+    amount = cents(given, "amount") if given is not None else await _unbilled(db, job)
+    due = day_of(arguments["due"], "due") if arguments.get("due") else None
+    row = {
+        "id": new_id("invoice", scope.key),
+        "job_id": job["id"],
+        "lead_id": job["lead_id"],
+        "amount_cents": amount,
+        "paid_cents": 0,
+        "due": (due or today(scope) + timedelta(days=_DAYS_TO_PAY)).isoformat(),
+        "status": "open",
+    }
+    result = {
+        "invoice_id": row["id"],
+        "job_id": job["id"],
+        "amount": dollars(amount),
+        "due": row["due"],
+        "status": "open",
+        "undo": {"invoice_id": row["id"], "reason": "taken back"},
+    }
+    # The job may not be reopened while it is being billed.
+    same = Update("jobs", job["id"], {}, {"status": "completed"})
+    return Done([Insert("invoices", row), same], result)
+
+
+async def _unbilled(db: Database, job: Row) -> int:
+    """What of the quote's total is on no invoice yet. Raises `ToolBroke` when that is nothing."""
+    quote = await the(db, "quotes", job["quote_id"])
+    live = {"job_id": job["id"], "status": ("open", "paid")}
+    bills = await db.rows("invoices", live, limit=MOST_PAYMENTS)
+    left: int = quote["total_cents"] - sum(bill["amount_cents"] for bill in bills)
+    if left <= 0:
+        listed = ", ".join(repr(bill["id"]) for bill in bills) or "a quote of nothing"
+        raise ToolBroke(
+            f"job {job['id']!r} is billed in full ({listed}); give an amount to bill more"
+        )
+    return left
+
+
+@recorded
+async def record_payment(arguments: Arguments, scope: PackScope, db: Database) -> Done:
+    invoice = await the(db, "invoices", arguments["invoice_id"])
+    must_be(invoice, "invoice", ("open",), "no payment is expected on it")
+    amount, balance = cents(arguments["amount"], "amount"), balance_of(invoice)
+    if amount > balance:
+        raise ToolBroke(
+            f"{said(amount)} is more than the {said(balance)} still owed on invoice "
+            f"{invoice['id']!r}; record at most that"
+        )
+    row = {
+        "id": new_id("payment", scope.key),
+        "invoice_id": invoice["id"],
+        "amount_cents": amount,
+        "method": arguments.get("method", "bank"),
+        "reference": arguments.get("reference"),
+        "status": "received",
+    }
+    status = "paid" if amount == balance else "open"
+    change = _paid(invoice, invoice["paid_cents"] + amount, status)
+    result = {
+        "payment_id": row["id"],
+        "invoice_id": invoice["id"],
+        "job_id": invoice["job_id"],
+        "amount": dollars(amount),
+        "balance": dollars(balance - amount),
+        "status": status,
+        "undo": {"payment_id": row["id"]},
+    }
+    return Done([Insert("payments", row), change], result)
+
+
+def balance_of(invoice: Row) -> int:
+    """Cents that are still owed; of a void invoice nothing is."""
+    if invoice["status"] == "void":
+        return 0
+    return int(invoice["amount_cents"]) - int(invoice["paid_cents"])
+
+
+def _paid(invoice: Row, paid_cents: int, status: str) -> Change:
+    """Two payments at once must both count: the sum they build on is expected."""
+    expecting = {name: invoice[name] for name in ("paid_cents", "status")}
+    return Update(
+        "invoices", invoice["id"], {"paid_cents": paid_cents, "status": status}, expecting
+    )
+
+
+@recorded
+async def reverse_payment(arguments: Arguments, scope: PackScope, db: Database) -> Done:
+    payment = await the(db, "payments", arguments["payment_id"])
+    must_be(payment, "payment", ("received",), "it was taken back already")
+    invoice = await the(db, "invoices", payment["invoice_id"])
+    must_be(invoice, "invoice", ("open", "paid"), "reinstate it with invoice.reinstate first")
+    paid = invoice["paid_cents"] - payment["amount_cents"]
+    again = {"invoice_id": invoice["id"], "amount": dollars(payment["amount_cents"])}
+    again |= {name: payment[name] for name in ("method", "reference") if payment[name]}
+    result = {
+        "payment_id": payment["id"],
+        "invoice_id": invoice["id"],
+        "amount": dollars(payment["amount_cents"]),
+        "balance": dollars(invoice["amount_cents"] - paid),
+        "status": "reversed",
+        "undo": again,
+    }
+    reversed_ = Update("payments", payment["id"], {"status": "reversed"}, {"status": "received"})
+    return Done([reversed_, _paid(invoice, paid, "open")], result)
+
+
+@recorded
+async def void(arguments: Arguments, scope: PackScope, db: Database) -> Done:
+    invoice = await the(db, "invoices", arguments["invoice_id"])
+    must_be(invoice, "invoice", ("open", "paid"), "nothing to do")
+    if invoice["paid_cents"]:
+        raise ToolBroke(
+            f"{said(invoice['paid_cents'])} were paid on invoice {invoice['id']!r}; "
+            "reverse the payments with invoice.reverse_payment first"
+        )
+    status = {"status": "void", "status_before": invoice["status"]}
+    values = {**status, "voided_because": arguments["reason"]}
+    undo = {"invoice_id": invoice["id"]}
+    result = {"invoice_id": invoice["id"], **status, "reason": arguments["reason"], "undo": undo}
+    expecting = {name: invoice[name] for name in ("paid_cents", "status")}
+    return Done([Update("invoices", invoice["id"], values, expecting)], result)
+
+
+@recorded
+async def reinstate(arguments: Arguments, scope: PackScope, db: Database) -> Done:
+    invoice = await the(db, "invoices", arguments["invoice_id"])
+    must_be(invoice, "invoice", ("void",), "it counts as it is")
+    job = await the(db, "jobs", invoice["job_id"])
+    must_be(job, "job", ("completed",), "only finished work is billed; see job.complete")
+    values = {"status": "open", "status_before": None, "voided_because": None}
+    result = {
+        "invoice_id": invoice["id"],
+        "status": "open",
+        "balance": dollars(invoice["amount_cents"] - invoice["paid_cents"]),
+        "undo": {"invoice_id": invoice["id"], "reason": invoice["voided_because"] or "taken back"},
+    }
+    return Done([Update("invoices", invoice["id"], values, {"status": "void"})], result)

@@ -1,0 +1,119 @@
+"""What all handlers do alike: open the database, find a row or say that it is missing, act once."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any
+
+from podium.domain.errors import ToolBroke
+from podium.tools.packs import PackScope
+
+from ..database import Change, Conflict, Database, open_database
+from .money import dollars
+
+Arguments = dict[str, Any]
+Row = dict[str, Any]
+Handler = Callable[[Arguments, PackScope], Awaitable[dict[str, Any]]]
+
+_TRIES = 3
+_WORDS = {
+    "leads": ("lead", "leads.find"),
+    "inspections": ("inspection", "os.list_inspections"),
+    "inspection_items": ("item", "os.get_inspection"),
+    "media_assets": ("photo or file", "os.get_inspection"),
+    "quotes": ("quote", "os.list_quotes"),
+    "quote_lines": ("line", "os.get_quote"),
+    "tasks": ("task", "os.list_tasks"),
+    "notes": ("note", "os.search_notes"),
+    "jobs": ("job", "os.list_jobs"),
+    "invoices": ("invoice", "os.list_invoices"),
+    "payments": ("payment", "os.get_invoice"),
+    "snapshots": ("snapshot", "os.list_snapshots"),
+}
+"""Table → what a person calls a row of it, and the tool that shows which there are."""
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a tool changes, and what it gives back once that is durable."""
+
+    changes: list[Change]
+    result: dict[str, Any]
+
+
+Deciding = Callable[[Arguments, PackScope, Database], Awaitable[Done]]
+Looking = Callable[[Arguments, PackScope, Database], Awaitable[dict[str, Any]]]
+
+
+def recorded(decide: Deciding) -> Handler:
+    """A handler that makes what `decide` gives durable, once under the call's key."""
+
+    @wraps(decide)
+    async def perform(arguments: Arguments, scope: PackScope) -> dict[str, Any]:
+        async with open_database(scope) as db:
+            return await perform_once(db, scope, lambda: decide(arguments, scope, db))
+
+    return perform
+
+
+async def perform_once(
+    db: Database, scope: PackScope, decide: Callable[[], Awaitable[Done]]
+) -> dict[str, Any]:
+    """The result; that of before when the key was performed already."""
+    for attempt in range(_TRIES):
+        before = await db.performed(scope.key)
+        if before is not None:
+            return before
+        try:
+            done = await decide()
+            return await db.apply(scope.key, done.changes, done.result)
+        except Conflict:
+            # Somebody changed a row since it was read: what they did may allow another decision.
+            if attempt == _TRIES - 1:
+                raise
+        except ToolBroke:
+            # The same call, performed elsewhere in the meantime, is what stands in the way.
+            before = await db.performed(scope.key)
+            if before is not None:
+                return before
+            raise
+    raise AssertionError("the last attempt returns or raises")
+
+
+def looking(look: Looking) -> Handler:
+    """A handler that only reads."""
+
+    @wraps(look)
+    async def perform(arguments: Arguments, scope: PackScope) -> dict[str, Any]:
+        async with open_database(scope) as db:
+            return await look(arguments, scope, db)
+
+    return perform
+
+
+async def the(db: Database, table: str, id: str) -> Row:
+    """The row. Raises `ToolBroke` with what to do when there is none."""
+    row = await db.row(table, id)
+    if row is None:
+        word, finder = _WORDS[table]
+        raise ToolBroke(f"there is no {word} {id!r}; look for its id with {finder}")
+    return row
+
+
+def shown(row: Row) -> Row:
+    """A row as people see it: dollars for cents, and nothing that is empty."""
+    return {
+        name.removesuffix("_cents"): dollars(value) if name.endswith("_cents") else value
+        for name, value in row.items()
+        if value is not None
+    }
+
+
+def must_be(row: Row, what: str, allowed: tuple[str, ...], hint: str) -> None:
+    """Raises `ToolBroke` unless the row's status is one of those; `hint` says what to do."""
+    if row["status"] not in allowed:
+        raise ToolBroke(
+            f"{what} {row['id']!r} is {row['status']}, not {' or '.join(allowed)}; {hint}"
+        )
