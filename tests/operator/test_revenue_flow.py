@@ -94,6 +94,21 @@ async def _from_lead_to_review(talk: Talk) -> None:
     await talk.say("ask for a review for job {job}")
 
 
+async def test_a_message_whose_fate_nobody_knows_is_in_doubt_and_not_sent_again(
+    tmp_path: Path,
+) -> None:
+    with sms_gateway() as gateway:
+        gateway.hang_up = True
+        async with open_podium(*_project(tmp_path, SmtpServer(), gateway)) as podium:
+            operator = await build_operator(podium, OperatorWish(classifier="embedded"))
+            words = "text 0400 123 456 saying we are running late"
+            answer = await operator.process(words, "execute", None, True)
+    assert (answer.status, answer.exit_code) == ("in_doubt", 3)
+    assert [each.status for each in answer.results] == ["in_doubt"]
+    assert len(gateway.asked) == 1
+    assert "podium resume" in answer.next_actions[-1]
+
+
 async def test_a_bad_packet_is_refused_whole_with_each_fault_named(tmp_path: Path) -> None:
     packet = {**PACKET, "roof_type": "glass", "defects": [{"label": "", "severity": "awful"}]}
     environ = _environ(tmp_path)

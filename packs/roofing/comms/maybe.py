@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from podium.domain.errors import ToolBroke
+from podium.domain.errors import OutcomeUnknown
 
 
-class MaybeSent(ToolBroke):
+class MaybeSent(OutcomeUnknown):
     """The message was handed over and the other side's word for it never came.
 
     `reference` is what to look for there. It must not be sent again before somebody looked.
