@@ -26,6 +26,7 @@ NAMES = (
     "asking",
     "piping",
     "contract",
+    "operating",
 )
 
 MANY = ("scaling", "waking_many", "aging_many")

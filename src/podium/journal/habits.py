@@ -5,7 +5,6 @@ One line for each message that was understood. The words are redacted like every
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
@@ -33,6 +32,8 @@ class FileHabits:
         self._file = file
         self._clock = clock
         self._redact = redact
+        self._stamp: tuple[int, int] | None = None
+        self._kept: list[tuple[str, frozenset[str], tuple[str, ...]]] = []
 
     def all(self) -> list[Habit]:
         """Every habit, oldest first. Lines that are none are passed over."""
@@ -42,22 +43,34 @@ class FileHabits:
         except OSError:
             return []
         for line in lines:
-            with suppress(ValidationError, ValueError):
-                found.append(Habit.model_validate(json.loads(line)))
+            with suppress(ValidationError):
+                found.append(Habit.model_validate_json(line))
         return found
 
     def suggestions(self, message: str, *, pack: str) -> Sequence[str]:
         """Tools that such words led to before, with how often and whether people agreed."""
         words = _words(message)
         likely: Counter[tuple[str, ...]] = Counter()
-        for habit in self.all():
-            alike = _alikeness(words, _words(habit.said)) if habit.pack == pack else 0.0
-            if alike >= _ALIKE and habit.tools:
-                likely[habit.tools] += 1
+        for known, said, tools in self._remembered():
+            if known == pack and tools and _alikeness(words, said) >= _ALIKE:
+                likely[tools] += 1
         return [
             f"{' → '.join(tools)} (asked {times} {'time' if times == 1 else 'times'} before)"
             for tools, times in likely.most_common(3)
         ]
+
+    def _remembered(self) -> list[tuple[str, frozenset[str], tuple[str, ...]]]:
+        """Pack, words and tools of every habit, read again only when the file has changed."""
+        try:
+            now = self._file.stat()
+        except OSError:
+            return []
+        stamp = (now.st_mtime_ns, now.st_size)
+        if stamp != self._stamp:
+            known = self.all()
+            self._kept = [(each.pack, _words(each.said), each.tools) for each in known]
+            self._stamp = stamp
+        return self._kept
 
     def remember(self, answer: OperatorAnswer) -> None:
         """Keep what was asked, when it was understood."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput
 from podium.domain.model import Json
 from podium.testing.replies import ReplyCase, reply_cases
+from podium.testing.utterances import Half, UtteranceCase, utterance_cases
 
 # Not a name of `podium.wiring`: it brings the reply contract along, which other commands do without.
 from podium.wiring.bench_contract import (
@@ -68,6 +70,51 @@ def contract(
         _record(lines, total, sizes, shown), lambda: _words(screen, lines, total, sizes, shown)
     )
     raise typer.Exit(1 if total.wrongly_accepted else 0)
+
+
+@app.command()
+def operator(
+    context: typer.Context,
+    kind: Annotated[
+        str | None, typer.Option("--class", metavar="C", help="Only messages of this class.")
+    ] = None,
+    half: Annotated[
+        Half | None, typer.Option("--half", help="Only what classifiers are tuned on, or not.")
+    ] = None,
+    show_wrong: Annotated[
+        bool, typer.Option("--show-wrong", help="Show each message that was understood wrongly.")
+    ] = False,
+) -> None:
+    """Read a corpus of messages with the embedded classifier; say how well they were understood.
+
+    A message counts as right when its intent, domain, tools, fields and tier are. Leaves with 1 when
+    anything that needs approval would be done without, or a class falls below its floor.
+
+    \b
+    Example:
+      podium bench operator
+      podium bench operator --class typos --half tuning --show-wrong
+    """
+    # They bring the pack and the classifier along, which `contract` does without.
+    from podium.cli.utterance_words import tally_record, tell_tally
+    from podium.wiring.bench_operator import mark_roofing
+    from podium.wiring.bench_tally import tally_of
+
+    options: Options = context.obj
+    screen = Screen(json=options.json)
+    marked = asyncio.run(mark_roofing(_utterances(kind, half)))
+    tally = tally_of(marked, halved=half is not None)
+    shown = [each for each in marked if show_wrong and not each.right]
+    screen.answer(tally_record(tally, shown), lambda: tell_tally(screen, tally, shown))
+    raise typer.Exit(1 if tally.total.unapproved or tally.below else 0)
+
+
+def _utterances(kind: str | None, half: Half | None) -> list[UtteranceCase]:
+    cases = utterance_cases(kind, half)
+    if not cases:
+        known = ", ".join(dict.fromkeys(case.kind for case in utterance_cases()))
+        raise BadInput(f"no class {kind!r}; classes: {known}")
+    return cases
 
 
 def _cases(family: str | None) -> list[ReplyCase]:

@@ -1,0 +1,133 @@
+"""The marks of the corpus of utterances by class, and the floors they must not fall below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from podium.domain.model import Noun
+from podium.testing.utterances import HALVES
+from podium.wiring.bench_operator import NEEDS_APPROVAL, MarkedUtterance
+
+FLOORS: dict[str, float] = {
+    "plain": 0.9,
+    "polite": 0.76,
+    "terse": 0.8,
+    "typos": 0.9,
+    "mixed-order": 0.81,
+    "several-intents": 0.76,
+    "phones": 0.86,
+    "dates-money": 0.86,
+    "ids": 0.87,
+    "missing-fields": 1,
+    "vague": 0.85,
+    "unknown-tool": 0.8,
+    "injection": 0.91,
+    "bulk": 0.93,
+    "negation": 0.93,
+    "question": 0.88,
+    "directive-conflict": 0.9,
+    "context-given": 0.95,
+    "skills": 0.93,
+    "look-alikes": 0.94,
+    "tuning": 0.98,
+    "held_out": 0.77,
+    "all": 0.88,
+}
+"""Accuracy below which a class must not fall, over both halves. `docs/operator.md` says the same."""
+
+
+class Share(Noun):
+    """So many of so many."""
+
+    right: int
+    of: int
+
+
+class ClassScore(Noun):
+    """The marks of one class."""
+
+    name: str
+    cases: int
+    right: int
+    """Right in every aspect."""
+    intent: Share
+    domain: Share
+    tools: Share
+    fields: Share
+    tier: Share
+    wrongly_executed: int
+    at_once: int
+    """Of these, how many would run without anybody being asked."""
+    unapproved: int
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.cases if self.cases else 1.0
+
+
+class Tally(Noun):
+    """The whole result of the bench."""
+
+    classes: tuple[ClassScore, ...]
+    halves: tuple[ClassScore, ...]
+    total: ClassScore
+    p50: float
+    """Seconds that half of the messages took at most."""
+    p95: float
+    floors: dict[str, float]
+    """Of what was scored; empty for one half alone."""
+
+    def floor(self, line: ClassScore) -> float | None:
+        return self.floors.get(line.name)
+
+    @property
+    def below(self) -> tuple[ClassScore, ...]:
+        """What fell below its floor."""
+        lines = (*self.classes, *self.halves, self.total)
+        return tuple(line for line in lines if line.accuracy < self.floors.get(line.name, 0.0))
+
+
+def tally_of(marked: Sequence[MarkedUtterance], *, halved: bool = False) -> Tally:
+    """`halved`: one half alone was read, which the floors do not speak of."""
+    classes = tuple(class_scores(marked))
+    took = sorted(each.seconds for each in marked)
+    halves = [[each for each in marked if each.case.half == half] for half in HALVES]
+    whole = len(classes) > 1 and not halved
+    return Tally(
+        classes=classes,
+        halves=tuple(
+            class_score(half, part) for half, part in zip(HALVES, halves, strict=True) if whole
+        ),
+        total=class_score("all", marked),
+        p50=took[len(took) // 2],
+        p95=took[len(took) * 95 // 100],
+        floors={} if halved else {k: v for k, v in FLOORS.items() if whole or k != "all"},
+    )
+
+
+def class_scores(marked: Sequence[MarkedUtterance]) -> list[ClassScore]:
+    """One line per class, in the order they come."""
+    kinds = dict.fromkeys(each.case.kind for each in marked)
+    return [class_score(kind, [one for one in marked if one.case.kind == kind]) for kind in kinds]
+
+
+def class_score(name: str, marked: Sequence[MarkedUtterance]) -> ClassScore:
+    wrongly = [each for each in marked if each.wrongly_executed]
+    return ClassScore(
+        name=name,
+        cases=len(marked),
+        right=sum(each.right for each in marked),
+        intent=_share(each.intent_right for each in marked),
+        domain=_share(each.domain_right for each in marked),
+        tools=_share(each.tools_right for each in marked),
+        fields=_share(each.fields_right for each in marked),
+        tier=_share(each.tier_right for each in marked),
+        wrongly_executed=len(wrongly),
+        at_once=sum(each.read.risk_tier < NEEDS_APPROVAL for each in wrongly),
+        unapproved=sum(each.unapproved for each in marked),
+    )
+
+
+def _share(marks: Iterable[bool | None]) -> Share:
+    scored = [mark for mark in marks if mark is not None]
+    return Share(right=sum(scored), of=len(scored))
