@@ -1,6 +1,7 @@
 """The protocols rooms meet through. No I/O, no implementation."""
 
 from podium.ports.agent import Agent
+from podium.ports.classifier import Classifier
 from podium.ports.clock import Clock, Ids
 from podium.ports.door import ANY_USE, HookDoors, Translate, TurnDoor, nameless_use
 from podium.ports.enclosures import Enclosures
@@ -16,6 +17,7 @@ from podium.ports.engine import (
 )
 from podium.ports.forge import Forge
 from podium.ports.gate import Checkpoint, Gate, Toolbox, ToolDoor
+from podium.ports.habits import Habits
 from podium.ports.launcher import Launcher, Process
 from podium.ports.presence import Presence
 from podium.ports.store import EventQuery, Journal, RunQuery, Store, Tx, View
@@ -27,6 +29,7 @@ __all__ = [
     "ONCE",
     "Agent",
     "Checkpoint",
+    "Classifier",
     "Clock",
     "Enclosures",
     "Engine",
@@ -36,6 +39,7 @@ __all__ = [
     "FlowContext",
     "Forge",
     "Gate",
+    "Habits",
     "HookDoors",
     "Ids",
     "Journal",

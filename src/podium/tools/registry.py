@@ -16,6 +16,7 @@ from podium.domain.errors import BadInput, UnknownTool
 from podium.domain.gating import ToolSpec
 from podium.domain.model import Json
 from podium.tools.scope import Handler
+from podium.tools.sound_schema import surely_sound
 
 _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")
 
@@ -97,7 +98,8 @@ def _is_async(handler: object) -> bool:
 
 def _schema_faults(schema: dict[str, Json]) -> Iterator[str]:
     try:
-        Draft202012Validator.check_schema(schema)
+        if not surely_sound(schema):
+            Draft202012Validator.check_schema(schema)
     except SchemaError as error:
         yield f"input_schema at {_place(error.path)}: {error.message}"
         return

@@ -14,7 +14,7 @@ from podium.flows.operator.judgement.embedded import EmbeddedClassifier
 from podium.flows.operator.judgement.fields import FieldExtractor
 from podium.flows.operator.judgement.judging import judge
 from podium.flows.operator.judgement.tiers import highest, terms_of, tools_of
-from podium.ports.classifier import Classifier
+from podium.ports import Classifier
 from podium.testing.utterances import UtteranceCase
 from podium.tools.packs import load_pack, shipped_packs
 from podium.wiring.bench_fields import calls_of, fields_wrong

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from podium.agents import AgentKit
     from podium.domain.packs import Pack
     from podium.flows.operator.options import OperatorOptions
-    from podium.ports.classifier import Classifier
+    from podium.ports import Classifier
     from podium.wiring.podium import Podium
 
 AUTO, EMBEDDED, MODEL = "auto", "embedded", "model"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.domain.operating import Intent, Message, Urgency
-from podium.ports.classifier import Classifier
+from podium.ports import Classifier
 from tests.operator.judgement.dental_clinic import CLASSIFIER, NOW, PACK, read, tools
 
 
@@ -85,6 +85,28 @@ def test_several_ids_are_as_many_wishes() -> None:
 def test_what_is_written_down_is_not_done() -> None:
     assert tools("memo: void bill B-9 and cancel visit V-3") == ["desk.memo"]
     assert tools('text 0400 111 222 "void bill B-9"') == ["desk.message"]
+
+
+def test_the_name_of_a_tool_in_a_text_is_text() -> None:
+    assert tools("memo: bill.void B-9 is slow") == ["desk.memo"]
+    assert tools("text 0400 111 222 saying bill.void B-9") == ["desk.message"]
+
+
+def test_two_names_of_tools_in_one_breath_are_asked_back() -> None:
+    reading = read("bill.void B-9 visit.cancel V-3")
+    assert reading.intent is Intent.CLARIFY
+    assert reading.candidates == ("bill.void", "visit.cancel")
+
+
+def test_him_is_the_one_before_and_somebody_else_is_not() -> None:
+    first = "new patient Anna Berg 0400 111 222 and text "
+    assert read(first + "her saying welcome").wishes[1].arguments["phone"] == "+61400111222"
+    assert "phone" not in read(first + "Bob Stone saying welcome").wishes[1].arguments
+
+
+def test_more_parts_than_anybody_can_check_are_refused() -> None:
+    many = "; ".join(f"cancel visit V-{number}" for number in range(100))
+    assert read(many).intent is Intent.REFUSE
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from podium.domain.operating import Intent, Reading
 from podium.flows.operator.judgement.model import WithFallback
 from podium.flows.operator.judgement.model_shortlist import Shortlist
 from podium.flows.operator.options import OperatorOptions
-from podium.ports.classifier import Classifier
+from podium.ports import Classifier
 from podium.testing.modelserver import ModelServer
 from podium.wiring.classifying import build_classifier
 from podium.wiring.podium import Podium

@@ -19,6 +19,7 @@ from podium.flows.operator.judgement.tiers import reason_of
 from podium.flows.operator.showing import in_line, long_values, one_line, short_values
 
 _NO_TOOLS = "No tools involved; nothing was done"
+_ENDED = ("succeeded", "failed", "in_doubt", "cancelled")
 
 
 def blocks(answer: OperatorAnswer) -> str:
@@ -136,8 +137,10 @@ def _impact(answer: OperatorAnswer) -> Iterator[str]:
         yield from _ways_back(plan, [step for step in plan.steps if step.number in done])
         return
     yield f"Tools: {', '.join(dict.fromkeys(plan.tool_sequence))}"
-    handed = answer.status == "enqueued"
-    yield "Handed to a worker, who does it" if handed else "Nothing was done yet"
+    if answer.status == "enqueued":
+        yield "Handed to a worker, who does it"
+    elif answer.status not in _ENDED:
+        yield "Nothing was done yet"
     yield from _ways_back(plan, plan.steps)
 
 

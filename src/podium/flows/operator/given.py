@@ -54,7 +54,8 @@ def _context_faults(context: Json) -> Iterator[str]:
         yield f"the context must be an object of names and values, not {type(context).__name__}"
         return
     try:
-        size = len(json.dumps(context, allow_nan=False).encode())
+        # As it is: half of a surrogate pair can be written as \ud800 and stored nowhere.
+        size = len(json.dumps(context, allow_nan=False, ensure_ascii=False).encode())
     except (TypeError, ValueError, RecursionError) as error:
         yield f"the context is not plain JSON: {error}"
         return

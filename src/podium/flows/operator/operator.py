@@ -32,9 +32,7 @@ from podium.flows.operator.given import faults_of
 from podium.flows.operator.judgement.judging import FindConflict, judge
 from podium.flows.operator.quality_gate import inspect
 from podium.flows.operator.skills import make_plan, undo_plan
-from podium.ports import Ids
-from podium.ports.classifier import Classifier
-from podium.ports.habits import Habits
+from podium.ports import Classifier, Habits, Ids
 
 Started = Callable[[Run], Awaitable[None]]
 """Told of the run as soon as it is stored."""
@@ -220,7 +218,9 @@ class Operator:
         elif run.id not in await brain.engine.hosted([run.id]):
             await brain.engine.resume(run.id, by=self._desk.user)
         ended = await brain.engine.finish(run.id, stop_when_waiting=True)
-        return await self._told(brain, ended, job.plan, OperatorMode.EXECUTE, None)
+        answer = await self._told(brain, ended, job.plan, OperatorMode.EXECUTE, None)
+        self._desk.habits.remember(answer)
+        return answer
 
     async def _told(
         self,

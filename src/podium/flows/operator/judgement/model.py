@@ -17,8 +17,7 @@ from podium.domain.model import Json, NonEmpty
 from podium.domain.operating import Intent, Message, Reading, Urgency, Wish
 from podium.domain.packs import Pack
 from podium.flows.operator.judgement.model_prompt import prompt_for
-from podium.ports import Agent
-from podium.ports.classifier import Classifier
+from podium.ports import Agent, Classifier
 
 MOST_TOOLS = 80
 """Of a longer registry the model is shown those that fit the message best."""

@@ -1,0 +1,61 @@
+"""Plain words as a library: looked at, planned, halted for a person, released, proved."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from pathlib import Path
+
+from podium.domain.operating import OperatorAnswer
+from podium.flows.operator import Operator
+from podium.usecases import verify_receipts
+from podium.wiring.configuration import load_configuration
+from podium.wiring.operating import OperatorWish, build_operator
+from podium.wiring.podium import open_podium
+
+
+def tell(answer: OperatorAnswer) -> None:
+    tools = " → ".join(answer.plan.tool_sequence) if answer.plan else "no tool"
+    print(f"{answer.message!r}\n  {answer.status}: {tools} (exit {answer.exit_code})")
+    for result in answer.results:
+        if result.receipt is not None:
+            print(f"  {result.tool} {result.status}, receipt {result.receipt}")
+
+
+async def converse(operator: Operator) -> None:
+    # Looking changes nothing; what is missing is asked for.
+    tell(await operator.process("new lead: Sarah 0400123456"))
+
+    made = await operator.process("new lead: Sarah 0400123456 in Clayton", "execute")
+    tell(made)
+    lead = made.results[0].fields["lead_id"]
+
+    # T2: the plan halts until a person says yes to exactly it.
+    halted = await operator.process(
+        "create a quote for this lead", "execute", context={"lead_id": lead}
+    )
+    tell(halted)
+    tell(await operator.process(f"APPROVE: {halted.action_id}"))
+
+    # No approval lifts a directive.
+    refused = await operator.process("void all invoices", "execute", explicit_approval=True)
+    tell(refused)
+    if refused.classification and refused.classification.conflict:
+        print(f"  against {refused.classification.conflict.directive}")
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        environ = {**os.environ, "PODIUM_HOME": str(Path(name) / "home"), "PODIUM_USER": "ann"}
+        project = Path(name) / "project"
+        project.mkdir()
+        async with open_podium(load_configuration(environ, project=project), environ) as podium:
+            wish = OperatorWish(pack="roofing", classifier="embedded")
+            await converse(await build_operator(podium, wish))
+            verdict = await verify_receipts(await podium.store(), await podium.verifier())
+            print(f"{verdict.receipts} receipts, sound: {verdict.sound}")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -1,0 +1,214 @@
+"""A message, cut where the next wish begins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from podium.flows.operator.judgement.embedded.index import Index
+from podium.flows.operator.judgement.embedded.lexicon import ACTION_WORDS, READ, kinds_of
+from podium.flows.operator.judgement.embedded.moods import COMMAND, Mood, mood_of
+from podium.flows.operator.judgement.embedded.query import (
+    BEHIND_VERBS,
+    PREPOSITIONS,
+    acts_of,
+    thing_as_verb,
+)
+from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, Word, word_set
+
+SENTENCE, THEN, AND, COMMA = "sentence", "then", "and", "comma"
+"""How a clause hangs on the one before it, the loosest first."""
+
+_SENTENCE_END = re.compile(r"[.!?]+(?=\s|$)|[;\n]")
+_NO_END = word_set("st rd ave dr mr mrs ms no approx pty ltd co ph tel")
+"""Words that are written with a full stop."""
+_THEN = word_set("then also plus but afterwards next finally")
+_AND = frozenset({"and", "n"})
+_FILLERS = _THEN | _AND | word_set(
+    "please pls just can could you would i we want need to like id lets go ahead kindly now after that ill"
+)  # fmt: skip
+_BANS = word_set("dont not never do without no")
+MOST_CLAUSES = 60
+A_VALUE = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Part of a message that may be a wish."""
+
+    words: tuple[Word, ...]
+    start: int
+    end: int
+    joined: str = SENTENCE
+    asked: bool = False
+    opens: bool = False
+    """Whether it begins as a command does."""
+    tail: bool = False
+    """Whether it ends in words that are a value."""
+    mood: Mood = COMMAND
+    """How it is meant, with what the rest of its sentence makes depend or reports."""
+    implied: frozenset[str] = frozenset()
+    """The kinds of acts it stands for when it has no verb."""
+
+    @property
+    def texts(self) -> list[str]:
+        """Its words as written, with a mark for each that is a value."""
+        return [word.text if not word.kind else A_VALUE for word in self.words]
+
+    def with_more(self, other: Clause) -> Clause:
+        """Both as one, in which the words of the other are mere values."""
+        words = tuple(replace(word, kind=word.kind or "text") for word in other.words)
+        merged = (*self.words, *words) if other.start >= self.start else (*words, *self.words)
+        return replace(
+            self, words=merged, start=min(self.start, other.start), end=max(self.end, other.end)
+        )
+
+
+def clauses_of(text: str, words: Sequence[Word], index: Index) -> list[Clause]:
+    """The clauses in their order; a list of things after a verb of reading is one for each."""
+    found: list[Clause] = []
+    for sentence, asked in _sentences(text, words):
+        for part, joined in _parts(text, sentence, index):
+            opens = opener_of(part, index) is not None
+            implied = _implied(found, joined, opens)
+            start, end = _span(text, part)
+            clause = Clause(tuple(part), start, end, joined, asked, opens, implied=implied)
+            found.append(clause)
+    return found
+
+
+def with_moods(clauses: Sequence[Clause], index: Index) -> list[Clause]:
+    """The clauses, each with how it is meant; what one makes depend, all of its sentence depends on."""
+    found: list[Clause] = []
+    sentence: list[Clause] = []
+    for clause in clauses:
+        if clause.joined == SENTENCE:
+            found += _of_one_sentence(sentence)
+            sentence = []
+        mood = mood_of(clause.texts, clause.asked, index.openers)
+        sentence.append(replace(clause, mood=mood))
+    return found + _of_one_sentence(sentence)
+
+
+def _of_one_sentence(clauses: Sequence[Clause]) -> list[Clause]:
+    moods = [clause.mood for clause in clauses]
+    return [replace(clause, mood=clause.mood.within(moods)) for clause in clauses]
+
+
+def _span(text: str, words: Sequence[Word]) -> tuple[int, int]:
+    """From where to where the words go, with the signs that stand at them: `$`, quotes, brackets."""
+    start, end = words[0].start, words[-1].end
+    while start and _belongs(text[start - 1]):
+        start -= 1
+    while end < len(text) and _belongs(text[end]):
+        end += 1
+    return start, end
+
+
+def _belongs(sign: str) -> bool:
+    return not sign.isspace() and not sign.isalnum() and sign not in ",;"
+
+
+def _implied(before: Sequence[Clause], joined: str, opens: bool) -> frozenset[str]:
+    listed = joined != SENTENCE and not opens and bool(before)
+    return frozenset({READ}) if listed else frozenset()
+
+
+def _sentences(text: str, words: Sequence[Word]) -> Iterator[tuple[list[Word], bool]]:
+    """The sentences, each with whether it ends with a question mark."""
+    ends = [(found.start(), found.group()) for found in _SENTENCE_END.finditer(text)]
+    current: list[Word] = []
+    for place, word in enumerate(words):
+        current.append(word)
+        after = words[place + 1] if place + 1 < len(words) else None
+        while ends and ends[0][0] < word.end:
+            ends.pop(0)
+        if not ends or (after is not None and ends[0][0] >= after.start):
+            continue
+        quoted = after is not None and word.kind == after.kind == "quoted"
+        if not quoted and not _goes_on(text, ends[0], word):
+            yield current, "?" in ends[0][1]
+            current = []
+    if current:
+        yield current, False
+
+
+def _goes_on(text: str, end: tuple[int, str], word: Word) -> bool:
+    """Whether a sign that ends sentences ends none: in `St.`, or in a line that ends with a colon."""
+    place, sign = end
+    return (sign == "." and word.text in _NO_END) or (
+        sign == "\n" and text[:place].rstrip().endswith(":")
+    )
+
+
+def _parts(text: str, words: list[Word], index: Index) -> Iterator[tuple[list[Word], str]]:
+    """The sentence, cut at each `and`, `then` or comma behind which a command begins."""
+    begin, joined = 0, SENTENCE
+    for place in range(1, len(words)):
+        link = _link(text, words, place)
+        if link and not words[place].kind and _cuts(words[begin:place], link, words[place:], index):
+            yield words[begin:place], joined
+            begin, joined = place, link
+    yield words[begin:], joined
+
+
+def _link(text: str, words: Sequence[Word], place: int) -> str:
+    word = words[place]
+    gap = text[words[place - 1].end : word.start]
+    if word.text in _THEN and not word.kind:
+        return THEN
+    following = words[place + 1] if place + 1 < len(words) else None
+    if (word.text in _AND and not word.kind) or "&" in gap or "+" in gap:
+        return THEN if following is not None and following.text in _THEN else AND
+    return COMMA if "," in gap or " - " in gap else ""
+
+
+def _cuts(left: Sequence[Word], link: str, right: Sequence[Word], index: Index) -> bool:
+    if not any(not word.kind and word.text not in _FILLERS for word in left) or _is_topic(
+        left, link
+    ):
+        return False
+    opener = opener_of(right, index)
+    if opener is not None:
+        return not _labels(right, opener)
+    return link in (AND, THEN) and acts_of(left, index) == {READ} and _names_a_thing(right, index)
+
+
+def _is_topic(left: Sequence[Word], link: str) -> bool:
+    """Whether the words only say what the command behind them is about."""
+    if left[0].text in PREPOSITIONS:
+        return True
+    return link == COMMA and not any(kinds_of(word.stem) for word in left if not word.kind)
+
+
+def _names_a_thing(words: Sequence[Word], index: Index) -> bool:
+    return any(word.stem in index.objects and not word.kind for word in words[:4])
+
+
+def opener_of(words: Sequence[Word], index: Index) -> int | None:
+    """Where the word stands with which a command begins, after words of courtesy."""
+    for place, word in enumerate(words[:8]):
+        if word.kind:
+            return None
+        if word.text in ACTION_WORDS or word.text in index.openers or word.text in _BANS:
+            return place
+        if thing_as_verb(words[place:], index) or _looks_like_an_order(words[place:], index):
+            return place
+        if word.text not in _FILLERS:
+            return None
+    return None
+
+
+def _looks_like_an_order(words: Sequence[Word], index: Index) -> bool:
+    """`Order a pizza`: a word in its plain form that is no thing, and behind it what only verbs have behind them."""
+    word, after = words[0], words[1].text if len(words) > 1 else ""
+    if word.capital or word.text in FUNCTION_WORDS or word.stem in index.objects:
+        return False
+    return after in BEHIND_VERBS and not word.text.endswith(("s", "ed", "ing", "ly"))
+
+
+def _labels(words: Sequence[Word], place: int) -> bool:
+    """Whether the word only says what the value after it is: `email sarah@example.com`."""
+    following = words[place + 1] if place + 1 < len(words) else None
+    return following is not None and following.kind.split(":")[-1] == words[place].stem

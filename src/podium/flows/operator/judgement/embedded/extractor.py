@@ -1,0 +1,34 @@
+"""What the classifier asks of whoever finds values in a text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Protocol
+
+from podium.domain.model import Json
+from podium.domain.operating import Message
+from podium.domain.packs import PackTool, Skill
+
+
+class Entity(Protocol):
+    """A value that stands in a text at `start:end`."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def value(self) -> Json: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+
+
+class Extractor(Protocol):
+    def arguments(self, clause: str, tool: PackTool | Skill, message: Message) -> dict[str, Json]:
+        """What the clause gives for the properties of the tool; only what was found."""
+        ...
+
+    def entities(self, text: str, now: datetime) -> Sequence[Entity]:
+        """Every value of a kind that can be told without knowing the tool."""
+        ...

@@ -1,0 +1,224 @@
+"""Whether words ask for an act at all: a ban, a question, a supposition and a report do not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, word_set
+
+OPENINGS = word_set(
+    "please pls plz hi hey hello ok okay so well and then also but just now kindly yes yeah sure thanks mate gday alright right next finally first actually oh um"
+)
+_POLITE = (
+    ("can", "you"), ("could", "you"), ("would", "you"), ("will", "you"), ("can", "u"), ("could", "u"),
+    ("can", "we"), ("could", "we"), ("can", "someone"), ("can", "somebody"), ("would", "you", "mind"),
+    ("i", "want", "you", "to"), ("i", "need", "you", "to"), ("i", "want", "to"), ("i", "need", "to"),
+    ("we", "need", "to"), ("we", "want", "to"), ("i", "would", "like", "to"), ("i", "would", "like", "you", "to"),
+    ("id", "like", "to"), ("id", "like", "you", "to"), ("id", "like"), ("i", "want"), ("i", "need"), ("we", "need"),
+    ("i", "would", "like"), ("go", "ahead", "and"), ("lets",), ("let", "us"), ("why", "dont", "you"),
+    ("can", "i", "see"), ("can", "i", "get"), ("can", "i", "have"), ("could", "i", "see"), ("could", "i", "get"),
+    ("could", "i", "have"), ("may", "i", "see"), ("do", "me", "a", "favour", "and"), ("time", "to"), ("let", "me", "see"),
+)  # fmt: skip
+"""Ways to ask that are no questions."""
+_BANS = word_set("not dont never nto dont donot dnt doesnt wont cannot shouldnt mustnt didnt")
+_TAKEN_BACK = (
+    ("never", "mind"), ("nevermind",), ("forget", "it"), ("forget", "that"), ("scratch", "that"), ("ignore", "that"),
+    ("no", "need"), ("no", "longer"), ("rather", "than"), ("instead", "of"), ("hold", "off"), ("actually", "no"),
+    ("don", "t"), ("changed", "my", "mind"),
+)  # fmt: skip
+_STOPS = frozenset({"stop", "avoid", "without", "refrain", "skip"})
+_NO_BAN = frozenset({"urgent", "sure", "only", "just", "yet", "super"})
+"""What follows `not` without forbidding anything."""
+_WONDERS = word_set(
+    "what which who where when how whats whos wheres whens hows why whose any anything"
+)
+_AUXILIARIES = word_set("is are was were has did does am isnt arent wasnt hasnt didnt doesnt")
+_SUBJECTS = word_set("i we you they he she it u one someone anyone")
+_HOW_TO = (
+    ("how", "to"), ("what", "happens"), ("what", "would"), ("what", "will"), ("show", "me", "how"),
+    ("tell", "me", "how"), ("teach",), ("explain",), ("walk", "me", "through"), ("why",), ("should", "i"),
+    ("should", "we"), ("am", "i", "allowed"), ("are", "you", "able"), ("are", "we", "allowed"), ("can", "i"),
+    ("may", "i"), ("could", "i"), ("shall", "i"), ("shall", "we"), ("do", "i"), ("must", "i"), ("is", "it", "possible"),
+    ("is", "it", "ok"), ("is", "it", "okay"), ("is", "it", "safe"), ("is", "it", "allowed"), ("is", "there", "a", "way"),
+    ("what", "the", "way"), ("what", "the", "best", "way"), ("what", "the", "steps"),
+    ("what", "the", "process"), ("what", "the", "difference"), ("who", "can"),
+    ("would", "it"), ("could", "it"), ("do", "you", "know", "how"), ("how", "does"), ("what", "if"), ("how", "about"),
+    ("what", "can", "you"), ("can", "you", "explain"), ("can", "you", "tell", "me", "how"),
+)  # fmt: skip
+_SUPPOSES = word_set(
+    "if unless suppose supposing imagine pretend hypothetically theoretically hypothetical assuming provided"
+)
+_WONDERED = word_set("ask asks see check know wonder find sure")
+"""Verbs behind which `if` asks and makes nothing depend: `check if it came`."""
+_WAITS = frozenset({"when", "once", "after", "until", "before", "whenever", "unless", "if"})
+_POLITE_IF = word_set("possible ok okay needed thats so able convenient")
+_REPORTS = word_set(
+    "said says told tells asked asks wrote writes claims claimed reckons mentioned according"
+)
+
+MOOD_WORDS = frozenset().union(
+    OPENINGS, _BANS, _STOPS, _WONDERS, _AUXILIARIES, _SUBJECTS, _SUPPOSES, _WAITS, _REPORTS,
+    *_POLITE, *_TAKEN_BACK, *_HOW_TO,
+)  # fmt: skip
+"""All words that change how a clause is meant. None of them may be taken for a misspelt other one."""
+
+COURTESY = re.compile(
+    r"\b(?:(?:when|if|once) (?:you|u) (?:get|have|find) (?:a |the |some )?(?:moment|chance|minute|min|sec|second|time)"
+    r"|when(?:ever)? (?:you|u) can|if (?:it'?s|it is) (?:not too much|no) (?:trouble|bother)|if (?:you|u) (?:can|could|like|want|please)"
+    r"|if possible|if (?:you|u) (?:don'?t|do not) mind|(?:would|do) you mind|(?:would|could) it be possible to"
+    r"|(?:could|can|may) i (?:trouble|bother|ask) you to|would you be so kind as to|(?:i was |i'm |im )?wondering if you (?:could|can)"
+    r"|(?:it would be |would be |be )?(?:great|grateful|nice|good|much appreciated|appreciated) if you (?:could|can)"
+    r"|do you (?:think|reckon) you (?:could|can)|at your earliest convenience|no worries|thanks? in advance|thank you|many thanks|if that'?s ok(?:ay)?)\b",
+    re.IGNORECASE,
+)
+"""Words that ask nicely and say nothing else."""
+_LEAVE = frozenset({"allowed", "permitted", "supposed"})
+_BIDS = word_set("to you we i that should please must can")
+"""What follows when somebody reports a request, and not a fact."""
+_DENIALS = word_set(
+    "not isnt arent wasnt werent hasnt havent hadnt didnt doesnt wont cant couldnt never"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mood:
+    """How a clause is meant. All false: as a command."""
+
+    banned: bool = False
+    """A `not` stands before the verb."""
+    limited: bool = False
+    """A `not` stands somewhere behind it."""
+    how_to: bool = False
+    question: bool = False
+    supposed: bool = False
+    reported: bool = False
+    denied: tuple[str, ...] = ()
+    """What is said not to be so: `isn't finished`."""
+
+    def within(self, sentence: Sequence[Mood]) -> Mood:
+        """The mood of a clause among those of its sentence: `if she calls, cancel it and tell him`."""
+        return replace(
+            self,
+            supposed=any(each.supposed for each in sentence),
+            reported=any(each.reported for each in sentence),
+        )
+
+    def forbids(self, reads: bool) -> str:
+        """Why a tool must not be used for the clause; empty when it may. `reads`: the tool changes nothing."""
+        if self.banned:
+            return "the message says not to do it"
+        if self.how_to:
+            return "the message asks about it and does not ask for it"
+        if reads:
+            return ""
+        if self.limited:
+            return "the message says not to do it, or not all of it"
+        if self.supposed:
+            return "the message makes it depend on something that only a person can see"
+        if self.reported:
+            return "the message reports what somebody else said"
+        return "the message asks about it and does not ask for it" if self.question else ""
+
+
+COMMAND = Mood()
+
+
+def mood_of(texts: Sequence[str], asked: bool, verbs: Collection[str]) -> Mood:
+    """The mood of a clause's words. `asked`: it ends with a question mark; `verbs`: words that may begin an act."""
+    plain, polite = _without_courtesy(texts)
+    how_to = _asks_how(plain) or _asks_about(plain)
+    ban = _first_ban(plain)
+    verb = next((place for place, text in enumerate(plain) if text in verbs), len(plain))
+    return Mood(
+        banned=ban is not None and (ban < verb or verb == len(plain)),
+        limited=ban is not None,
+        how_to=how_to,
+        question=not polite and (asked or _wonders(plain)),
+        supposed=_supposed(plain),
+        reported=_reported(plain, verbs),
+        denied=tuple(_denied(plain)),
+    )
+
+
+def _without_courtesy(texts: Sequence[str]) -> tuple[Sequence[str], bool]:
+    polite = False
+    while texts:
+        courtesy = max((each for each in _POLITE if _begins(texts, each)), key=len, default=None)
+        if courtesy is not None:
+            # `can I see` asks for a reading: the verb stays.
+            kept = 1 if courtesy[-1] in ("see", "get", "have") else 0
+            texts, polite = texts[len(courtesy) - kept :], True
+        elif texts[0] in OPENINGS:
+            texts, polite = texts[1:], polite or texts[0] == "please"
+        else:
+            break
+    return texts, polite
+
+
+def _begins(texts: Sequence[str], phrase: Sequence[str]) -> bool:
+    return tuple(texts[: len(phrase)]) == tuple(phrase)
+
+
+def _asks_about(texts: Sequence[str]) -> bool:
+    if texts[:1] == ["whats"] or (_begins(texts, ("what",)) and texts[1:2] in (["is"], ["are"])):
+        texts = ["what", *texts[1 if texts[0] == "whats" else 2 :]]
+    about_leave = _wonders(texts) and not _LEAVE.isdisjoint(texts)
+    return about_leave or any(_begins(texts, each) for each in _HOW_TO)
+
+
+def _asks_how(texts: Sequence[str]) -> bool:
+    if _begins(texts, ("what", "does")):
+        return texts[-1] in ("do", "mean")
+    asks = ("do", "can", "would", "should", "could")
+    return len(texts) > 2 and texts[0] == "how" and texts[1] in asks and texts[2] in _SUBJECTS
+
+
+def _first_ban(texts: Sequence[str]) -> int | None:
+    for place, text in enumerate(texts):
+        following = texts[place + 1] if place + 1 < len(texts) else ""
+        if text in _BANS and following not in _NO_BAN:
+            return place
+        if text in _STOPS and following.endswith("ing"):
+            return place
+        if any(_begins(texts[place : place + 3], each) for each in _TAKEN_BACK):
+            return place
+    return None
+
+
+def _denied(texts: Sequence[str]) -> Iterator[str]:
+    """The first telling word behind each denial."""
+    for place, text in enumerate(texts):
+        if text in _DENIALS:
+            telling = (each for each in texts[place + 1 : place + 5] if each not in FUNCTION_WORDS)
+            yield from islice(telling, 1)
+
+
+def _reported(texts: Sequence[str], verbs: Collection[str]) -> bool:
+    for place, text in enumerate(texts):
+        after = texts[place + 1 : place + 4]
+        if text not in _REPORTS or after[:1] in (["yes"], ["no"]):
+            continue
+        if _BIDS.intersection(after) or any(each in verbs for each in after[:2]):
+            return True
+    return False
+
+
+def _wonders(texts: Sequence[str]) -> bool:
+    if not texts:
+        return False
+    if texts[0] in ("do", "have", "will", "would", "could", "can", "should"):
+        return len(texts) > 1 and texts[1] in _SUBJECTS
+    return texts[0] in _WONDERS or texts[0] in _AUXILIARIES
+
+
+def _supposed(texts: Sequence[str]) -> bool:
+    for place, text in enumerate(texts):
+        following = texts[place + 1] if place + 1 < len(texts) else ""
+        asked = text == "if" and _WONDERED.intersection(texts[max(0, place - 3) : place])
+        if text in _SUPPOSES and following not in _POLITE_IF and not asked:
+            return True
+    starts = len(texts) > 2 and texts[0] in _WAITS and texts[1] not in _POLITE_IF
+    return starts and texts[1] not in _AUXILIARIES

@@ -1,0 +1,166 @@
+"""A clause as the scoring sees it: its words by weight, its act, its things and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from podium.flows.operator.judgement.embedded.index import Index
+from podium.flows.operator.judgement.embedded.lexicon import PARTICLES, PHRASAL, READ, kinds_of
+from podium.flows.operator.judgement.embedded.moods import OPENINGS
+from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, Word, word_set
+
+AFTER_PREPOSITION = 0.55
+"""What comes after `for`, `on` or `to` seldom names the act."""
+STATE = 0.5
+"""What a word counts that tells a state and only sounds like a thing: `leads that were quoted`."""
+PREPOSITIONS = word_set("for to on in at from with of by about via regarding")
+_LIGHT = word_set("mark put set get make give take new log want need have do")
+"""Verbs whose sense the next verb has: get it booked, mark it paid, new booking."""
+BEHIND_VERBS = word_set(
+    "it him her them the this that these those a an my our your his their us me"
+)
+"""Words that follow a thing when its name is used as a verb: `invoice it`."""
+_ADJECTIVAL = word_set("new open done complete completed finished accepted declined overdue paid")
+_DETERMINERS = word_set(
+    "the a an my our your his her their this that these those each every some any no"
+)
+_IS = word_set("is are was were be been being now as to")
+"""Words behind which a word that chooses a value says what has changed: `has been contacted`."""
+_FARTHEST_PARTICLE = 6
+_FIRST_OF_TWO = frozenset(verb for verb, _ in PHRASAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    weights: Mapping[str, float]
+    """Stem → how much it counts, less after a preposition."""
+    acts: frozenset[str]
+    things: Sequence[tuple[str, float]]
+    kinds: frozenset[str]
+    """Kinds of values that stand in the clause."""
+    given: Collection[str] = ()
+    """Names of entries of the context."""
+    verbs: frozenset[str] = frozenset()
+    """Words that may ask for an act; what was done is no request."""
+    several: bool = False
+    """Whether it speaks of things, not of one."""
+    strange: bool = False
+    """Whether a word that no entry has stands where the thing should stand."""
+
+
+def query_of(
+    words: Sequence[Word],
+    index: Index,
+    kinds: Iterable[str] = (),
+    given: Collection[str] = (),
+    implied: frozenset[str] = frozenset(),
+) -> Query:
+    """`implied`: the kinds of acts that are meant when the words have no verb."""
+    weights: dict[str, float] = {}
+    named: dict[str, float] = {}
+    factor = 1.0
+    several = strange = False
+    may_be_verbs = _verbs(words)
+    asked: set[str] = set()
+    for word in words:
+        if word.text in PREPOSITIONS and weights:
+            factor = AFTER_PREPOSITION
+        if not _tells(word, index):
+            continue
+        thing = word.stem in index.objects
+        state = thing and word.text.endswith("ed") and word.text in index.choices
+        weights[word.stem] = max(STATE if state else factor, weights.get(word.stem, 0.0))
+        if thing and not state:
+            named[word.stem] = weights[word.stem]
+            several = several or _plural(word)
+        if word in may_be_verbs and factor == 1.0 and not word.text.endswith("ed"):
+            asked.add(word.stem)
+        unknown = not index.knows(word.stem) and not kinds_of(word.stem)
+        strange = strange or (unknown and factor == 1.0)
+    return Query(
+        weights=weights,
+        acts=acts_of(words, index) or implied,
+        things=list(named.items()),
+        kinds=frozenset(kinds),
+        given=given,
+        verbs=frozenset(asked),
+        several=several,
+        strange=strange and 1.0 not in named.values(),
+    )
+
+
+def _tells(word: Word, index: Index) -> bool:
+    """Whether it is a word that says something, and no value."""
+    if word.kind or word.text in FUNCTION_WORDS:
+        return False
+    return index.knows(word.stem) or not (word.text in PARTICLES or word.text in OPENINGS)
+
+
+def acts_of(words: Sequence[Word], index: Index) -> frozenset[str]:
+    """The kinds of acts the clause speaks of: those of its first verb, unless the next one has its sense."""
+    found: frozenset[str] = frozenset()
+    plain = [word for word in words if not word.kind]
+    verbs = _verbs(words)
+    for place, word in enumerate(plain):
+        if word not in verbs:
+            continue
+        phrasal = _phrasal(plain, place)
+        kinds = phrasal or kinds_of(word.stem)
+        if not kinds:
+            continue
+        if _describes(plain, place, index):
+            kinds = frozenset({READ})
+        elif word.text in index.choices and place and plain[place - 1].text in _IS:
+            kinds |= {"update"}
+        found |= kinds
+        if phrasal or word.stem not in _LIGHT:
+            break
+    if found:
+        return found
+    if any(_describes(plain, place, index) for place in range(len(plain))):
+        return frozenset({READ})
+    if len(words) > 1 and words[-2].kind.startswith("id") and words[-1].text in index.choices:
+        return frozenset({"update"})
+    courteous = [word for word in words if word.text not in OPENINGS]
+    return frozenset({"create", "send"}) if thing_as_verb(courteous, index) else frozenset()
+
+
+def _verbs(words: Sequence[Word]) -> list[Word]:
+    """The words that may be verbs: `the report` and `an email` are things."""
+    found = []
+    before = ""
+    for word in words:
+        noun = before in _DETERMINERS and word.text not in _ADJECTIVAL
+        if not word.kind and not noun and (kinds_of(word.stem) or word.stem in _FIRST_OF_TWO):
+            found.append(word)
+        before = word.text if not word.kind else ""
+    return found
+
+
+def _phrasal(words: Sequence[Word], place: int) -> frozenset[str]:
+    """The kinds of a verb of two words, which may stand apart: `put it back`."""
+    for after in words[place + 1 : place + 1 + _FARTHEST_PARTICLE]:
+        kinds = PHRASAL.get((words[place].stem, after.text))
+        if kinds:
+            return kinds
+    return frozenset()
+
+
+def _describes(words: Sequence[Word], place: int, index: Index) -> bool:
+    """Whether a verb is none: `draft quotes`, `open jobs`."""
+    if place + 1 >= len(words) or not _plural(words[place + 1]):
+        return False
+    return words[place].text in _ADJECTIVAL or words[place].text in index.choices
+
+
+def thing_as_verb(words: Sequence[Word], index: Index) -> bool:
+    """`Invoice it` and `invoice job 12` ask for an invoice; `invoice 12` does not."""
+    if len(words) < 2 or words[0].kind or words[0].stem not in index.objects or _plural(words[0]):
+        return False
+    after = words[1]
+    return after.text in BEHIND_VERBS or (not after.kind and after.stem in index.objects)
+
+
+def _plural(word: Word) -> bool:
+    return word.text != word.stem and word.text.endswith("s")

@@ -1,0 +1,177 @@
+"""How well a clause fits each tool: words, ways of saying it, verb, thing and values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from podium.domain.packs import Skill
+from podium.flows.operator.judgement.embedded.index import (
+    IN_DOMAIN,
+    IN_SYNONYM,
+    Entry,
+    Index,
+    Phrase,
+)
+from podium.flows.operator.judgement.embedded.lexicon import agreement, kinds_of
+from podium.flows.operator.judgement.embedded.query import Query
+from podium.flows.operator.judgement.embedded.words import stem
+
+COVERAGE, PHRASE, VERB, THING, VALUES = 0.225, 0.225, 0.175, 0.15, 0.225
+"""Shares of a score. They add up to 1; tuned on the utterances in `tests/operator/corpus/tuning.jsonl`."""
+SAME_KIND_OF_ACT = 0.75
+"""What a verb is worth that the tool's entry does not have, but that is of the tool's kind."""
+OWN_WORDS, SAME_WORDS = 0.9, 0.5
+"""So like a phrase of the registry that its verb is the right one, whatever it usually means; and its worth then."""
+AGAINST_IT = -0.3
+"""What a verb is worth that the tool has, in a clause that asks for another kind of act."""
+STRANGE, STRANGE_IN_VALUE, MOST_STRANGE = 0.6, 0.15, 2.4
+"""How much a word weighs that no entry has; less where it may be part of a value; and all of them at most."""
+MORE_THAN_ASKED = 0.04
+"""A skill does several things: of a skill and one of its tools that fit equally well, the tool is meant."""
+ONE_FOR_SEVERAL = 0.6
+SHORT_LIST = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A tool and how well it fits."""
+
+    entry: Entry
+    score: float
+    covered: float
+    verb: float
+    thing: float
+    values: float
+    phrase: float
+
+
+def fits_of(query: Query, index: Index) -> list[Fit]:
+    """The tools that fit best, the best first; of equal ones the registry's order."""
+    found: dict[int, float] = {}
+    for word, weight in query.weights.items():
+        worth = weight * index.rarity.get(word, 0.0)
+        for number, strength in index.postings.get(word, ()):
+            found[number] = found.get(number, 0.0) + worth * strength
+    rough = sorted(
+        found, key=lambda number: (-_rough(query, index.entries[number], found[number]), number)
+    )
+    fits = [_fit(query, index, index.entries[number]) for number in rough[:SHORT_LIST]]
+    return sorted(fits, key=lambda fit: (-fit.score, fit.entry.number))
+
+
+def _rough(query: Query, entry: Entry, found: float) -> float:
+    return found + 0.5 * agreement(query.acts, entry.acts)
+
+
+def _fit(query: Query, index: Index, entry: Entry) -> Fit:
+    covered = _covered(query, index, entry)
+    phrase, stems = max(
+        ((_alike(query, index, entry, each), len(each.stems)) for each in entry.phrases),
+        default=(0.0, 0),
+    )
+    same = phrase >= OWN_WORDS and stems > 1
+    verb = max(_verb(query, entry), SAME_WORDS if same else -1.0)
+    thing = _thing(query, entry)
+    values = _values(query, entry)
+    score = COVERAGE * covered + PHRASE * phrase + VERB * verb + THING * thing + VALUES * values
+    score -= MORE_THAN_ASKED if isinstance(entry.subject, Skill) else 0.0
+    return Fit(entry, score, covered, verb, thing, values, phrase)
+
+
+def _covered(query: Query, index: Index, entry: Entry) -> float:
+    """The share of what was said that the tool's entry accounts for."""
+    said = explained = strange = 0.0
+    kindred = agreement(query.acts, entry.acts) > 0
+    for word, weight in query.weights.items():
+        rarity = index.rarity.get(word)
+        if rarity is None:
+            strange += weight * _strangeness(weight, entry)
+            continue
+        strength = entry.strengths.get(word, 0.0)
+        if kindred and kinds_of(word) & entry.acts:
+            strength = max(strength, SAME_KIND_OF_ACT)
+        said += weight * rarity
+        explained += weight * rarity * strength
+    total = said + min(strange, MOST_STRANGE)
+    return explained / total if total else 0.0
+
+
+def _strangeness(weight: float, entry: Entry) -> float:
+    """What an unknown word weighs: little where a value is wanted, or may come behind a preposition."""
+    fitting = entry.wants_words or (weight < 1 and entry.takes_words)
+    return STRANGE_IN_VALUE if fitting else STRANGE
+
+
+def _verb(query: Query, entry: Entry) -> float:
+    agreed = agreement(query.acts, entry.acts)
+    if any(verb in query.weights for verb in entry.verbs):
+        return 1.0 if agreed >= 0 else AGAINST_IT
+    if agreed > 0:
+        return SAME_KIND_OF_ACT
+    if any(verb in query.weights for verb in entry.other_verbs):
+        return SAME_KIND_OF_ACT if agreed > -1 else AGAINST_IT
+    return SAME_KIND_OF_ACT * agreed
+
+
+def _thing(query: Query, entry: Entry) -> float:
+    if not query.things:
+        return 0.4
+    total = sum(weight for _, weight in query.things)
+    return sum(weight * _named(each, entry) for each, weight in query.things) / total
+
+
+def _named(thing: str, entry: Entry) -> float:
+    if thing in entry.objects or thing in entry.verbs:
+        return 1.0
+    strength = entry.strengths.get(thing, 0.0)
+    return 0.85 if strength >= IN_SYNONYM else 0.5 if strength >= IN_DOMAIN else 0.0
+
+
+def _values(query: Query, entry: Entry) -> float:
+    """Whether the values in the clause are those the tool takes, and those it needs are there."""
+    taken = set(entry.kinds.values())
+    taken |= {"period", "datetime"} if "date" in taken else set()
+    taken |= {"id"} if any(kind.startswith("id:") for kind in taken) else set()
+    used = sum(1 for kind in query.kinds if kind in taken)
+    fitting = used / len(query.kinds) if query.kinds else 0.5
+    needed = [name for name in entry.required if entry.kinds.get(name) not in ("text", "")]
+    missing = [
+        name for name in needed if name not in query.given and not _given(name, query, entry)
+    ]
+    there = 1 - len(missing) / len(needed) if needed else 0.7
+    # Who speaks of several things has no single one in mind.
+    one = query.several and any(entry.kinds[name].startswith("id:") for name in missing)
+    # An id of what a tool makes or lists speaks of one that is there already.
+    other = any(
+        kind.startswith("id:") and kind not in taken and _makes(kind, entry) for kind in query.kinds
+    )
+    return 0.5 * fitting + 0.5 * there - (ONE_FOR_SEVERAL if one or other else 0.0)
+
+
+def _makes(kind: str, entry: Entry) -> bool:
+    return stem(kind.removeprefix("id:")) in entry.objects
+
+
+def _given(name: str, query: Query, entry: Entry) -> bool:
+    if name in entry.choices:
+        return any(word in query.weights for word in entry.choices[name])
+    kind = entry.kinds[name]
+    return kind in query.kinds or (kind.startswith("id:") and "id" in query.kinds)
+
+
+def _alike(query: Query, index: Index, entry: Entry, phrase: Phrase) -> float:
+    """The weight of what clause and phrase share, against that of both."""
+    shared = own = other = 0.0
+    for word, weight in query.weights.items():
+        rarity = index.rarity.get(word) or _strangeness(weight, entry)
+        own += weight * rarity
+        if word in phrase.stems:
+            shared += weight * rarity
+    for word in phrase.stems:
+        other += index.rarity.get(word, STRANGE)
+    if query.acts & phrase.acts and not any(
+        kinds_of(word) for word in phrase.stems & query.weights.keys()
+    ):
+        shared += 0.3
+    own = min(own, other + MOST_STRANGE)
+    return 2 * shared / (own + other) if own + other else 0.0
