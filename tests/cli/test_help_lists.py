@@ -8,7 +8,9 @@ import sys
 import pytest
 
 
-@pytest.mark.parametrize("command", ["workspaces", "receipts", "policy", "agents", "config", "db"])
+@pytest.mark.parametrize(
+    "command", ["workspaces", "receipts", "policy", "agents", "config", "db", "pack", "habits"]
+)
 def test_a_list_of_subcommands_is_not_cut(command: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "podium", command, "--help"],

@@ -68,6 +68,8 @@ ONE_OF_EACH = {
     "doctor": ("doctor", "--help"),
     "config": ("config", "show"),
     "run": ("run", "tidy up"),
+    "ask": ("ask", "system status"),
+    "undo": ("undo", "abcd1234#1"),
     "runs": ("runs",),
     "show": ("show", "abcd1234"),
     "logs": ("logs", "abcd1234"),
@@ -79,8 +81,10 @@ ONE_OF_EACH = {
     "reject": ("reject", "abcd1234", "--why", "no"),
     "resolve": ("resolve", "abcd1234:act:0", "--happened"),
     "trust": ("trust",),
+    "pack": ("pack", "list"),
     "policy": ("policy", "check", "--", "ls"),
     "receipts": ("receipts", "list"),
+    "habits": ("habits", "list"),
     "db": ("db", "migrate", "--check"),
     "worker": ("worker", "--help"),
     "workers": ("workers",),
@@ -113,11 +117,19 @@ def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None
     assert not loaded & rooms
 
 
+def test_a_message_is_read_without_the_record_the_engine_and_other_flows(desk: Desk) -> None:
+    loaded = modules_after(desk, ("ask", "system status"))
+    assert "podium.flows.operator.operator" in loaded
+    rooms = {"podium.engine", "podium.gate", "podium.sandbox", "podium.agents", "podium.testing"}
+    assert not loaded & (rooms | {"podium.flows.pipeline", "sqlalchemy", "rich"})
+
+
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None:
     words = (
         ONE_OF_EACH[name][:2]
-        if name in ("config", "policy", "receipts", "agents", "bench", "workspaces", "db")
+        if name
+        in ("config", "pack", "policy", "receipts", "habits", "agents", "bench", "workspaces", "db")
         else (name,)
     )
     said = desk.run(*words, "--help")

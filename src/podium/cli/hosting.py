@@ -95,6 +95,10 @@ def _telling_of(door: Door, run: Run) -> Telling:
         from podium.cli.pipeline_telling import PipelineTelling
 
         return PipelineTelling(door, run)
+    if run.flow == "operator":
+        from podium.cli.operator_telling import OperatorTelling
+
+        return OperatorTelling(door, run)
     return PlainTelling(door, run)
 
 

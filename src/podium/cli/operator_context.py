@@ -1,15 +1,51 @@
-"""The context of a message, as it is typed: NAME=VALUE, and files of JSON."""
+"""A message and its context, as they are typed: words or stdin, NAME=VALUE, and files of JSON."""
 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from podium.domain.errors import BadInput
 from podium.domain.model import Json
 
 MOST_BYTES = 4_000_000
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class Typed:
+    """What was typed beside the message."""
+
+    mode: str
+    pairs: tuple[str, ...] = ()
+    file: Path | None = None
+    pack: str = ""
+    classifier: str = ""
+
+    @property
+    def options(self) -> list[str]:
+        """The same, to be typed again with the same message; the mode is another matter."""
+        said = [part for pair in self.pairs for part in ("--context", pair)]
+        said += ["--context-file", str(self.file)] if self.file else []
+        said += ["--pack", self.pack] if self.pack else []
+        return said + (["--classifier", self.classifier] if self.classifier else [])
+
+
+def message_of(words: str, message: str) -> str:
+    """What was said once, as MESSAGE or with -m; `-` stands for all of stdin."""
+    if words and message:
+        raise BadInput("the message is there twice; say it as MESSAGE or with -m")
+    said = words or message
+    if said != STDIN:
+        return said
+    if sys.stdin.isatty():
+        sys.stderr.write("podium: type the message, then Ctrl-D\n")
+        sys.stderr.flush()
+    # Far more than is read of a message; what is longer is refused by its length.
+    return sys.stdin.buffer.read(MOST_BYTES).decode(errors="surrogateescape")
 
 
 def context_of(pairs: Sequence[str], file: Path | None) -> dict[str, Json]:
@@ -25,7 +61,7 @@ def parted(pair: str) -> tuple[str, Json]:
     """NAME=VALUE. The value is JSON where it reads as an object, list, number, true or null; else text."""
     name, mark, value = pair.partition("=")
     if not mark or not name.strip():
-        raise BadInput(f"context {pair!r} is no NAME=VALUE, as in quote_id=abc123")
+        raise BadInput(f"context {pair[:60]!r} is no NAME=VALUE; write it as in quote_id=abc123")
     return name.strip(), _value(value)
 
 
@@ -36,7 +72,10 @@ def _value(text: str) -> Json:
     try:
         return json.loads(text)
     except ValueError as error:
-        raise BadInput(f"context value {text[:60]!r} is not JSON: {error}") from None
+        raise BadInput(
+            f"context value {text[:60]!r} is not JSON ({error}); "
+            "write it as JSON, or put it into a file and name that with --context-file"
+        ) from None
 
 
 def _read(file: Path) -> dict[str, Json]:
@@ -44,14 +83,23 @@ def _read(file: Path) -> dict[str, Json]:
         with file.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
     except OSError as error:
-        raise BadInput(f"the context file {str(file)!r} cannot be read: {error.strerror}") from None
+        raise BadInput(
+            f"the context file {str(file)!r} cannot be read ({error.strerror}); name one that can"
+        ) from None
     if len(content) > MOST_BYTES:
-        raise BadInput(f"the context file {str(file)!r} is larger than {MOST_BYTES} bytes")
+        raise BadInput(
+            f"the context file {str(file)!r} is larger than {MOST_BYTES} bytes; "
+            "name pictures and the like by their paths instead of putting them in"
+        )
     try:
         context = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"the context file {str(file)!r} is not JSON: {error}") from None
+        raise BadInput(
+            f"the context file {str(file)!r} is not JSON ({error}); mend it there"
+        ) from None
     if not isinstance(context, dict):
         kind = type(context).__name__
-        raise BadInput(f"the context file {str(file)!r} must hold an object, not {kind}")
+        raise BadInput(
+            f"the context file {str(file)!r} holds no object but {kind}; write names and values in {{}}"
+        )
     return context

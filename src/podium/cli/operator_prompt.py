@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Callable, Sequence
+import shlex
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import typer
+
 from podium.cli.door import Door
-from podium.cli.operator_asking import Started, put, show
-from podium.cli.operator_context import context_of, parted
+from podium.cli.operator_asking import answered, told_anyway
+from podium.cli.operator_context import Typed, context_of, parted
+from podium.cli.operator_reading import LineReader
+from podium.cli.operator_telling import show, show_text
+from podium.cli.screen import moment
 from podium.domain.errors import BadInput, Interrupted, PodiumError
+from podium.domain.gating import Receipt
 from podium.domain.model import Json
 from podium.domain.operating import OperatorAnswer, OperatorMode
-from podium.flows.operator import Operator
 from podium.flows.operator.blocks import blocks
-from podium.usecases import list_receipts
+from podium.flows.operator.showing import in_line, long_values, short_values
 from podium.wiring import Podium
 
-PROMPT = "operator> "
-HISTORY = "operator_history"
-MOST_HISTORY = 1_000
-HELP = """:mode [MODE]          show or set the mode: analyze, plan, enqueue, enqueue_and_wait, execute
-:approve              say yes to the next plan, and to no other
-:context              show what is known; :context NAME=VALUE adds, :context file FILE reads, :context clear forgets
-:plan                 the last plan in full, with its verification
-:receipts             the receipts of the last run
-:help                 this
-:quit                 leave (Ctrl-D too)
-APPROVE: ID           release the plan that waits under ID
-anything else         is put to the operator"""
+HELP = """\
+:mode [MODE]            show or set how far: analyze, plan, enqueue, enqueue_and_wait, execute
+:approve                say yes to the next plan, and to no other
+:context                show what is known beside the messages
+:context NAME=VALUE     add to it;  :context file FILE  reads an object,  :context clear  forgets all
+:plan                   the last plan in full, with its verification
+:receipts [RUN]         the receipts of the last run, or of another
+:help                   this
+:quit                   leave (Ctrl-D too); Ctrl-C drops the line or ends the wait
+APPROVE: ID             release the plan that waits under ID
+podium COMMAND …        one of the commands that an answer named
+anything else           is put to the operator"""
+
+PASSED_ON = (
+    *("approvals", "approve", "ask", "cancel", "habits", "logs", "pack", "receipts"),
+    *("reject", "resolve", "resume", "retry", "runs", "show", "undo"),
+)
+"""Commands that may be said at the prompt: those that answers name, and those that look."""
 
 
 @dataclass
@@ -39,9 +49,7 @@ class Talk:
     """Where a conversation stands."""
 
     door: Door
-    mode: str
-    pack: str
-    classifier: str
+    typed: Typed
     context: dict[str, Json] = field(default_factory=dict)
     armed: bool = False
     """The next plan is approved, whatever it is; it alone."""
@@ -51,53 +59,83 @@ class Talk:
         self.door.screen.line(text)
 
 
-def converse(
-    door: Door, *, mode: str, given: Sequence[str], file: Path | None, pack: str, classifier: str
-) -> None:
+def converse(door: Door, typed: Typed, first: str = "") -> None:
     """Read lines until there are no more. A fault in one is told, and the next is read."""
-    talk = Talk(door, OperatorMode.ANALYZE.value, pack, classifier)
-    _set_mode(talk, mode)
-    talk.context = context_of(given, file)
-    with suppress(EOFError):
-        _prepare_reading(door)
-        while True:
-            try:
-                line = _read_line()
-            except KeyboardInterrupt:
-                talk.say("")
-                continue
-            if line in (":quit", ":q", ":exit"):
-                return
+    talk = Talk(door, replace(typed, pairs=(), file=None))
+    try:
+        _must_be_mode(typed.mode)
+        talk.context = context_of(typed.pairs, typed.file)
+    except BadInput as error:
+        _give_up(door, typed, first, error)
+    if first:
+        _answer(talk, first)
+    commands = [f":{name}" for name in (*COMMANDS, "quit")]
+    with LineReader(door, commands, typed.pack) as reader, suppress(EOFError):
+        while (line := reader.next_line().strip()) not in (":quit", ":q", ":exit"):
             _answer(talk, line)
 
 
+def _give_up(door: Door, typed: Typed, first: str, error: BadInput) -> None:
+    def work() -> OperatorAnswer:
+        raise error
+
+    answer = told_anyway(door, first or ":help", typed, work)
+    show(door, answer)
+    raise typer.Exit(answer.exit_code)
+
+
 def _answer(talk: Talk, line: str) -> None:
-    if not line.strip():
+    if not line:
         return
+    talk.door.options.parting_words = ""
     try:
         if line.startswith(":"):
             _command(talk, line)
+        elif line.startswith("podium "):
+            _pass_on(talk, line)
         else:
             _message(talk, line)
-    except Interrupted as error:
-        talk.door.screen.aside(f"podium: {error}; {talk.door.options.parting_words}")
+    except (Interrupted, KeyboardInterrupt):
+        where = talk.door.options.parting_words or "nothing was begun"
+        talk.door.screen.aside(f"podium: interrupted; {where}")
     except PodiumError as error:
         talk.door.screen.aside(f"podium: {error}")
 
 
 def _message(talk: Talk, line: str) -> None:
     approve, talk.armed = talk.armed, False
-
-    async def process(podium: Podium, operator: Operator, started: Started) -> OperatorAnswer:
-        return await operator.process(line, talk.mode, talk.context, approve, started=started)
-
-    answer = put(talk.door, line, talk.mode, process, pack=talk.pack, classifier=talk.classifier)
+    answer = told_anyway(
+        talk.door, line, talk.typed,
+        lambda: answered(talk.door, talk.typed, line, talk.context, approve=approve),
+    )  # fmt: skip
     talk.last = answer if answer.plan is not None or answer.run_id else talk.last
     show(talk.door, answer)
+    if not talk.door.screen.json:
+        talk.say("")
     if approve and answer.plan is None:
-        talk.armed = True  # there was no plan to say yes to
+        talk.armed = True
+        talk.door.screen.aside("podium: there was no plan to say yes to; the next one still has it")
     elif approve and answer.mode is not None and not answer.mode.acts:
-        talk.door.screen.aside(f"podium: the yes was for this plan, and {talk.mode} does nothing")
+        talk.door.screen.aside(
+            f"podium: the yes was for this plan and is used up: {talk.typed.mode} does nothing; "
+            ":mode execute, :approve, then say it again"
+        )
+
+
+def _pass_on(talk: Talk, line: str) -> None:
+    """A command that an answer named, pasted as it stands there."""
+    # Late: the edge loads whatever the command needs.
+    from podium.cli.edge import run
+
+    try:
+        words = shlex.split(line)[1:]
+    except ValueError as error:
+        raise BadInput(f"the command cannot be read ({error}); close its quotes") from None
+    if not words or words[0] not in PASSED_ON or {"-i", "--interactive"} & set(words):
+        raise BadInput(f"only these are taken here: {', '.join(PASSED_ON)}; for others leave first")
+    project, as_json = talk.door.options.project, talk.door.screen.json
+    given = ["--project", str(project)] if project else []
+    run([*given, *(["--json"] if as_json else []), *words])
 
 
 def _command(talk: Talk, line: str) -> None:
@@ -108,18 +146,23 @@ def _command(talk: Talk, line: str) -> None:
     command(talk, rest.strip())
 
 
-def _set_mode(talk: Talk, mode: str) -> None:
-    if mode and mode not in list(OperatorMode):
-        raise BadInput(f"there is no mode {mode!r}; modes: {', '.join(OperatorMode)}")
-    talk.mode = mode or talk.mode
+def _must_be_mode(mode: str) -> None:
+    if mode not in list(OperatorMode):
+        raise BadInput(
+            f"there is no mode {mode[:40]!r}; take one of these: {', '.join(OperatorMode)}"
+        )
 
 
 def _mode(talk: Talk, rest: str) -> None:
-    _set_mode(talk, rest)
-    talk.say(f"Mode set to: {talk.mode}" if rest else f"Mode: {talk.mode}")
+    if rest:
+        _must_be_mode(rest)
+        talk.typed = replace(talk.typed, mode=rest)
+    talk.say(f"Mode set to: {talk.typed.mode}" if rest else f"Mode: {talk.typed.mode}")
 
 
 def _approve(talk: Talk, rest: str) -> None:
+    if rest:
+        raise BadInput(f":approve is for the next plan; for one that waits say APPROVE: {rest}")
     talk.armed = True
     talk.say("Approval flag: true (for the next plan, and no other)")
 
@@ -132,27 +175,51 @@ def _context(talk: Talk, rest: str) -> None:
     elif rest:
         name, value = parted(rest)
         talk.context[name] = value
-    talk.say(json.dumps(talk.context, ensure_ascii=False, indent=2))
+    if not talk.context:
+        talk.say("Context: nothing")
+        return
+    talk.say(f"Context: {in_line(short_values(talk.context))}".rstrip())
+    for line in long_values(talk.context, indent=2):
+        talk.say(line)
 
 
 def _plan(talk: Talk, rest: str) -> None:
     if talk.last is None or talk.last.plan is None:
-        raise BadInput("there is no plan yet; put a message first")
+        raise BadInput("there is no plan yet; say first what is wanted")
     looked = talk.last.model_copy(update={"mode": OperatorMode.PLAN, "results": ()})
-    talk.say(blocks(looked))
+    show_text(talk.door, blocks(looked))
+    talk.say("")
 
 
 def _receipts(talk: Talk, rest: str) -> None:
     run_id = rest or (talk.last.run_id if talk.last else None)
     if not run_id:
-        raise BadInput("nothing was run yet; :mode execute, then put a message")
+        raise BadInput("nothing was run yet; :mode execute, then say what is wanted")
 
-    async def work(podium: Podium) -> None:
-        for receipt in await list_receipts(await podium.store(), run_id):
-            fields = json.dumps(receipt.fields, ensure_ascii=False)
-            talk.say(f"{receipt.number}. {receipt.tool} {receipt.status} {receipt.tier} {fields}")
+    async def work(podium: Podium) -> list[Receipt]:
+        from podium.usecases import list_receipts
 
-    talk.door.run(work)
+        return list(await list_receipts(await podium.store(), run_id))
+
+    talk.door.must_have_state("run", run_id)
+    found = talk.door.run(work)
+    for receipt in found:
+        _say_receipt(talk, receipt)
+    if not found:
+        talk.say("No receipts: nothing was done")
+
+
+def _say_receipt(talk: Talk, receipt: Receipt) -> None:
+    people = f", approved by {', '.join(receipt.approved_by)}" if receipt.approved_by else ""
+    at = moment(receipt.settled_at)
+    talk.say(f"{receipt.number}. {receipt.tool}: {receipt.status} ({receipt.tier}{people}) {at}")
+    fields = {name: value for name, value in receipt.fields.items() if name != "verification"}
+    if receipt.error:
+        talk.say(f"     {receipt.error}")
+    elif told := in_line(short_values(fields)):
+        talk.say(f"     {told}")
+    for line in long_values(fields, indent=5):
+        talk.say(line)
 
 
 def _help(talk: Talk, rest: str) -> None:
@@ -168,44 +235,3 @@ COMMANDS: dict[str, Callable[[Talk, str], None]] = {
     "help": _help,
 }
 """What may be typed after a colon."""
-
-
-def _read_line() -> str:
-    if sys.stdin.isatty():
-        return input(PROMPT)
-    line = sys.stdin.readline()
-    if not line:
-        raise EOFError
-    return line.rstrip("\n")
-
-
-def _prepare_reading(door: Door) -> None:
-    """History and completion, where somebody types."""
-    if not sys.stdin.isatty():
-        return
-    import atexit
-    import readline
-
-    file = door.configuration.folders.user_state / HISTORY
-    with suppress(OSError):
-        readline.read_history_file(file)
-    readline.set_history_length(MOST_HISTORY)
-    readline.set_completer_delims(" ")
-    readline.set_completer(_completed)
-    readline.parse_and_bind("tab: complete")
-    atexit.register(_keep_history, file)
-
-
-def _keep_history(file: Path) -> None:
-    import readline
-
-    with suppress(OSError):
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        readline.write_history_file(file)
-        file.chmod(0o600)
-
-
-def _completed(text: str, state: int) -> str | None:
-    words = [*(f":{name}" for name in (*COMMANDS, "quit")), *OperatorMode, "APPROVE:"]
-    found = [word for word in words if word.startswith(text)]
-    return found[state] if state < len(found) else None

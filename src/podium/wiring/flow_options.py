@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from podium.domain.model import Json
-from podium.flows import RehearsalOptions
-from podium.flows.operator.options import OperatorOptions
-from podium.flows.pipeline import PipelineOptions
 from podium.wiring.configuration import Configuration
 
-OPTIONS: Mapping[str, type[BaseModel]] = {
-    "operator": OperatorOptions,
-    "pipeline": PipelineOptions,
-    "rehearsal": RehearsalOptions,
+
+def _operator() -> type[BaseModel]:
+    from podium.flows.operator.options import OperatorOptions
+
+    return OperatorOptions
+
+
+def _pipeline() -> type[BaseModel]:
+    from podium.flows.pipeline import PipelineOptions
+
+    return PipelineOptions
+
+
+def _rehearsal() -> type[BaseModel]:
+    from podium.flows import RehearsalOptions
+
+    return RehearsalOptions
+
+
+OPTIONS: Mapping[str, Callable[[], type[BaseModel]]] = {
+    "operator": _operator,
+    "pipeline": _pipeline,
+    "rehearsal": _rehearsal,
 }
-"""Flow → the shape of its options."""
+"""Flow → the shape of its options, loaded late: a door with one flow does without the code of the others."""
 
 
 class _Part(BaseModel):
@@ -33,8 +49,8 @@ def flow_options(configuration: Configuration, flow: str) -> dict[str, Json]:
     """
     owners = [layer for layer in configuration.layers if flow in layer.settings.flows]
     if not owners:
-        return OPTIONS[flow]().model_dump()
-    file = owners[-1].located.validated(_file_with(flow, OPTIONS[flow]))
+        return OPTIONS[flow]()().model_dump()
+    file = owners[-1].located.validated(_file_with(flow, OPTIONS[flow]()))
     options: dict[str, Json] = file.model_dump()["flows"]["options"]
     return options
 

@@ -9,13 +9,8 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.operator_asking import Started, put, show
-from podium.cli.operator_context import context_of
-from podium.domain.errors import BadInput
-from podium.domain.operating import OperatorAnswer, OperatorMode
-from podium.flows.operator import Operator
-from podium.flows.operator.answers import Answers
-from podium.wiring import Podium
+from podium.cli.operator_context import Typed
+from podium.domain.operating import OperatorMode
 
 app = command_app()
 
@@ -24,7 +19,10 @@ app = command_app()
 def ask(
     context: typer.Context,
     words: Annotated[
-        str | None, typer.Argument(metavar="[MESSAGE]", help="What is wanted.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[MESSAGE]", help="What is wanted; - reads stdin.", show_default=False
+        ),
     ] = None,
     message: Annotated[
         str, typer.Option("--message", "-m", metavar="TEXT", help="The same as MESSAGE.")
@@ -79,29 +77,24 @@ def ask(
       podium ask "system status"
       podium ask -m "new lead: Sarah 0400123456 in Clayton" -M plan
       podium ask -m "finalize quote abc123" -M execute --approve
+      podium ask -M execute --context lead_id=lead_7f3a2c91b0 - < message.txt
       podium ask --interactive
     """
     door = Door(context.obj)
     if schema:
-        door.screen.record(OperatorAnswer.model_json_schema(mode="serialization"))
+        from podium.cli.operator_telling import answer_schema
+
+        door.screen.record(answer_schema())
         return
+    typed = Typed(mode, tuple(given or ()), file, pack, classifier)
     if interactive:
         from podium.cli.operator_prompt import converse
 
-        converse(door, mode=mode, given=given or [], file=file, pack=pack, classifier=classifier)
+        converse(door, typed, message or words or "")
         return
-    said = message or words or ""
-    try:
-        if message and words:
-            raise BadInput("say the message once: as MESSAGE or with -m")
-        known = context_of(given or [], file)
-    except BadInput as error:
-        show(door, answer := Answers().not_understood(said, mode, [str(error)]))
-        raise typer.Exit(answer.exit_code) from None
+    from podium.cli.operator_asking import asked
+    from podium.cli.operator_telling import show
 
-    async def process(podium: Podium, operator: Operator, started: Started) -> OperatorAnswer:
-        return await operator.process(said, mode, known, approve, started=started)
-
-    answer = put(door, said, mode, process, pack=pack, classifier=classifier)
+    answer = asked(door, typed, words or "", message, approve=approve)
     show(door, answer)
     raise typer.Exit(answer.exit_code)

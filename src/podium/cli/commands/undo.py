@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.operator_asking import Started, put, show
+from podium.cli.operator_asking import put, told_anyway
+from podium.cli.operator_context import Typed
+from podium.cli.operator_telling import Started, show
+from podium.domain.errors import NotPossibleNow
 from podium.domain.operating import OperatorAnswer, OperatorJob, OperatorMode
-from podium.flows.operator import Operator
+from podium.flows.operator import OPERATOR, Operator
 from podium.usecases import find_undoable
 from podium.wiring import Podium
 
@@ -37,20 +41,29 @@ def undo(
       podium undo 9d1f5a6b#1 -M plan
       podium undo 9d1f5a6b#1 --approve
     """
-    door = Door(context.obj)
+    door, typed = Door(context.obj), Typed(mode)
+    answer = told_anyway(
+        door, f"undo {receipt}", typed, lambda: _taken_back(door, typed, receipt, approve)
+    )
+    show(door, answer)
+    raise typer.Exit(answer.exit_code)
+
+
+def _taken_back(door: Door, typed: Typed, receipt: str, approve: bool) -> OperatorAnswer:
     door.must_have_state("run", receipt.partition("#")[0])
 
     async def pack_of(podium: Podium) -> str:
         store = await podium.store()
         found = await find_undoable(store, receipt)
         run = await store.read(lambda view: view.run(found.run_id))
-        return OperatorJob.model_validate(run.input).plan.pack if run else ""
+        if run is None or run.flow != OPERATOR:
+            raise NotPossibleNow(
+                f"receipt {receipt!r} is of no plan of the operator; `podium show` tells of its run"
+            )
+        return OperatorJob.model_validate(run.input).plan.pack
 
     async def process(podium: Podium, operator: Operator, started: Started) -> OperatorAnswer:
         found = await find_undoable(await podium.store(), receipt)
-        return await operator.undo(found, mode, approve, started=started)
+        return await operator.undo(found, typed.mode, approve, started=started)
 
-    words = f"undo {receipt}"
-    answer = put(door, words, mode, process, pack=door.run(pack_of))
-    show(door, answer)
-    raise typer.Exit(answer.exit_code)
+    return put(door, replace(typed, pack=door.run(pack_of)), process)

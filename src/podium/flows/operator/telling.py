@@ -7,11 +7,26 @@ from collections.abc import Sequence
 
 from podium.domain.gating import Approval
 from podium.domain.ids import short_id
-from podium.domain.operating import CallResult, IntentClassification, OperatorMode, RunPlan
+from podium.domain.operating import (
+    CallResult,
+    Directive,
+    IntentClassification,
+    OperatorMode,
+    RunPlan,
+)
 
 LONGEST_REPEATED = 300
 """Longer messages are not said again in a command."""
 MOST_WAYS_BACK = 3
+
+_RESPECTED = {
+    Directive.SAFETY: "safety, confidentiality and the law",
+    Directive.CONTRACT: "what the registered tools can do",
+    Directive.CONTINUITY: "that the system keeps running",
+    Directive.REVENUE: "the way from lead to payment",
+    Directive.BRAND: "the good name of the business",
+    Directive.USER_INTENT: "what was asked for",
+}
 
 
 def to_mend_input(faults: Sequence[str]) -> tuple[str, ...]:
@@ -28,14 +43,28 @@ def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
     if classification.missing_evidence:
         said.append(f"Provide missing: {', '.join(classification.missing_evidence)}")
     if classification.question:
-        said.append(f"Answer: {classification.question} (say the whole message again with it)")
-    return tuple(said) or ("Say more exactly what is to be done, and to which record",)
+        said.append(f"Answer: {classification.question}")
+    if not said:
+        return ("Say more exactly what is to be done, and to which record",)
+    known = set(classification.required_fields)
+    to_hand_in = [
+        name for name in classification.missing_evidence if name not in known and " or " not in name
+    ]
+    if to_hand_in:
+        said.append(f"Hand in {', '.join(to_hand_in)} as JSON, with --context-file FILE")
+    else:
+        said.append("Say the whole message again with that in it")
+    return tuple(said)
 
 
 def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, ...]:
     if classification.conflict is not None:
+        _, mark, advice = classification.conflict.because.partition("; ")
+        respected = (
+            f"Ask for something that respects {_RESPECTED[classification.conflict.directive]}"
+        )
         return (
-            f"Ask for something that does not conflict with {classification.conflict.directive}",
+            _as_sentence(advice) if mark else respected,
             "Have a person with the authority do it outside of Podium, if it must be done",
         )
     known = ", ".join(classification.tool_candidates[:3])
@@ -69,7 +98,7 @@ def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
         f"APPROVE: {approval.id}",
         f"In a shell{who}: podium ask 'APPROVE: {approval.id}'",
         f"See it in full: podium approvals {short}",
-        f"Say no: podium reject {short}",
+        f"Say no: podium reject {short} --why 'not wanted'",
     )
 
 
