@@ -59,6 +59,8 @@ class BuiltInRule(StrEnum):
     """The network of a confined run does not lead there."""
     CALL_CHANGED = "call-changed"
     """Done before, and what it names has changed since."""
+    UNDONE_ALREADY = "undone-already"
+    """What it would reverse was reversed, or is being reversed."""
     HOOK_DOOR = "hook-door"
     """The hook door could not make a call of what it was told."""
     CLOSED_DOOR = "closed-door"
@@ -159,6 +161,8 @@ class PlanPlace(Noun):
     """The approval that released the plan, if it needed one."""
     undoes: str = ""
     """The receipt that this call reverses, as `RUN#NUMBER`."""
+    planned_at: Moment | None = None
+    """When the plan was shown: what is changed later was not what people said yes to."""
 
 
 class Call(Noun):
@@ -422,6 +426,8 @@ class CallRecord(Noun):
     """Who wished for it, and in which part."""
     role: str = ""
     approval_id: str | None = None
+    undoes: str = ""
+    """The receipt that it reverses, as `RUN#NUMBER`."""
     outcome: Outcome | None = None
     receipt_number: int | None = None
     requested_at: Moment

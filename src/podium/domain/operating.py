@@ -186,7 +186,7 @@ class RunPlan(Noun):
     @property
     def plan_hash(self) -> str:
         """What an approval is bound to: the calls, the pack they are from, what they reverse."""
-        steps = [[step.tool, step.arguments, str(step.tier)] for step in self.steps]
+        steps = [[step.number, step.tool, step.arguments, str(step.tier)] for step in self.steps]
         return digest_of(
             {
                 "pack": [self.pack, self.pack_digest],
@@ -311,6 +311,8 @@ class OperatorJob(Noun):
     """Whoever asked said yes to this very plan beforehand. It counts for no chain of approvers."""
     max_tool_calls: int = Field(default=50, ge=1)
     provenance: tuple[str, ...] = ()
+    pack_folder: str = ""
+    """Where the pack is, when it did not come with Podium."""
 
 
 def filled_in(value: Json, results: Mapping[int, Json]) -> Json:

@@ -36,6 +36,7 @@ from podium.tools.bounding import bound
 from podium.tools.earlier import answer_from_record, look_back
 from podium.tools.planned import as_for_this_call, plan_approval
 from podium.tools.questions import ask_person, newest_approval
+from podium.tools.reversing import claim_reversal, reversal_claimed
 from podium.tools.wish import DoorSettings, Wish
 
 SpecLookup = Callable[[str], ToolSpec | None]
@@ -81,6 +82,8 @@ class Judge:
         approval = self._granted(tx, wish)
         decision, quotas = self._decide(tx, wish, approval)
         if decision.effect is Effect.ALLOW:
+            if (claimed := reversal_claimed(tx, wish)) is not None:
+                return self._deny(tx, wish, claimed)
             return self._allow(tx, wish, decision, quotas, approval)
         if decision.effect is Effect.ASK:
             return self._ask(tx, wish, decision)
@@ -140,6 +143,7 @@ class Judge:
         if approval is not None:
             tx.save_approval(_held(approval, wish))
         approval_id = approval.id if approval else None
+        claim_reversal(tx, wish)
         tx.save_call(wish.record(CallStatus.REQUESTED, decision, approval_id))
         tx.append(wish.call.run_id, self._requested(wish, decision, approval_id))
         return Permit(

@@ -33,7 +33,9 @@ def plan_approval(tx: Tx, wish: Wish) -> Approval | None:
     if not _open(tx, approval, wish):
         return None
     step = _step_of(tx, wish, approval, place.step)
-    return approval if step is not None and _is(tx, wish, step) else None
+    if step is None or not _is(tx, wish, step) or _used(tx, wish, approval, step.number):
+        return None
+    return approval
 
 
 def as_for_this_call(approval: Approval, wish: Wish) -> Approval:
@@ -56,6 +58,23 @@ def _open(tx: Tx, approval: Approval, wish: Wish) -> bool:
     if approval.status is not ApprovalStatus.GRANTED:
         return False
     return mark_expired(tx, approval, wish.now) is approval
+
+
+def _used(tx: Tx, wish: Wish, approval: Approval, number: int) -> bool:
+    """Whether the yes to this step is spent: it was done, or it failed and the time is over.
+
+    By the receipts: a retry forgets steps and calls, and never those.
+    """
+    run_id = wish.call.run_id
+    tried = [
+        receipt.status
+        for receipt in tx.receipts(run_id)
+        if receipt.approval_id == approval.id
+        and _number_in(receipt.call_key.removeprefix(f"{run_id}:").rpartition(":")[0]) == number
+    ]
+    if "completed" in tried:
+        return True
+    return "failed" in tried and approval.deadline <= wish.now
 
 
 def _step_of(tx: Tx, wish: Wish, approval: Approval, number: int) -> PlanStep | None:

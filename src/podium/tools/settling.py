@@ -21,6 +21,7 @@ from podium.domain.spending import counts_of
 from podium.ports import Checkpoint, Clock, Tx
 from podium.tools.earlier import abandon, approval_of
 from podium.tools.judging import SpecLookup
+from podium.tools.reversing import give_up_reversal
 
 _OPEN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 _CLOSED = (CallStatus.COMPLETED, CallStatus.FAILED, CallStatus.ABANDONED)
@@ -78,6 +79,8 @@ class Settler:
         receipt = tx.add_receipt(draft)
         tx.append(record.run_id, _ended(record, outcome, receipt))
         use_up(tx, record, approval, receipt)
+        if not outcome.ok:
+            give_up_reversal(tx, record, now)
         self._count_usage(tx, record, outcome.usage)
         update = {
             "status": CallStatus.COMPLETED if outcome.ok else CallStatus.FAILED,

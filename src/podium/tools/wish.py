@@ -58,5 +58,6 @@ class Wish:
             agent=self.call.agent,
             role=self.call.role,
             approval_id=approval_id,
+            undoes=self.call.plan.undoes if self.call.plan else "",
             requested_at=self.now,
         )

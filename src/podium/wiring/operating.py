@@ -47,6 +47,12 @@ def open_pack(podium: Podium, name: str) -> Pack:
     return pack
 
 
+def _is_shipped(pack: Pack) -> bool:
+    from podium.tools.packs import shipped_packs
+
+    return Path(pack.folder).is_relative_to(shipped_packs().resolve())
+
+
 def trusts_pack(podium: Podium, pack: Pack) -> bool:
     """Whether a person trusts this pack with exactly these files."""
     return TrustBook(podium.folders.user_state).trusts(pack_file(pack), pack.digest)
@@ -137,6 +143,7 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
             habits=habits_of(podium),
             user=user,
             max_tool_calls=options.max_tool_calls,
+            pack_folder="" if _is_shipped(pack) else pack.folder,
         )
     )
 

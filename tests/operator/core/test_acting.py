@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,10 +11,12 @@ import pytest
 from podium.domain.errors import NotPossibleNow
 from podium.domain.gating import ApprovalStatus
 from podium.domain.operating import OperatorAnswer, OperatorMode
+from podium.flows.operator import Operator
 from podium.testing import sure
 from podium.usecases import approve, find_undoable, reject
+from podium.wiring.operating import open_pack
 from podium.wiring.podium import Podium
-from tests.operator.core.shop import Shop, operator_for, receipts_of
+from tests.operator.core.shop import Shop, desk_for, operator_for, receipts_of
 
 ADD = {"add a lamp": sure(("things.add", {"name": "lamp"}))}
 BOTH = {
@@ -175,6 +179,62 @@ async def test_two_people_who_undo_the_same_thing_undo_it_once(tmp_path: Path) -
         other = await operator.process(f"APPROVE: {second.action_id}")
     assert (one.status, other.status) == ("succeeded", "refused")
     assert "was undone already" in other.reason
+
+
+async def test_of_many_who_undo_the_same_thing_at_once_one_does(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    async with shop.podium() as podium:
+        operator = operator_for(podium, BOTH)
+        done = await operator.process("add and publish", "execute", explicit_approval=True)
+        receipt = await find_undoable(await podium.store(), f"{done.run_id}#2")
+        answers = await asyncio.gather(
+            *(operator.undo(receipt, OperatorMode.EXECUTE, True) for _ in range(5))
+        )
+    statuses = sorted(answer.status for answer in answers)
+    assert statuses.count("succeeded") == 1
+    assert all("undone" in answer.reason for answer in answers if answer.status != "succeeded")
+
+
+async def test_a_yes_to_a_plan_is_good_once_for_each_of_its_calls(tmp_path: Path) -> None:
+    """A retry does again what was done: about that somebody is asked again."""
+    mail = ("mail.send", {"to": "bob@example.com", "text": "hello"})
+    readings = {"mail, then fail": sure(mail, ("things.publish", {"thing_id": "nothing"}))}
+    shop = Shop(tmp_path)
+    async with shop.podium() as podium:
+        answer = await operator_for(podium, readings).process(
+            "mail, then fail", "execute", explicit_approval=True
+        )
+        engine = await podium.hosting_engine()
+        assert answer.run_id
+        await engine.retry(answer.run_id, from_step="call#1", by="mallory")
+        run = await engine.finish(answer.run_id, stop_when_waiting=True)
+    assert run.status == "waiting"
+    assert len(shop.kept()["sent"]) == 1
+
+
+async def test_an_approval_is_not_taken_from_strangers(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    async with shop.podium() as podium:
+        operator = operator_for(podium, BOTH)
+        halted = await operator.process("mail bob", "execute")
+        words = f"APPROVE: {halted.action_id}"
+        answer = await operator.process(words, "execute", provenance=("web form",))
+    assert (answer.status, answer.exit_code) == ("error", 4)
+    assert not (shop.state / "shop.json").exists()
+
+
+async def test_a_pack_by_its_folder_can_be_run_too(tmp_path: Path) -> None:
+    shop = Shop(tmp_path)
+    moved = tmp_path / "elsewhere" / "shop"
+    moved.parent.mkdir()
+    shop.pack_folder.rename(moved)
+    shop.pack_folder = moved
+    shop.trust()
+    async with shop.podium() as podium:
+        pack = open_pack(podium, str(moved))
+        desk = replace(desk_for(podium, pack, ADD), pack_folder=pack.folder)
+        answer = await Operator(desk).process("add a lamp", "execute")
+    assert answer.status == "succeeded"
 
 
 async def test_what_cannot_be_undone_is_said_before_anybody_approves(tmp_path: Path) -> None:

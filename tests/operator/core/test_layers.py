@@ -220,6 +220,61 @@ def test_an_approval_of_another_plan_is_none(pack: Pack) -> None:
         let_pass(plan, pack, max_tool_calls=5, approval=approval)
 
 
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"requires_approval": False},
+        {"requires_approval": False, "estimated_risk": Tier.T0},
+        {"approvals": ()},
+        {"approvals": ("owner",)},
+    ],
+)
+def test_a_plan_that_says_less_of_its_risk_than_the_registry_does_not_pass(
+    pack: Pack, claims: dict[str, Any]
+) -> None:
+    plan = planned(pack, sure(("things.burn", {"thing_id": "thing_1"})))
+    step = plan.steps[0]
+    if claims.get("estimated_risk") is Tier.T0:
+        step = step.model_copy(update={"tier": Tier.T0})
+    forged = plan.model_copy(update={**claims, "steps": (step,), "status": "ready"})
+    assert not inspect(forged, pack, max_tool_calls=5).worker_safe
+    with pytest.raises(PlanNotGated):
+        let_pass(forged, pack, max_tool_calls=5)
+
+
+@pytest.mark.parametrize("smuggled", [{"$from": [1, "x"]}, {"deep": [{"$from": []}]}])
+async def test_references_come_from_nobody_but_plans(tmp_path: Path, smuggled: Any) -> None:
+    shop = Shop(tmp_path)
+    async with shop.podium() as podium:
+        operator = operator_for(
+            podium,
+            {
+                "by words": sure(("things.publish", {"thing_id": smuggled})),
+                "by context": sure(("things.publish", {})),
+            },
+        )
+        said = await operator.process("by words", "execute")
+        handed = await operator.process("by context", "execute", {"thing_id": smuggled})
+    assert said.status == "refused"
+    assert said.classification is not None
+    assert said.classification.conflict is not None
+    assert (handed.status, handed.exit_code) == ("error", 4)
+
+
+def test_the_number_of_a_call_is_part_of_what_is_approved(pack: Pack) -> None:
+    plan = planned(pack, sure(("things.add", {"name": "a"}), ("things.add", {"name": "b"})))
+    first, second = plan.steps
+    swapped = plan.model_copy(
+        update={
+            "steps": (
+                first.model_copy(update={"number": 2}),
+                second.model_copy(update={"number": 1}),
+            )
+        }
+    )
+    assert swapped.plan_hash != plan.plan_hash
+
+
 async def test_the_door_finds_out_a_call_that_is_not_the_one_in_the_plan(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     async with shop.podium() as podium:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from podium.domain.model import Json
 from podium.domain.operating import OperatorMode
+from podium.flows.operator.judgement.judging import holds_reference
 
 MOST_CHARACTERS = 20_000
 MOST_CONTEXT_BYTES = 3_000_000
@@ -59,6 +60,8 @@ def _context_faults(context: Json) -> Iterator[str]:
     except (TypeError, ValueError, RecursionError) as error:
         yield f"the context is not plain JSON: {error}"
         return
+    if holds_reference(context):
+        yield "a name in the context begins with `$`, which only plans write; take it out"
     if size > MOST_CONTEXT_BYTES:
         yield (
             f"the context takes {size} bytes and {MOST_CONTEXT_BYTES} are taken; "

@@ -63,6 +63,8 @@ class OperatorDesk:
     habits: Habits
     user: str
     max_tool_calls: int = 50
+    pack_folder: str = ""
+    """Where the pack is, when it did not come with Podium."""
 
 
 class Operator:
@@ -88,7 +90,10 @@ class Operator:
         no chain of approvers. Raises only what concerns Podium itself, such as an unusable database.
         """
         faults = faults_of(message, mode, context)
-        if not faults and (action_id := approval_named_in(message)) is not None:
+        action_id = None if faults else approval_named_in(message)
+        if action_id is not None and provenance:
+            faults = [f"an approval is a person's; {', '.join(provenance)} cannot give one"]
+        elif action_id is not None:
             return await self._released(action_id, started)
         faults = faults or list(await self._desk.context_faults(context or {}))
         if faults:
@@ -160,6 +165,7 @@ class Operator:
             explicit_approval=explicit_approval,
             max_tool_calls=self._desk.max_tool_calls,
             provenance=provenance,
+            pack_folder=self._desk.pack_folder,
         )
 
     async def _classified(self, message: Message) -> IntentClassification:

@@ -15,6 +15,7 @@ from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.model import Json
 from podium.domain.operating import CheckName, GatedPlan, GateReport, PlanStep, RunPlan
 from podium.domain.packs import Pack, PackTool
+from podium.flows.operator.judgement.tiers import ASKS_A_PERSON, highest, terms_of
 
 _YES = (ApprovalStatus.GRANTED, ApprovalStatus.RESERVED, ApprovalStatus.CONSUMED)
 _MOST_FAULTS = 10
@@ -26,7 +27,7 @@ def inspect(
     """What the five checks say. Nothing is decided by it yet."""
     schema = "; ".join(_schema_faults(plan, pack))
     proof = "; ".join(_unprovable(plan, pack))
-    unsafe = "; ".join(_unsafe(plan, pack, max_tool_calls))
+    unsafe = "; ".join((*_unsafe(plan, pack, max_tool_calls), *_understated(plan, pack)))
     unapproved = _unapproved(plan, approval)
     reasons: dict[CheckName, str] = {
         "schema_correct": schema or "every tool exists and its arguments fit its schema",
@@ -140,6 +141,22 @@ def _unsafe(plan: RunPlan, pack: Pack, max_tool_calls: int) -> Iterator[str]:
         yield f"the plan has {len(plan.steps)} calls and at most {max_tool_calls} are allowed"
     if not plan.steps:
         yield "the plan has no calls"
+
+
+def _understated(plan: RunPlan, pack: Pack) -> Iterator[str]:
+    """Where a plan says less of its risk, or of whom to ask, than the registry makes of it."""
+    tools = [(step, pack.tool(step.tool)) for step in plan.steps]
+    known = [(step, tool) for step, tool in tools if tool is not None]
+    for step, tool in known:
+        computed = highest(terms_of(tool, step.arguments, pack))
+        if step.tier < computed:
+            yield f"call {step.number} says {step.tier} and {tool.name} is {computed}"
+    tier = max((step.tier for step, _ in known), default=plan.estimated_risk)
+    if plan.estimated_risk < tier or plan.requires_approval != (tier >= ASKS_A_PERSON):
+        yield f"the plan says less than {tier} of itself"
+    groups = tuple(dict.fromkeys(group for _, tool in known for group in tool.approvals))
+    if plan.steps and plan.approvals != groups:
+        yield f"the plan asks {plan.approvals or 'nobody in particular'}, its tools {groups}"
 
 
 def _unapproved(plan: RunPlan, approval: Approval | None) -> str:

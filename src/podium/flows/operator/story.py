@@ -19,7 +19,7 @@ def operator(kit: OperatorKit) -> FlowBody:
     """The flow, with its kit in hand."""
 
     async def operate(ctx: FlowContext, job: OperatorJob) -> Json:
-        bench = await kit.bench_for(job.plan.pack)
+        bench = await kit.bench_for(job.pack_folder or job.plan.pack)
         approval = await released(ctx, kit, job)
         await must_not_be_undone(ctx, kit, job.plan.undoes)
         gated = let_pass(job.plan, bench.pack, max_tool_calls=job.max_tool_calls, approval=approval)

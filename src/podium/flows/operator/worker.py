@@ -37,7 +37,12 @@ async def _performed(
     job: OperatorJob,
 ) -> Outcome:
     """How the call ended. A policy may ask about it alone, beside the plan; that is waited for."""
-    place = PlanPlace(step=step.number, approval_id=gated.approval_id, undoes=gated.plan.undoes)
+    place = PlanPlace(
+        step=step.number,
+        approval_id=gated.approval_id,
+        undoes=gated.plan.undoes,
+        planned_at=ctx.run.created_at,
+    )
     for attempt in count():
 
         async def act(here: Step) -> Outcome | Refusal:

@@ -79,6 +79,7 @@ class _Surroundings:
             state=self.state,
             # Before the toolbox's own limit, which knows nothing of doubt.
             timeout_seconds=scope.timeout_seconds * _OWN_SHARE,
+            planned_at=scope.call.plan.planned_at if scope.call.plan else None,
         )
 
     async def row_reader(self) -> RowReader:

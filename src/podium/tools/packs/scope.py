@@ -28,6 +28,8 @@ class PackScope:
     """For files that the pack keeps: private, and there."""
     timeout_seconds: float
     """After this the handler is cancelled."""
+    planned_at: datetime | None = None
+    """When the plan of this call was shown to people. What changed since is not what they approved."""
 
 
 PackFunction = Callable[[dict[str, Any], PackScope], Awaitable[dict[str, Any]]]

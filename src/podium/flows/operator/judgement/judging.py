@@ -126,6 +126,9 @@ def _contract_conflict(reading: Reading, pack: Pack) -> Conflict | None:
         if invented:
             because = f"{wish.tool} has no field {invented[0]!r}"
             return Conflict(directive=Directive.CONTRACT, because=because)
+        if holds_reference(wish.arguments):
+            because = f"an argument of {wish.tool} refers to another call, which only plans do"
+            return Conflict(directive=Directive.CONTRACT, because=because)
     return None
 
 
@@ -182,6 +185,14 @@ def _asked(entry: PackTool | Skill | None, name: str) -> str:
     properties: Mapping[str, Json] = entry.input_schema.get("properties", {}) if entry else {}
     shape = properties.get(name)
     return str(shape.get("x-ask", "")) if isinstance(shape, dict) else ""
+
+
+def holds_reference(value: Json) -> bool:
+    """Whether a name in it begins with `$`: what plans write themselves comes from nobody else."""
+    if isinstance(value, Mapping):
+        inner = any(map(holds_reference, value.values()))
+        return inner or any(str(name).startswith("$") for name in value)
+    return isinstance(value, list) and any(map(holds_reference, value))
 
 
 def _entry(pack: Pack, name: str) -> PackTool | Skill | None:

@@ -10,6 +10,8 @@ from podium.domain.operating import Wish
 from podium.domain.packs import Pack, PackTool
 from podium.domain.packs_table import floor_tier
 
+ASKS_A_PERSON = Tier.T2
+"""From here on a plan waits for an approval, whatever the policy allows."""
 MANY = 50
 """A list longer than this changes many things at once."""
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import reduce
 
 from podium.domain.errors import PlanRejected
-from podium.domain.gating import Receipt, Tier
+from podium.domain.gating import Receipt
 from podium.domain.model import Json
 from podium.domain.operating import (
     Intent,
@@ -21,13 +21,10 @@ from podium.domain.operating import (
 from podium.domain.packs import Estimate, Pack, PackTool
 from podium.domain.schemas import with_defaults
 from podium.flows.operator.judgement.judging import domain_of
-from podium.flows.operator.judgement.tiers import highest, raised, terms_of
+from podium.flows.operator.judgement.tiers import ASKS_A_PERSON, highest, raised, terms_of
 from podium.flows.operator.skills.drafting import Draft, drafts_of
 from podium.flows.operator.skills.ordering import dependencies, joined, ordered
 from podium.flows.operator.skills.verification import queries_for
-
-ASKS_A_PERSON = Tier.T2
-"""From here on a plan waits for an approval, whatever the policy allows."""
 
 
 def make_plan(
