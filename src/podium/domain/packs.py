@@ -210,6 +210,9 @@ class PackRegistry(Noun):
     settings: tuple[PackSetting, ...] = ()
     domains: tuple[DomainRow, ...]
     tier_examples: tuple[TierExample, ...] = ()
+    time_zone: str = ""
+    """Where `today` is: the name of a setting, or of a zone such as `Australia/Melbourne`. Empty: where
+    the machine is."""
     vocabulary: dict[str, NonEmpty] = Field(default_factory=dict)
     """Kind of field → file of its known words, one a line, such as `suburb`."""
     contexts: tuple[ContextShape, ...] = ()

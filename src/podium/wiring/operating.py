@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from podium.domain.errors import NotPossibleNow
+from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import Json
 from podium.domain.operating import OperatorJob
 from podium.domain.packs import ContextShape, Pack
@@ -53,6 +55,25 @@ def _is_shipped(pack: Pack) -> bool:
     return Path(pack.folder).is_relative_to(shipped_packs().resolve())
 
 
+def zone_of(pack: Pack, environ: Mapping[str, str]) -> tzinfo | None:
+    """Where `today` is, as the pack says it. None: where this machine is.
+
+    Raises `BadInput` for a zone that nobody knows.
+    """
+    named = pack.registry.time_zone
+    setting = next((each for each in pack.registry.settings if each.name == named), None)
+    zone = (environ.get(setting.name) or setting.default) if setting else named
+    if not zone:
+        return None
+    try:
+        return ZoneInfo(zone)
+    except (ZoneInfoNotFoundError, ValueError):
+        of = f"{setting.name} is" if setting else "its time_zone is"
+        raise BadInput(
+            f"pack {pack.name!r}: {of} {zone!r}, which is no time zone; write one such as Australia/Melbourne"
+        ) from None
+
+
 def trusts_pack(podium: Podium, pack: Pack) -> bool:
     """Whether a person trusts this pack with exactly these files."""
     return TrustBook(podium.folders.user_state).trusts(pack_file(pack), pack.digest)
@@ -72,7 +93,8 @@ async def bench_of(podium: Podium, pack: Pack) -> Bench:
     state = podium.folders.state / "packs" / pack.name
     registry = Registry(pack_tools(pack, settings=podium.environ, state=state))
     door = await podium.tool_door(registry=registry)
-    return Bench(pack=pack, toolbox=podium.toolbox_behind(door, registry=registry))
+    toolbox = podium.toolbox_behind(door, registry=registry)
+    return Bench(pack=pack, toolbox=toolbox, store=await podium.store())
 
 
 async def build_operator_flow(podium: Podium) -> Flow:
@@ -117,7 +139,7 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
     options = operator_options(podium)
     pack = open_pack(podium, wished.pack or options.pack)
     choice = options.model_copy(update={"classifier": wished.classifier or options.classifier})
-    user = wished.user or podium.settings.user
+    user, zone = wished.user or podium.settings.user, zone_of(pack, podium.environ)
 
     async def brain() -> Brain:
         return await brain_of(podium)
@@ -135,7 +157,7 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
             classifier=await build_classifier(podium, pack, choice),
             find_conflict=find_conflict,
             context_faults=lambda context: context_faults(pack, context),
-            now=lambda: podium.clock.now().astimezone(),
+            now=lambda: podium.clock.now().astimezone(zone),
             ids=podium.ids,
             brain=brain,
             worker_is_there=wished.worker_is_there or _nobody_needed,

@@ -91,6 +91,23 @@ async def test_a_send_that_was_cut_off_is_in_doubt_and_not_repeated(tmp_path: Pa
     assert receipts[1].approved_by == ("ann",)
 
 
+async def test_a_send_that_a_person_says_did_not_happen_is_sent_after_all(tmp_path: Path) -> None:
+    shop = killed_while(tmp_path, "mail bob", "mail.send")
+    async with shop.podium() as podium:
+        run_id = await _only_run(podium)
+        engine, store = await podium.hosting_engine(), await podium.store()
+        await _taken_over(engine, run_id)
+        await engine.finish(run_id, stop_when_waiting=True)
+        (record,) = await store.read(lambda view: view.calls(run_id))
+        await resolve_call(store, podium.clock, record.key, happened=False, by="ann")
+        await engine.resume(run_id)
+        ended = await engine.finish(run_id)
+        calls = await store.read(lambda view: view.calls(run_id))
+    assert ended.status == "succeeded"
+    assert [call.key.rpartition(".")[2] for call in calls] == ["0", "1"]
+    assert len(shop.kept()["sent"]) == 2
+
+
 async def test_an_idempotent_call_that_was_cut_off_recovers_by_itself(tmp_path: Path) -> None:
     shop = killed_while(tmp_path, "add a lamp", "things.add")
     async with shop.podium() as podium:

@@ -18,6 +18,7 @@ class Bench:
 
     pack: Pack
     toolbox: Toolbox
+    store: Store
 
 
 @dataclass(frozen=True)
