@@ -502,6 +502,11 @@ class Receipt(Noun):
     seal: str = ""
 
 
+def undo_counter(name: str) -> str:
+    """The counter that is above zero from the moment that a reversal of `RUN#NUMBER` is permitted."""
+    return f"undo:{name}"
+
+
 def undone_by(receipts: Iterable[Receipt], name: str) -> Receipt | None:
     """The receipt that proves the reversal of the one called `RUN#NUMBER`, if there is one."""
     return next(

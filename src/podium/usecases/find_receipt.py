@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.gating import Receipt, undone_by
+from podium.domain.gating import Receipt, undo_counter, undone_by
 from podium.ports import Store, View
 from podium.usecases.find_id import find_id
+
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 async def find_undoable(store: Store, text: str) -> Receipt:
@@ -24,12 +28,19 @@ def _undoable(view: View, text: str) -> Receipt:
         raise NotPossibleNow(f"{name} is {receipt.status}, so there is nothing to undo")
     if receipt.undo is None:
         raise NotPossibleNow(f"{name} cannot be undone: no inverse is recorded on it")
-    done = undone_by(view.receipts(), f"{receipt.run_id}#{receipt.number}")
+    done = _undone(view, f"{receipt.run_id}#{receipt.number}")
     if done is not None:
         raise NotPossibleNow(
             f"{name} was undone already, by receipt {done.number} of run {done.run_id}"
         )
     return receipt
+
+
+def _undone(view: View, name: str) -> Receipt | None:
+    """What reversed it. All receipts are looked through only where something did."""
+    if view.counted(undo_counter(name), _BEGINNING) <= 0:
+        return None
+    return undone_by(view.receipts(), name)
 
 
 def _named(view: View, text: str) -> Receipt:

@@ -10,7 +10,6 @@ from podium.domain.operating import OperatorJob
 from podium.flows.operator.approving import released
 from podium.flows.operator.kit import OperatorKit
 from podium.flows.operator.quality_gate import let_pass
-from podium.flows.operator.undoing import must_not_be_undone
 from podium.flows.operator.worker import perform
 from podium.ports import FlowBody, FlowContext
 
@@ -21,7 +20,6 @@ def operator(kit: OperatorKit) -> FlowBody:
     async def operate(ctx: FlowContext, job: OperatorJob) -> Json:
         bench = await kit.bench_for(job.pack_folder or job.plan.pack)
         approval = await released(ctx, kit, job)
-        await must_not_be_undone(ctx, kit, job.plan.undoes)
         gated = let_pass(job.plan, bench.pack, max_tool_calls=job.max_tool_calls, approval=approval)
         return await perform(ctx, bench, gated, job)
 

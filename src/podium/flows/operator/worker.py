@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import count
 
-from podium.domain.errors import BadArguments, PlanFailed
+from podium.domain.errors import BadArguments, PlanFailed, PlanNotGated
 from podium.domain.events import ToolResolved
 from podium.domain.gating import Outcome, PlanPlace, Refusal
 from podium.domain.model import Json
@@ -68,7 +68,7 @@ async def _performed(
         if isinstance(found, Outcome):
             return found
         if found.approval_id is None or attempt >= MOST_ATTEMPTS:
-            return Outcome(ok=False, error=found.decision.reason)
+            raise PlanNotGated(f"call {step.number} ({step.tool}): {found.decision.reason}")
         await ctx.wait(
             f"approval:{found.approval_id}",
             index=step.number * (MOST_ATTEMPTS + 1) + attempt,
