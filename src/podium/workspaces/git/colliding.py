@@ -26,8 +26,10 @@ async def collisions_of(
     with tempfile.TemporaryDirectory(prefix="colliding-", dir=record.private) as folder:
         # Not the user's own directory: its settings may name programs that merge certain files.
         await asyncio.to_thread(make_scratch, Path(folder), record)
-        for other in await asyncio.to_thread(_others, records, record, known):
-            paths = await _conflicts(git, folder, mine, records.delivered(other))
+        others = await asyncio.to_thread(_others, records, record, known)
+        theirs = [records.delivered(other) for other in others]
+        answers = await _all_conflicts(git, folder, mine, theirs)
+        for other, paths in zip(others, answers, strict=True):
             if paths:
                 found.append(
                     Collision(branch=_short(record), other=_short(other), paths=tuple(paths))
@@ -46,6 +48,36 @@ def _others(
         and each.git_dir == record.git_dir
         and records.delivered(each) != each.base
     ]
+
+
+async def _all_conflicts(
+    git: Git, scratch: str, mine: str, others: Sequence[str]
+) -> list[list[str]]:
+    """Paths in conflict with each of the others, asked of one process: there may be hundreds.
+
+    What that one does not answer, because it is too old or one of the commits is gone, is asked singly.
+    """
+    if not others:
+        return []
+    wanted = "".join(f"{mine} {other}\n" for other in others).encode()
+    ended = await git.run(
+        "merge-tree", "--write-tree", "--name-only", "--no-messages", "--stdin",
+        git_dir=scratch, stdin=wanted, output_bytes=_MOST_BYTES, cut=True,
+        accept=(0, 1, 128, 129),
+    )  # fmt: skip
+    told = _told(ended.stdout.decode(errors="surrogateescape"))[: len(others)]
+    rest = [await _conflicts(git, scratch, mine, other) for other in others[len(told) :]]
+    return [*told, *rest]
+
+
+def _told(output: str) -> list[list[str]]:
+    """Of each merge that is answered whole: status, tree, names, an empty text; all ended by a NUL."""
+    found: list[list[str]] = []
+    *whole, _ = output.split("\0\0")
+    for answer in whole:
+        status, _, *paths = answer.split("\0")
+        found.append(sorted(set(paths)) if status == "0" else [])
+    return found
 
 
 async def _conflicts(git: Git, scratch: str, mine: str, other: str) -> list[str]:
