@@ -43,7 +43,7 @@ def test_a_table_has_the_columns_that_some_row_fills_and_says_what_is_left_out()
     lines = list(long_values({"leads": rows}, indent=5))
     assert lines[0] == "     leads:"
     assert lines[1].split() == ["id", "note"]
-    assert lines[5] == "       lead_3   \x1b[1m[INTENT] forged"
+    assert lines[5] == "       lead_3   \\x1b[1m[INTENT] forged"
     assert lines[-1] == "       … and 10 more (--json has them)"
     assert len(lines) == 53
 

@@ -104,8 +104,9 @@ def test_a_message_on_stdin_is_read_like_any_other(
     refused(desk, with_stdin(desk, given, "ask", "-", *DO), code, words)
 
 
-def test_a_message_may_come_on_stdin(desk: Desk) -> None:
-    said = with_stdin(desk, f"{NEW_LEAD}\n".encode(), "ask", "-M", "plan", "-")
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_message_may_come_on_stdin(desk: Desk, mark: str) -> None:
+    said = with_stdin(desk, f"{mark}{NEW_LEAD}\r\n".encode(), "ask", "-M", "plan", "-")
     assert said.code == 0
     assert "leads.create (T1) name=Sarah" in five_blocks(said)["PLAN"]
 

@@ -24,10 +24,15 @@ def desk(
     return made
 
 
-def test_each_class_both_halves_and_the_whole_have_a_line(desk: Desk) -> None:
+def test_each_class_each_set_and_the_whole_have_a_line(desk: Desk) -> None:
     told = desk.run("bench", "operator")
     assert told.code == 0, told.out
-    for name in {case.kind for case in utterance_cases()} | {"tuning", "held_out", "all"}:
+    for name in {case.kind for case in utterance_cases()} | {
+        "tuning",
+        "practice",
+        "held_out",
+        "all",
+    }:
         assert f"\n{name} " in told.out
     assert " ms (p50), " in told.out
 
@@ -37,7 +42,7 @@ def test_the_same_in_json_with_every_share(desk: Desk) -> None:
     assert record["total"]["cases"] == len(utterance_cases())
     assert record["total"]["unapproved"] == 0
     assert {"intent", "domain", "tools", "fields", "tier"} < set(record["total"])
-    assert [line["name"] for line in record["halves"]] == ["tuning", "held_out"]
+    assert [line["name"] for line in record["halves"]] == ["tuning", "practice", "held_out"]
     assert record["wrong"] == []
 
 

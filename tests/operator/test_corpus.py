@@ -22,9 +22,9 @@ from podium.wiring.bench_operator import MarkedUtterance, mark_roofing
 from podium.wiring.bench_tally import FLOORS, tally_of
 
 CASES = utterance_cases()
-MOST_WRONGLY_EXECUTED = 11
+MOST_WRONGLY_EXECUTED = 3
 """Of all messages, how many led to an act that nobody asked for. It only goes down."""
-MOST_AT_ONCE = 6
+MOST_AT_ONCE = 2
 """Of these, how many no person would have seen first: all of them read, or write down what was said."""
 PAGE = Path(__file__).parents[2] / "docs" / "operator.md"
 
@@ -40,7 +40,8 @@ def marked() -> list[MarkedUtterance]:
 
 
 def test_the_corpus_is_large_and_says_nothing_twice() -> None:
-    assert len(CASES) >= 500
+    assert len(CASES) >= 1_100
+    assert sum(not case.may_execute for case in utterance_cases(half="practice")) >= 200
     assert Counter(case.say for case in CASES).most_common(1)[0][1] == 1
 
 
@@ -129,7 +130,7 @@ def test_no_class_is_understood_worse_than_the_floor(marked: list[MarkedUtteranc
 
 
 def test_every_class_has_a_floor_and_the_docs_say_the_same() -> None:
-    assert set(FLOORS) == {case.kind for case in CASES} | {"all", "held_out", "tuning"}
+    assert set(FLOORS) == {case.kind for case in CASES} | {"all", "held_out", "practice", "tuning"}
     rows = re.findall(r"^\| `?([\w-]+)`? \| (\d+) % \|", PAGE.read_text(), flags=re.MULTILINE)
     assert {name: int(share) / 100 for name, share in rows if name in FLOORS} == FLOORS
 

@@ -27,7 +27,7 @@ def only_fault(folder: Path) -> PackFault:
 
 
 def test_a_sound_pack_loads_with_its_words_and_schemas(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path))
+    pack = load_pack(write_pack(tmp_path / "bikes"))
 
     assert pack.name == "bikes"
     assert pack.vocabulary == {"suburb": ("Fitzroy", "Brunswick East")}
@@ -35,12 +35,14 @@ def test_a_sound_pack_loads_with_its_words_and_schemas(tmp_path: Path) -> None:
     tool = pack.tool("repair.book")
     assert tool is not None
     assert tool.required == ("owner",)
-    assert pack.digest == pack_digest(tmp_path)
+    assert pack.digest == pack_digest(tmp_path / "bikes")
 
 
 def test_loading_runs_nothing_of_the_pack(tmp_path: Path) -> None:
     load_pack(
-        write_pack(tmp_path, **{"ledger.py": "raise SystemExit\nasync def read_row(*a): ..."})
+        write_pack(
+            tmp_path / "bikes", **{"ledger.py": "raise SystemExit\nasync def read_row(*a): ..."}
+        )
     )
 
 
@@ -208,7 +210,7 @@ CASES: list[tuple[str, Any, str, str]] = [
 def test_one_wrong_thing_is_told_at_its_pointer(
     tmp_path: Path, at: str, value: Any, pointer: str, words: str
 ) -> None:
-    folder = write_pack(tmp_path, registry_with(at, value))
+    folder = write_pack(tmp_path / "bikes", registry_with(at, value))
 
     found = [fault for fault in faults(folder) if fault.pointer == pointer]
 
@@ -221,7 +223,7 @@ def test_every_fault_is_told_at_once_with_its_line(tmp_path: Path) -> None:
     registry = registry_with("/tools/0/undo", "repair.forget")
     registry["tools"][2]["tier"] = "T1"
     registry["tools"][1]["receipt_fields"] = []
-    folder = write_pack(tmp_path, registry)
+    folder = write_pack(tmp_path / "bikes", registry)
     lines = (folder / "tools.registry.json").read_text().splitlines()
 
     found = faults(folder)
@@ -240,7 +242,7 @@ def test_a_fault_of_the_shape_does_not_hide_another(tmp_path: Path) -> None:
     registry["tools"][3]["timeout"] = 3
     del registry["version"]
 
-    found = {fault.pointer for fault in faults(write_pack(tmp_path, registry))}
+    found = {fault.pointer for fault in faults(write_pack(tmp_path / "bikes", registry))}
 
     assert found == {"/tools/0/tier", "/tools/3/timeout", "/version"}
 
@@ -250,7 +252,7 @@ def test_a_circle_of_dependencies_is_named(tmp_path: Path) -> None:
     registry["tools"][2]["depends_on"] = [{"tool": "parts.price"}]
     registry["tools"][3]["depends_on"] = [{"tool": "repair.book"}]
 
-    fault = only_fault(write_pack(tmp_path, registry))
+    fault = only_fault(write_pack(tmp_path / "bikes", registry))
 
     assert fault.pointer == "/tools/0/depends_on"
     assert "repair.book → parts.order → parts.price → repair.book" in fault.problem
@@ -265,13 +267,13 @@ def test_a_long_chain_of_dependencies_is_no_circle(tmp_path: Path) -> None:
         for before, name in zip(["", *names], names, strict=False)
     ]
 
-    assert len(load_pack(write_pack(tmp_path, registry)).registry.tools) == 300
+    assert len(load_pack(write_pack(tmp_path / "bikes", registry)).registry.tools) == 300
 
 
 def test_two_domains_that_fit_equally_well_are_told(tmp_path: Path) -> None:
     registry = registry_with("/domains/1/patterns", ["parts.*", "repair.*"])
 
-    found = faults(write_pack(tmp_path, registry))
+    found = faults(write_pack(tmp_path / "bikes", registry))
 
     assert "fits parts and repair equally well" in str(found[0])
 
@@ -293,11 +295,11 @@ def test_two_domains_that_fit_equally_well_are_told(tmp_path: Path) -> None:
     ids=lambda text: text[:20],
 )
 def test_a_file_that_is_no_registry_at_all_is_told(tmp_path: Path, text: str, words: str) -> None:
-    assert words in str(only_fault(write_pack(tmp_path, text)))
+    assert words in str(only_fault(write_pack(tmp_path / "bikes", text)))
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
-    folder = write_pack(tmp_path)
+    folder = write_pack(tmp_path / "bikes")
     (folder / "tools.registry.json").write_bytes(b'{"pack": "\xff"}')
 
     assert "no UTF-8 text (byte 10)" in str(only_fault(folder))
@@ -308,11 +310,11 @@ def test_faults_of_other_files_name_those_files(tmp_path: Path) -> None:
         "schemas/check_in.json": '{\n "type": "objekt"}',
         "desk/repairs.py": "async def book(:\n",
     }
-    found = faults(write_pack(tmp_path, **files))
+    found = faults(write_pack(tmp_path / "bikes", **files))
 
     assert [fault.pointer for fault in found] == ["/tools/0/handler", "/tools/1/handler", "/type"]
     assert "desk/repairs.py:1: no Python" in found[0].problem
-    assert str(found[2]).startswith(f"{tmp_path}/schemas/check_in.json:2: /type: ")
+    assert str(found[2]).startswith(f"{tmp_path}/bikes/schemas/check_in.json:2: /type: ")
 
 
 def test_a_link_out_of_the_folder_is_refused(tmp_path: Path) -> None:
@@ -329,16 +331,14 @@ def test_a_folder_without_a_registry_is_no_pack(tmp_path: Path) -> None:
 
 
 def test_the_key_by_which_editors_find_the_schema_is_allowed(tmp_path: Path) -> None:
-    load_pack(write_pack(tmp_path, {"$schema": "../tools.registry.schema.json", **REGISTRY}))
+    load_pack(
+        write_pack(tmp_path / "bikes", {"$schema": "../tools.registry.schema.json", **REGISTRY})
+    )
 
 
 def test_any_edit_of_any_file_changes_the_digest(tmp_path: Path) -> None:
-    folder = write_pack(tmp_path)
+    folder = write_pack(tmp_path / "bikes")
     before = pack_digest(folder)
-    (folder / "__pycache__").mkdir()
-    (folder / "__pycache__" / "ledger.pyc").write_bytes(b"x")
-    assert pack_digest(folder) == before
-
     (folder / "ledger.py").write_text((folder / "ledger.py").read_text() + "# more\n")
     edited = pack_digest(folder)
     (folder / "suburbs.txt").rename(folder / "towns.txt")
@@ -349,4 +349,4 @@ def test_any_edit_of_any_file_changes_the_digest(tmp_path: Path) -> None:
 def test_the_registry_may_not_say_a_domain_has_tools_it_has_not(tmp_path: Path) -> None:
     text = json.dumps(registry_with("/tools", []))
 
-    assert {fault.pointer for fault in faults(write_pack(tmp_path, text))} >= {"/tools"}
+    assert {fault.pointer for fault in faults(write_pack(tmp_path / "bikes", text))} >= {"/tools"}

@@ -516,7 +516,7 @@ async def test_a_program_that_is_not_there_is_told(tmp_path: Path, stores: SqlSt
 
 
 def test_a_tool_is_never_below_what_its_domain_says(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path))
+    pack = load_pack(write_pack(tmp_path / "bikes"))
     tiers = {
         tool.spec.name: str(tool.spec.tier)
         for tool in pack_tools(pack, settings={}, state=tmp_path / "state")
@@ -531,7 +531,7 @@ def test_a_tool_is_never_below_what_its_domain_says(tmp_path: Path) -> None:
 
 
 def test_calls_of_a_pack_carry_no_setting(tmp_path: Path) -> None:
-    pack = load_pack(write_pack(tmp_path))
+    pack = load_pack(write_pack(tmp_path / "bikes"))
     tools = pack_tools(pack, settings={"BIKES_TOKEN": TOKEN}, state=tmp_path / "state")
 
     assert TOKEN not in repr(tools)

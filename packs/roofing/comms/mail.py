@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from podium.domain.errors import ToolBroke
 
 from ..exchange import Line, NotReached, converse, reason_of
+from .hiding import hiding
 from .mail_settings import MailSettings, mail_settings
 from .maybe import MaybeSent
 
@@ -152,11 +153,11 @@ class _Post:
             yield
         except smtplib.SMTPAuthenticationError as error:
             raise self._not_sent(
-                f"it does not accept the login ({_words(error.smtp_error)}); look at "
+                f"it does not accept the login ({self._words(error.smtp_error)}); look at "
                 "ROOFING_SMTP_USER and ROOFING_SMTP_PASSWORD"
             ) from None
         except smtplib.SMTPResponseException as error:
-            said = f"{error.smtp_code} {_words(error.smtp_error)}"
+            said = f"{error.smtp_code} {self._words(error.smtp_error)}"
             raise self._not_sent(f"it said {said}") from None
         except NotReached as error:
             raise self._not_sent(str(error)) from None
@@ -192,7 +193,7 @@ class _Post:
         self._expect(server.mail(self.settings.sender), 250, "the sender")
         code, said = server.rcpt(self.to)
         if code not in (250, 251):
-            raise self._not_sent(f"it refuses {self.to!r}: {code} {_words(said)}")
+            raise self._not_sent(f"it refuses {self.to!r}: {code} {self._words(said)}")
 
     def _encrypted(self, server: smtplib.SMTP) -> None:
         if not server.has_extn("starttls"):
@@ -215,19 +216,20 @@ class _Post:
                 "the message", f"{self.settings.host} gave no answer: {why}", self.message_id
             ) from None
         if not 200 <= code < 300:
-            raise self._not_sent(f"it refuses the message: {code} {_words(said)}")
-        return f"{code} {_words(said)}"
+            raise self._not_sent(f"it refuses the message: {code} {self._words(said)}")
+        return f"{code} {self._words(said)}"
 
     def _expect(self, reply: tuple[int, bytes], wanted: int, what: str) -> None:
         code, said = reply
         if code != wanted:
-            raise self._not_sent(f"it refuses {what}: {code} {_words(said)}")
+            raise self._not_sent(f"it refuses {what}: {code} {self._words(said)}")
 
     def _not_sent(self, reason: str) -> ToolBroke:
         place = f"{self.settings.host}:{self.settings.port}"
         return ToolBroke(f"the e-mail was not sent by {place}: {reason}")
 
-
-def _words(said: bytes | str) -> str:
-    text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
-    return " ".join(text.split())[:300]
+    def _words(self, said: bytes | str) -> str:
+        """A server may quote the login that it was given."""
+        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+        hide = hiding(self.settings.password, self.settings.user)
+        return hide(" ".join(text.split()))[:300]

@@ -12,6 +12,7 @@ from urllib.parse import urlencode
 from podium.domain.errors import ToolBroke
 
 from ..exchange import Answer, AnswerLost, Line, NotReached, Request, converse, exchange, safe_url
+from .hiding import Hide, hiding
 from .maybe import MaybeSent
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ async def send_sms(sms: Sms, scope: PackScope) -> SentSms:
     certainly was not taken.
     """
     request = _request(sms, scope)
+    hide = hiding(_needed(scope, "ROOFING_SMS_TOKEN"), _needed(scope, "ROOFING_SMS_ACCOUNT"))
 
     def talk(line: Line) -> SentSms:
         try:
@@ -62,7 +64,7 @@ async def send_sms(sms: Sms, scope: PackScope) -> SentSms:
             raise ToolBroke(f"the text message was not sent: {error}; try again") from None
         except AnswerLost as error:
             raise _maybe(str(error), sms) from None
-        return _judged(answer, sms)
+        return _judged(answer, sms, hide)
 
     # Ends before the call does, so that what is said of it is known and not guessed.
     return await converse(talk, max(1.0, scope.timeout_seconds * 0.8))
@@ -113,8 +115,8 @@ def _check(sms: Sms) -> None:
         raise ToolBroke("the text message holds a character that cannot be sent; take it out")
 
 
-def _judged(answer: Answer, sms: Sms) -> SentSms:
-    said = _object(answer)
+def _judged(answer: Answer, sms: Sms, hide: Hide) -> SentSms:
+    said = _object(answer, hide)
     if answer.status >= 500 or 300 <= answer.status < 400:
         raise _maybe(f"the gateway answered with HTTP {answer.status}", sms)
     if answer.status >= 400:
@@ -123,7 +125,7 @@ def _judged(answer: Answer, sms: Sms) -> SentSms:
     if not isinstance(sid, str) or not isinstance(status, str):
         raise _maybe("the gateway's answer cannot be read", sms)
     if status in _UNSENT:
-        reason = said.get("error_message") or said.get("error_code") or "no reason given"
+        reason = str(said.get("error_message") or said.get("error_code") or "no reason given")[:300]
         raise ToolBroke(f"the text message was not sent: the gateway says {status} ({reason})")
     return SentSms(sid[:64], status[:32], _whole(said.get("num_segments")), _dollars(said))
 
@@ -137,22 +139,23 @@ def _refusal(status: int, said: dict[str, Any]) -> str:
     if status == 429:
         return "the gateway is asked too much; try again in a minute"
     words = str(said.get("message") or f"HTTP {status}")[:300]
-    code = said.get("code")
-    return (
-        f"the gateway refuses it ({code}): {words}" if code else f"the gateway refuses it: {words}"
-    )
+    code = str(said.get("code") or "")[:20]
+    return f"the gateway refuses it{f' ({code})' if code else ''}: {words}"
 
 
 def _maybe(reason: str, sms: Sms) -> MaybeSent:
     return MaybeSent("the text message", reason, f"a message to {sms.to}")
 
 
-def _object(answer: Answer) -> dict[str, Any]:
+def _object(answer: Answer, hide: Hide) -> dict[str, Any]:
+    """What was said, without what is nested in it. A gateway may quote the login that it was given."""
     try:
         said = json.loads(answer.body)
     except (ValueError, RecursionError):
         return {}
-    return said if isinstance(said, dict) else {}
+    found = said.items() if isinstance(said, dict) else ()
+    plain = {name: value for name, value in found if not isinstance(value, dict | list)}
+    return {name: hide(value) if isinstance(value, str) else value for name, value in plain.items()}
 
 
 def _whole(given: Any) -> int | None:

@@ -7,12 +7,13 @@ from typing import Any
 from podium.domain.errors import ToolBroke
 
 from .database import Database
+from .migrating import Dialect, lacking, migrations_of
 
 
 async def health(db: Database) -> dict[str, Any]:
     """Backend, whether it can be reached, its migrations and the number of rows of each table.
 
-    What cannot be reached is said under `problem`, not raised.
+    What cannot be reached, or lacks a migration, is said under `problem`, not raised.
     """
     told: dict[str, Any] = {
         "backend": db.backend,
@@ -23,6 +24,15 @@ async def health(db: Database) -> dict[str, Any]:
     try:
         told["migrations"] = await db.migrations()
         told["counts"] = await db.counts()
+        missing = lacking(migrations_of(_dialect(db)), told["migrations"])
     except ToolBroke as error:
         return {**told, "problem": str(error)}
+    if missing:
+        names = ", ".join(migration.name for migration in missing)
+        problem = f"its tables are not up to date: run {names} of the pack's migrations in it"
+        return {**told, "problem": f"the {db.backend} database cannot be used, {problem}"}
     return {**told, "reachable": True}
+
+
+def _dialect(db: Database) -> Dialect:
+    return "sqlite" if db.backend == "sqlite" else "postgresql"

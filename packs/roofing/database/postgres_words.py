@@ -7,12 +7,15 @@ from typing import Any
 
 from podium.domain.errors import ToolBroke
 
-from .changes import row_changed, row_missing, rule_broken
+from .changes import Conflict, row_changed, row_missing, rule_broken
 
 _RULES = {"23503": "foreign", "23505": "unique", "23514": "check", "23502": "null"}
 
-NO_TABLES = {"42P01", "42883", "PGRST202", "PGRST205"}
-"""SQLSTATEs, and PostgREST's own codes, for a table or function that is not there."""
+NO_TABLES = {"42P01", "42703", "42883", "PGRST202", "PGRST205"}
+"""SQLSTATEs, and PostgREST's own codes, for a table, column or function that is not there."""
+
+IN_THE_WAY = ("40P01", "40001")
+"""SQLSTATEs: two transactions waited for each other, or saw what the other changed."""
 
 _AWAY = ("08", "57P", "53")
 """Starts of SQLSTATEs: the connection broke, the server is going down or out of something."""
@@ -25,7 +28,13 @@ def refused(code: str, message: str, detail: str, reason: str) -> ToolBroke:
     if code in _RULES:
         return rule_broken(_RULES[code])
     if code in NO_TABLES:
-        return ToolBroke(f"the roofing tables are not there yet ({message or reason})")
+        return ToolBroke(
+            f"the roofing tables are not there or not up to date ({message or reason})"
+        )
+    if code in IN_THE_WAY:
+        return Conflict(
+            "two changes at once were in each other's way; nothing was changed: try again"
+        )
     if code == "57014":
         return ToolBroke("the database took too long; nothing was changed: try again")
     if not code or code.startswith(_AWAY):

@@ -88,7 +88,7 @@ _ALL = (
     _table(
         "jobs",
         "quote_id lead_id start_on:date scheduled_on:date crew status status_before"
-        " cancelled_because started_at:moment completed_at:moment",
+        " cancelled_because started_at:moment completed_at:moment bills_version:integer",
     ),
     _table(
         "invoices",

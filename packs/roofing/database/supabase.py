@@ -13,7 +13,7 @@ from podium.domain.errors import ToolBroke
 from ..exchange import Answer, AnswerLost, Line, NotReached, Request, exchange, safe_url
 from . import statements
 from .backend import Batch, Condition, Query
-from .postgres_words import NO_TABLES, refused
+from .postgres_words import IN_THE_WAY, NO_TABLES, refused
 
 MOST_EXPORTED_BYTES = 256_000_000
 _MOST_ANSWERED_BYTES = 64_000_000
@@ -186,10 +186,11 @@ def _refusal(answer: Answer) -> ToolBroke:
         )
     if code in NO_TABLES:
         return ToolBroke(
-            "the Supabase project lacks the roofing tables: run the files of the pack's folder "
-            "migrations/postgresql, in order, in the project's SQL editor"
+            "the Supabase project lacks the roofing tables, or the newest of them: run the files of "
+            "the pack's folder migrations/postgresql that it has not had, in order, in the "
+            "project's SQL editor"
         )
-    if not code or (answer.status >= 500 and code != "57014"):
+    if not code or (answer.status >= 500 and code not in ("57014", *IN_THE_WAY)):
         return ToolBroke(
             f"Supabase answered with HTTP {answer.status}; try again: what is asked again under its "
             "key is done once"

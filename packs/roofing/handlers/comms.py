@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from unicodedata import category
+
 from podium.domain.errors import ToolBroke
 from podium.tools.packs import PackScope
 
 from ..database import Database
+from .as_planned import must_be_as_planned
 from .invoices import balance_of
 from .money import said
 from .quotes import lines_of
 from .records import Arguments, Row, must_be, the
 from .sending import Letter, sending
+
+_LONGEST_NAME = 60
+_IN_NAMES = " '\u2019&().-"
+_IN_NO_NAME = re.compile(r"\w\w\.\w\w|\d{4}")
+"""Addresses of pages, and numbers to ring."""
 
 
 @sending
@@ -44,6 +53,7 @@ async def send_quote(arguments: Arguments, scope: PackScope, db: Database) -> Le
     must_be(quote, "quote", ("final", "accepted"), hint)
     lead = await the(db, "leads", quote["lead_id"])
     lines = await lines_of(db, quote["id"])
+    await must_be_as_planned(db, scope, lead, quote=[quote, *lines])
     title = quote["title"] or "your roof"
     return Letter(
         "email",
@@ -72,6 +82,7 @@ async def send_invoice(arguments: Arguments, scope: PackScope, db: Database) -> 
     invoice = await the(db, "invoices", arguments["invoice_id"])
     must_be(invoice, "invoice", ("open", "paid"), "a void invoice is not sent")
     lead = await the(db, "leads", invoice["lead_id"])
+    await must_be_as_planned(db, scope, lead, invoice=[invoice])
     amounts = [
         f"Amount: {said(invoice['amount_cents'])}, GST included",
         f"Paid: {said(invoice['paid_cents'])}",
@@ -96,6 +107,7 @@ async def request_review(arguments: Arguments, scope: PackScope, db: Database) -
     if not link:
         raise ToolBroke("there is no place for reviews; set ROOFING_REVIEW_URL to its address")
     lead = await the(db, "leads", job["lead_id"])
+    await must_be_as_planned(db, scope, lead)
     channel = arguments.get("channel", "email")
     about = {"lead_id": lead["id"], "job_id": job["id"]}
     result = {"job_id": job["id"], "channel": channel}
@@ -103,7 +115,7 @@ async def request_review(arguments: Arguments, scope: PackScope, db: Database) -
     if channel == "sms":
         if not lead["phone"]:
             raise ToolBroke(f"lead {lead['id']!r} has no phone number; ask by e-mail instead")
-        body = f"Hi {lead['name']}, {words} - {_business(scope)}"
+        body = f"Hi {_called(lead)}, {words} - {_business(scope)}"
         return Letter("sms", lead["phone"], body, "", "review", about, result)
     body = _letter(lead, scope, words)
     return Letter("email", _mail_address({}, lead), body, "How did we go?", "review", about, result)
@@ -120,8 +132,17 @@ def _mail_address(arguments: Arguments, lead: Row) -> str:
 
 
 def _letter(lead: Row, scope: PackScope, *paragraphs: str) -> str:
-    parts = [f"Hi {lead['name']},", *paragraphs, f"Kind regards\n{_business(scope)}"]
+    parts = [f"Hi {_called(lead)},", *paragraphs, f"Kind regards\n{_business(scope)}"]
     return "\n\n".join(parts) + "\n"
+
+
+def _called(lead: Row) -> str:
+    """The lead's name. What is no name is not said to customers in the business's own words."""
+    name = str(lead["name"])
+    # Letters of all scripts, with their marks, and digits.
+    spelt = all(each in _IN_NAMES or category(each)[0] in "LMN" for each in name)
+    is_name = spelt and len(name) <= _LONGEST_NAME and not _IN_NO_NAME.search(name)
+    return name if is_name else "there"
 
 
 def _business(scope: PackScope) -> str:

@@ -31,6 +31,14 @@ def day_of(text: str, what: str) -> date:
         raise ToolBroke(f"{what} {text!r} is no day; write one such as 2027-03-04") from None
 
 
+def upcoming(text: str, what: str, scope: PackScope) -> date:
+    """Today or a day to come. Raises `ToolBroke` for one that is over, or that no calendar has."""
+    day, this_day = day_of(text, what), today(scope)
+    if day < this_day:
+        raise ToolBroke(f"{what} {day} is over, today is {this_day}; give a day from today on")
+    return day
+
+
 def _zone(scope: PackScope) -> ZoneInfo:
     name = scope.settings.get("ROOFING_TIME_ZONE") or "Australia/Melbourne"
     try:

@@ -7,9 +7,9 @@ from podium.tools.packs import PackScope
 
 from ..database import Change, Database, Delete, Insert, Update, new_id
 from . import leads
-from .days import today
+from .days import today, upcoming
 from .items import MOST_ITEMS, items_of, new_items, photo_ids
-from .records import Arguments, Done, Row, must_be, recorded, the
+from .records import Arguments, Done, Row, must_be, must_stand, recorded, the
 from .scope_of_works import scope_of_works
 
 _UNFINISHED = ("scheduled", "open")
@@ -32,10 +32,16 @@ async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     result = {
         "inspection_id": inspection_id,
         **{name: row[name] for name in ("lead_id", "site_address", "status")},
-        "undo": {"inspection_id": inspection_id, "reason": "taken back"},
+        "undo": _called_off(row),
     }
-    changes = [Insert("inspections", row), *photos, *leads.moved_on(lead, "inspection")]
+    changes = [*leads.moved_on(lead, "inspection"), Insert("inspections", row), *photos]
     return Done(changes, result)
+
+
+def _called_off(inspection: Row) -> dict[str, object]:
+    """The arguments that take a new inspection back, unless it has gone on by then."""
+    names = {"inspection_id": inspection["id"], "expected": {"status": inspection["status"]}}
+    return {**names, "reason": "taken back"}
 
 
 def _whole_address(address: str, suburb: str | None) -> str:
@@ -67,7 +73,7 @@ async def schedule(arguments: Arguments, scope: PackScope, db: Database) -> Done
         "id": inspection_id,
         "lead_id": lead["id"],
         "site_address": arguments.get("site_address") or _address_of(lead),
-        "scheduled_on": arguments["date"],
+        "scheduled_on": upcoming(arguments["date"], "date", scope).isoformat(),
         "scheduled_time": arguments.get("time"),
         "inspector": arguments.get("inspector"),
         "status": "scheduled",
@@ -78,9 +84,9 @@ async def schedule(arguments: Arguments, scope: PackScope, db: Database) -> Done
         "date": row["scheduled_on"],
         "time": row["scheduled_time"],
         "status": "scheduled",
-        "undo": {"inspection_id": inspection_id, "reason": "taken back"},
+        "undo": _called_off(row),
     }
-    return Done([Insert("inspections", row), *leads.moved_on(lead, "inspection")], result)
+    return Done([*leads.moved_on(lead, "inspection"), Insert("inspections", row)], result)
 
 
 def _address_of(lead: Row) -> str | None:
@@ -208,6 +214,7 @@ async def reopen(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 async def cancel(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     inspection = await the(db, "inspections", arguments["inspection_id"])
     must_be(inspection, "inspection", (*_UNFINISHED, "submitted"), "there is nothing to call off")
+    must_stand("inspections", inspection, arguments)
     await _no_quote_rests_on(db, inspection, ("draft", "final", "accepted"))
     before = inspection["status"]
     status = {"status": "cancelled", "status_before": before}
@@ -236,7 +243,7 @@ async def reinstate(arguments: Arguments, scope: PackScope, db: Database) -> Don
     must_be(inspection, "inspection", ("cancelled",), "there is nothing to put back on")
     status = inspection["status_before"] or "open"
     values = {"status": status, "status_before": None, "cancelled_because": None}
-    undo = {"inspection_id": inspection["id"]}
+    undo = {"inspection_id": inspection["id"], "expected": {"status": status}}
     if inspection["cancelled_because"]:
         undo["reason"] = inspection["cancelled_because"]
     result = {"inspection_id": inspection["id"], "status": status, "undo": undo}

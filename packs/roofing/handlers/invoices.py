@@ -8,11 +8,13 @@ from podium.domain.errors import ToolBroke
 from podium.tools.packs import PackScope
 
 from ..database import Change, Database, Insert, Update, new_id
-from .days import day_of, today
+from .days import today, upcoming
 from .money import cents, dollars, said
 from .records import Arguments, Done, Row, must_be, recorded, the
 
 _DAYS_TO_PAY = 14
+_FEW = 5
+_MOST_BILLS = 10_000
 MOST_PAYMENTS = 500
 
 
@@ -20,9 +22,8 @@ MOST_PAYMENTS = 500
 async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     job = await the(db, "jobs", arguments["job_id"])
     must_be(job, "job", ("completed",), "only finished work is billed; see job.complete")
-    given = arguments.get("amount")
-    amount = cents(given, "amount") if given is not None else await _unbilled(db, job)
-    due = day_of(arguments["due"], "due") if arguments.get("due") else None
+    amount = await _amount(db, job, arguments.get("amount"))
+    due = upcoming(arguments["due"], "due", scope) if arguments.get("due") else None
     row = {
         "id": new_id("invoice", scope.key),
         "job_id": job["id"],
@@ -40,21 +41,38 @@ async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
         "status": "open",
         "undo": {"invoice_id": row["id"], "reason": "taken back"},
     }
-    # The job may not be reopened while it is being billed.
-    same = Update("jobs", job["id"], {}, {"status": "completed"})
-    return Done([Insert("invoices", row), same], result)
+    return Done([_billed(job), Insert("invoices", row)], result)
+
+
+def _billed(job: Row) -> Change:
+    """The job may not be reopened while it is billed, nor billed by two of whom none sees the other."""
+    expecting = {"status": "completed", "bills_version": job["bills_version"]}
+    return Update("jobs", job["id"], {"bills_version": job["bills_version"] + 1}, expecting)
+
+
+async def _amount(db: Database, job: Row, given: float | None) -> int:
+    """What was given, or else all that is not billed yet. Raises `ToolBroke` for more than that."""
+    left = await _unbilled(db, job)
+    amount = left if given is None else cents(given, "amount")
+    if amount > left:
+        raise ToolBroke(
+            f"{said(amount)} is more than the {said(left)} of quote {job['quote_id']!r} that are on "
+            f"no invoice of job {job['id']!r} yet; bill at most that"
+        )
+    return amount
 
 
 async def _unbilled(db: Database, job: Row) -> int:
     """What of the quote's total is on no invoice yet. Raises `ToolBroke` when that is nothing."""
     quote = await the(db, "quotes", job["quote_id"])
     live = {"job_id": job["id"], "status": ("open", "paid")}
-    bills = await db.rows("invoices", live, limit=MOST_PAYMENTS)
+    bills = await db.rows("invoices", live, limit=_MOST_BILLS)
     left: int = quote["total_cents"] - sum(bill["amount_cents"] for bill in bills)
     if left <= 0:
-        listed = ", ".join(repr(bill["id"]) for bill in bills) or "a quote of nothing"
+        listed = ", ".join(repr(bill["id"]) for bill in bills[:_FEW]) or "a quote of nothing"
         raise ToolBroke(
-            f"job {job['id']!r} is billed in full ({listed}); give an amount to bill more"
+            f"job {job['id']!r} is billed in full ({listed}); void an invoice with invoice.void to "
+            "bill it anew"
         )
     return left
 
@@ -88,7 +106,7 @@ async def record_payment(arguments: Arguments, scope: PackScope, db: Database) -
         "status": status,
         "undo": {"payment_id": row["id"]},
     }
-    return Done([Insert("payments", row), change], result)
+    return Done([change, Insert("payments", row)], result)
 
 
 def balance_of(invoice: Row) -> int:
@@ -150,6 +168,7 @@ async def reinstate(arguments: Arguments, scope: PackScope, db: Database) -> Don
     must_be(invoice, "invoice", ("void",), "it counts as it is")
     job = await the(db, "jobs", invoice["job_id"])
     must_be(job, "job", ("completed",), "only finished work is billed; see job.complete")
+    await _amount(db, job, dollars(invoice["amount_cents"]))
     values = {"status": "open", "status_before": None, "voided_because": None}
     result = {
         "invoice_id": invoice["id"],
@@ -157,4 +176,5 @@ async def reinstate(arguments: Arguments, scope: PackScope, db: Database) -> Don
         "balance": dollars(invoice["amount_cents"] - invoice["paid_cents"]),
         "undo": {"invoice_id": invoice["id"], "reason": invoice["voided_because"] or "taken back"},
     }
-    return Done([Update("invoices", invoice["id"], values, {"status": "void"})], result)
+    again = Update("invoices", invoice["id"], values, {"status": "void"})
+    return Done([again, _billed(job)], result)

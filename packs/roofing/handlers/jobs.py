@@ -6,8 +6,8 @@ from podium.domain.errors import ToolBroke
 from podium.tools.packs import PackScope
 
 from ..database import Database, Insert, Update, new_id
-from .days import day_of
-from .records import Arguments, Done, Row, must_be, recorded, the
+from .days import day_of, upcoming
+from .records import Arguments, Done, Row, must_be, must_stand, recorded, the
 
 LIVE = ("created", "scheduled", "started", "completed")
 _AHEAD = ("created", "scheduled")
@@ -19,6 +19,8 @@ async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     must_be(quote, "quote", ("accepted",), "a job needs an accepted quote; see quote.accept")
     await _only_job(db, quote["id"])
     start_on = arguments.get("start_on")
+    if start_on:
+        upcoming(start_on, "start_on", scope)
     row = {
         "id": new_id("job", scope.key),
         "quote_id": quote["id"],
@@ -30,11 +32,15 @@ async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     result = {
         "job_id": row["id"],
         **{name: row[name] for name in ("quote_id", "lead_id", "status")},
-        "undo": {"job_id": row["id"], "reason": "taken back"},
+        "undo": {
+            "job_id": row["id"],
+            "reason": "taken back",
+            "expected": {"status": row["status"]},
+        },
     }
     # The quote may not be reopened while its job is being made.
     same = Update("quotes", quote["id"], {}, {"status": "accepted"})
-    return Done([Insert("jobs", row), same], result)
+    return Done([same, Insert("jobs", row)], result)
 
 
 async def _only_job(db: Database, quote_id: str) -> None:
@@ -48,10 +54,16 @@ async def _only_job(db: Database, quote_id: str) -> None:
 async def schedule(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     job = await the(db, "jobs", arguments["job_id"])
     must_be(job, "job", _AHEAD, "only a job that has not begun can be moved")
-    day = day_of(arguments["date"], "date").isoformat() if arguments["date"] else None
+    must_stand("jobs", job, arguments, {"date": "scheduled_on"})
+    day = _day(arguments, scope)
     crew = arguments["crew"] or None if "crew" in arguments else job["crew"]
     values = {"scheduled_on": day, "crew": crew, "status": "scheduled" if day else "created"}
-    undo = {"job_id": job["id"], "date": job["scheduled_on"] or "", "crew": job["crew"] or ""}
+    undo = {
+        "job_id": job["id"],
+        "date": job["scheduled_on"] or "",
+        "crew": job["crew"] or "",
+        "expected": {"date": day or "", "crew": crew or ""},
+    }
     result = {
         "job_id": job["id"],
         "date": day,
@@ -62,6 +74,15 @@ async def schedule(arguments: Arguments, scope: PackScope, db: Database) -> Done
     }
     expecting = {name: job[name] for name in ("status", "scheduled_on", "crew")}
     return Done([Update("jobs", job["id"], values, expecting)], result)
+
+
+def _day(arguments: Arguments, scope: PackScope) -> str | None:
+    """What is taken back may be put on the day it had, also when that is over by now."""
+    if not arguments["date"]:
+        return None
+    if "expected" in arguments:
+        return day_of(arguments["date"], "date").isoformat()
+    return upcoming(arguments["date"], "date", scope).isoformat()
 
 
 @recorded
@@ -94,7 +115,7 @@ def _now(job: Row, status: str) -> dict[str, object]:
         "job_id": job["id"],
         "lead_id": job["lead_id"],
         "status": status,
-        "undo": {"job_id": job["id"]},
+        "undo": {"job_id": job["id"], "expected": {"status": status}},
     }
 
 
@@ -102,6 +123,7 @@ def _now(job: Row, status: str) -> dict[str, object]:
 async def reopen(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     job = await the(db, "jobs", arguments["job_id"])
     must_be(job, "job", ("started", "completed"), "there is no step to take back")
+    must_stand("jobs", job, arguments)
     await _nothing_billed(db, job)
     waiting = "scheduled" if job["scheduled_on"] else "created"
     status = (job["status_before"] or "started") if job["status"] == "completed" else waiting
@@ -109,19 +131,25 @@ async def reopen(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     if status != "started":
         values["started_at"] = None
     result = {"job_id": job["id"], "status": status, "status_before": job["status"]}
-    return Done([Update("jobs", job["id"], values, {"status": job["status"]})], result)
+    return Done([Update("jobs", job["id"], values, _unbilled(job))], result)
 
 
 @recorded
 async def cancel(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     job = await the(db, "jobs", arguments["job_id"])
     must_be(job, "job", (*_AHEAD, "started"), "only work that is not done can be called off")
+    must_stand("jobs", job, arguments)
     await _nothing_billed(db, job)
     status = {"status": "cancelled", "status_before": job["status"]}
     values = {**status, "cancelled_because": arguments["reason"]}
     undo = {"job_id": job["id"]}
     result = {"job_id": job["id"], **status, "reason": arguments["reason"], "undo": undo}
-    return Done([Update("jobs", job["id"], values, {"status": job["status"]})], result)
+    return Done([Update("jobs", job["id"], values, _unbilled(job))], result)
+
+
+def _unbilled(job: Row) -> Row:
+    """To be expected of a job on which no bill was found: that nobody billed it meanwhile."""
+    return {name: job[name] for name in ("status", "bills_version")}
 
 
 async def _nothing_billed(db: Database, job: Row) -> None:
@@ -143,6 +171,7 @@ async def reinstate(arguments: Arguments, scope: PackScope, db: Database) -> Don
     waiting = "scheduled" if job["scheduled_on"] else "created"
     status = job["status_before"] or waiting
     values = {"status": status, "status_before": None, "cancelled_because": None}
-    undo = {"job_id": job["id"], "reason": job["cancelled_because"] or "taken back"}
+    reason = job["cancelled_because"] or "taken back"
+    undo = {"job_id": job["id"], "reason": reason, "expected": {"status": status}}
     result = {"job_id": job["id"], "status": status, "undo": undo}
     return Done([Update("jobs", job["id"], values, {"status": "cancelled"})], result)

@@ -8,7 +8,7 @@ from podium.domain.errors import ToolBroke
 from podium.tools.packs import PackScope
 
 from ..database import Change, Contains, Database, Insert, Update, new_id
-from .records import Arguments, Done, Row, looking, recorded, shown, the
+from .records import Arguments, Done, Row, looking, must_stand, recorded, shown, the
 
 STAGES = ("new", "contacted", "inspection", "quoted", "won")
 """In the order in which a lead passes them; `lost` and `archived` stand beside."""
@@ -91,19 +91,25 @@ def _fits(lead: Row, exact: dict[str, str]) -> bool:
 @recorded
 async def update(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     lead = await the(db, "leads", arguments["lead_id"])
+    must_stand("leads", lead, arguments)
     wanted = {name: arguments[name] or None for name in _DETAILS if name in arguments}
     changed = {name: value for name, value in wanted.items() if lead[name] != value}
     if not changed:
         raise ToolBroke(f"lead {lead['id']!r} has these details already; nothing to change")
     before = {name: lead[name] for name in changed}
-    undo = {name: value or "" for name, value in before.items()}
-    result = {"lead_id": lead["id"], "changed": changed, "undo": {"lead_id": lead["id"], **undo}}
+    undo = {
+        "lead_id": lead["id"],
+        **{name: value or "" for name, value in before.items()},
+        "expected": {name: value or "" for name, value in changed.items()},
+    }
+    result = {"lead_id": lead["id"], "changed": changed, "undo": undo}
     return Done([Update("leads", lead["id"], changed, before)], result)
 
 
 @recorded
 async def set_stage(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     lead = await live(db, arguments["lead_id"])
+    must_stand("leads", lead, arguments)
     stage, before = arguments["stage"], lead["stage"]
     if stage == "archived":
         raise ToolBroke("a lead is archived with leads.archive, so that it can be restored")
@@ -113,7 +119,7 @@ async def set_stage(arguments: Arguments, scope: PackScope, db: Database) -> Don
         "lead_id": lead["id"],
         "stage": stage,
         "stage_before": before,
-        "undo": {"lead_id": lead["id"], "stage": before},
+        "undo": {"lead_id": lead["id"], "stage": before, "expected": {"stage": stage}},
     }
     return Done([Update("leads", lead["id"], {"stage": stage}, {"stage": before})], result)
 
@@ -121,12 +127,14 @@ async def set_stage(arguments: Arguments, scope: PackScope, db: Database) -> Don
 @recorded
 async def assign(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     lead = await live(db, arguments["lead_id"])
+    must_stand("leads", lead, arguments)
     assignee, before = arguments["assignee"] or None, lead["assignee"]
+    undo = {"assignee": before or "", "expected": {"assignee": assignee or ""}}
     result = {
         "lead_id": lead["id"],
         "assignee": assignee,
         "assignee_before": before,
-        "undo": {"lead_id": lead["id"], "assignee": before or ""},
+        "undo": {"lead_id": lead["id"], **undo},
     }
     return Done([Update("leads", lead["id"], {"assignee": assignee}, {"assignee": before})], result)
 
@@ -134,6 +142,7 @@ async def assign(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 @recorded
 async def archive(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     lead = await live(db, arguments["lead_id"])
+    must_stand("leads", lead, arguments)
     stage = {"stage": "archived", "stage_before": lead["stage"]}
     change = Update(
         "leads",
@@ -152,9 +161,9 @@ async def restore(arguments: Arguments, scope: PackScope, db: Database) -> Done:
         raise ToolBroke(f"lead {lead['id']!r} is not archived; it is at stage {lead['stage']}")
     stage = lead["stage_before"] or "new"
     values = {"stage": stage, "stage_before": None, "archived_because": None}
-    undo = {"lead_id": lead["id"]} | (
-        {"reason": lead["archived_because"]} if lead["archived_because"] else {}
-    )
+    undo = {"lead_id": lead["id"], "expected": {"stage": stage}}
+    if lead["archived_because"]:
+        undo["reason"] = lead["archived_because"]
     result = {"lead_id": lead["id"], "stage": stage, "undo": undo}
     return Done([Update("leads", lead["id"], values, {"stage": "archived"})], result)
 

@@ -7,8 +7,8 @@ from podium.tools.packs import PackScope
 
 from ..database import Change, Database, Delete, Insert, Update, new_id
 from . import leads
-from .money import cents, dollars, times
-from .records import Arguments, Done, Row, must_be, recorded, the
+from .money import cents, dollars, said, times
+from .records import Arguments, Done, Row, must_be, must_stand, recorded, the
 
 MOST_LINES = 500
 _REOPEN = "reopen it with quote.reopen first"
@@ -33,7 +33,7 @@ async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
         "quote_id": quote_id,
         "lead_id": lead["id"],
         "status": "draft",
-        "undo": {"quote_id": quote_id, "reason": "taken back"},
+        "undo": {"quote_id": quote_id, "reason": "taken back", "expected": {"status": "draft"}},
     }
     return Done([Insert("quotes", row)], result)
 
@@ -66,7 +66,7 @@ async def add_line(arguments: Arguments, scope: PackScope, db: Database) -> Done
         "description": arguments["description"],
         "quantity": quantity,
         "unit_price_cents": unit_price,
-        "total_cents": times(unit_price, quantity),
+        "total_cents": _line_total(unit_price, quantity),
         "position": max((line["position"] for line in lines), default=0) + 1,
     }
     total = quote["total_cents"] + row["total_cents"]
@@ -77,7 +77,17 @@ async def add_line(arguments: Arguments, scope: PackScope, db: Database) -> Done
         "total": dollars(total),
         "undo": {"quote_id": quote["id"], "line_id": row["id"]},
     }
-    return Done([Insert("quote_lines", row), _totalled(quote, total)], result)
+    return Done([_totalled(quote, total), Insert("quote_lines", row)], result)
+
+
+def _line_total(unit_price_cents: int, quantity: float) -> int:
+    total = times(unit_price_cents, quantity)
+    if total < 1:
+        raise ToolBroke(
+            f"{quantity:.12g} x {said(unit_price_cents)} is less than a cent; give a larger quantity "
+            "or price"
+        )
+    return total
 
 
 @recorded
@@ -98,7 +108,7 @@ async def remove_line(arguments: Arguments, scope: PackScope, db: Database) -> D
             "quantity": line["quantity"],
         },
     }
-    return Done([Delete("quote_lines", line["id"]), _totalled(quote, total)], result)
+    return Done([_totalled(quote, total), Delete("quote_lines", line["id"])], result)
 
 
 async def _draft(db: Database, quote_id: str) -> Row:
@@ -146,7 +156,7 @@ def _answered(quote: Row, status: str) -> dict[str, object]:
         "lead_id": quote["lead_id"],
         "status": status,
         "total": dollars(quote["total_cents"]),
-        "undo": {"quote_id": quote["id"]},
+        "undo": {"quote_id": quote["id"], "expected": {"status": status}},
     }
 
 
@@ -154,9 +164,11 @@ def _answered(quote: Row, status: str) -> dict[str, object]:
 async def decline(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     quote = await the(db, "quotes", arguments["quote_id"])
     must_be(quote, "quote", ("draft", "final"), _REOPEN)
+    must_stand("quotes", quote, arguments)
     status = {"status": "declined", "status_before": quote["status"]}
     values = {**status, "declined_because": arguments.get("reason")}
-    result = {"quote_id": quote["id"], **status, "undo": {"quote_id": quote["id"]}}
+    undo = {"quote_id": quote["id"], "expected": {"status": "declined"}}
+    result = {"quote_id": quote["id"], **status, "undo": undo}
     return Done([Update("quotes", quote["id"], values, {"status": quote["status"]})], result)
 
 
@@ -164,6 +176,7 @@ async def decline(arguments: Arguments, scope: PackScope, db: Database) -> Done:
 async def reopen(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     quote = await the(db, "quotes", arguments["quote_id"])
     must_be(quote, "quote", ("final", "accepted", "declined"), "it can be changed as it is")
+    must_stand("quotes", quote, arguments)
     lead = await the(db, "leads", quote["lead_id"])
     changes: list[Change] = []
     if quote["status"] == "accepted":

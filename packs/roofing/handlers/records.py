@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any
@@ -12,12 +12,14 @@ from podium.tools.packs import PackScope
 
 from ..database import Change, Conflict, Database, open_database
 from .money import dollars
+from .taking_back import with_usable_undo
 
 Arguments = dict[str, Any]
 Row = dict[str, Any]
 Handler = Callable[[Arguments, PackScope], Awaitable[dict[str, Any]]]
 
-_TRIES = 3
+_TRIES = 12
+"""As many calls may want to change one row at once, of which one at a time gets through."""
 _WORDS = {
     "leads": ("lead", "leads.find"),
     "inspections": ("inspection", "os.list_inspections"),
@@ -40,6 +42,8 @@ class Done:
     """What a tool changes, and what it gives back once that is durable."""
 
     changes: list[Change]
+    """What is there already comes before what is new: a new row holds on to those that it names, and
+    two calls that hold on to one row, and then want to change it, wait for each other for good."""
     result: dict[str, Any]
 
 
@@ -68,17 +72,19 @@ async def perform_once(
             return before
         try:
             done = await decide()
-            return await db.apply(scope.key, done.changes, done.result)
-        except Conflict:
-            # Somebody changed a row since it was read: what they did may allow another decision.
-            if attempt == _TRIES - 1:
-                raise
         except ToolBroke:
             # The same call, performed elsewhere in the meantime, is what stands in the way.
             before = await db.performed(scope.key)
             if before is not None:
                 return before
             raise
+        try:
+            result = with_usable_undo(done.result, scope)
+            return await db.apply(scope.key, done.changes, result)
+        except Conflict:
+            # Somebody changed a row since it was read: what they did may allow another decision.
+            if attempt == _TRIES - 1:
+                raise
     raise AssertionError("the last attempt returns or raises")
 
 
@@ -103,12 +109,34 @@ async def the(db: Database, table: str, id: str) -> Row:
 
 
 def shown(row: Row) -> Row:
-    """A row as people see it: dollars for cents, and nothing that is empty."""
+    """A row as people see it: dollars for cents, and nothing that is empty or for the pack alone."""
     return {
         name.removesuffix("_cents"): dollars(value) if name.endswith("_cents") else value
         for name, value in row.items()
-        if value is not None
+        if value is not None and name != "bills_version"
     }
+
+
+def must_stand(
+    table: str, row: Row, arguments: Arguments, columns: Mapping[str, str] | None = None
+) -> None:
+    """Raises `Conflict` unless the row still has what the argument `expected` says.
+
+    Undo gives it, so that taking an older change back never overwrites a newer one. `columns` names
+    the columns that are called otherwise than the arguments are.
+    """
+    for name, wanted in arguments.get("expected", {}).items():
+        column = (columns or {}).get(name, name)
+        if (row[column] or "") == wanted:
+            continue
+        raise Conflict(
+            f"the {name} of {_WORDS[table][0]} {row['id']!r} is {row[column] or 'empty'}, not "
+            f"{wanted or 'empty'} any more; nothing was changed: take back what came later first, "
+            "or say what it should be",
+            table=table,
+            id=row["id"],
+            column=column,
+        )
 
 
 def must_be(row: Row, what: str, allowed: tuple[str, ...], hint: str) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 from podium.tools.packs import PackScope
 
 from ..database import Database, Insert, Update, new_id
-from .records import Arguments, Done, looking, must_be, recorded, shown, the
+from .days import upcoming
+from .records import Arguments, Done, looking, must_be, must_stand, recorded, shown, the
 
 _MANY = 200
 
@@ -16,6 +17,8 @@ _MANY = 200
 async def create(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     if "lead_id" in arguments:
         await the(db, "leads", arguments["lead_id"])
+    if "due" in arguments:
+        upcoming(arguments["due"], "due", scope)
     row = {"id": new_id("task", scope.key), "status": "open", **arguments}
     result = {
         "task_id": row["id"],
@@ -48,23 +51,25 @@ async def _moved(
 ) -> Done:
     task = await the(db, "tasks", arguments["task_id"])
     must_be(task, "task", allowed, "nothing to do")
+    must_stand("tasks", task, arguments)
     change = Update("tasks", task["id"], {"status": status, **more}, {"status": task["status"]})
     result = {"task_id": task["id"], "title": task["title"], "status": status}
-    return Done(
-        [change], {**result, "undo": {"task_id": task["id"]}} if status != "open" else result
-    )
+    undo = {"task_id": task["id"], "expected": {"status": status}}
+    return Done([change], {**result, "undo": undo} if status != "open" else result)
 
 
 @recorded
 async def assign(arguments: Arguments, scope: PackScope, db: Database) -> Done:
     task = await the(db, "tasks", arguments["task_id"])
     must_be(task, "task", ("open",), "reopen it with os.reopen_task first")
+    must_stand("tasks", task, arguments)
     assignee, before = arguments["assignee"] or None, task["assignee"]
+    undo = {"assignee": before or "", "expected": {"assignee": assignee or ""}}
     result = {
         "task_id": task["id"],
         "assignee": assignee,
         "assignee_before": before,
-        "undo": {"task_id": task["id"], "assignee": before or ""},
+        "undo": {"task_id": task["id"], **undo},
     }
     return Done([Update("tasks", task["id"], {"assignee": assignee}, {"assignee": before})], result)
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from podium.cli.screen import Screen, moment
+from podium.cli.screen import Screen, counted, moment
 from podium.cli.untrusted import shown_line, shown_text
-from podium.domain.gating import Approval, ApprovalStatus, canonical_json
+from podium.domain.gating import Approval, ApprovalStatus, Grant, canonical_json
 from podium.domain.model import Json
+from podium.domain.plan_question import AskedCall, PlanQuestion, question_in
+
+LONGEST_MESSAGE = 300
+LONGEST_VALUE = 60
+MOST_CALLS = 3
+"""In a list; one approval is shown whole."""
 
 _TOUCHES = ("  reads /", "  writes /", "  deletes /", "  led to by: ")
 """Lines of a summary that say more than the arguments do."""
@@ -15,16 +21,20 @@ _TOUCHES = ("  reads /", "  writes /", "  deletes /", "  led to by: ")
 
 def show_approval(screen: Screen, approval: Approval) -> None:
     """Everything a yes would be bound to, and who may say it until when."""
+    question = question_in(approval)
+    asked = shown_line(question.message, LONGEST_MESSAGE) if question else ""
     screen.facts(
         [
             ("approval", approval.id),
             ("status", approval.status.value),
             ("run", approval.run_id),
-            ("tool", shown_line(approval.tool)),
+            ("tool", "" if question else shown_line(approval.tool)),
+            ("plan for", asked),
             ("tier", str(approval.tier)),
             ("why asked", shown_line(approval.reason)),
             ("approvers", ", then ".join(approval.approvers) or "anybody"),
-            ("approved by", ", ".join(grant.by for grant in approval.grants)),
+            ("approved by", ", ".join(map(_grant_words, approval.grants))),
+            ("waits for", waits_for(approval) if approval.approvers else ""),
             ("rejected by", shown_line(approval.rejected_by)),
             ("because", shown_line(approval.why)),
             ("deadline", moment(approval.deadline)),
@@ -34,13 +44,17 @@ def show_approval(screen: Screen, approval: Approval) -> None:
         screen.line("\nhow the tier adds up")
         for term in approval.arithmetic:
             screen.line(f"  {term.tier}: {shown_line(term.because)}")
-    screen.line("\nwhat will happen")
+    screen.line(f"\nwhat will happen{_how_many(question)}")
     for line in what_lines(approval):
-        screen.line(f"  {line}")
+        # What is hidden is written out in it already, and joined emoji are to stay joined.
+        screen.pass_on(f"  {line}\n".encode(errors="replace"))
 
 
 def what_lines(approval: Approval) -> Iterator[str]:
     """What a yes is for, line by line: the arguments as they are, long ones too."""
+    if (question := question_in(approval)) is not None:
+        yield from _plan_lines(question)
+        return
     if not approval.arguments:
         yield from shown_text(approval.summary).split("\n")
         return
@@ -55,7 +69,9 @@ def what_lines(approval: Approval) -> Iterator[str]:
 
 
 def what_line(approval: Approval) -> str:
-    """The same on one line, for lists."""
+    """The same on one line, for lists. Of a plan it says what is left out."""
+    if (question := question_in(approval)) is not None:
+        return _plan_line(question)
     if not approval.arguments:
         return shown_line(approval.summary)
     return f"{shown_line(approval.tool)} {arguments_line(approval.arguments)}"
@@ -72,6 +88,48 @@ def waits_for(approval: Approval) -> str:
         return ""
     answered = len(approval.grants)
     return approval.approvers[answered] if answered < len(approval.approvers) else "anybody"
+
+
+def _plan_lines(question: PlanQuestion) -> Iterator[str]:
+    """Call by call, each with its tier, every argument whole, and whether there is a way back."""
+    # Late: loading the operator takes longer than to show anything else.
+    from podium.flows.operator.exact import exact_lines
+
+    for call in question.calls:
+        yield f"{call.number}. {call.tool} ({call.tier})"
+        yield from exact_lines(call.arguments, indent=5)
+        if call.tool in question.irreversible:
+            yield "   cannot be undone"
+        elif call.undo:
+            yield f"   can be undone by {call.undo}"
+    if question.undoes:
+        run, _, number = question.undoes.rpartition("#")
+        yield f"reverses receipt {number} of run {run}"
+    if question.safer_alternative:
+        yield f"safer: {shown_line(question.safer_alternative)}"
+    cost = f"{question.estimate.usd:.4f} USD" if question.estimate.usd else "no cost"
+    yield f"estimate: {cost}, {question.estimate.seconds:g} s"
+
+
+def _plan_line(question: PlanQuestion) -> str:
+    from podium.flows.operator.showing import shown
+
+    def words(call: AskedCall) -> str:
+        given = (f"{name}={shown(call.arguments[name], LONGEST_VALUE)}" for name in call.arguments)
+        return f"{call.tool} ({call.tier}) {', '.join(given)}".rstrip()
+
+    first = "; ".join(map(words, question.calls[:MOST_CALLS]))
+    left = len(question.calls) - MOST_CALLS
+    return shown_line(f"{first}; and {counted(left, 'more call')}" if left > 0 else first)
+
+
+def _how_many(question: PlanQuestion | None) -> str:
+    many = question is not None and len(question.calls) > 1
+    return f": {len(question.calls)} calls, in this order" if question and many else ""
+
+
+def _grant_words(grant: Grant) -> str:
+    return f"{shown_line(grant.by)} for {grant.group}" if grant.group else shown_line(grant.by)
 
 
 def _argument(value: Json) -> list[str]:

@@ -44,17 +44,20 @@ def message_of(words: str, message: str) -> str:
     if sys.stdin.isatty():
         sys.stderr.write("podium: type the message, then Ctrl-D\n")
         sys.stderr.flush()
-    # Far more than is read of a message; what is longer is refused by its length.
-    return sys.stdin.buffer.read(MOST_BYTES).decode(errors="surrogateescape")
+    # Far more than is read of a message; what is longer is refused by its length. Some editors
+    # begin a file with a mark that is no part of its text.
+    return sys.stdin.buffer.read(MOST_BYTES).decode("utf-8-sig", errors="surrogateescape")
 
 
 def context_of(pairs: Sequence[str], file: Path | None) -> dict[str, Json]:
     """The file's object, and the pairs over it. Raises `BadInput` for what is neither."""
-    context = _read(file) if file else {}
+    context, said = _read(file) if file else {}, dict[str, Json]()
     for pair in pairs:
         name, value = parted(pair)
-        context[name] = value
-    return context
+        if name in said:
+            raise BadInput(f"context {name[:60]!r} is there twice; say it once")
+        said[name] = value
+    return {**context, **said}
 
 
 def parted(pair: str) -> tuple[str, Json]:
@@ -70,8 +73,8 @@ def _value(text: str) -> Json:
     if text[:1] not in ("{", "[") and text not in ("true", "false", "null"):
         return text
     try:
-        return json.loads(text)
-    except ValueError as error:
+        return json.loads(text, object_pairs_hook=_each_once)
+    except (ValueError, RecursionError) as error:
         raise BadInput(
             f"context value {text[:60]!r} is not JSON ({error}); "
             "write it as JSON, or put it into a file and name that with --context-file"
@@ -92,7 +95,7 @@ def _read(file: Path) -> dict[str, Json]:
             "name pictures and the like by their paths instead of putting them in"
         )
     try:
-        context = json.loads(content)
+        context = json.loads(content, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         raise BadInput(
             f"the context file {str(file)!r} is not JSON ({error}); mend it there"
@@ -103,3 +106,13 @@ def _read(file: Path) -> dict[str, Json]:
             f"the context file {str(file)!r} holds no object but {kind}; write names and values in {{}}"
         )
     return context
+
+
+def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Raises for a name that is there twice: which of its values was meant, nobody can say."""
+    found: dict[str, Json] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{name[:60]!r} is there twice")
+        found[name] = value
+    return found

@@ -12,7 +12,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from podium.cli.screen import is_terminal
-from podium.cli.untrusted import safe_text
 from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.operating import OperatorAnswer, OperatorJob, OperatorMode
@@ -40,11 +39,9 @@ def show(door: Door, answer: OperatorAnswer) -> None:
 
 def show_text(door: Door, text: str) -> None:
     """Blocks as they are where they are piped; on a terminal with titles that stand out."""
-    if not is_terminal():
-        door.screen.line(text)
-        return
-    styled = "\n".join(_drawn(safe_text(text), shutil.get_terminal_size().columns))
-    door.screen.pass_on(f"{styled}\n".encode(errors="replace"))
+    # What is hidden in them is written out already, and joined emoji are to stay joined.
+    drawn = _drawn(text, shutil.get_terminal_size().columns) if is_terminal() else [text]
+    door.screen.pass_on(("\n".join(drawn) + "\n").encode(errors="replace"))
 
 
 def _drawn(text: str, width: int) -> Iterator[str]:
@@ -58,7 +55,9 @@ def _drawn(text: str, width: int) -> Iterator[str]:
             # Folded by the terminal itself, a command can be copied in one piece.
             yield line
         else:
-            hanging = " " * (len(line) - len(line.lstrip()) + 4)
+            start = " " * (len(line) - len(line.lstrip()))
+            # Text of somebody else stays behind its bar.
+            hanging = f"{start}|   " if line.startswith(f"{start}| ") else f"{start}    "
             yield fill(
                 line, max(width, 20), subsequent_indent=hanging,
                 break_on_hyphens=False, break_long_words=False,

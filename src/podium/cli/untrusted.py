@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
+
+from podium.domain.seeing import is_seen, written
 
 _ESCAPES = re.compile(
     r"""
@@ -19,10 +20,6 @@ _UNSEEN = re.compile(
     "\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff"  # zero width, and what turns text around
     "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, and halves of characters
 )
-_UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
-"""Controls, formats, surrogates, private and unassigned ones, separators of lines and words."""
-_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters and marks by category that nobody can see."""
 _COLOUR = re.compile(r"\x1b\[[0-9;:]*m")
 _STEERING = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f\x7f-\x9f"  # controls but those of lines, and of colours
@@ -30,7 +27,6 @@ _STEERING = re.compile(
 )
 _ODD = re.compile(r"[^ -~\n\t]")
 _ODD_OR_BREAK = re.compile(r"[^ -~]")
-_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def safe_text(text: str) -> str:
@@ -73,20 +69,4 @@ def _cut(line: str, longest: int) -> str:
 
 
 def _shown(char: str, *, json: bool = False) -> str:
-    if _is_seen(char):
-        return char
-    code = ord(char)
-    if json and code > 0xFFFF:
-        high, low = divmod(code - 0x10000, 0x400)
-        return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
-    if not json and char in _NAMED:
-        return _NAMED[char]
-    if code > 0xFFFF:
-        return f"\\U{code:08x}"
-    return f"\\x{code:02x}" if code <= 0xFF and not json else f"\\u{code:04x}"
-
-
-def _is_seen(char: str) -> bool:
-    if unicodedata.category(char) in _UNSEEN_CATEGORIES or char in _BLANK_LETTERS:
-        return False
-    return not ("\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef")
+    return char if is_seen(char) else written(char, json=json)

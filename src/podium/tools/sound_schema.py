@@ -97,9 +97,11 @@ def _is_pattern(value: Json) -> bool:
     return isinstance(value, str) and compiles(value)
 
 
-_SCHEMA = frozenset({"items", "additionalProperties", "not", "if", "then", "else", "contains"})
-_SCHEMAS_BY_NAME = frozenset({"properties", "$defs"})
-_SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf"})
+_SCHEMA = frozenset(
+    {"items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames"}
+)
+_SCHEMAS_BY_NAME = frozenset({"properties", "$defs", "definitions", "dependentSchemas"})
+_SCHEMA_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
 _VALUES: dict[str, Callable[[Json], bool]] = {
     "type": _is_type,
     "required": _are_names,

@@ -80,8 +80,9 @@ def tell_run(tx: Tx, approval: Approval, by: str, now: datetime, signal_id: str)
 def refuse_expired(approval: Approval) -> Approval:
     """Raise for an expired one, after the transaction that marked it was committed."""
     if approval.status is ApprovalStatus.EXPIRED:
-        raise NotPossibleNow(
-            f"approval {approval.id} expired at {approval.deadline.isoformat()}; "
-            f"`podium resume {approval.run_id}` to be asked again"
-        )
+        again = f"`podium resume {approval.run_id}` to be asked again"
+        if approval.plan_hash:
+            again = "say again what is wanted: that makes a new plan, which is asked about anew"
+        expired = f"approval {approval.id} expired at {approval.deadline.isoformat()}"
+        raise NotPossibleNow(f"{expired}, and nothing was done under it; {again}")
     return approval

@@ -9,31 +9,32 @@ from podium.testing.utterances import HALVES
 from podium.wiring.bench_operator import NEEDS_APPROVAL, MarkedUtterance
 
 FLOORS: dict[str, float] = {
-    "plain": 0.9,
-    "polite": 0.76,
-    "terse": 0.8,
-    "typos": 0.9,
-    "mixed-order": 0.81,
-    "several-intents": 0.76,
-    "phones": 0.86,
+    "plain": 0.84,
+    "polite": 0.79,
+    "terse": 0.89,
+    "typos": 0.86,
+    "mixed-order": 0.85,
+    "several-intents": 0.75,
+    "phones": 0.87,
     "dates-money": 0.86,
-    "ids": 0.87,
-    "missing-fields": 1,
-    "vague": 0.85,
-    "unknown-tool": 0.8,
-    "injection": 0.91,
+    "ids": 0.91,
+    "missing-fields": 0.94,
+    "vague": 0.96,
+    "unknown-tool": 0.69,
+    "injection": 0.85,
     "bulk": 0.93,
-    "negation": 0.93,
-    "question": 0.88,
-    "directive-conflict": 0.9,
-    "context-given": 0.95,
-    "skills": 0.93,
-    "look-alikes": 0.94,
+    "negation": 0.99,
+    "question": 0.99,
+    "directive-conflict": 0.81,
+    "context-given": 0.96,
+    "skills": 0.99,
+    "look-alikes": 0.89,
     "tuning": 0.98,
-    "held_out": 0.77,
+    "practice": 0.85,
+    "held_out": 0.85,
     "all": 0.88,
 }
-"""Accuracy below which a class must not fall, over both halves. `docs/operator.md` says the same."""
+"""Accuracy below which a class must not fall, over all sets. `docs/operator.md` says the same."""
 
 
 class Share(Noun):

@@ -92,7 +92,13 @@ REGISTRY: dict[str, Any] = {
         tool("visit.complete", "T2", "The visit took place.", {**VISIT}, ("visit is finished",)),
         tool("visit.list", "T0", "List visits.", {**WHEN}, ("show appointments",), needs=0),
         tool("bill.create", "T3", "Bill a visit.", {**VISIT, **AMOUNT}, ("charge visit",), needs=1),
-        tool("bill.void", "T4", "Void a bill.", {**BILL}),
+        tool(
+            "bill.void",
+            "T4",
+            "Void a bill.",
+            {**BILL},
+            examples=("that bill isn't right, void it", "bill B-7 should never have gone out"),
+        ),
         tool("bill.show", "T0", "Show one bill.", {**BILL}, ("what is owed on the bill",)),
         tool("bill.list", "T0", "List bills.", {}, ("unpaid bills", "who owes us")),
         tool(

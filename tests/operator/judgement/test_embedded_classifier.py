@@ -34,6 +34,9 @@ from tests.operator.judgement.dental_clinic import CLASSIFIER, NOW, PACK, read, 
         ("remember that the drill is broken", "desk.memo"),
         ("could you please cancel visit V-3? thank you so much", "visit.cancel"),
         ("wrap up visit V-3", "visit.wrap_up"),
+        ("all visits of today", "visit.list"),
+        ("morning all, could someone cancel visit V-3?", "visit.cancel"),
+        ("don't forget to cancel visit V-3", "visit.cancel"),
     ],
 )
 def test_a_registry_it_has_never_seen_is_understood(said: str, meant: str) -> None:
@@ -122,11 +125,20 @@ def test_more_parts_than_anybody_can_check_are_refused() -> None:
         "void bill B-9. Actually no, don't.",
         "void bill B-9, but don't do it yet",
         "visit V-3 isn't finished",
+        "nobody should void bill B-9",
+        "leave bill B-9 alone, don't void it",
+        "it would be wrong to void bill B-9",
+        "forget about cancelling visit V-3",
         "void bill B-9 not B-10",
     ],
 )
 def test_what_is_said_not_to_be_done_is_not_done(said: str) -> None:
     assert read(said).intent is not Intent.EXECUTE
+
+
+def test_a_denial_in_the_words_of_the_registry_is_no_ban() -> None:
+    assert tools("bill B-9 should never have gone out") == ["bill.void"]
+    assert tools("bill B-9 should have gone out") == []
 
 
 @pytest.mark.parametrize(
@@ -141,6 +153,9 @@ def test_what_is_said_not_to_be_done_is_not_done(said: str) -> None:
         "did somebody void bill B-9?",
         "void bill B-9?",
         "can I discharge patient P-12?",
+        "can bills be voided?",
+        "can I get into trouble for voiding bill B-9?",
+        "who decides whether bill B-9 is voided?",
     ],
 )
 def test_a_question_about_an_act_is_no_request(said: str) -> None:
@@ -198,6 +213,11 @@ def test_one_part_that_fits_no_tool_holds_up_the_whole() -> None:
     reading = read("cancel visit V-3 and order a pizza")
     assert reading.intent is Intent.CLARIFY
     assert "order a pizza" in reading.reasoning
+
+
+def test_no_part_is_left_out_in_silence() -> None:
+    said = "cancel visit V-3 and let 0400 111 222 know by text that it is off"
+    assert tools(said) in ([], ["visit.cancel", "desk.message"])
 
 
 def test_what_the_context_gives_counts_as_said() -> None:

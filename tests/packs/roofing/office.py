@@ -14,12 +14,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from podium.domain.errors import BadInput, ToolBroke
-from podium.domain.gating import Call, Outcome
+from podium.domain.gating import Call, Outcome, PlanPlace
 from podium.domain.packs import Pack
 from podium.testing import FakeEnclosures, FakeLauncher, FixedClock
 from podium.tools import Tool, ToolScope
 from podium.tools.packs import load_pack, pack_tools
 from tests.packs.roofing.rig import FOLDER, NOW
+from tests.packs.roofing.sms_gateway import ACCOUNT, TOKEN, Gateway
+from tests.packs.roofing.smtp_server import SmtpServer
 
 SARAH = {"name": "Sarah Bell", "phone": "+61400123456", "suburb": "Clayton"}
 
@@ -30,13 +32,15 @@ def _no_secret(name: str) -> str:
 
 @dataclass
 class Office:
-    """One business on a SQLite file. `now` may be set on between calls."""
+    """One business on a SQLite file. `now`, `run_id` and `planned_at` may be set between calls."""
 
     pack: Pack
     state: Path
     tools: dict[str, Tool]
     now: datetime = NOW
     calls: int = field(default=0)
+    run_id: str = "run_1"
+    planned_at: datetime | None = None
 
     async def do(self, tool: str, **arguments: Any) -> dict[str, Any]:
         """Perform a call that must succeed, then the same again, which must change nothing."""
@@ -75,7 +79,14 @@ class Office:
         assert noun is not None, tool
         Draft202012Validator(noun.input_schema).validate(arguments)
         step = f"call#{self.calls}"
-        call = Call(run_id="run_1", step_key=step, index=0, tool=tool, arguments=arguments)
+        call = Call(
+            run_id=self.run_id,
+            step_key=step,
+            index=0,
+            tool=tool,
+            arguments=arguments,
+            plan=PlanPlace(step=1, planned_at=self.planned_at),
+        )
         scope = ToolScope(
             call=call,
             root=self.state,
@@ -164,3 +175,22 @@ def open_office(tmp_path: Path, settings: Mapping[str, str] | None = None) -> Of
     state = tmp_path / "roofing"
     tools = pack_tools(pack, settings=dict(settings or {}), state=state)
     return Office(pack, state, {tool.spec.name: tool for tool in tools})
+
+
+REVIEWS = "https://reviews.example/clayton-roofing"
+
+
+def sending_settings(server: SmtpServer, gateway: Gateway) -> dict[str, str]:
+    """Those of an office whose messages go out to these two."""
+    return {
+        "ROOFING_SMTP_HOST": "127.0.0.1",
+        "ROOFING_SMTP_PORT": str(server.port),
+        "ROOFING_SMTP_FROM": "office@roofing.example",
+        "ROOFING_SMTP_TLS": "none",
+        "ROOFING_SMS_URL": gateway.url,
+        "ROOFING_SMS_ACCOUNT": ACCOUNT,
+        "ROOFING_SMS_TOKEN": TOKEN,
+        "ROOFING_SMS_FROM": "+61488000111",
+        "ROOFING_BUSINESS_NAME": "Clayton Roofing",
+        "ROOFING_REVIEW_URL": REVIEWS,
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import email
 import email.policy
 from email.message import EmailMessage
@@ -132,6 +133,18 @@ async def test_what_certainly_was_not_sent_is_said_to_be_so(
     assert not isinstance(caught.value, MaybeSent)
     assert "hush" not in str(caught.value)
     assert server.received == []
+
+
+async def test_a_login_that_the_server_quotes_is_not_passed_on(tmp_path: Path) -> None:
+    login = {"ROOFING_SMTP_USER": "office", "ROOFING_SMTP_PASSWORD": "hush-hush-9"}
+    quoted = base64.b64encode(b"\0office\0hush-hush-9").decode()
+    server = SmtpServer(
+        login=("office", "hush-hush-9"), sender_reply=f"550 {'x' * 280} you said {quoted}"
+    )
+    async with serving(server):
+        with pytest.raises(ToolBroke, match="refuses the sender") as caught:
+            await send_mail(MAIL, mail_scope(tmp_path, server, settings=login))
+    assert quoted[:8] not in str(caught.value)
 
 
 async def test_a_server_that_offers_no_encryption_is_not_told_the_password(tmp_path: Path) -> None:

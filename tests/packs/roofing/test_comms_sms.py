@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from packs.roofing.comms import MaybeSent, Sms, send_sms
@@ -184,3 +187,43 @@ async def test_what_cannot_be_sent_never_leaves(
     with pytest.raises(ToolBroke, match=words):
         await send_sms(sms, sms_scope(tmp_path, gateway, settings=settings))
     assert gateway.asked == []
+
+
+LOGIN = base64.b64encode(f"{ACCOUNT}:{TOKEN}".encode()).decode()
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        TOKEN,
+        f"Basic {LOGIN}",
+        LOGIN.rstrip("="),
+        quote(LOGIN, safe=""),
+        base64.urlsafe_b64encode(f"{ACCOUNT}:{TOKEN}".encode()).decode(),
+        base64.b64encode(TOKEN.encode()).decode(),
+        quote(f"{ACCOUNT}:{TOKEN}"),
+    ],
+)
+@pytest.mark.parametrize("before", ["bad login ", "x" * 290])
+async def test_a_login_that_the_gateway_quotes_is_not_passed_on(
+    tmp_path: Path, gateway: Gateway, form: str, before: str
+) -> None:
+    for status, said in (
+        (400, {"message": f"{before}{form}", "code": form}),
+        (201, {"sid": "SM1", "status": "failed", "error_message": f"{before}{form}"}),
+    ):
+        gateway.answer = (status, json.dumps(said).encode())
+        with pytest.raises(ToolBroke) as caught:
+            await send_sms(SMS, sms_scope(tmp_path, gateway))
+        told = str(caught.value)
+        assert form not in told
+        assert LOGIN[:8] not in told
+        assert TOKEN[:8] not in told
+
+
+async def test_what_a_gateway_nests_in_its_answer_is_left_out(
+    tmp_path: Path, gateway: Gateway
+) -> None:
+    gateway.answer = (400, json.dumps({"message": {"why": [TOKEN]}, "code": 7}).encode())
+    with pytest.raises(ToolBroke, match=r"refuses it \(7\): HTTP 400"):
+        await send_sms(SMS, sms_scope(tmp_path, gateway))

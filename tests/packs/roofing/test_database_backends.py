@@ -109,8 +109,9 @@ async def test_the_schema_is_what_the_postgresql_migrations_make(
 
 def test_both_dialects_allow_the_same_values() -> None:
     def checks(dialect: str) -> list[str]:
-        script = (FOLDER / "migrations" / dialect / "0001_tables.sql").read_text()
-        found = re.findall(r"CHECK \((?!json_valid)(.*?)\)+[,\n]", script)
+        files = sorted((FOLDER / "migrations" / dialect).glob("*.sql"))
+        script = "".join(file.read_text() for file in files)
+        found = re.findall(r"CHECK \((?!json_valid)(.*?)\)+[,;\n]", script)
         return sorted(found)
 
     assert checks("sqlite") == checks("postgresql")
@@ -264,6 +265,7 @@ async def test_a_project_without_the_tables_is_told_which_files_to_run(
         ((400, b'{"code": "22P02", "message": "odd"}'), r"refuses \(22P02\): odd"),
         ((400, b"[1]"), "HTTP 400"),
         ((500, b'{"code": "57014", "message": "canceling"}'), "took too long"),
+        ((500, b'{"code": "40P01", "message": "deadlock"}'), "in each other's way; nothing was"),
         (
             (409, b'{"details": "{\\"table\\": \\"leads\\", \\"id\\": \\"x\\"}"}'),
             "no row 'x' in leads",

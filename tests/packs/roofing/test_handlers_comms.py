@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import email
 import email.policy
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from email.message import EmailMessage
 from pathlib import Path
@@ -14,41 +13,16 @@ from typing import Any
 import pytest
 
 from podium.domain.errors import ToolBroke
-from tests.packs.roofing.office import Office, open_office
-from tests.packs.roofing.sms_gateway import ACCOUNT, TOKEN, Gateway, sms_gateway
-from tests.packs.roofing.smtp_server import SmtpServer, serving
+from tests.packs.roofing.office import REVIEWS, Office, open_office, sending_settings
+from tests.packs.roofing.sms_gateway import Gateway
+from tests.packs.roofing.smtp_server import SmtpServer
 
-REVIEWS = "https://reviews.example/clayton-roofing"
 HELLO: dict[str, Any] = {"to": "+61400123456", "text": "We are on our way"}
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[SmtpServer]:
-    async with serving(SmtpServer()) as running:
-        yield running
-
-
-@pytest.fixture
-def gateway() -> Iterator[Gateway]:
-    with sms_gateway() as running:
-        yield running
-
-
-@pytest.fixture
 def office(tmp_path: Path, server: SmtpServer, gateway: Gateway) -> Office:
-    settings = {
-        "ROOFING_SMTP_HOST": "127.0.0.1",
-        "ROOFING_SMTP_PORT": str(server.port),
-        "ROOFING_SMTP_FROM": "office@roofing.example",
-        "ROOFING_SMTP_TLS": "none",
-        "ROOFING_SMS_URL": gateway.url,
-        "ROOFING_SMS_ACCOUNT": ACCOUNT,
-        "ROOFING_SMS_TOKEN": TOKEN,
-        "ROOFING_SMS_FROM": "+61488000111",
-        "ROOFING_BUSINESS_NAME": "Clayton Roofing",
-        "ROOFING_REVIEW_URL": REVIEWS,
-    }
-    return open_office(tmp_path, settings)
+    return open_office(tmp_path, sending_settings(server, gateway))
 
 
 def letter(server: SmtpServer) -> tuple[str, str, str]:

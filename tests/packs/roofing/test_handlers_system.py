@@ -157,12 +157,22 @@ async def test_the_health_check_says_what_works_and_what_is_not_set(office: Offi
     assert "ROOFING_SMTP_HOST" in told["checks"]["mail"]["missing"]
 
 
-async def test_the_health_check_tells_of_a_database_it_cannot_use(tmp_path: Path) -> None:
+async def test_a_database_that_cannot_be_used_fails_the_health_check(tmp_path: Path) -> None:
     office = open_office(tmp_path, {"ROOFING_DATABASE_URL": "mysql://u:secret-word@x/y"})
+    words = await office.broken("os.health_check")
+    assert "must begin with postgresql://" in words
+    assert "secret-word" not in words
+    broken = open_office(tmp_path)
+    broken.state.mkdir(exist_ok=True)
+    (broken.state / "roofing.db").write_bytes(b"not a database at all" * 100)
+    assert "cannot be read as a database" in await broken.broken("os.health_check")
+
+
+async def test_a_part_that_is_set_up_by_half_is_not_healthy(tmp_path: Path) -> None:
+    office = open_office(tmp_path, {"ROOFING_SMTP_HOST": "mail.example"})
     told = await office.do("os.health_check")
-    assert not told["healthy"]
-    assert "postgresql://" in told["checks"]["database"]["problem"]
-    assert "secret-word" not in str(told)
+    assert told["healthy"] is False
+    assert told["checks"]["mail"]["missing"] == ["ROOFING_SMTP_FROM"]
 
 
 async def test_a_snapshot_is_a_whole_copy_and_can_be_removed(office: Office) -> None:

@@ -10,12 +10,13 @@ from podium.domain.errors import PlanNotGated
 from podium.domain.events import ApprovalGranted, ApprovalRequested
 from podium.domain.gating import Approval, ApprovalStatus, digest_of
 from podium.domain.operating import OperatorJob, RunPlan
+from podium.domain.plan_question import question_about
 from podium.flows.operator.kit import OperatorKit
+from podium.flows.operator.summary import summary_of
 from podium.ports import Clock, FlowContext, Ids, Step, Store, Tx
 
 PLAN_TOOL = "operator.plan"
 """What an approval of a whole plan calls itself."""
-_LONGEST_SUMMARY = 4_000
 
 
 class Asking(Protocol):
@@ -87,6 +88,7 @@ def _put(tx: Tx, kit: Asking, job: OperatorJob, run_id: str) -> Approval:
 
 def _question(kit: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval:
     now = kit.clock.now()
+    question = question_about(plan)
     terms = tuple(dict.fromkeys(term for step in plan.steps for term in step.arithmetic))
     return Approval(
         id=kit.ids.new("apr"),
@@ -94,8 +96,8 @@ def _question(kit: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval:
         call_key=f"{run_id}:plan",
         digest=digest,
         tool=PLAN_TOOL,
-        summary=summary_of(plan),
-        arguments={"steps": [[step.tool, step.arguments] for step in plan.steps]},
+        summary=summary_of(question),
+        arguments=question.model_dump(mode="json"),
         tier=plan.estimated_risk,
         arithmetic=terms,
         reason=f"{plan.estimated_risk} needs a person",
@@ -105,19 +107,6 @@ def _question(kit: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval:
         plan_hash=plan.plan_hash,
         plan_calls=len(plan.steps),
     )
-
-
-def summary_of(plan: RunPlan) -> str:
-    """What a person reads before saying yes."""
-    lines = [f"plan of {len(plan.steps)} for: {' '.join(plan.message.split())[:300]}"]
-    for step in plan.steps:
-        given = ", ".join(f"{name}={value!r}" for name, value in step.arguments.items())
-        lines.append(f"  {step.number}. {step.tool} ({step.tier}) {given}"[:600])
-    if plan.irreversible:
-        lines.append(f"  cannot be undone: {', '.join(plan.irreversible)}")
-    if plan.undoes:
-        lines.append(f"  reverses receipt {plan.undoes}")
-    return "\n".join(lines)[:_LONGEST_SUMMARY]
 
 
 def _looked_at(tx: Tx, kit: Asking, approval: Approval) -> Approval:

@@ -15,6 +15,8 @@ from podium.domain.operating import (
     PlanStep,
     RunPlan,
 )
+from podium.domain.seeing import written_out
+from podium.flows.operator.exact import exactly
 from podium.flows.operator.judgement.tiers import reason_of
 from podium.flows.operator.showing import in_line, long_values, one_line, short_values
 
@@ -32,7 +34,8 @@ def blocks(answer: OperatorAnswer) -> str:
         "RISKS / GATES": _risks(answer),
         "NEXT ACTIONS": _next(answer),
     }
-    return "\n\n".join("\n".join((f"[{title}]", *lines)) for title, lines in parts.items())
+    text = "\n\n".join("\n".join((f"[{title}]", *lines)) for title, lines in parts.items())
+    return written_out(text)
 
 
 def _has_result(answer: OperatorAnswer) -> bool:
@@ -78,13 +81,24 @@ def _plan(answer: OperatorAnswer) -> Iterator[str]:
         return
     yield f"Plan hash: {answer.plan.plan_hash}"
     for step in answer.plan.steps:
-        yield f"  {step.number}. {step.tool} ({step.tier}) {in_line(step.arguments)}".rstrip()
-        if answer.mode is OperatorMode.PLAN:
-            yield from _verification(step)
+        yield from _step(answer, step)
     for each in answer.plan.dependencies:
         yield f"  {each.tool} after {each.depends_on}: {one_line(each.reason)}"
     if answer.plan.steps:
         yield f"Estimate: {_cost(answer.plan.estimate.usd)}, {answer.plan.estimate.seconds:g} s"
+
+
+def _step(answer: OperatorAnswer, step: PlanStep) -> Iterator[str]:
+    """A call of the plan: whole where somebody looks at the plan or is asked for a yes."""
+    call = f"  {step.number}. {step.tool} ({step.tier})"
+    if answer.mode is OperatorMode.PLAN or answer.status == "awaiting_approval":
+        said, lines = exactly(step.arguments, indent=7)
+        yield f"{call} {said}".rstrip()
+        yield from lines
+    else:
+        yield f"{call} {in_line(step.arguments)}".rstrip()
+    if answer.mode is OperatorMode.PLAN:
+        yield from _verification(step)
 
 
 def _verification(step: PlanStep) -> Iterator[str]:

@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 from podium.domain.model import Json
 from podium.domain.operating import OperatorMode
+from podium.domain.seeing import hidden_in, written
 from podium.flows.operator.judgement.judging import holds_reference
 
 MOST_CHARACTERS = 20_000
 MOST_CONTEXT_BYTES = 3_000_000
 """The plan is kept with the run, and a record holds 4 MB."""
-_PLAIN = "\n\r\t"
+_HARMLESS = ("Zl", "Zp", "Co", "Cn")
+_WORDS_BEFORE, _LONGEST_BEFORE = 3, 60
 
 
 def faults_of(message: Json, mode: Json, context: Json) -> list[str]:
@@ -33,14 +35,28 @@ def _message_faults(message: Json) -> Iterator[str]:
             "put data into a file and hand it in with --context-file"
         )
         return
-    strange = next((each for each in message if _is_control(each)), None)
-    if strange is not None:
-        yield f"the message holds the control character {strange!r}; send plain text"
+    hidden = next(((at, each) for at, each in hidden_in(message) if _is_refused(each)), None)
+    if hidden is not None:
+        yield _hidden_words(message, *hidden)
 
 
-def _is_control(character: str) -> bool:
+def _is_refused(character: str) -> bool:
+    """Separators, and letters that Python does not know, are not seen either and do no harm."""
+    return character != "\r" and unicodedata.category(character) not in _HARMLESS
+
+
+def _hidden_words(message: str, at: int, character: str) -> str:
     # Cs: half of a surrogate pair, which no text has.
-    return character not in _PLAIN and unicodedata.category(character) in ("Cc", "Cs")
+    control = unicodedata.category(character) in ("Cc", "Cs")
+    kind = "control character" if control else "hidden character"
+    name = unicodedata.name(character, "")
+    called = f"{written(character)} ({name.lower()})" if name else written(character)
+    before = " ".join(message[:at].split()[-_WORDS_BEFORE:])[-_LONGEST_BEFORE:]
+    where = f"after {before!r}" if before else "at its beginning"
+    return (
+        f"the message holds the {kind} {called} {where}, so that it is not what it looks like; "
+        "type it again as plain text"
+    )
 
 
 def _mode_faults(mode: Json) -> Iterator[str]:

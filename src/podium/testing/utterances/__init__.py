@@ -1,7 +1,7 @@
 """What a roofing office in Melbourne types and dictates, each with what a sensible colleague would make of it.
 
-Two halves of the same kinds in different words: classifiers are tuned on the first and measured on
-the second. See the README beside this file before adding to either.
+Three sets of the same kinds in different words: classifiers are tuned on `tuning` and `practice`, and
+measured on `held_out`. See the README beside this file before adding to any.
 """
 
 from podium.testing.utterances.cases import (

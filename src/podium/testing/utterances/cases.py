@@ -17,7 +17,7 @@ from podium.domain.packs import TierName
 NOW = datetime(2026, 11, 16, 9, tzinfo=timezone(timedelta(hours=11)))
 """When everything was said: a Monday morning in Melbourne. `tomorrow` is the 17th of November 2026."""
 
-Half = Literal["tuning", "held_out"]
+Half = Literal["tuning", "practice", "held_out"]
 HALVES: tuple[Half, ...] = get_args(Half)
 
 

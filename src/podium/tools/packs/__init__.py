@@ -2,13 +2,14 @@
 
 from podium.tools.packs.beginning import write_new_pack
 from podium.tools.packs.code import PackCode
-from podium.tools.packs.files import pack_digest
-from podium.tools.packs.finding import FoundPack, find_pack, known_packs, shipped_packs
+from podium.tools.packs.files import REGISTRY_FILE, pack_digest
+from podium.tools.packs.finding import FoundPack, find_pack, known_packs
 from podium.tools.packs.handlers import performer, python_handler
-from podium.tools.packs.loading import REGISTRY_FILE, load_pack
+from podium.tools.packs.loading import load_pack
 from podium.tools.packs.performing import pack_tools
 from podium.tools.packs.published import published_schema
 from podium.tools.packs.scope import PackFunction, PackScope, RowReader
+from podium.tools.packs.shipped import shipped_packs
 
 __all__ = [
     "REGISTRY_FILE",

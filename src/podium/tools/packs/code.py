@@ -121,7 +121,7 @@ class _SealedLoader(InspectLoader):
         return self._content().decode("utf-8")
 
     def get_code(self, fullname: str) -> CodeType:
-        # Not from `__pycache__`: the digest does not cover what lies there.
+        # Not from `__pycache__`, and nothing is written there: the digest does not cover it.
         return self.source_to_code(self._content(), str(self._path))
 
     def exec_module(self, module: ModuleType) -> None:

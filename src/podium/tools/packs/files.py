@@ -1,20 +1,70 @@
-"""All files of a pack, by their hashes: what an approval of a plan is bound to."""
+"""All files of a pack, by their hashes: what trust and an approval of a plan are bound to."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+import stat
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from io import BufferedReader
+from pathlib import Path, PurePosixPath
 
 from podium.domain.errors import PackFault, PackInvalid, ToolBroke
 from podium.domain.gating import digest_of
+from podium.tools.packs.shipped import is_shipped
 
-_LEFT_OUT = frozenset({"__pycache__", ".git"})
-"""Never read: code is compiled from its source."""
+REGISTRY_FILE = "tools.registry.json"
+_COMPILED = "__pycache__"
+_REFUSED = {
+    _COMPILED: "holds compiled code, which nobody can read before trusting it; remove this folder",
+    ".git": "changes without an edit, so no trust would last; keep the repository elsewhere and copy its "
+    "files here, or add it as a submodule",
+}
+"""Folders that come by themselves. A program of the pack could run what lies in them."""
 MOST_FILES = 10_000
 MOST_BYTES = 200_000_000
+LARGEST_FILE = 5_000_000
+"""Bytes that one file may take that is read to check the pack."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A pack's files as they were when they were hashed. Nothing else is ever given out as theirs."""
+
+    folder: Path
+    hashes: Mapping[str, str]
+    """Path from the folder → SHA-256."""
+
+    @property
+    def digest(self) -> str:
+        return digest_of(dict(self.hashes))
+
+    def name_of(self, written: str) -> str:
+        """The name under which a file is known here. Raises `ValueError`, with the words, for none."""
+        path = PurePosixPath(written)
+        if path.is_absolute() or ".." in path.parts or "\0" in written:
+            raise ValueError(f"{written[:200]!r} must be a path inside the pack's folder")
+        if path.as_posix() not in self.hashes:
+            raise ValueError(f"there is no file {written[:200]!r} in the pack's folder")
+        return path.as_posix()
+
+    def content(self, name: str) -> bytes:
+        """The very bytes that were hashed. Raises `PackInvalid` when they are gone, or too many."""
+        try:
+            with _opened(self.folder / name) as file:
+                content = file.read(LARGEST_FILE + 1)
+        except OSError as error:
+            raise _invalid(
+                self.folder, name, f"cannot be read: {error.strerror or error}"
+            ) from None
+        if len(content) > LARGEST_FILE:
+            raise _invalid(
+                self.folder, name, f"is larger than {LARGEST_FILE} bytes; make it smaller"
+            )
+        if hashlib.sha256(content).hexdigest() != self.hashes[name]:
+            raise _invalid(self.folder, name, "was changed while the pack was read; try again")
+        return content
 
 
 @dataclass(frozen=True)
@@ -27,50 +77,64 @@ class PackFiles:
     def manifest(self) -> dict[str, str]:
         """Path → SHA-256 of every file. Raises `ToolBroke` when they are not what was loaded."""
         try:
-            found = manifest_of(self.folder)
+            found = snapshot_of(self.folder)
         except PackInvalid as error:
             raise ToolBroke(f"the pack's files cannot be used any more: {error}") from None
-        if digest_of(found) != self.digest:
+        if found.digest != self.digest:
             raise ToolBroke(
                 f"files of the pack in {str(self.folder)!r} have changed since it was loaded, and nothing "
                 "of them was run; plan again, and start workers again"
             )
-        return found
+        return dict(found.hashes)
 
 
 def pack_digest(folder: Path) -> str:
     """Digest of path and content of every file in the folder. Raises `PackInvalid`."""
-    return digest_of(manifest_of(folder))
+    return snapshot_of(folder).digest
 
 
-def manifest_of(folder: Path) -> dict[str, str]:
-    """Path from the folder → SHA-256 of every file. Raises `PackInvalid` for what leads out of it."""
+def snapshot_of(folder: Path) -> Snapshot:
+    """Every file of the folder. Raises `PackInvalid` for what leads out of it or may not be in it."""
     real = folder.resolve()
     hashes: dict[str, str] = {}
     size = 0
-    for path in _files(real):
+    for path in _files(folder, real):
         name = path.relative_to(real).as_posix()
         try:
-            if not path.resolve().is_relative_to(real) or not path.is_file():
-                raise _invalid(folder, name, "leads out of the pack's folder or is no plain file")
-            size += path.stat().st_size
-            if len(hashes) >= MOST_FILES or size > MOST_BYTES:
-                most = f"{MOST_FILES} files and {MOST_BYTES} bytes"
-                raise _invalid(folder, "", f"is too large for a pack: at most {most}")
-            with path.open("rb") as file:
+            if not path.resolve().is_relative_to(real):
+                raise _invalid(folder, name, "leads out of the pack's folder; put the file there")
+            with _opened(path) as file:
+                size += os.fstat(file.fileno()).st_size
+                if len(hashes) >= MOST_FILES or size > MOST_BYTES:
+                    most = f"{MOST_FILES} files and {MOST_BYTES} bytes"
+                    raise _invalid(folder, "", f"is too large for a pack: at most {most}")
                 hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
         except OSError as error:
             raise _invalid(folder, name, f"cannot be read: {error.strerror or error}") from None
-    return hashes
+    return Snapshot(folder, hashes)
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    for place, folders, names in os.walk(folder):
+def _opened(path: Path) -> BufferedReader:
+    """The file, for reading. Raises `OSError` for what is no plain file."""
+    # What is no file could else keep us waiting: a pipe until somebody writes to it.
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(None, "it is no plain file")
+    return os.fdopen(number, "rb")
+
+
+def _files(folder: Path, real: Path) -> Iterator[Path]:
+    # What an installer compiles lies beside the packs that come with Podium, and is never run from there.
+    passed_over = {_COMPILED} if is_shipped(real) else set()
+    for place, folders, names in os.walk(real):
+        folders[:] = sorted(name for name in folders if name not in passed_over)
+        for name in folders:
+            if name in _REFUSED:
+                inside = (Path(place) / name).relative_to(real).as_posix()
+                raise _invalid(folder, inside, _REFUSED[name])
         # A link to a folder is not walked into, so it is looked at like a file.
         linked = [name for name in folders if (Path(place) / name).is_symlink()]
-        folders[:] = sorted(
-            name for name in folders if name not in _LEFT_OUT and name not in linked
-        )
         for name in sorted((*names, *linked)):
             yield Path(place) / name
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-import podium
 from podium.domain.errors import BadInput
-from podium.tools.packs.loading import REGISTRY_FILE
+from podium.tools.packs.files import REGISTRY_FILE
 
 _SHOWN_CHARACTERS = 200
 Origin = Literal["project", "shipped"]
@@ -19,13 +18,6 @@ class FoundPack(NamedTuple):
     name: str
     folder: Path
     origin: Origin
-
-
-def shipped_packs() -> Path:
-    """The folder of the packs that come with Podium: in the package, or beside it in a checkout."""
-    package = Path(podium.__file__).parent
-    inside = package / "packs"
-    return inside if inside.is_dir() else package.parents[1] / "packs"
 
 
 def known_packs(*, project: Path, shipped: Path) -> list[FoundPack]:

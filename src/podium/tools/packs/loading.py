@@ -6,14 +6,15 @@ from pathlib import Path
 
 from podium.domain.errors import BadInput, PackFault, PackInvalid
 from podium.domain.model import Json
-from podium.domain.packs import Pack, PackRegistry
+from podium.domain.packs import Pack
 from podium.tools.packs.checks import CHECKS, Papers
 from podium.tools.packs.checks.schemas import schema_problems
-from podium.tools.packs.files import pack_digest
-from podium.tools.packs.reading import Faults, inside, read_json, read_text
+from podium.tools.packs.effort import TooMuch
+from podium.tools.packs.files import REGISTRY_FILE, Snapshot, snapshot_of
+from podium.tools.packs.places import pointer
+from podium.tools.packs.reading import read_json, read_text
 from podium.tools.packs.shape import registry_of
 
-REGISTRY_FILE = "tools.registry.json"
 _LOADED: dict[str, Pack] = {}
 """The sound packs of this process, by folder: workers ask for theirs with every run."""
 MOST_WORDS = 100_000
@@ -27,50 +28,53 @@ def load_pack(folder: Path) -> Pack:
     """
     if not (folder / REGISTRY_FILE).is_file():
         raise BadInput(f"{str(folder)!r} is no pack: it has no file {REGISTRY_FILE}")
-    # Before anything is read: what is edited meanwhile is then not what was digested.
-    digest = pack_digest(folder)
+    files = snapshot_of(folder)
     place = str(folder.resolve())
     known = _LOADED.get(place)
-    if known is None or known.digest != digest:
-        known = _LOADED[place] = _checked(folder, digest)
+    if known is None or known.digest != files.digest:
+        known = _LOADED[place] = _checked(files)
     return known
 
 
-def _checked(folder: Path, digest: str) -> Pack:
-    shown = str(folder / REGISTRY_FILE)
-    read = read_json(folder / REGISTRY_FILE, shown)
+def _checked(files: Snapshot) -> Pack:
+    read = read_json(files, REGISTRY_FILE)
     registry = registry_of(read.data, read.faults)
     if registry is None:
         raise PackInvalid(read.faults.in_order())
-    papers = Papers(registry, folder, read.faults)
-    for check in CHECKS:
-        check(papers)
+    papers = Papers(registry, files, read.faults)
     beside: list[PackFault] = []
-    vocabulary = _vocabulary(registry, folder, read.faults, beside)
-    schemas = _context_schemas(registry, folder, read.faults, beside)
+    try:
+        for check in CHECKS:
+            check(papers)
+        vocabulary = _vocabulary(papers, beside)
+        schemas = _context_schemas(papers, beside)
+    except TooMuch:
+        words = (
+            "takes too long to check; make the pack smaller, or its schemas and patterns simpler"
+        )
+        read.faults.found.append(PackFault(read.faults.file, "", words))
     if read.faults.found or beside:
         raise PackInvalid([*read.faults.in_order(), *beside])
     return Pack(
         registry=registry,
-        folder=str(folder.resolve()),
-        digest=digest,
+        folder=str(files.folder.resolve()),
+        digest=files.digest,
         vocabulary=vocabulary,
         context_schemas=schemas,
     )
 
 
-def _vocabulary(
-    registry: PackRegistry, folder: Path, faults: Faults, beside: list[PackFault]
-) -> dict[str, tuple[str, ...]]:
+def _vocabulary(papers: Papers, beside: list[PackFault]) -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for kind, name in registry.vocabulary.items():
+    for kind, name in papers.registry.vocabulary.items():
+        place = pointer(("vocabulary", kind))
         try:
-            words = _words(read_text(inside(folder, name), str(folder / name)))
+            words = _words(read_text(papers.files, papers.files.name_of(name)))
             if len(words) > MOST_WORDS:
-                faults.add(f"/vocabulary/{kind}", f"{name!r} has more than {MOST_WORDS} words")
+                papers.faults.add(place, f"{name!r} has more than {MOST_WORDS} words")
             found[kind] = words
         except ValueError as error:
-            faults.add(f"/vocabulary/{kind}", str(error))
+            papers.faults.add(place, str(error))
         except PackInvalid as error:
             beside.extend(error.faults)
     return found
@@ -82,27 +86,24 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
 
 
-def _context_schemas(
-    registry: PackRegistry, folder: Path, faults: Faults, beside: list[PackFault]
-) -> dict[str, dict[str, Json]]:
+def _context_schemas(papers: Papers, beside: list[PackFault]) -> dict[str, dict[str, Json]]:
     found: dict[str, dict[str, Json]] = {}
-    for number, shape in enumerate(registry.contexts):
+    for number, shape in enumerate(papers.registry.contexts):
         try:
-            path = inside(folder, shape.schema_file)
-            found[shape.name] = _schema(path, str(folder / shape.schema_file))
+            found[shape.name] = _schema(papers, papers.files.name_of(shape.schema_file))
         except ValueError as error:
-            faults.add(f"/contexts/{number}/schema_file", str(error))
+            papers.faults.add(f"/contexts/{number}/schema_file", str(error))
         except PackInvalid as error:
             beside.extend(error.faults)
     return found
 
 
-def _schema(path: Path, shown: str) -> dict[str, Json]:
-    read = read_json(path, shown)
+def _schema(papers: Papers, name: str) -> dict[str, Json]:
+    read = read_json(papers.files, name)
     if not isinstance(read.data, dict):
         read.faults.add("", "must be an object: a JSON Schema")
     else:
-        for place, problem in schema_problems(read.data):
+        for place, problem in schema_problems(read.data, papers.effort):
             read.faults.add(place, problem)
     if read.faults.found:
         raise PackInvalid(read.faults.in_order())

@@ -7,6 +7,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from podium.domain.errors import OutcomeUnknown, ToolBroke
@@ -34,21 +35,34 @@ async def call_mcp(
     folder: Path,
 ) -> dict[str, Json]:
     """What the server's tool gave. Raises `ToolBroke`. When it returns, the server is gone."""
-    spawn = Spawn(
-        argv=tuple(filled(word, settings) for word in handler.command),
-        cwd=str(folder),
-        env={name: scope.reveal(filled(value, settings)) for name, value in handler.env.items()},
-        interactive=True,
-        limits=ProcessLimits(seconds=scope.timeout_seconds, line_bytes=2 * LARGEST_ANSWER),
-    )
+    given = {name: scope.reveal(filled(value, settings)) for name, value in handler.env.items()}
+    with TemporaryDirectory(prefix="podium-pack-") as empty:
+        spawn = Spawn(
+            argv=tuple(filled(word, settings) for word in handler.command),
+            cwd=str(folder),
+            env={**given, **_source_alone(empty)},
+            interactive=True,
+            limits=ProcessLimits(seconds=scope.timeout_seconds, line_bytes=2 * LARGEST_ANSWER),
+        )
+        return await _called(spawn, handler.tool, arguments, scope)
+
+
+def _source_alone(empty: str) -> dict[str, str]:
+    """Variables by which Python neither takes compiled code from a pack's folder nor puts any there."""
+    return {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": empty}
+
+
+async def _called(
+    spawn: Spawn, tool: str, arguments: dict[str, Json], scope: ToolScope
+) -> dict[str, Json]:
     async with _started(spawn, scope) as process:
         talk = _Talk(process, scope)
         await talk.ask("initialize", _introduction())
         await talk.tell("notifications/initialized")
         # The key lets a server do a repeated call once, as `Idempotency-Key` does over HTTP.
-        asked = {"name": handler.tool, "arguments": arguments, "_meta": {"podium/key": scope.key}}
+        asked = {"name": tool, "arguments": arguments, "_meta": {"podium/key": scope.key}}
         answer = await talk.ask(_CALL, asked)
-    return _result(answer, handler.tool)
+    return _result(answer, tool)
 
 
 @asynccontextmanager

@@ -9,13 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from jsonschema import Draft202012Validator
-
 from podium.domain.errors import OutcomeUnknown, ToolBroke
 from podium.domain.gating import Outcome, Usage
 from podium.domain.model import Json
 from podium.domain.packs import Pack, PackTool
 from podium.domain.packs_table import floor_tier
+from podium.domain.schemas import validator_for
 from podium.tools.packs.code import PackCode
 from podium.tools.packs.files import PackFiles
 from podium.tools.packs.handlers import (
@@ -170,5 +169,5 @@ def _cost(result: dict[str, Json]) -> Usage:
 
 def _misfit(reverse: PackTool, arguments: Json) -> str:
     """Why these cannot be the arguments of the tool that takes this one back."""
-    error = next(iter(Draft202012Validator(reverse.input_schema).iter_errors(arguments)), None)
+    error = next(iter(validator_for(reverse.input_schema).iter_errors(arguments)), None)
     return error.message[:200] if error is not None else ""

@@ -7,15 +7,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
 from podium.domain.errors import PackFault, PackInvalid
 from podium.domain.model import Json
+from podium.tools.packs.files import Snapshot
 from podium.tools.packs.places import Places
 
-LARGEST_FILE = 5_000_000
-"""Bytes that one file of a registry may take."""
+MOST_FAULTS = 500
+"""That are told of one file."""
 DEEPEST = 100
 """How far values may be nested. Nothing a person writes comes near."""
 
@@ -29,8 +29,12 @@ class Faults:
     found: list[PackFault] = field(default_factory=list)
 
     def add(self, pointer: str, problem: str) -> None:
+        """Note a fault. Raises `PackInvalid` when there are more than anybody would read."""
         line = self._places.line(pointer) if self._places else None
         self.found.append(PackFault(self.file, pointer, problem, line))
+        if len(self.found) >= MOST_FAULTS:
+            more = PackFault(self.file, "", f"has more faults than these {MOST_FAULTS}")
+            raise PackInvalid([*self.in_order(), more])
 
     @cached_property
     def _places(self) -> Places | None:
@@ -48,37 +52,18 @@ class Read:
     faults: Faults
 
 
-def inside(folder: Path, name: str) -> Path:
-    """The real path of a file of the pack. Raises `ValueError`, with the words, when it is none."""
-    if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\0" in name:
-        raise ValueError(f"{name!r} must be a path inside the pack's folder")
-    path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()):
-        raise ValueError(f"{name!r} leads out of the pack's folder; put the file itself there")
-    if not path.is_file():
-        raise ValueError(f"there is no file {name!r} in the pack's folder")
-    return path
-
-
-def read_text(path: Path, shown: str) -> str:
+def read_text(files: Snapshot, name: str) -> str:
     """The file's text. Raises `PackInvalid` when it cannot be read, is huge or is no UTF-8."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-        if len(content) > LARGEST_FILE:
-            raise _one_fault(shown, f"is larger than {LARGEST_FILE} bytes; make it smaller")
-        return content.decode("utf-8")
-    except OSError as error:
-        raise _one_fault(shown, f"cannot be read: {error.strerror or error}") from None
+        return files.content(name).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise _one_fault(
-            shown, f"is no UTF-8 text (byte {error.start}); save it as UTF-8"
-        ) from None
+        words = f"is no UTF-8 text (byte {error.start}); save it as UTF-8"
+        raise _one_fault(str(files.folder / name), words) from None
 
 
-def read_json(path: Path, shown: str) -> Read:
+def read_json(files: Snapshot, name: str) -> Read:
     """The file's data. Raises `PackInvalid` when it is no JSON, or says a key twice."""
-    text = read_text(path, shown)
+    text, shown = read_text(files, name), str(files.folder / name)
     faults = Faults(shown, text)
     doubled = False
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 
+from podium.domain.errors import PackInvalid
 from podium.tools.packs.checks.papers import Papers
+from podium.tools.packs.files import Snapshot
 from podium.tools.packs.handlers import PythonHandler, handler_of, python_handler, settings_in
-from podium.tools.packs.reading import inside
 
 Defined = dict[str, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef | None]
 """Names at the top of a module. None: assigned, imported or decorated, so its text does not say more."""
 
 
 def check(papers: Papers) -> None:
-    modules = Modules(papers.folder)
+    modules = Modules(papers.files)
     declared = {setting.name for setting in papers.registry.settings}
     for place, tool in papers.each_tool():
         try:
@@ -41,15 +41,15 @@ def check(papers: Papers) -> None:
 class Modules:
     """The modules of a pack's folder, each parsed once."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, files: Snapshot) -> None:
+        self._files = files
         self._parsed: dict[str, Defined] = {}
 
     def check(self, handler: PythonHandler, parameters: int) -> None:
         """Raise `ValueError`, with the words, unless the function is there and takes so many."""
-        file, path = self._file(handler.module)
+        file = self._file(handler.module)
         if file not in self._parsed:
-            self._parsed[file] = _defined(file, path)
+            self._parsed[file] = self._defined(file)
         names = self._parsed[file]
         if handler.function not in names:
             raise ValueError(f"{file} has no function {handler.function!r}")
@@ -62,21 +62,22 @@ class Modules:
             words = f"{found.name!r} must take {parameters} argument(s), by position"
             raise ValueError(f"{file}:{found.lineno}: {words}")
 
-    def _file(self, module: str) -> tuple[str, Path]:
+    def _file(self, module: str) -> str:
         stem = module.replace(".", "/")
         package = f"{stem}/__init__.py"
-        name = package if (self._folder / package).is_file() else f"{stem}.py"
-        return name, inside(self._folder, name)
+        return self._files.name_of(package if package in self._files.hashes else f"{stem}.py")
 
-
-def _defined(file: str, path: Path) -> Defined:
-    try:
-        tree = ast.parse(path.read_bytes(), file)
-    except SyntaxError as error:
-        raise ValueError(f"{file}:{error.lineno or 1}: no Python: {error.msg}") from None
-    except (ValueError, RecursionError, OSError) as error:
-        raise ValueError(f"{file} cannot be read: {error}") from None
-    return dict(_names(tree.body))
+    def _defined(self, file: str) -> Defined:
+        try:
+            tree = ast.parse(self._files.content(file), file)
+        except SyntaxError as error:
+            raise ValueError(f"{file}:{error.lineno or 1}: no Python: {error.msg}") from None
+        except PackInvalid as invalid:
+            raise ValueError(f"{file} {invalid.faults[0].problem}") from None
+        except (ValueError, RecursionError, MemoryError) as error:
+            words = str(error) or "it is nested too deep"
+            raise ValueError(f"{file} cannot be read: {words}") from None
+        return dict(_names(tree.body))
 
 
 def _names(

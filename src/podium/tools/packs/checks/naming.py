@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from pathlib import Path
 
 from podium.domain.packs_table import fits, floor_tier
 from podium.tools.packs.checks.papers import Papers
+from podium.tools.packs.effort import STEPS_PER_PATTERN
+from podium.tools.packs.files import REGISTRY_FILE, pack_digest
 from podium.tools.packs.kinds import is_kind
+from podium.tools.packs.shipped import is_shipped, shipped_packs
 
 _PATTERN = re.compile(r"[a-z0-9_.*?]+")
 
@@ -27,9 +31,28 @@ def check(papers: Papers) -> None:
             papers.faults.add(f"/vocabulary/{kind}", f"{kind!r} is no kind of field")
     if not registry.tools:
         papers.faults.add("/tools", "is empty; a pack is there for its tools")
+    _check_own_name(papers)
     _check_patterns(papers)
     _check_domains(papers)
     _check_floors(papers)
+
+
+def _check_own_name(papers: Papers) -> None:
+    """Runs find a pack by its name, and it keeps its own files under it."""
+    name, folder = papers.registry.pack, papers.files.folder.resolve()
+    if folder.name != name:
+        words = f"{name!r} lies in a folder called {folder.name!r}; give both the same name"
+        papers.faults.add("/pack", words)
+    elif not is_shipped(folder) and _is_taken(papers, shipped_packs() / name):
+        words = f"{name!r} comes with Podium; give this pack and its folder another name"
+        papers.faults.add("/pack", words)
+
+
+def _is_taken(papers: Papers, shipped: Path) -> bool:
+    """Whether another pack is there. One with the same files is no other one."""
+    if not (shipped / REGISTRY_FILE).is_file():
+        return False
+    return pack_digest(shipped) != papers.files.digest
 
 
 def _places(part: str, key: str, names: Iterable[str]) -> list[tuple[str, str]]:
@@ -69,6 +92,8 @@ def _check_domains(papers: Papers) -> None:
 
 
 def _check_floors(papers: Papers) -> None:
+    patterns = sum(len(row.patterns) for row in papers.registry.domains)
+    papers.effort.spend(len(papers.registry.tools) * patterns * STEPS_PER_PATTERN)
     for place, tool in papers.each_tool():
         found = fits(papers.registry, tool.name)
         if not found:

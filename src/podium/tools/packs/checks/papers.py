@@ -1,14 +1,15 @@
-"""What the checks work on: a registry of the right shape, its folder, and where faults go."""
+"""What the checks work on: a registry of the right shape, its files, and where faults go."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 from podium.domain.model import Json
 from podium.domain.packs import PackRegistry, PackTool, Skill
+from podium.tools.packs.effort import Effort
+from podium.tools.packs.files import Snapshot
 from podium.tools.packs.reading import Faults
 
 
@@ -17,8 +18,9 @@ class Papers:
     """One registry under examination."""
 
     registry: PackRegistry
-    folder: Path
+    files: Snapshot
     faults: Faults
+    effort: Effort = field(default_factory=Effort)
 
     @cached_property
     def tools(self) -> dict[str, PackTool]:

@@ -31,10 +31,12 @@ def _check_fields(papers: Papers, place: str, tool: PackTool) -> None:
     if not tool.receipt_fields:
         words = "is empty; name the fields of the result that prove what was done"
         papers.faults.add(f"{place}/receipt_fields", words)
+    seen: set[str] = set()
     for number, name in enumerate(tool.receipt_fields):
         at = f"{place}/receipt_fields/{number}"
-        if name in tool.receipt_fields[:number]:
+        if name in seen:
             papers.faults.add(at, f"{name!r} is named twice")
+        seen.add(name)
         if name in OWN_FIELDS:
             papers.faults.add(at, f"{name!r} is Podium's own field, and on every receipt")
 

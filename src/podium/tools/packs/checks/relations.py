@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
+from itertools import islice
 
 from podium.domain.packs import PackTool
 from podium.tools.packs.checks.papers import Papers, properties_of, required_of
 from podium.tools.packs.kinds import is_id
 from podium.tools.packs.places import pointer
+
+_MOST_CIRCLES = 20
+"""That are told at once: looking for each takes time."""
 
 
 def check(papers: Papers) -> None:
@@ -19,7 +23,7 @@ def check(papers: Papers) -> None:
             papers.must_be_tool(f"{place}/safer_alternative/tool", tool.safer_alternative.tool)
     for number, example in enumerate(papers.registry.tier_examples):
         papers.must_be_tool(f"/tier_examples/{number}/tool", example.tool)
-    for cycle in _cycles(papers):
+    for cycle in islice(_cycles(papers), _MOST_CIRCLES):
         number = [tool.name for tool in papers.registry.tools].index(cycle[0])
         words = f"goes round in a circle: {' → '.join((*cycle, cycle[0]))}; take one of them out"
         papers.faults.add(f"/tools/{number}/depends_on", words)
@@ -64,6 +68,7 @@ def _cycles(papers: Papers) -> Iterator[list[str]]:
             return
         except CycleError as error:
             cycle: list[str] = error.args[1][:0:-1]
-        first = cycle.index(min(cycle, key=list(before).index))
+        order = {name: number for number, name in enumerate(before)}
+        first = cycle.index(min(cycle, key=order.__getitem__))
         yield cycle[first:] + cycle[:first]
         before = {name: needs - set(cycle) for name, needs in before.items() if name not in cycle}

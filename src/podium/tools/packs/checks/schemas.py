@@ -9,13 +9,15 @@ from jsonschema import Draft202012Validator
 
 from podium.domain.model import Json
 from podium.domain.packs import Utterance
+from podium.domain.schemas import validator_for
 from podium.tools.packs.checks.papers import Papers, properties_of, required_of
+from podium.tools.packs.checks.references import Sizes, reference_problems
+from podium.tools.packs.effort import STEPS_PER_CHECKED_KEY, STEPS_PER_SCHEMA, Effort, values_in
 from podium.tools.packs.kinds import KINDS, is_kind
 from podium.tools.packs.places import pointer
-from podium.tools.sound_schema import compiles, surely_sound
+from podium.tools.sound_schema import surely_sound
 
-_VALUES = ("default", "const", "enum", "examples")
-"""Keywords whose values are data: what looks like a schema in them is none."""
+_SHOWN_CHARACTERS = 200
 
 
 def check(papers: Papers) -> None:
@@ -28,35 +30,33 @@ def check(papers: Papers) -> None:
         _check(papers, place, skill.input_schema, skill.examples)
 
 
-def schema_problems(schema: Json) -> Iterator[tuple[str, str]]:
-    """Pointer and words of everything that keeps this from being a schema of its own."""
-    problems = [] if surely_sound(schema) else _against_the_standard(schema)
+def schema_problems(schema: Json, effort: Effort) -> Iterator[tuple[str, str]]:
+    """Pointer and words of everything that keeps this from being a schema of its own.
+
+    Raises `TooMuch` when there is too much of it.
+    """
+    problems = [] if surely_sound(schema) else _against_the_standard(schema, effort)
     yield from problems
     if not problems:
-        yield from _broken_leads(schema)
+        yield from reference_problems(schema)
 
 
-def _against_the_standard(schema: Json) -> list[tuple[str, str]]:
-    return [
-        (pointer(error.absolute_path), error.message[:300])
-        for error in _metaschema().iter_errors(schema)
-    ]
-
-
-def _broken_leads(schema: Json) -> Iterator[tuple[str, str]]:
-    """What the standard lets pass and nothing can be checked with."""
-    for place, key, value in _leads(schema, ""):
-        if key == "pattern" and not compiles(value):
-            yield place, f"{value!r} is no regular expression that Python knows"
-        elif key != "pattern" and not _resolves(schema, value):
-            yield place, f"{value!r} points at nothing inside this schema"
+def _against_the_standard(schema: Json, effort: Effort) -> list[tuple[str, str]]:
+    effort.spend(values_in(schema) * STEPS_PER_CHECKED_KEY)
+    try:
+        return [
+            (pointer(error.absolute_path), error.message[:300])
+            for error in _metaschema().iter_errors(schema)
+        ]
+    except RecursionError:
+        return [("", "is nested too deep; put parts of it into `$defs`")]
 
 
 def _check(
     papers: Papers, place: str, schema: dict[str, Json], examples: tuple[Utterance, ...]
 ) -> None:
     top = f"{place}/input_schema"
-    problems = list(schema_problems(schema))
+    problems = list(schema_problems(schema, papers.effort))
     for inner, problem in problems:
         papers.faults.add(f"{top}{inner}", problem)
     if schema.get("type") != "object":
@@ -91,8 +91,9 @@ def _word_problems(words: Json, choices: list[Json]) -> Iterator[tuple[str, str]
     if not isinstance(words, dict):
         yield "x-words", "must be an object: value → list of words that mean it"
         return
+    known = {choice for choice in choices if isinstance(choice, str)}
     for value, listed in words.items():
-        if value not in choices:
+        if value not in known:
             yield "x-words", f"{value!r} is not among the choices"
         if not (isinstance(listed, list) and all(isinstance(word, str) for word in listed)):
             yield "x-words", f"{value!r} needs a list of words"
@@ -102,10 +103,10 @@ def _check_values(
     papers: Papers, place: str, schema: dict[str, Json], examples: tuple[Utterance, ...]
 ) -> None:
     """Defaults and the arguments of examples fit the schema they stand beside."""
-    whole = Draft202012Validator(schema)
+    fitting = _Fitting(schema, papers.effort)
     for name, inner in properties_of(schema).items():
         given = isinstance(inner, dict) and "default" in inner
-        if given and not whole.evolve(schema=inner).is_valid(inner["default"]):
+        if given and not fitting.fits(name, inner["default"]):
             at = pointer(("input_schema", "properties", name, "default"))
             papers.faults.add(f"{place}{at}", "does not fit its own schema")
     for number, example in enumerate(examples):
@@ -113,35 +114,30 @@ def _check_values(
             at = f"{place}{pointer(('examples', number, 'arguments', name))}"
             if name not in properties_of(schema):
                 papers.faults.add(at, f"{name!r} is no argument of it")
-            elif not whole.evolve(schema=properties_of(schema)[name]).is_valid(value):
-                papers.faults.add(at, f"{value!r} does not fit the schema of {name!r}")
+            elif not fitting.fits(name, value):
+                papers.faults.add(at, f"{_short(value)} does not fit the schema of {name!r}")
 
 
-def _leads(schema: Json, place: str) -> Iterator[tuple[str, str, str]]:
-    """Pointer, keyword and text of every reference and pattern."""
-    if isinstance(schema, list):
-        for number, item in enumerate(schema):
-            yield from _leads(item, f"{place}/{number}")
-    elif isinstance(schema, dict):
-        for key, value in schema.items():
-            inner = f"{place}{pointer([key])}"
-            if key in ("$ref", "$dynamicRef", "pattern") and isinstance(value, str):
-                yield inner, key, value
-            elif key not in _VALUES:
-                yield from _leads(value, inner)
+class _Fitting:
+    """Holds values against the properties of a schema, as long as the effort lasts."""
+
+    def __init__(self, schema: dict[str, Json], effort: Effort) -> None:
+        self._schemas = properties_of(schema)
+        self._effort = effort
+        self._sizes = Sizes(schema)
+        self._whole = validator_for(schema, spend=effort.spend)
+
+    def fits(self, name: str, value: Json) -> bool:
+        # Values that must differ are each compared with each.
+        values = values_in(value)
+        size = self._sizes.of(pointer(("properties", name)))
+        self._effort.spend(size * values * STEPS_PER_SCHEMA + values**2)
+        return self._whole.evolve(schema=self._schemas[name]).is_valid(value)
 
 
-def _resolves(schema: Json, reference: str) -> bool:
-    """True for `#` and for a pointer that leads somewhere. Nothing is ever fetched."""
-    if reference != "#" and not reference.startswith("#/"):
-        return False
-    node = schema
-    for part in reference.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, dict) or name not in node:
-            return False
-        node = node[name]
-    return True
+def _short(value: Json) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= _SHOWN_CHARACTERS else f"{shown[:_SHOWN_CHARACTERS]}…"
 
 
 @cache

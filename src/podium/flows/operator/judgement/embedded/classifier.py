@@ -8,8 +8,10 @@ from functools import cached_property
 from podium.domain.gating import Usage
 from podium.domain.operating import Intent, Message, Reading
 from podium.domain.packs import Pack
+from podium.flows.operator.judgement.caution import look_again
 from podium.flows.operator.judgement.embedded.clauses import MOST_CLAUSES, clauses_of
 from podium.flows.operator.judgement.embedded.confidence import FAINTEST, OPEN
+from podium.flows.operator.judgement.embedded.courtesy import without_courtesy
 from podium.flows.operator.judgement.embedded.extractor import Extractor
 from podium.flows.operator.judgement.embedded.index import Index, build
 from podium.flows.operator.judgement.embedded.marking import marked
@@ -58,7 +60,9 @@ class EmbeddedClassifier:
         if unknown := self._unknown_tool(text):
             return _refused(f"No tool is called {unknown!r} in pack {self._pack.name!r}")
         entities = self._extract.entities(text, message.now)
-        plain = COURTESY.sub(lambda found: "please".ljust(len(found.group())), text)
+        plain = COURTESY.sub(
+            lambda found: "please".ljust(len(found.group())), without_courtesy(text, self._tells)
+        )
         words = marked(text, words_of(plain), entities, index)
         reader = Reader(text, entities, index, frozenset(message.context))
         clauses = with_tails(clauses_of(plain, words, index), text, index)
@@ -70,7 +74,11 @@ class EmbeddedClassifier:
         if not understood:
             return _refused("The message has no words that could be read")
         wisher = Wisher(self._pack, index, reader, self._extract, message)
-        return _decided(understood, wisher)
+        cleaned = message.model_copy(update={"text": text})
+        return look_again(_decided(understood, wisher), cleaned, self._pack, entities)
+
+    def _tells(self, word: str) -> bool:
+        return word in self._index.objects or word in self._index.domain_words
 
     def _unknown_tool(self, text: str) -> str:
         """A name that only a tool could have and that none has; empty when there is none."""
@@ -88,8 +96,8 @@ class EmbeddedClassifier:
 
 def _decided(understood: Sequence[Understood], wisher: Wisher) -> Reading:
     """One unclear or forbidden part holds up the whole: half of what was asked for is not what was asked for."""
-    banned = [each for each in understood if each.mood.banned]
-    wanted = [each for each in understood if not each.mood.banned]
+    banned = [each for each in understood if each.banned]
+    wanted = [each for each in understood if not each.banned]
     off_limits = frozenset(each.entry.name for each in banned if each.entry)
     if not wanted or any(not each.sure and not each.names_a_thing(wisher.index) for each in banned):
         return _unclear(banned[0], f"Nothing is done: {banned[0].mood.forbids(False)}")

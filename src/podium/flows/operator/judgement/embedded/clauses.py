@@ -13,6 +13,7 @@ from podium.flows.operator.judgement.embedded.query import (
     BEHIND_VERBS,
     PREPOSITIONS,
     acts_of,
+    phrasal_of,
     thing_as_verb,
 )
 from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, Word, word_set
@@ -23,12 +24,16 @@ SENTENCE, THEN, AND, COMMA = "sentence", "then", "and", "comma"
 _SENTENCE_END = re.compile(r"[.!?]+(?=\s|$)|[;\n]")
 _NO_END = word_set("st rd ave dr mr mrs ms no approx pty ltd co ph tel")
 """Words that are written with a full stop."""
-_THEN = word_set("then also plus but afterwards next finally")
+_THEN = word_set("then also plus but so afterwards next finally")
 _AND = frozenset({"and", "n"})
 _FILLERS = _THEN | _AND | word_set(
     "please pls just can could you would i we want need to like id lets go ahead kindly now after that ill"
 )  # fmt: skip
 _BANS = word_set("dont not never do without no")
+REASONS = word_set("because since cause seeing")
+"""Words with which the reason of a wish begins that comes after it."""
+_MOST_LOOKED_AT = 60
+"""Words of a clause that say whether it is a command; more are text."""
 MOST_CLAUSES = 60
 A_VALUE = "…"
 
@@ -147,7 +152,10 @@ def _parts(text: str, words: list[Word], index: Index) -> Iterator[tuple[list[Wo
     begin, joined = 0, SENTENCE
     for place in range(1, len(words)):
         link = _link(text, words, place)
-        if link and not words[place].kind and _cuts(words[begin:place], link, words[place:], index):
+        if not link or words[place].kind:
+            continue
+        left, right = words[begin : min(place, begin + _MOST_LOOKED_AT)], words[place : place + 10]
+        if _cuts(left, link, right, index):
             yield words[begin:place], joined
             begin, joined = place, link
     yield words[begin:], joined
@@ -156,18 +164,22 @@ def _parts(text: str, words: list[Word], index: Index) -> Iterator[tuple[list[Wo
 def _link(text: str, words: Sequence[Word], place: int) -> str:
     word = words[place]
     gap = text[words[place - 1].end : word.start]
-    if word.text in _THEN and not word.kind:
-        return THEN
     following = words[place + 1] if place + 1 < len(words) else None
+    if word.text in _THEN and not word.kind:
+        # `thank you so much` goes on with nothing.
+        return (
+            "" if word.text == "so" and following and following.text in ("much", "many") else THEN
+        )
     if (word.text in _AND and not word.kind) or "&" in gap or "+" in gap:
         return THEN if following is not None and following.text in _THEN else AND
     return COMMA if "," in gap or " - " in gap else ""
 
 
 def _cuts(left: Sequence[Word], link: str, right: Sequence[Word], index: Index) -> bool:
-    if not any(not word.kind and word.text not in _FILLERS for word in left) or _is_topic(
-        left, link
-    ):
+    says_something = any(not word.kind and word.text not in _FILLERS for word in left)
+    if link == COMMA and left[0].text in REASONS:
+        return True
+    if not says_something or _is_topic(left, link, index):
         return False
     opener = opener_of(right, index)
     if opener is not None:
@@ -175,11 +187,14 @@ def _cuts(left: Sequence[Word], link: str, right: Sequence[Word], index: Index) 
     return link in (AND, THEN) and acts_of(left, index) == {READ} and _names_a_thing(right, index)
 
 
-def _is_topic(left: Sequence[Word], link: str) -> bool:
+def _is_topic(left: Sequence[Word], link: str, index: Index) -> bool:
     """Whether the words only say what the command behind them is about."""
     if left[0].text in PREPOSITIONS:
         return True
-    return link == COMMA and not any(kinds_of(word.stem) for word in left if not word.kind)
+    if link != COMMA:
+        return False
+    remark = acts_of(left, index) == {READ} and opener_of(left, index) is None
+    return remark or not any(kinds_of(word.stem) for word in left if not word.kind)
 
 
 def _names_a_thing(words: Sequence[Word], index: Index) -> bool:
@@ -194,6 +209,8 @@ def opener_of(words: Sequence[Word], index: Index) -> int | None:
         if word.text in ACTION_WORDS or word.text in index.openers or word.text in _BANS:
             return place
         if thing_as_verb(words[place:], index) or _looks_like_an_order(words[place:], index):
+            return place
+        if phrasal_of([each for each in words if not each.kind], place):
             return place
         if word.text not in _FILLERS:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.flows.operator.judgement.embedded.words import stem, word_set
 
 _EVERYDAY = """
-    able above accept across actual afternoon agree almost alone along always amount another answer anybody anyone anyway
+    able above accept back everything run across actual afternoon agree almost alone along always amount another answer anybody anyone anyway
     apart appear area arrive asked attend aunt away baby bank based basic beach beat beautiful because become before begin
     behind being believe belong below beside best better between bigger birth bite black blame block blood blow blue board
     boat body bone born borrow boss both bottle bottom bought bowl brain branch brave bread break breakfast breath bridge

@@ -47,4 +47,5 @@ def confidence_of(fits: Sequence[Fit], is_open: bool = False) -> float:
     unasked = best.verb <= 0 and best.phrase < OWN_WORDS and not best.entry.reads
     marks += UNASKED if unasked else 0.0
     sure = 1 / (1 + math.exp(-marks))
-    return min(sure, OPEN) if is_open or best.covered < LEAST_COVERED else sure
+    contrary = best.contrary and best.verb <= 0 and not best.entry.reads
+    return min(sure, OPEN) if is_open or contrary or best.covered < LEAST_COVERED else sure

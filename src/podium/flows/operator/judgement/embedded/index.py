@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from podium.domain.gating import Tier
@@ -21,6 +21,7 @@ from podium.flows.operator.judgement.embedded.lexicon import (
 from podium.flows.operator.judgement.embedded.moods import MOOD_WORDS
 from podium.flows.operator.judgement.embedded.spelling import Speller
 from podium.flows.operator.judgement.embedded.words import (
+    DENIED,
     FUNCTION_WORDS,
     plain_words,
     stem,
@@ -75,6 +76,13 @@ class Entry:
         """Whether words that say nothing of the act may be a value of it."""
         return any(kind in _VALUES for kind in self.kinds.values())
 
+    def takes(self, kinds: Iterable[str]) -> bool:
+        """Whether a value of one of these kinds can be an argument."""
+        own = set(self.kinds.values())
+        own |= {"period", "datetime"} if "date" in own else set()
+        own |= {"id"} if any(kind.startswith("id:") for kind in own) else set()
+        return not own.isdisjoint(kinds)
+
     @property
     def wants_words(self) -> bool:
         return any(self.kinds.get(name) in _VALUES for name in self.required)
@@ -93,10 +101,14 @@ class Index:
     openers: frozenset[str]
     """Words, as written, with which a way of saying it begins."""
     objects: frozenset[str]
+    domain_words: frozenset[str]
+    """Stems of what people call the things of the domains."""
     choices: frozenset[str]
     """Words that choose a value, and so may stand before a thing: `draft quotes`."""
     speller: Speller
     heads: frozenset[str]
+    numbered: frozenset[str]
+    """Stems of the things that have ids."""
     by_name: dict[str, Entry] = field(default_factory=dict)
 
     def knows(self, word_stem: str) -> bool:
@@ -119,7 +131,7 @@ def build(registry: PackRegistry) -> Index:
         word: max(0.15, math.log(1 + len(entries) / max(1, telling[word])) / most)
         for word in postings
     }
-    raw = _written_words(registry)
+    raw = {word for word in _written_words(registry) if stem(word) in postings}
     objects = frozenset().union(*(entry.objects for entry in entries))
     return Index(
         entries=entries,
@@ -127,10 +139,21 @@ def build(registry: PackRegistry) -> Index:
         rarity=rarity,
         openers=frozenset(_openers(registry)),
         objects=objects,
+        domain_words=frozenset().union(*(entry.domain_stems for entry in entries)),
         choices=frozenset(_choice_words(registry)),
         speller=Speller(
             {*raw, *ACTION_WORDS, *FUNCTION_WORDS, *MOOD_WORDS, *INTRODUCES},
-            (word for word in raw if stem(word) in objects),
+            {*ACTION_WORDS, *(word for word in raw if stem(word) in objects)},
+            {
+                *(word for word in raw if stem(word) in objects),
+                *(word for row in registry.domains for word in row.words if word.isalpha()),
+            },
+        ),
+        numbered=frozenset(
+            stem(kind.removeprefix("id:"))
+            for entry in entries
+            for kind in entry.kinds.values()
+            if kind.startswith("id:")
         ),
         heads=frozenset(subject.name.split(".")[0] for subject in subjects),
         by_name={entry.name: entry for entry in entries},
@@ -143,48 +166,59 @@ def _subjects(registry: PackRegistry) -> tuple[PackTool | Skill, ...]:
 
 def _entry(subject: PackTool | Skill, registry: PackRegistry, shared: frozenset[str]) -> Entry:
     row = domain_row(registry, subject)
-    head, *rest = subject.name.split(".")
-    last = [stem(word) for word in rest[-1].split("_") if word not in FUNCTION_WORDS]
-    verbs, things = _split_name(last)
-    things = [word for word in things if word not in PARTICLES]
-    things += [
-        stem(part) for word in (*rest[:-1], head) for part in word.split("_") if word not in shared
-    ]
+    verbs, things = _name_stems(subject.name, shared)
     properties: dict[str, dict[str, Json]] = subject.input_schema.get("properties", {})
     acts = frozenset().union(*(kinds_of(verb) for verb in verbs))
     reads = isinstance(subject, PackTool) and _reads(subject.tier, acts)
+    synonyms = [stems_of(each) for each in subject.synonyms]
+    examples = [example_stems(each) for each in subject.examples]
+    ways = [[*verbs, *things], *synonyms, *examples]
+    domain = stems_of(" ".join(row.words)) if row else []
+    choices = {
+        name: frozenset(_choice_stems(each)) for name, each in properties.items() if "enum" in each
+    }
     return Entry(
         subject=subject,
         domain=row.name if row else subject.domain,
         reads=reads,
         acts=frozenset({READ}) if reads else acts - {READ},
         verbs=frozenset(verbs),
-        other_verbs=frozenset(_first_words(subject.synonyms)).difference(things),
+        other_verbs=frozenset(
+            word for way in synonyms for word in way[:1] if kinds_of(word)
+        ).difference(things),
         objects=frozenset(things),
-        strengths=_strengths(subject, row, [*verbs, *things], properties),
-        phrases=tuple(_phrases(subject, [*verbs, *things], set() if reads else set(things))),
-        kinds={name: str(each.get("x-kind", "")) for name, each in properties.items()},
-        domain_stems=frozenset(
-            word for each in (row.words if row else ()) for word in stems_of(each)
+        strengths=_strengths(
+            {
+                IN_ARGUMENT: [stems_of(" ".join(properties).replace("_", " "))],
+                IN_DESCRIPTION: [stems_of(subject.description)],
+                IN_CHOICE: choices.values(),
+                IN_DOMAIN: [domain],
+                IN_EXAMPLE: examples,
+                IN_SYNONYM: synonyms,
+                IN_NAME: ways[:1],
+            }
         ),
+        phrases=tuple(_phrases(ways, set() if reads else set(things))),
+        kinds={name: str(each.get("x-kind", "")) for name, each in properties.items()},
+        domain_stems=frozenset(domain),
         required=tuple(subject.input_schema.get("required", ())),
-        choices={
-            name: frozenset(_choice_stems(each))
-            for name, each in properties.items()
-            if "enum" in each
-        },
+        choices=choices,
     )
+
+
+def _name_stems(name: str, shared: frozenset[str]) -> tuple[list[str], list[str]]:
+    """The verbs and the things of a tool's name."""
+    head, *rest = name.split(".")
+    last = [stem(word) for word in rest[-1].split("_") if word not in FUNCTION_WORDS]
+    verbs, things = _split_name(last)
+    things = [word for word in things if word not in PARTICLES]
+    before = (word for word in (*rest[:-1], head) if word not in shared)
+    return verbs, things + [stem(part) for word in before for part in word.split("_")]
 
 
 def _reads(tier: Tier, acts: frozenset[str]) -> bool:
     """Whether a tool changes nothing: its tier says so, or its verb where the tier is low."""
     return tier == Tier.T0 or (tier == Tier.T1 and acts == {READ})
-
-
-def _first_words(phrases: Iterable[str]) -> Iterator[str]:
-    """The verbs with which phrases begin."""
-    for phrase in phrases:
-        yield from (word for word in stems_of(phrase)[:1] if kinds_of(word))
 
 
 def _split_name(last: list[str]) -> tuple[list[str], list[str]]:
@@ -195,22 +229,9 @@ def _split_name(last: list[str]) -> tuple[list[str], list[str]]:
     return last[:1], last[1:]
 
 
-def _strengths(
-    subject: PackTool | Skill,
-    row: DomainRow | None,
-    name: list[str],
-    properties: dict[str, dict[str, Json]],
-) -> dict[str, float]:
-    sources: list[tuple[float, Iterable[str]]] = [
-        (IN_ARGUMENT, (word for each in properties for word in stems_of(each.replace("_", " ")))),
-        (IN_DESCRIPTION, stems_of(subject.description)),
-        (IN_CHOICE, (word for each in properties.values() for word in _choice_stems(each))),
-        (IN_DOMAIN, (word for each in (row.words if row else ()) for word in stems_of(each))),
-        (IN_EXAMPLE, (word for each in subject.examples for word in example_stems(each))),
-        (IN_SYNONYM, (word for each in subject.synonyms for word in stems_of(each))),
-        (IN_NAME, name),
-    ]
-    return {word: strength for strength, words in sources for word in words}
+def _strengths(sources: Mapping[float, Iterable[Iterable[str]]]) -> dict[str, float]:
+    """Each stem with the strength of the last source that has it, which is the greatest."""
+    return {word: strength for strength, ways in sources.items() for way in ways for word in way}
 
 
 def _choice_words(registry: PackRegistry) -> Iterator[str]:
@@ -232,17 +253,21 @@ def _choice_stems(schema: dict[str, Json]) -> Iterator[str]:
 
 def example_stems(example: Utterance) -> list[str]:
     """The stems of an example without those of its values: they are what changes."""
-    values = {word for value in example.arguments.values() for word in stems_of(str(value))}
-    return [word for word in stems_of(example.say) if word not in values and word.isalpha()]
+    values = set(stems_of(" ".join(map(str, example.arguments.values())))) - {DENIED}
+    return [
+        word
+        for word in stems_of(example.say)
+        if word not in values and (word.isalpha() or word == DENIED)
+    ]
 
 
-def _phrases(subject: PackTool | Skill, name: list[str], things: set[str]) -> Iterator[Phrase]:
+def _phrases(ways: Iterable[Iterable[str]], things: set[str]) -> Iterator[Phrase]:
     """Every way to say it. What only names `things` says nothing of what is done to them."""
-    ways = [name, *(stems_of(each) for each in subject.synonyms)]
-    ways += [example_stems(each) for each in subject.examples]
-    for way in {tuple(way): None for way in ways if set(way) - things}:
-        acts = next((kinds_of(word) for word in way if kinds_of(word)), frozenset())
-        yield Phrase(frozenset(way), acts)
+    for way in dict.fromkeys(tuple(way) for way in ways):
+        stems = frozenset(way)
+        if stems - things:
+            acts = next((kinds for word in way if (kinds := kinds_of(word))), frozenset())
+            yield Phrase(stems, acts)
 
 
 def _openers(registry: PackRegistry) -> Iterator[str]:

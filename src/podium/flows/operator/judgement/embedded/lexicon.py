@@ -10,14 +10,14 @@ READ = "read"
 
 _KINDS = {
     READ: "show list find get view see display search fetch look lookup check what which who where count report"
-    " tell give summarise summarize pull browse read query know verify validate audit many much print any open",
+    " tell give summarise summarize pull browse read query know verify validate audit many much any open",
     "create": "create new add make open log register record enter raise generate put capture draft write lodge"
     " prepare start build issue set insert file pop chuck whack stick jot leave store upload attach save import load",
     "update": "update change edit correct fix amend modify set rename adjust replace move mark switch put bump shift",
     "remove": "delete remove archive discard scrap drop bin trash purge erase cancel void abort revoke annul kill"
     " withdraw destroy wipe clear",
     "restore": "restore reopen reinstate unarchive recover revert undo reactivate unvoid uncancel resume bring reverse",
-    "send": "send text email message sms mail notify forward ping deliver contact ask request remind tell shoot drop flick",
+    "send": "send text txt email message sms mail notify forward ping deliver contact ask request remind tell shoot drop flick",
     "finish": "complete finish finalize finalise close conclude done submit wrap lock lodge finished mark tick",
     "begin": "start begin commence kick launch",
     "assign": "assign allocate give delegate hand reassign put pass",
@@ -54,17 +54,18 @@ for _word, _kinds in ACTION_WORDS.items():
     _BY_STEM[stem(_word)] = _BY_STEM.get(stem(_word), frozenset()) | _kinds
 
 _PHRASAL = {
-    READ: "look up, look for, bring up, pull up, how many, how much, look at, check on, look into",
+    READ: "give me, give us, get me, tell me, look up, look for, bring up, pull up, how many, how much, look at, check on, look into",
     "restore": "bring back, put back, get back, open again, open back, roll back, take back, go back, come back, call back",
     "create": "set up, write up, write down, draw up, make up, work up, take down, open up, put down, put in, key in, type up, note down, jot down",
     "remove": "call off, rid of, throw out, write off, put away, file away, take off, cross off, take down, knock off,"
     " strike off, shut off, scrap off, pull pin, get rid",
-    "send": "get out, fire off, send off, send out, send through, shoot off, shoot over, flick over, flick through,"
-    " mail out, send over, get to, follow up, write to",
+    "send": "let know, get out, fire off, send off, send out, send through, shoot off, shoot over, flick over, flick through,"
+    " mail out, send over, get to, follow up, write to, let know",
     "finish": "close out, wrap up, sign off, tick off, hand in, close off, lock in, finish off, knock over, check off",
     "begin": "kick off, get going, start off, get started",
     "assign": "hand over, pass on, pass over, give to, hand to, look after",
-    "schedule": "set up, pencil in, line up, slot in, book in, lock in, put calendar, send out",
+    "schedule": "set up, pencil in, line up, slot in, book in, lock in, put calendar, send out, put off, push back, push out, bring forward, get in",
+    "receive": "drop off, hand over, come in, turn up",
     "agree": "sign off, go ahead, say yes, said yes, thumbs up",
     "decline": "knock back, turn down, say no, said no, fell through",
     "update": "is now, are now, move along, bump along, put in, put into, put to",
@@ -86,8 +87,22 @@ PHRASAL = _phrasal()
 PARTICLES = word_set("back out off away again down over through along")
 INTRODUCES = word_set("to that saying about because reading says cause")
 """Words behind which a text may stand that is a value: a task to …, a note that …."""
-VAGUE = word_set("something stuff usual deal dealt sort sorted sorting handle whatever tidy thing")
+VAGUE = word_set(
+    "something stuff usual deal dealt sort sorted sorting handle whatever tidy thing care"
+)
 """Words that leave open what is to be done."""
+VAGUE_PAIRS = frozenset(
+    tuple(pair.split())
+    for pair in (
+        "work on", "working on", "get moving", "get onto", "get cracking", "follow up", "take care", "needs attention",
+        "eye on", "chase up", "think about", "talk about", "talk to", "prepare for", "ready for",
+    )
+)  # fmt: skip
+"""Two words that do so together."""
+MAKING = frozenset(map(stem, ("add", "create", "make", "put", "write", "set", "enter")))
+"""Verbs that say nothing of what is made."""
+LISTING = frozenset(map(stem, ("list", "search", "find")))
+"""Verbs of tools that show many things."""
 
 
 def kinds_of(word_stem: str) -> frozenset[str]:

@@ -33,7 +33,8 @@ def marked(
         if not kind and left and _mistyped(word, place == 0 or shouted, index):
             left -= 1
             mended, errors = index.speller.correct(word.text)
-            word = replace(word, text=mended, stem=stem(mended)) if errors else word
+            mended = mended if errors else index.speller.written_out(word.text)
+            word = replace(word, text=mended, stem=stem(mended))
         found.append(replace(word, kind=kind) if kind else word)
     return found
 

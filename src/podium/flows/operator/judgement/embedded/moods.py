@@ -7,13 +7,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, word_set
+from podium.flows.operator.judgement.embedded.words import DENIALS, FUNCTION_WORDS, word_set
 
 OPENINGS = word_set(
-    "please pls plz hi hey hello ok okay so well and then also but just now kindly yes yeah sure thanks mate gday alright right next finally first actually oh um"
+    "please pls plz hi hey hello ok okay so well and then also but just now kindly yes yeah sure thanks mate gday"
+    " alright right next finally first actually oh um"
 )
 _POLITE = (
     ("can", "you"), ("could", "you"), ("would", "you"), ("will", "you"), ("can", "u"), ("could", "u"),
+    ("can", "ya"), ("could", "ya"), ("would", "ya"),
     ("can", "we"), ("could", "we"), ("can", "someone"), ("can", "somebody"), ("would", "you", "mind"),
     ("i", "want", "you", "to"), ("i", "need", "you", "to"), ("i", "want", "to"), ("i", "need", "to"),
     ("we", "need", "to"), ("we", "want", "to"), ("i", "would", "like", "to"), ("i", "would", "like", "you", "to"),
@@ -21,16 +23,26 @@ _POLITE = (
     ("i", "would", "like"), ("go", "ahead", "and"), ("lets",), ("let", "us"), ("why", "dont", "you"),
     ("can", "i", "see"), ("can", "i", "get"), ("can", "i", "have"), ("could", "i", "see"), ("could", "i", "get"),
     ("could", "i", "have"), ("may", "i", "see"), ("do", "me", "a", "favour", "and"), ("time", "to"), ("let", "me", "see"),
+    ("dont", "forget", "to"), ("do", "not", "forget", "to"), ("make", "sure", "to"), ("could", "someone"),
+    ("could", "somebody"), ("would", "someone"), ("is", "it", "possible", "to", "see"), ("is", "it", "possible", "to", "get"),
 )  # fmt: skip
 """Ways to ask that are no questions."""
-_BANS = word_set("not dont never nto dont donot dnt doesnt wont cannot shouldnt mustnt didnt")
+_BANS = word_set("not dont never nto donot dnt doesnt wont cannot shouldnt mustnt didnt alone")
 _TAKEN_BACK = (
     ("never", "mind"), ("nevermind",), ("forget", "it"), ("forget", "that"), ("scratch", "that"), ("ignore", "that"),
     ("no", "need"), ("no", "longer"), ("rather", "than"), ("instead", "of"), ("hold", "off"), ("actually", "no"),
-    ("don", "t"), ("changed", "my", "mind"),
+    ("don", "t"), ("changed", "my", "mind"), ("no", "circumstances"), ("no", "way"), ("no", "one"), ("wrong", "to"),
+    ("mistake", "to"), ("bad", "idea"), ("decided", "against"), ("advise", "against"), ("rather", "not"), ("wait", "with"), ("wait", "before"), ("not", "yet"),
 )  # fmt: skip
+_SMALL_TALK = 6
+"""Words that may stand before a request without belonging to it."""
 _STOPS = frozenset({"stop", "avoid", "without", "refrain", "skip"})
-_NO_BAN = frozenset({"urgent", "sure", "only", "just", "yet", "super"})
+_NOBODY = frozenset({"nobody", "noone", "nothing"})
+_PUTS_OFF = {
+    ("refrain", "from"), ("forget", "about"), ("wait", "with"), ("hold", "off"), ("off", "on"), ("wait", "before"),
+}  # fmt: skip
+"""Words behind which a verb in `-ing` is not to be done."""
+_NO_BAN = word_set("urgent sure only just yet super worry bother mind fancy special")
 """What follows `not` without forbidding anything."""
 _WONDERS = word_set(
     "what which who where when how whats whos wheres whens hows why whose any anything"
@@ -39,19 +51,19 @@ _AUXILIARIES = word_set("is are was were has did does am isnt arent wasnt hasnt 
 _SUBJECTS = word_set("i we you they he she it u one someone anyone")
 _HOW_TO = (
     ("how", "to"), ("what", "happens"), ("what", "would"), ("what", "will"), ("show", "me", "how"),
-    ("tell", "me", "how"), ("teach",), ("explain",), ("walk", "me", "through"), ("why",), ("should", "i"),
-    ("should", "we"), ("am", "i", "allowed"), ("are", "you", "able"), ("are", "we", "allowed"), ("can", "i"),
-    ("may", "i"), ("could", "i"), ("shall", "i"), ("shall", "we"), ("do", "i"), ("must", "i"), ("is", "it", "possible"),
+    ("tell", "me", "how"), ("teach",), ("explain",), ("walk", "me", "through"), ("why",),
+    ("am", "i", "allowed"), ("are", "you", "able"), ("are", "we", "allowed"),
+    ("do", "i"), ("is", "it", "possible"),
     ("is", "it", "ok"), ("is", "it", "okay"), ("is", "it", "safe"), ("is", "it", "allowed"), ("is", "there", "a", "way"),
     ("what", "the", "way"), ("what", "the", "best", "way"), ("what", "the", "steps"),
-    ("what", "the", "process"), ("what", "the", "difference"), ("who", "can"),
-    ("would", "it"), ("could", "it"), ("do", "you", "know", "how"), ("how", "does"), ("what", "if"), ("how", "about"),
+    ("what", "the", "process"), ("what", "the", "difference"), ("who", "can"), ("whose", "job"),
+    ("would", "it"), ("do", "you", "know", "how"), ("how", "does"), ("what", "if"), ("how", "about"),
     ("what", "can", "you"), ("can", "you", "explain"), ("can", "you", "tell", "me", "how"),
 )  # fmt: skip
 _SUPPOSES = word_set(
     "if unless suppose supposing imagine pretend hypothetically theoretically hypothetical assuming provided"
 )
-_WONDERED = word_set("ask asks see check know wonder find sure")
+_WONDERED = word_set("ask asks see check know wonder wondering wondered find sure")
 """Verbs behind which `if` asks and makes nothing depend: `check if it came`."""
 _WAITS = frozenset({"when", "once", "after", "until", "before", "whenever", "unless", "if"})
 _POLITE_IF = word_set("possible ok okay needed thats so able convenient")
@@ -69,18 +81,18 @@ COURTESY = re.compile(
     r"\b(?:(?:when|if|once) (?:you|u) (?:get|have|find) (?:a |the |some )?(?:moment|chance|minute|min|sec|second|time)"
     r"|when(?:ever)? (?:you|u) can|if (?:it'?s|it is) (?:not too much|no) (?:trouble|bother)|if (?:you|u) (?:can|could|like|want|please)"
     r"|if possible|if (?:you|u) (?:don'?t|do not) mind|(?:would|do) you mind|(?:would|could) it be possible to"
-    r"|(?:could|can|may) i (?:trouble|bother|ask) you to|would you be so kind as to|(?:i was |i'm |im )?wondering if you (?:could|can)"
-    r"|(?:it would be |would be |be )?(?:great|grateful|nice|good|much appreciated|appreciated) if you (?:could|can)"
-    r"|do you (?:think|reckon) you (?:could|can)|at your earliest convenience|no worries|thanks? in advance|thank you|many thanks|if that'?s ok(?:ay)?)\b",
+    r"|(?:could|can|may) i (?:please )?(?:trouble|bother|ask) you (?:to|for)|(?:would|could) you be so (?:kind|good) as to|(?:i was |i'm |im |just )?wondering if (?:you|someone) (?:could|can)"
+    r"|(?:it would be |would be |be )?(?:great|grateful|nice|good|lovely|much appreciated|appreciated) if (?:you|someone|somebody) (?:could|can|would)"
+    r"|any chance (?:you|someone) (?:could|can)|any chance of|do me a favou?r(?: and|,)?|i'?d be (?:grateful|glad) (?:for|if you could)"
+    r"|would it be (?:ok|okay|alright|all right) to|just a quick one|pretty please|do you (?:think|reckon) you (?:could|can)|at your earliest convenience|no worries|thanks? in advance|thank you|many thanks|if that'?s ok(?:ay)?)\b",
     re.IGNORECASE,
 )
 """Words that ask nicely and say nothing else."""
-_LEAVE = frozenset({"allowed", "permitted", "supposed"})
+_MODALS = word_set("can could should may must shall might")
+_LEAVE = word_set("allowed permitted supposed whether decides responsible")
+"""Words of questions about who may do what."""
 _BIDS = word_set("to you we i that should please must can")
 """What follows when somebody reports a request, and not a fact."""
-_DENIALS = word_set(
-    "not isnt arent wasnt werent hasnt havent hadnt didnt doesnt wont cant couldnt never"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +140,29 @@ COMMAND = Mood()
 
 def mood_of(texts: Sequence[str], asked: bool, verbs: Collection[str]) -> Mood:
     """The mood of a clause's words. `asked`: it ends with a question mark; `verbs`: words that may begin an act."""
-    plain, polite = _without_courtesy(texts)
+    plain, polite = _without_courtesy(_after_small_talk(texts, verbs))
     how_to = _asks_how(plain) or _asks_about(plain)
-    ban = _first_ban(plain)
     verb = next((place for place, text in enumerate(plain) if text in verbs), len(plain))
+    ban = _first_ban(plain, verb)
     return Mood(
         banned=ban is not None and (ban < verb or verb == len(plain)),
         limited=ban is not None,
         how_to=how_to,
-        question=not polite and (asked or _wonders(plain)),
+        question=not polite and not _asks_nicely(plain) and (asked or _wonders(plain)),
         supposed=_supposed(plain),
         reported=_reported(plain, verbs),
         denied=tuple(_denied(plain)),
     )
+
+
+def _after_small_talk(texts: Sequence[str], verbs: Collection[str]) -> Sequence[str]:
+    """The words from where somebody asks nicely, if nothing was asked before: `morning all, could you …`."""
+    for place in range(min(_SMALL_TALK, len(texts))):
+        if any(_begins(texts[place : place + 4], each) for each in _POLITE):
+            return texts[place:]
+        if texts[place] in verbs or texts[place] in MOOD_WORDS - OPENINGS:
+            break
+    return texts
 
 
 def _without_courtesy(texts: Sequence[str]) -> tuple[Sequence[str], bool]:
@@ -148,8 +170,10 @@ def _without_courtesy(texts: Sequence[str]) -> tuple[Sequence[str], bool]:
     while texts:
         courtesy = max((each for each in _POLITE if _begins(texts, each)), key=len, default=None)
         if courtesy is not None:
-            # `can I see` asks for a reading: the verb stays.
+            # `can I see` asks for a reading: the verb stays. `Can I get into trouble` asks for none.
             kept = 1 if courtesy[-1] in ("see", "get", "have") else 0
+            if kept and texts[len(courtesy) : len(courtesy) + 1] in (["in"], ["into"], ["to"]):
+                break
             texts, polite = texts[len(courtesy) - kept :], True
         elif texts[0] in OPENINGS:
             texts, polite = texts[1:], polite or texts[0] == "please"
@@ -165,8 +189,16 @@ def _begins(texts: Sequence[str], phrase: Sequence[str]) -> bool:
 def _asks_about(texts: Sequence[str]) -> bool:
     if texts[:1] == ["whats"] or (_begins(texts, ("what",)) and texts[1:2] in (["is"], ["are"])):
         texts = ["what", *texts[1 if texts[0] == "whats" else 2 :]]
+    if texts[:1] and texts[0] in _MODALS:
+        return not _asks_nicely(texts)
     about_leave = _wonders(texts) and not _LEAVE.isdisjoint(texts)
-    return about_leave or any(_begins(texts, each) for each in _HOW_TO)
+    about_choice = _wonders(texts) and "whether" in texts
+    return about_leave or about_choice or any(_begins(texts, each) for each in _HOW_TO)
+
+
+def _asks_nicely(texts: Sequence[str]) -> bool:
+    """`Could it be cancelled, please`"""
+    return texts[:1] != [] and texts[0] in _MODALS and {"be", "please"} <= set(texts)
 
 
 def _asks_how(texts: Sequence[str]) -> bool:
@@ -176,12 +208,19 @@ def _asks_how(texts: Sequence[str]) -> bool:
     return len(texts) > 2 and texts[0] == "how" and texts[1] in asks and texts[2] in _SUBJECTS
 
 
-def _first_ban(texts: Sequence[str]) -> int | None:
+def _first_ban(texts: Sequence[str], verb: int) -> int | None:
+    """Where the first word stands that forbids. `Nobody` does so before the verb, or right behind it."""
     for place, text in enumerate(texts):
         following = texts[place + 1] if place + 1 < len(texts) else ""
         if text in _BANS and following not in _NO_BAN:
             return place
-        if text in _STOPS and following.endswith("ing"):
+        if text in _NOBODY and place <= verb + 1 and following not in _NO_BAN:
+            return place
+        if following.endswith("ing") and (
+            text in _STOPS
+            or text == "no"
+            or tuple(texts[max(0, place - 1) : place + 1]) in _PUTS_OFF
+        ):
             return place
         if any(_begins(texts[place : place + 3], each) for each in _TAKEN_BACK):
             return place
@@ -191,7 +230,7 @@ def _first_ban(texts: Sequence[str]) -> int | None:
 def _denied(texts: Sequence[str]) -> Iterator[str]:
     """The first telling word behind each denial."""
     for place, text in enumerate(texts):
-        if text in _DENIALS:
+        if text in DENIALS:
             telling = (each for each in texts[place + 1 : place + 5] if each not in FUNCTION_WORDS)
             yield from islice(telling, 1)
 

@@ -4,21 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import dropwhile, pairwise, zip_longest
 
 from podium.flows.operator.judgement.embedded.index import Index
-from podium.flows.operator.judgement.embedded.lexicon import PARTICLES, PHRASAL, READ, kinds_of
+from podium.flows.operator.judgement.embedded.lexicon import (
+    ACTION_WORDS,
+    PARTICLES,
+    PHRASAL,
+    READ,
+    kinds_of,
+)
 from podium.flows.operator.judgement.embedded.moods import OPENINGS
-from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, Word, word_set
+from podium.flows.operator.judgement.embedded.words import (
+    DENIALS,
+    DENIED,
+    FUNCTION_WORDS,
+    Word,
+    word_set,
+)
 
 AFTER_PREPOSITION = 0.55
 """What comes after `for`, `on` or `to` seldom names the act."""
 STATE = 0.5
 """What a word counts that tells a state and only sounds like a thing: `leads that were quoted`."""
 PREPOSITIONS = word_set("for to on in at from with of by about via regarding")
-_LIGHT = word_set("mark put set get make give take new log want need have do")
+LIGHT = word_set("mark put set get make give take new log want need have do")
 """Verbs whose sense the next verb has: get it booked, mark it paid, new booking."""
 BEHIND_VERBS = word_set(
-    "it him her them the this that these those a an my our your his their us me"
+    "it him her them the this that these those a an my our your his their us me now"
 )
 """Words that follow a thing when its name is used as a verb: `invoice it`."""
 _ADJECTIVAL = word_set("new open done complete completed finished accepted declined overdue paid")
@@ -45,8 +58,15 @@ class Query:
     """Words that may ask for an act; what was done is no request."""
     several: bool = False
     """Whether it speaks of things, not of one."""
+    asked: bool = False
+    """Whether it is a question, whose verbs ask for nothing but an answer."""
     strange: bool = False
     """Whether a word that no entry has stands where the thing should stand."""
+
+    @property
+    def to_see(self) -> bool:
+        """Whether somebody wants to know, whatever the words are like: a question, or things without a verb."""
+        return self.asked or (self.several and self.acts == {READ})
 
 
 def query_of(
@@ -63,10 +83,12 @@ def query_of(
     several = strange = False
     may_be_verbs = _verbs(words)
     asked: set[str] = set()
-    for word in words:
+    for word, after in zip_longest(words, words[1:]):
         if word.text in PREPOSITIONS and weights:
             factor = AFTER_PREPOSITION
-        if not _tells(word, index):
+        if word.text in DENIALS and not word.kind and index.knows(DENIED):
+            weights[DENIED] = 1.0
+        if not _tells(word, index) or (after and _labels(word, after, index)):
             continue
         thing = word.stem in index.objects
         state = thing and word.text.endswith("ed") and word.text in index.choices
@@ -97,15 +119,25 @@ def _tells(word: Word, index: Index) -> bool:
     return index.knows(word.stem) or not (word.text in PARTICLES or word.text in OPENINGS)
 
 
+def _labels(word: Word, after: Word, index: Index) -> bool:
+    """Whether it only says what the value behind it is: `mob 0400 …`."""
+    plain = word.stem not in index.objects and not kinds_of(word.stem)
+    return plain and after.kind in ("phone", "email", "postcode")
+
+
 def acts_of(words: Sequence[Word], index: Index) -> frozenset[str]:
     """The kinds of acts the clause speaks of: those of its first verb, unless the next one has its sense."""
     found: frozenset[str] = frozenset()
     plain = [word for word in words if not word.kind]
     verbs = _verbs(words)
+    if _lists(plain, index):
+        return frozenset({READ})
+    gets = False
+    """`Get it booked` asks for a booking, and not for a look."""
     for place, word in enumerate(plain):
         if word not in verbs:
             continue
-        phrasal = _phrasal(plain, place)
+        phrasal = phrasal_of(plain, place)
         kinds = phrasal or kinds_of(word.stem)
         if not kinds:
             continue
@@ -113,17 +145,32 @@ def acts_of(words: Sequence[Word], index: Index) -> frozenset[str]:
             kinds = frozenset({READ})
         elif word.text in index.choices and place and plain[place - 1].text in _IS:
             kinds |= {"update"}
+        if _tells_of_others(plain, place):
+            kinds -= {READ}
+        if place and word.text not in ("get", "have"):
+            found = found - {READ} if gets else found
         found |= kinds
-        if phrasal or word.stem not in _LIGHT:
+        gets = gets or word.text in ("get", "have")
+        if phrasal or word.stem not in LIGHT:
             break
     if found:
-        return found
+        return found - {READ} if _new_thing(plain) and len(found) > 1 else found
     if any(_describes(plain, place, index) for place in range(len(plain))):
+        return frozenset({READ})
+    if any(_plural(word) and word.stem in index.objects for word in plain):
         return frozenset({READ})
     if len(words) > 1 and words[-2].kind.startswith("id") and words[-1].text in index.choices:
         return frozenset({"update"})
-    courteous = [word for word in words if word.text not in OPENINGS]
+    courteous = list(dropwhile(lambda word: word.text in OPENINGS, words))
+    told = next((word for word in plain if _tells(word, index)), None)
+    if told is not None and told.stem in index.objects and _plural(told):
+        return frozenset({READ})
     return frozenset({"create", "send"}) if thing_as_verb(courteous, index) else frozenset()
+
+
+def _new_thing(words: Sequence[Word]) -> bool:
+    """Whether it speaks of one new thing: `open a new lead` asks for none that is there."""
+    return any(word.text == "new" and not _plural(after) for word, after in pairwise(words))
 
 
 def _verbs(words: Sequence[Word]) -> list[Word]:
@@ -138,18 +185,35 @@ def _verbs(words: Sequence[Word]) -> list[Word]:
     return found
 
 
-def _phrasal(words: Sequence[Word], place: int) -> frozenset[str]:
+def phrasal_of(words: Sequence[Word], place: int) -> frozenset[str]:
     """The kinds of a verb of two words, which may stand apart: `put it back`."""
-    for after in words[place + 1 : place + 1 + _FARTHEST_PARTICLE]:
+    for distance, after in enumerate(words[place + 1 : place + 1 + _FARTHEST_PARTICLE]):
         kinds = PHRASAL.get((words[place].stem, after.text))
-        if kinds:
+        if kinds and (distance == 0 or after.text not in ("me", "us")):
             return kinds
     return frozenset()
+
+
+def _tells_of_others(words: Sequence[Word], place: int) -> bool:
+    """`It is giving me grief`, `that looks odd`: nobody asks to see it."""
+    text = words[place].text
+    doing = text.endswith("ing") and place > 0 and words[place - 1].text in _IS
+    return doing or (text.endswith("s") and place > 0 and text[:-1] in ACTION_WORDS)
+
+
+def _lists(words: Sequence[Word], index: Index) -> bool:
+    """`Leads new`: things, and behind them nothing but which of them."""
+    told = [word for word in words if _tells(word, index)]
+    if len(told) < 2 or told[0].stem not in index.objects or not _plural(told[0]):
+        return False
+    return all({word.text, word.text.removesuffix("s")} & index.choices for word in told[1:])
 
 
 def _describes(words: Sequence[Word], place: int, index: Index) -> bool:
     """Whether a verb is none: `draft quotes`, `open jobs`."""
     if place + 1 >= len(words) or not _plural(words[place + 1]):
+        return False
+    if words[place + 1].start > words[place].end + 1 or not index.knows(words[place + 1].stem):
         return False
     return words[place].text in _ADJECTIVAL or words[place].text in index.choices
 

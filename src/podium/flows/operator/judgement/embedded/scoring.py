@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from podium.domain.packs import Skill
+from podium.flows.operator.judgement.embedded.common import EVERYDAY
 from podium.flows.operator.judgement.embedded.index import (
     IN_DOMAIN,
     IN_SYNONYM,
@@ -14,12 +15,16 @@ from podium.flows.operator.judgement.embedded.index import (
 )
 from podium.flows.operator.judgement.embedded.lexicon import agreement, kinds_of
 from podium.flows.operator.judgement.embedded.query import Query
-from podium.flows.operator.judgement.embedded.words import stem
+from podium.flows.operator.judgement.embedded.words import DENIED, stem
 
 COVERAGE, PHRASE, VERB, THING, VALUES = 0.225, 0.225, 0.175, 0.15, 0.225
-"""Shares of a score. They add up to 1; tuned on the utterances in `tests/operator/corpus/tuning.jsonl`."""
+"""Shares of a score. They add up to 1; tuned on the utterances in `podium.testing.utterances`."""
 SAME_KIND_OF_ACT = 0.75
 """What a verb is worth that the tool's entry does not have, but that is of the tool's kind."""
+ITS_OWN_WORD = 0.9
+"""What a verb of the tool's kind is worth that begins one of its synonyms."""
+CONTRARY = 0.6
+"""What is left of the likeness of two sentences of which one denies what the other says."""
 OWN_WORDS, SAME_WORDS = 0.9, 0.5
 """So like a phrase of the registry that its verb is the right one, whatever it usually means; and its worth then."""
 AGAINST_IT = -0.3
@@ -28,6 +33,8 @@ STRANGE, STRANGE_IN_VALUE, MOST_STRANGE = 0.6, 0.15, 2.4
 """How much a word weighs that no entry has; less where it may be part of a value; and all of them at most."""
 MORE_THAN_ASKED = 0.04
 """A skill does several things: of a skill and one of its tools that fit equally well, the tool is meant."""
+ONLY_LOOKS = 0.03
+"""Who says nothing of doing wants to see: of two tools that fit equally well, the one that changes nothing."""
 ONE_FOR_SEVERAL = 0.6
 SHORT_LIST = 30
 
@@ -43,6 +50,14 @@ class Fit:
     thing: float
     values: float
     phrase: float
+    same: bool = False
+    """Whether the clause has the very words of a phrase of the registry."""
+    denies: bool = False
+    """Whether that phrase denies something: `isn't needed any more`."""
+    contrary: bool = False
+    """Whether the nearest phrase denies what the clause says, or the clause what it says."""
+    by_everyday: bool = False
+    """Whether that phrase is but one word of every day."""
 
 
 def fits_of(query: Query, index: Index) -> list[Fit]:
@@ -65,17 +80,41 @@ def _rough(query: Query, entry: Entry, found: float) -> float:
 
 def _fit(query: Query, index: Index, entry: Entry) -> Fit:
     covered = _covered(query, index, entry)
-    phrase, stems = max(
-        ((_alike(query, index, entry, each), len(each.stems)) for each in entry.phrases),
-        default=(0.0, 0),
-    )
-    same = phrase >= OWN_WORDS and stems > 1
-    verb = max(_verb(query, entry), SAME_WORDS if same else -1.0)
+    phrase, best = _nearest(query, index, entry)
+    same = phrase >= OWN_WORDS and best is not None and len(best.stems) > 1
+    verb = max(_verb(query, entry), SAME_WORDS if same and not query.to_see else -1.0)
     thing = _thing(query, entry)
     values = _values(query, entry)
     score = COVERAGE * covered + PHRASE * phrase + VERB * verb + THING * thing + VALUES * values
     score -= MORE_THAN_ASKED if isinstance(entry.subject, Skill) else 0.0
-    return Fit(entry, score, covered, verb, thing, values, phrase)
+    score += ONLY_LOOKS if entry.reads and not query.acts and _points(query) else 0.0
+    contrary = best is not None and (DENIED in best.stems) != (DENIED in query.weights)
+    denies = same and best is not None and DENIED in best.stems
+    everyday = best is not None and phrase >= OWN_WORDS and _is_everyday(best, entry)
+    return Fit(entry, score, covered, verb, thing, values, phrase, same, denies, contrary, everyday)
+
+
+def _is_everyday(phrase: Phrase, entry: Entry) -> bool:
+    """`Is it working`, of which one word is left that anybody uses for anything."""
+    own = entry.objects | entry.verbs | entry.domain_stems
+    asks = any(kinds_of(word) for word in phrase.stems)
+    return len(phrase.stems) == 1 and not asks and phrase.stems <= EVERYDAY - own
+
+
+def _points(query: Query) -> bool:
+    """Whether it speaks of something that is there: of several things, or of one by its id."""
+    return query.several or any(kind.startswith("id") for kind in query.kinds)
+
+
+def _nearest(query: Query, index: Index, entry: Entry) -> tuple[float, Phrase | None]:
+    """The phrase that is most like the clause, and how much it is."""
+    alike, best = 0.0, None
+    for phrase in entry.phrases:
+        found = _alike(query, index, entry, phrase)
+        if found > alike:
+            alike, best = found, phrase
+    contrary = best is not None and (DENIED in best.stems) != (DENIED in query.weights)
+    return alike * CONTRARY if contrary else alike, best
 
 
 def _covered(query: Query, index: Index, entry: Entry) -> float:
@@ -107,7 +146,8 @@ def _verb(query: Query, entry: Entry) -> float:
     if any(verb in query.weights for verb in entry.verbs):
         return 1.0 if agreed >= 0 else AGAINST_IT
     if agreed > 0:
-        return SAME_KIND_OF_ACT
+        called = any(verb in query.verbs for verb in entry.other_verbs)
+        return ITS_OWN_WORD if called else SAME_KIND_OF_ACT
     if any(verb in query.weights for verb in entry.other_verbs):
         return SAME_KIND_OF_ACT if agreed > -1 else AGAINST_IT
     return SAME_KIND_OF_ACT * agreed

@@ -6,6 +6,9 @@ from collections.abc import Iterable
 
 _ONE_ERROR_FROM, _TWO_ERRORS_FROM = 4, 7
 """Letters a word must have before one or two errors in it are forgiven; shorter ones are too alike."""
+_SHORTEST = 3
+"""Letters of the shortest abbreviation."""
+_VOWELS = frozenset("aeiou")
 _MOST_KEPT = 4096
 """Answers that are remembered."""
 
@@ -20,8 +23,11 @@ def _letters(word: str) -> int:
 class Speller:
     """Knows a vocabulary. Words are found by first letter and length, then by their letters."""
 
-    def __init__(self, words: Iterable[str], likely: Iterable[str] = ()) -> None:
-        """`likely`: those that are meant where others are as near."""
+    def __init__(
+        self, words: Iterable[str], likely: Iterable[str] = (), things: Iterable[str] = ()
+    ) -> None:
+        """`likely`: those that are meant where others are as near; `things`: those that people abbreviate."""
+        self._things = frozenset(things)
         self._likely = frozenset(likely)
         self._known = self._likely.union(words)
         self._shelves: dict[tuple[str, int], list[tuple[str, int]]] = {}
@@ -44,15 +50,25 @@ class Speller:
             self._answers[word] = self._nearest(word)
         return self._answers[word]
 
+    def written_out(self, word: str) -> str:
+        """The thing that an abbreviation stands for: `insp`, `invs`, `qte`. The word itself if it is none."""
+        many = len(word) > _SHORTEST and word.endswith("s")
+        for short, ending in ((word, ""), (word[:-1], "s")) if many else ((word, ""),):
+            meant = {each for each in self._things if _abbreviates(short, each)}
+            shortest = min(meant, key=lambda each: (len(each), each), default="")
+            if shortest and all(each.startswith(shortest[:-1]) for each in meant):
+                return shortest + ending
+        return word
+
     def _nearest(self, word: str) -> tuple[str, int]:
         allowed = 2 if len(word) >= _TWO_ERRORS_FROM else 1
         near = ((distance(word, each, allowed), each) for each in self._alike(word, allowed))
         found = [
-            (errors, each not in self._likely, each)
+            (errors, each not in self._likely, sorted(each) != sorted(word), each)
             for errors, each in near
             if errors <= (allowed if len(each) >= _TWO_ERRORS_FROM - 1 else 1)
         ]
-        errors, _, best = min(found, default=(0, True, word))
+        errors, _, _, best = min(found, default=(0, True, True, word))
         return best, errors
 
     def _alike(self, word: str, allowed: int) -> Iterable[str]:
@@ -66,6 +82,17 @@ class Speller:
                         mask ^ letters
                     ).bit_count() <= 2 * allowed:
                         yield candidate
+
+
+def _abbreviates(short: str, word: str) -> bool:
+    """`insp` is how a word begins; `qte` and `txt` are its consonants, perhaps with its last letter."""
+    if len(short) < _SHORTEST or len(short) >= len(word) or short[0] != word[0]:
+        return False
+    if word.startswith(short):
+        return True
+    left = iter(word)
+    inside = all(letter in left for letter in short)
+    return inside and short[-1] in (word[-1], *"tgdk") and not _VOWELS.intersection(short[1:-1])
 
 
 def distance(one: str, other: str, most: int) -> int:

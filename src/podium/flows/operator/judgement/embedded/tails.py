@@ -11,7 +11,7 @@ from podium.flows.operator.judgement.embedded.index import Index
 from podium.flows.operator.judgement.embedded.lexicon import INTRODUCES, kinds_of
 from podium.flows.operator.judgement.embedded.query import query_of
 from podium.flows.operator.judgement.embedded.scoring import OWN_WORDS, Fit, fits_of
-from podium.flows.operator.judgement.embedded.words import Word
+from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, Word
 
 _SAYS = frozenset({"that", "saying", "because"})
 _SURE_HEAD = 0.45
@@ -35,7 +35,8 @@ def with_tails(clauses: Sequence[Clause], text: str, index: Index) -> list[Claus
 def _with_tail(clause: Clause, text: str, index: Index) -> Clause:
     tried = 0
     for place, word in enumerate(clause.words[1:], 1):
-        colon = text[clause.words[place - 1].end : word.start].lstrip().startswith(":")
+        gap = text[clause.words[place - 1].end : word.start].strip()
+        colon = gap.startswith(":") or (gap == "-" and _only_things(clause.words[:place], index))
         if word.text == "that" and kinds_of(clause.words[place - 1].stem):
             continue
         if not colon and (
@@ -66,11 +67,17 @@ def _at(clause: Clause, place: int, colon: bool, index: Index) -> Clause | None:
     return replace(clause, words=(*clause.words[:begin], *tail), tail=True, implied=implied)
 
 
+def _only_things(head: Sequence[Word], index: Index) -> bool:
+    """Whether nothing but a thing stands there: `memo - bins go out`."""
+    return all(not word.kind and word.stem in index.objects | index.domain_words for word in head)
+
+
 def _refers(head: Sequence[Word]) -> bool:
     """Whether the head speaks of a thing that is already there: `quote Q-12: …`."""
+    first = next((place for place, word in enumerate(head) if word.text not in FUNCTION_WORDS), 0)
     return any(
         after.kind == f"id:{word.stem}" or after.kind == f"id:{word.text}"
-        for word, after in pairwise(head)
+        for word, after in pairwise(head[first : first + 2])
     )
 
 

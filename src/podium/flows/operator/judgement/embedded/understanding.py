@@ -3,37 +3,44 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
-from podium.flows.operator.judgement.embedded.clauses import AND, COMMA, SENTENCE, Clause
+from podium.flows.operator.judgement.embedded.clauses import (
+    AND,
+    COMMA,
+    REASONS,
+    SENTENCE,
+    Clause,
+)
 from podium.flows.operator.judgement.embedded.confidence import (
-    ASKABLE,
     FAINTEST,
     OPEN,
     SURE_ENOUGH,
-    confidence_of,
 )
 from podium.flows.operator.judgement.embedded.extractor import Entity
 from podium.flows.operator.judgement.embedded.index import IN_NAME, Entry, Index
-from podium.flows.operator.judgement.embedded.lexicon import READ, VAGUE, kinds_of
+from podium.flows.operator.judgement.embedded.lexicon import (
+    READ,
+    agreement,
+    kinds_of,
+)
 from podium.flows.operator.judgement.embedded.marking import QUOTED
 from podium.flows.operator.judgement.embedded.moods import Mood, mood_of
-from podium.flows.operator.judgement.embedded.query import Query, query_of
+from podium.flows.operator.judgement.embedded.openness import sureness_of
+from podium.flows.operator.judgement.embedded.query import LIGHT, Query, query_of
 from podium.flows.operator.judgement.embedded.scoring import Fit, fits_of
-from podium.flows.operator.judgement.embedded.words import Word, stem
+from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, Word, stem
 
 DOTTED = re.compile(r"(?<![\w.@/\\-])[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+(?![\w@/\\-])")
 """What is written like the name of a tool."""
 _POINTS_BACK = frozenset({"it", "that", "this", "one"})
 _FROM_BEFORE = 0.5
 """How much the thing of the clause before counts where a clause speaks of `it`."""
+_SPELLED = 0.8
+"""How much a thing counts that only the letters of an id stand for."""
 BY_NAME = 0.99
-PERHAPS_SOMETHING_ELSE, SOMETHING_ELSE = 0.75, 0.4
-"""What is left of the confidence when the verb fits and its object is a word that no entry has."""
-LIKE_A_PHRASE, WHOLE_PHRASE = 0.75, 0.95
-"""So like a phrase of the registry that the words are its own, and that nothing is left open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +65,41 @@ class Understood:
     @property
     def forbidden(self) -> str:
         """Why the tool is not to be used; empty when it may be."""
-        if self.entry is None:
+        if self.entry is None or self.denies:
             return ""
-        if not self.entry.reads and any(self._does(word) for word in self.mood.denied):
-            return "the message says that it is not so"
+        if not self.entry.reads and self._denied:
+            return "the message says not to do it, or that it is not so"
         return self.mood.forbids(self.entry.reads)
+
+    @property
+    def denies(self) -> bool:
+        """Whether the registry's own words for the act deny something, so that a `not` is no ban of it.
+
+        Where the clause has a verb that asks for the act, the `not` may well be meant for that.
+        """
+        mood, entry = self.mood, self.entry
+        if entry is None or mood.how_to or mood.question or mood.supposed or mood.reported:
+            return False
+        asked = (
+            agreement(self.query.acts, entry.acts) > 0 or entry.verbs & self.query.weights.keys()
+        )
+        return self.fits[0].denies and not asked and not self._denied
+
+    @property
+    def banned(self) -> bool:
+        return self.mood.banned and not self.denies
 
     def names_a_thing(self, index: Index) -> bool:
         """Whether the clause has a thing of its own, and not only `it`."""
         return any(word.stem in index.objects and not word.kind for word in self.clause.words)
 
-    def _does(self, word: str) -> bool:
+    @property
+    def _denied(self) -> bool:
+        """Whether the act itself is what is denied: `don't void`, `isn't finished`."""
         entry = self.entry
-        return entry is not None and (
-            stem(word) in entry.verbs or bool(kinds_of(stem(word)) & entry.acts)
+        stems = [stem(word) for word in self.mood.denied]
+        return entry is not None and any(
+            word in entry.verbs or kinds_of(word) & entry.acts for word in stems
         )
 
 
@@ -92,6 +120,8 @@ class Reader:
         for clause in clauses:
             each = self.one(clause, found[-1] if found else None)
             if self._stands_alone(each, found):
+                if found and _undoes(each, found[-1]):
+                    waiting.append(found.pop().clause)
                 for other in waiting:
                     each = self.one(each.clause.with_more(other), found[-1] if found else None)
                 waiting = []
@@ -100,7 +130,8 @@ class Reader:
                 merged = self.one(
                     found[-1].clause.with_more(clause), found[-2] if len(found) > 1 else None
                 )
-                found[-1] = replace(found[-1], clause=merged.clause, query=merged.query)
+                told = replace(found[-1], clause=merged.clause, query=merged.query)
+                found[-1] = merged if merged.confidence > found[-1].confidence else told
             else:
                 waiting.append(clause)
         return found or ([self.together(waiting)] if waiting else [])
@@ -109,18 +140,20 @@ class Reader:
         mood = clause.mood
         query = self._query(clause, before)
         if mood.question:
-            query = replace(query, acts=frozenset({READ}))
+            query = replace(query, acts=frozenset({READ}), asked=True)
         if named := [Fit(entry, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0) for entry in self._named(clause)]:
             sure = BY_NAME if len(named) == 1 else OPEN
             return Understood(clause, named, sure, mood, query, by_name=True)
         fits = fits_of(query, self.index)
-        return Understood(clause, fits, _confidence(clause, query, fits), mood, query)
+        return Understood(clause, fits, sureness_of(clause, query, fits), mood, query)
 
     def _stands_alone(self, each: Understood, found: Sequence[Understood]) -> bool:
         """Whether a clause is a wish of its own, or a ban, and no remark on another."""
         if not each.query.weights and not each.mood.banned:
             return False
-        if each.clause.joined == COMMA and found and not each.query.acts:
+        if each.clause.texts[0] in REASONS:
+            return False
+        if each.clause.joined == COMMA and found and self._adds(each):
             return False
         if found and each.entry and each.entry.reads and not _asks(each):
             return False
@@ -131,6 +164,11 @@ class Reader:
         if each.clause.joined == AND and len(each.query.weights) < 2:
             return False
         return each.clause.joined != SENTENCE or each.confidence >= FAINTEST or not found
+
+    def _adds(self, each: Understood) -> bool:
+        """Whether a clause behind a comma only says more of the one before: `make it Wednesday`."""
+        light = not each.names_a_thing(self.index) and each.query.verbs <= LIGHT
+        return not each.query.acts or (light and bool(each.query.kinds))
 
     def together(self, clauses: Sequence[Clause]) -> Understood:
         """Several clauses, read as if they were one."""
@@ -156,10 +194,26 @@ class Reader:
                 return True
         return False
 
+    def _with_spelled(self, query: Query, entities: Sequence[Entity]) -> Query:
+        """The query, with the thing that the letters of an id stand for where nobody names one."""
+        if query.things:
+            return query
+        for entity in entities:
+            meant = _spelled(entity, self.index.numbered)
+            whole = str(entity.value).casefold().startswith(tuple(meant)) if meant else False
+            if len(meant) == 1 and (whole or query.weights):
+                return replace(
+                    query,
+                    things=[(meant[0], _SPELLED)],
+                    weights={**query.weights, meant[0]: _SPELLED},
+                )
+        return query
+
     def _query(self, clause: Clause, before: Understood | None) -> Query:
-        inside = (each for each in self.entities if clause.start <= each.start < clause.end)
+        inside = [each for each in self.entities if clause.start <= each.start < clause.end]
         kinds = {_kind(each, clause) for each in inside}
         query = query_of(clause.words, self.index, kinds, self.given, clause.implied)
+        query = query if clause.tail else self._with_spelled(query, inside)
         if before is None or before.entry is None or not query.weights:
             return query
         points_back = self._points_back(clause.words)
@@ -175,6 +229,20 @@ class Reader:
         )
 
 
+def _undoes(each: Understood, before: Understood) -> bool:
+    """Whether a command undoes what was said before it, which then was no wish: `it was cancelled, reinstate it`."""
+    spoken = (word for word in before.clause.words if word.text not in FUNCTION_WORDS)
+    first = next(spoken, None)
+    asked = first is not None and kinds_of(first.stem) and not first.text.endswith("ed")
+    if not each.clause.opens or asked or each.clause.joined == SENTENCE:
+        return False
+    if each.entry is None or before.entry is None or not each.sure:
+        return False
+    # A stage may be noted of what is then put away.
+    noted = "update" in before.entry.acts
+    return not noted and agreement(each.entry.acts, before.entry.acts) == -1
+
+
 def _asks(each: Understood) -> bool:
     """Whether a clause asks to see something; a remark has verbs of seeing too: `found us on the web`."""
     return each.clause.opens or each.mood.question or bool(each.clause.implied) or each.by_name
@@ -185,40 +253,20 @@ def _kind(entity: Entity, clause: Clause) -> str:
     if not entity.kind.startswith("id:"):
         return entity.kind
     thing = entity.kind.removeprefix("id:")
-    letters = re.match(r"[a-z]*", str(entity.value).casefold())
     named = any(word.stem == stem(thing) for word in clause.words)
-    spelled = letters is not None and letters.group() and thing.startswith(letters.group())
-    return entity.kind if named or spelled else "id"
+    return entity.kind if named or stem(thing) in _spelled(entity, {stem(thing)}) else "id"
 
 
-def _confidence(clause: Clause, query: Query, fits: Sequence[Fit]) -> float:
-    is_open = _is_open(clause, query, fits)
-    sure = confidence_of(fits, is_open)
-    if query.strange and fits and not clause.mood.question:
-        sure *= _known_share(query, fits[0])
-    return max(sure, ASKABLE) if is_open and query.things else sure
+def _spelled(entity: Entity, things: Collection[str]) -> list[str]:
+    """The things that the letters of an id may stand for: `Q-12` for a quote, `TK-3` for a task."""
+    letters = re.match(r"[a-z]*", str(entity.value).casefold())
+    if not entity.kind.startswith("id") or letters is None or not letters.group():
+        return []
+    said = letters.group()
+    begun = [thing for thing in things if thing.startswith(stem(said)) or said.startswith(thing)]
+    return begun or [thing for thing in things if len(said) > 1 and _in_order(said, thing)]
 
 
-def _known_share(query: Query, best: Fit) -> float:
-    """How much of the confidence an object leaves that no entry knows."""
-    if query.things:
-        return 1.0 if best.entry.wants_words else PERHAPS_SOMETHING_ELSE
-    return 1.0 if best.entry.wants_words and best.phrase > LIKE_A_PHRASE else SOMETHING_ELSE
-
-
-def _is_open(clause: Clause, query: Query, fits: Sequence[Fit]) -> bool:
-    """Whether the words leave open what is to be done, or name nothing to do it to."""
-    if any(text in VAGUE for text in clause.texts) or not fits:
-        return True
-    best = fits[0]
-    if best.entry.reads and any(_does_more(word, best.entry) for word in query.verbs):
-        return True
-    told = query.things or query.kinds or any(name in query.given for name in best.entry.required)
-    bare = not told and all(kinds_of(word) for word in query.weights)
-    return bare and best.phrase <= WHOLE_PHRASE
-
-
-def _does_more(word: str, entry: Entry) -> bool:
-    """Whether a word asks for a change of which a tool that only reads knows nothing."""
-    kinds = kinds_of(word)
-    return bool(kinds) and READ not in kinds and word not in entry.strengths
+def _in_order(letters: str, word: str) -> bool:
+    left = iter(word[1:])
+    return word[0] == letters[0] and all(letter in left for letter in letters[1:])

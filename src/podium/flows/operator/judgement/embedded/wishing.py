@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from podium.domain.model import Json
 from podium.domain.operating import Message, Wish
 from podium.domain.packs import Pack, Skill
-from podium.flows.operator.judgement.embedded.extractor import Extractor
+from podium.flows.operator.judgement.embedded.extractor import Entity, Extractor
 from podium.flows.operator.judgement.embedded.index import Entry, Index
 from podium.flows.operator.judgement.embedded.understanding import Reader, Understood
 
+_LISTING = re.compile(r"[\s,;&+/#]*(?:(?:and|also|plus|then)\b)?[\s,;&+/#]*", re.IGNORECASE)
+"""What stands between the ids of one list."""
 _CARRIED = ("phone", "email", "address")
 """Kinds of values that a later clause may mean by `him` or `there`, besides ids."""
 
@@ -90,13 +93,36 @@ class Wisher:
         """What the part says for its tool: once, or once for each id that it names."""
         text = self.reader.text[part.start : part.end]
         arguments = self.extract.arguments(text, part.entry.subject, self.message)
-        name, values = self._several(part)
-        if len(values) < 2:
+        name, ids = self._several(part)
+        if len(ids) < 2:
             yield arguments
-        for value in values if len(values) > 1 else ():
-            yield {**arguments, name: value}
+            return
+        for entity, own in zip(ids, self._own_values(part, ids, name), strict=True):
+            yield {**arguments, **own, name: entity.value}
 
-    def _several(self, part: Wished) -> tuple[str, list[Json]]:
+    def _own_values(self, part: Wished, ids: Sequence[Entity], name: str) -> list[dict[str, Json]]:
+        """What belongs to each id: `lead 1 to Dave and lead 2 to Mike`, `$5 on invoice 1 and $9 on invoice 2`."""
+        ends = [entity.end for entity in ids]
+        starts = [entity.start for entity in ids]
+        behind = self._read_each(part, zip(starts, [*starts[1:], part.end], strict=True), name)
+        before = self._read_each(part, zip([part.start, *ends[:-1]], ends, strict=True), name)
+        for told in (behind, before):
+            if told[0] and all(each.keys() == told[0].keys() for each in told):
+                return told
+        return [{} for _ in ids]
+
+    def _read_each(
+        self, part: Wished, spans: Iterable[tuple[int, int]], name: str
+    ) -> list[dict[str, Json]]:
+        found = []
+        for start, end in spans:
+            text = self.reader.text[start:end]
+            read = self.extract.arguments(text, part.entry.subject, self.message)
+            given = self.message.context
+            found.append({key: read[key] for key in read if key != name and key not in given})
+        return found
+
+    def _several(self, part: Wished) -> tuple[str, list[Entity]]:
         named = [
             each for each in part.entry.required if part.entry.kinds.get(each, "").startswith("id:")
         ]
@@ -106,10 +132,15 @@ class Wisher:
         inside = [each for each in self.reader.entities if part.start <= each.start < part.end]
         if not any(each.kind == kind for each in inside):
             return "", []
-        # `quotes Q-1 and Q-2`: the noun stands at the first one only.
-        return named[0], list(
-            dict.fromkeys(each.value for each in inside if each.kind in (kind, "id"))
-        )
+        found: list[Entity] = []
+        for each in inside:
+            if each.kind == kind or (each.kind == "id" and found and self._listed(found[-1], each)):
+                found.append(each)
+        return named[0], list({each.value: each for each in reversed(found)}.values())[::-1]
+
+    def _listed(self, before: Entity, after: Entity) -> bool:
+        """`quotes Q-1 and Q-2`: the noun stands at the first one only."""
+        return _LISTING.fullmatch(self.reader.text, before.end, after.start) is not None
 
     def _filled(
         self, part: Wished, arguments: dict[str, Json], before: Sequence[Wish]

@@ -10,6 +10,7 @@ from functools import lru_cache
 
 _WORD = re.compile(r"(?=[\w-]*\d)[^\W_]+(?:[_-]+[^\W_]+)*|[^\W_]+(?:['-][^\W_]+)*")
 """A word, or a reference such as `INV-9` and `lead_7f3a`, which has a digit and stays whole."""
+_CONTRACTED = re.compile(r"'(?:s|re|ve|ll|m)$")
 _STRAIGHT = str.maketrans(
     {"’": "'", "‘": "'", "ʼ": "'", "`": "'", "“": '"', "”": '"', "–": "-", "—": "-"}
 )
@@ -24,8 +25,8 @@ _FUNCTION_WORDS = (
     " all both each every such very really quite still already currently right if whether while which who whom"
     " whose what when where why how not no nor dont doesnt didnt wont cant couldnt shouldnt wouldnt isnt arent"
     " never up today tomorrow tonight yesterday mate etc eg ie think hope sure maybe"
-    " gotta gonna wanna whats whos hows wheres whens thats theres able kindly thx ty u ur gday asap urgent urgently immediately straightaway whenever rush something"
-    " anything thing things stuff guy called named got number after before until next last"
+    " gotta gonna wanna first second whats whos hows wheres whens thats theres able kindly thx ty u ur gday self myself asap urgent urgently immediately straightaway whenever rush something"
+    " anything thing things stuff guy called named got number after before until till til next last"
 )
 
 
@@ -37,14 +38,25 @@ def word_set(words: str) -> frozenset[str]:
 FUNCTION_WORDS = word_set(_FUNCTION_WORDS)
 """Words that hold a sentence together and say nothing of what is to be done."""
 
+DENIALS = word_set(
+    "not dont never nto donot dnt isnt arent wasnt werent hasnt havent hadnt didnt doesnt wont cant cannot couldnt"
+    " shouldnt wouldnt mustnt nobody noone nothing"
+)
+DENIED = "¬"
+"""Stands in place of any word that denies: `not finished` is another thing than `finished`."""
+
 _IRREGULAR = {
     "sent": "send", "paid": "pay", "made": "make", "found": "find", "gave": "give", "given": "give",
     "wrote": "write", "written": "write", "took": "take", "taken": "take", "shown": "show", "began": "begin",
     "begun": "begin", "held": "hold", "rang": "ring", "brought": "bring", "payment": "pay", "payments": "pay",
-    "people": "person", "sms": "sms", "status": "status", "news": "news", "address": "address", "need": "need",
+    "people": "person", "sms": "sms", "status": "status", "news": "news",
+    "takings": "takings", "address": "address", "need": "need",
     "speed": "speed", "booking": "book", "bookings": "book", "mail": "email", "emails": "email", "texts": "text",
 }  # fmt: skip
 _VOWEL = re.compile(r"[aeiouy]")
+_SHORTEST_NOUN = 6
+_SHORT_WITH_LL = 6
+"""Shorter remainders have their second l by themselves: `called`, but not `cancelled`."""
 _SHORT_OPEN = re.compile(r"[^aeiou]*[aeiou][^aeiouwxy]")
 """A remainder such as `mov` or `not`, which lost its e."""
 
@@ -93,7 +105,7 @@ def _folded(text: str) -> Iterator[tuple[str, int, int]]:
     for found in _WORD.finditer(text):
         word = found.group().casefold()
         if "'" in word:
-            word = word.removesuffix("'s").replace("'", "")
+            word = _CONTRACTED.sub("", word).replace("'", "")
         if "-" not in word or any(letter.isdigit() for letter in word):
             yield word, found.start(), found.end()
         elif word[1] == "-" or FUNCTION_WORDS.issuperset(word.split("-")):
@@ -113,8 +125,12 @@ def plain_words(text: str) -> tuple[str, ...]:
 
 
 def stems_of(text: str) -> list[str]:
-    """The stems of all words that say something."""
-    return [stem(word) for word in plain_words(text) if word not in FUNCTION_WORDS]
+    """The stems of all words that say something, and `DENIED` for one that denies it."""
+    return [
+        DENIED if word in DENIALS else stem(word)
+        for word in plain_words(text)
+        if word not in FUNCTION_WORDS or word in DENIALS
+    ]
 
 
 @lru_cache(maxsize=32_768)
@@ -123,6 +139,9 @@ def stem(word: str) -> str:
     if word in _IRREGULAR:
         return _IRREGULAR[word]
     if len(word) < 4 or not word.isalpha():
+        return word
+    if word.endswith("ings") and len(word) > _SHORTEST_NOUN:
+        # `takings` are no taking.
         return word
     word = _without_plural(word)
     word = _without_tense(word)
@@ -149,6 +168,8 @@ def _without_tense(word: str) -> str:
         rest = word.removesuffix(ending)
         if rest == word or len(rest) < 2 or not _VOWEL.search(rest):
             continue
+        if rest.endswith("ll") and len(rest) < _SHORT_WITH_LL:
+            return rest
         if len(rest) > 3 and rest[-1] == rest[-2] and rest[-1] not in "aeiosz":
             return rest[:-1]
         if len(rest) == 3 and _SHORT_OPEN.fullmatch(rest):

@@ -16,6 +16,7 @@ from podium.flows.operator.judgement.fields.plain_words import (
 
 _POINTING = words_in("to as into is are by via status stage method channel through")
 _QUANTIFIERS = words_in("all any both every other")
+_ARTICLES = words_in("the a an any those these")
 _NEGATIONS = words_in("no not without don't never isn't")
 
 
@@ -60,7 +61,7 @@ def _said(
 ) -> Iterator[Said]:
     phrases, values = _phrases(shape)
     for index, word in enumerate(passage.words):
-        denied = index > 0 and passage.words[index - 1].lower in _NEGATIONS
+        denied = _denied(passage, index)
         if denied or masked.find(1, word.start, word.end) >= 0:
             continue
         found = phrases.at(passage.words, index)
@@ -70,6 +71,14 @@ def _said(
             near = phrases.nearly(word.lower) or phrases.nearly(word.lower.removesuffix("s"))
             if near:
                 yield Said(values[near], near, index, exact=False)
+
+
+def _denied(passage: Passage, index: int) -> bool:
+    """`not contacted`, `not the draft ones`."""
+    before = [word.lower for word in passage.words[max(0, index - 2) : index]]
+    if before[1:] and before[1] in _ARTICLES:
+        before.pop()
+    return bool(before) and before[-1] in _NEGATIONS
 
 
 def _phrases(shape: Mapping[str, Json]) -> tuple[Phrases, dict[str, Json]]:

@@ -143,6 +143,7 @@ _TABLE: tuple[tuple[str, Reader, int, tuple[str, ...]], ...] = tuple(
         (rf"\b(?:(?:{_ANY_WEEKDAY}),? )?(?P<month>{MONTHS})\.? (?:the )?(?P<day>{_DAY})(?![\w:])(?!\.\d)(?:,? (?P<year>20\d\d)\b)?", _named, 77, "jan feb mar apr may jun jul aug sep oct nov dec"),
         (rf"\b(?:(?P<early>a week (?:on|from)) )?(?:(?P<which>next|this coming|this|last|past|previous|coming|on) )?(?P<weekday>{WEEKDAYS})(?P<after> week\b| fortnight\b| after next\b)?(?!\w)", _weekday, 75, "day"),
         (rf"\b(?P<early>)(?:(?P<which>next|this|last|on|by|before|until|till|due|from) )(?P<weekday>{SHORT_WEEKDAYS})(?P<after> week\b| fortnight\b)?(?!\w)", _weekday, 74, "mon tue wed thu fri sat sun"),
+        (rf"\b(?P<early>)(?P<which>)(?P<weekday>{SHORT_WEEKDAYS})(?P<after>)(?= (?:at )?\d{{1,2}}(?:[:.]\d\d)? ?(?:[ap]m\b|$)| (?:arvo|morning|afternoon)\b)", _weekday, 73, "mon tue wed thu fri sat sun"),
         (rf"\b(?:(?:the )?day (?:after (?:{_TOMORROW})|before yesterday)|to-?day|tonight|this (?:morning|arvo|afternoon|evening)|{_TOMORROW}|yesterday)\b", _near, 76, "day to tm 2mo this"),
         (rf"\b(?:in|within) (?P<count>{COUNT}) (?P<unit>{_UNIT})(?:'s?)?(?: time)?\b", _ahead, 76, "day week month year fortnight"),
         (rf"\b(?P<count>{COUNT}) (?P<unit>{_UNIT})(?:'s?)? (?:time\b|from now\b|hence\b)", _ahead, 76, "day week month year fortnight"),

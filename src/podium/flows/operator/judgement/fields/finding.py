@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from functools import lru_cache
 
+from podium.flows.operator.judgement.fields.corrections import without_corrected
 from podium.flows.operator.judgement.fields.dates import dates
 from podium.flows.operator.judgement.fields.entity import Entity, settle
 from podium.flows.operator.judgement.fields.ids import ids
@@ -55,7 +56,8 @@ def found_in(passage: Passage, lexicon: Lexicon) -> list[Entity]:
     places = _cued_first(settle([*certain, *suburbs(passage, lexicon)], len(passage.text)))
     people = _people(NameGround(passage, lexicon, anchors, places))
     vague = [*people, *periods(passage), *numbers(passage)]
-    return settle([*certain, *places, *postcodes(passage, places), *vague], len(passage.text))
+    found = settle([*certain, *places, *postcodes(passage, places), *vague], len(passage.text))
+    return without_corrected(passage, found)
 
 
 def _people(ground: NameGround) -> list[Entity]:

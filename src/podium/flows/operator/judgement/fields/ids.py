@@ -25,6 +25,8 @@ _UNIT_OR_ORDINAL = re.compile(
     r"\d+(?:st|nd|rd|th|k|m|am|pm|hrs?|h|mm|cm|km|kg|sqm|m2|lm|x|min|mins|days?)|\d+x\d+|x\d+|mp\d|a[34]|covid-?19"
 )
 
+_LETTERS_IN_ORDER = 2
+"""Letters that are needed before they may stand for a kind that does not begin with them."""
 _TOKEN = re.compile(r"([A-Za-z0-9][\w\-]{0,60})(?![\w@])(?![/:.,]\d)")
 _LABEL = re.compile(
     r"[ '\"(]{0,3}(?:'s )?(?:(?P<label>id|no\.?|num(?:ber)?|ref(?:erence)?|code|with id|#)(?![A-Za-z_])(?: is)?)?[ :=#'\"(]{0,4}",
@@ -106,8 +108,23 @@ def fits(entity: Entity, kind: str, own: frozenset[str], others: frozenset[str])
 
 def _may_be(value: str, kind: str, kinds: frozenset[str]) -> bool:
     """Whether the letters an id begins with are this kind's, or no kind's."""
-    letters = letters_of(value)
-    return kind.startswith(letters) or not any(other.startswith(letters) for other in kinds)
+    spelled = kinds_spelled(letters_of(value), kinds | {kind})
+    return kind in spelled or not spelled
+
+
+def kinds_spelled(letters: str, kinds: frozenset[str]) -> frozenset[str]:
+    """The kinds that letters stand for: those that begin with them, else the one that has them in its order."""
+    begun = frozenset(kind for kind in kinds if kind.startswith(letters))
+    if begun or len(letters) < _LETTERS_IN_ORDER:
+        return begun
+    inside = frozenset(kind for kind in kinds if _in_order(letters, kind))
+    return inside if len(inside) == 1 else frozenset()
+
+
+def _in_order(letters: str, kind: str) -> bool:
+    """`tk` in `task`, `iv` in `invoice`."""
+    left = iter(kind[1:])
+    return kind[0] == letters[0] and all(letter in left for letter in letters[1:])
 
 
 def letters_of(value: str) -> str:

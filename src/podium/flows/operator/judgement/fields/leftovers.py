@@ -17,6 +17,7 @@ _BEFORE_TEXT = (_HANGING - words_in("the a an this no")) | words_in(
     "please pls can could would hi hey hello me us"
 )
 _SPEAKING = words_in("we we'll we're we've i i'll i'm i've you you're your our it's is are")
+_WISHING = FUNCTION_WORDS | words_in("want wants wanted like love would wish")
 _SAYS_WHEN = frozenset({"date", "time", "datetime", "period"})
 
 
@@ -43,7 +44,7 @@ def without_orders(passage: Passage, span: Span, own: frozenset[str], polite: bo
     """
     while not span.quoted:
         comma = passage.smooth.rfind(",", span.start, span.end)
-        words = [word.lower for word in passage.between(comma, span.end)] if comma >= 0 else []
+        words = _words_between(passage, comma, span.end) if comma >= 0 else []
         ordered = any(word in own for word in words)
         courtesy = polite and all(word in _POLITE for word in words)
         if comma < 0 or not (ordered or courtesy):
@@ -54,6 +55,11 @@ def without_orders(passage: Passage, span: Span, own: frozenset[str], polite: bo
             break
         span = Span(span.start, comma)
     return span
+
+
+def _words_between(passage: Passage, start: int, end: int) -> list[str]:
+    """`the to-do list` has a word that registries write in two."""
+    return [part for word in passage.between(start, end) for part in word.lower.split("-")]
 
 
 def left_over(
@@ -98,11 +104,7 @@ def _runs(passage: Passage, used: list[Entity]) -> list[list[Word]]:
 def _without_head(run: list[Word], own: frozenset[str]) -> list[Word]:
     """The run without the order it begins with: up to the order's last own word, then what hangs."""
     head = next(
-        (
-            at
-            for at, word in enumerate(run)
-            if word.lower not in own and word.lower not in FUNCTION_WORDS
-        ),
+        (at for at, word in enumerate(run) if word.lower not in own and word.lower not in _WISHING),
         len(run),
     )
     last = max((at for at in range(head) if run[at].lower in own), default=-1)

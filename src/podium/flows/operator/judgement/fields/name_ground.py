@@ -17,6 +17,7 @@ from podium.flows.operator.judgement.fields.plain_words import (
 _PHONE_LABELS = words_in(
     "ph phone mob mobile cell tel telephone number no num on at is his her their its the contact call"
 )
+_ABBREVIATED = words_in("ph mob tel no num")
 _FIRM_WORDS = words_in("pty ltd co inc group constructions building builders plumbing")
 ARTICLES = words_in("a an the some any")
 WANTING = words_in("wants wanted want needs need likes prefers about has have regarding")
@@ -41,8 +42,10 @@ class NameGround:
     def label_start(self, start: int) -> int:
         """Where the words end that stand before a number and its label, such as `ph.`"""
         for word in self.passage.before(start, 4):
-            if word.lower not in _PHONE_LABELS:
+            ended = ". " in self.passage.smooth[word.end : start] and word.lower not in _ABBREVIATED
+            if ended or word.lower not in _PHONE_LABELS:
                 return word.end
+            start = word.start
         return 0
 
     def near_label(self, end: int, most: int) -> bool:

@@ -69,9 +69,17 @@ class CapitalNames:
             return False
         if word.lower in PARTICLES and not word.capital:
             return self._leads_to_capital(index)
-        if word.capital and word.lower in _NAMES_IN_NAMES:
+        if word.capital and (word.lower in _NAMES_IN_NAMES or self._ends_a_name(index)):
             return True
         return (word.capital and not self._blocked(index)) or word.lower in _FIRM_ENDINGS
+
+    def _ends_a_name(self, index: int) -> bool:
+        """`Ahmed Said`: a verb with a capital in a text that has small letters too, and nothing behind it."""
+        word, words = self._passage.words[index], self._passage.words
+        last = index + 1 >= len(words) or not self._passage.joined(index + 1)
+        known = word.lower in VERBS or self._ground.of_pack(word.lower)
+        thing = word.lower in self._ground.lexicon.id_words
+        return last and known and not thing and not word.text.isupper()
 
     def _leads_to_capital(self, index: int) -> bool:
         """`van der Berg`: small words that a capitalised one follows."""
@@ -98,9 +106,11 @@ class CapitalNames:
         if words[end - 1].lower.endswith("'s") or (after and after.lower in self._ground.arguments):
             return False
         before = words[index - 1].lower if index else ""
-        if before in WANTING or (before in ARTICLES and end == index + 1):
+        # `I want Lachlan looking after it`: somebody is to do something.
+        does = after is not None and (after.lower == "to" or after.lower.endswith("ing"))
+        if (before in WANTING and not does) or (before in ARTICLES and end == index + 1):
             return True
-        if end > index + 1 or after is None or after.capital or self._cued(index):
+        if end > index + 1 or after is None or after.capital or does or self._cued(index):
             return False
         return after.text.isalpha() and after.lower not in _AFTER_ANYBODY
 
@@ -135,7 +145,15 @@ class CapitalNames:
             return not self._first_of_two(index)
         if word.capital and index and lower in GIVEN_NAMES_THAT_ARE_WORDS:
             return False
-        return lower in NEVER_NAMES or self._ground.of_pack(lower)
+        if lower in NEVER_NAMES:
+            return True
+        return self._ground.of_pack(lower) and not self._begins_behind_colon(index)
+
+    def _begins_behind_colon(self, index: int) -> bool:
+        """`customer: Body Corp Services`: the pack knows the word, but here it begins a name."""
+        following = self._passage.words[index + 1 : index + 2]
+        joined = bool(following) and self._passage.joined(index + 1) and following[0].capital
+        return joined and self._passage.gap(index).strip() == ":"
 
     def _first_of_two(self, index: int) -> bool:
         """`April Jones`, but not `April 3` or `3 April`."""

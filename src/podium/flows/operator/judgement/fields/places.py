@@ -134,7 +134,7 @@ def _guessed(passage: Passage, lexicon: Lexicon, index: int) -> Iterator[Entity]
     typo = _mistyped(passage, lexicon, index)
     if typo:
         yield typo
-    elif _cued(passage, index, frozenset({"in"})):
+    elif _cued(passage, index, frozenset({"in"})) and passage.joined(index):
         yield from _capitalised(passage, lexicon, index)
 
 

@@ -6,7 +6,11 @@ from collections.abc import Iterator
 
 from podium.flows.operator.judgement.fields.entity import Entity
 from podium.flows.operator.judgement.fields.name_ground import ARTICLES, WANTING, NameGround
-from podium.flows.operator.judgement.fields.plain_words import FUNCTION_WORDS, words_in
+from podium.flows.operator.judgement.fields.plain_words import (
+    FUNCTION_WORDS,
+    GIVEN_NAMES_THAT_ARE_WORDS,
+    words_in,
+)
 
 _ONLY_BEFORE_NAMES = words_in("named called customer client caller homeowner")
 _ENDS_A_SMALL_NAME = words_in("in at from on")
@@ -34,10 +38,22 @@ class SmallNames:
                 if start < end and not self._passage.joined(start):
                     break
                 start -= 1
+            if 0 < start == end - 1 and self._given_name(start):
+                start -= 1
             if start and self._passage.words[start - 1].lower in WANTING | ARTICLES:
                 continue
             if start < end and (anchor.kind == "phone" or self._passage.words[start].capital):
                 yield self._ground.entity(start, end, 57)
+
+    def _given_name(self, index: int) -> bool:
+        """`new lead bill murphy`: a word that is a name too, between a word for people and a family name."""
+        words = self._passage.words
+        return (
+            index > 1
+            and words[index - 1].lower in GIVEN_NAMES_THAT_ARE_WORDS
+            and words[index - 2].lower in self._ground.lexicon.id_words
+            and self._passage.joined(index)
+        )
 
     def _index_ending_at(self, end: int) -> int:
         near = self._passage.before(end, 1)

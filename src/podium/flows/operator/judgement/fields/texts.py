@@ -39,6 +39,7 @@ _CUES: dict[str, tuple[str, ...]] = {
     "reason": (
         "because of",
         "because",
+        "cause",
         "due to",
         "on account of",
         "the reason is",
@@ -167,8 +168,10 @@ class Announced:
         if own_name:
             # A bare name is a cue with a mark after it, or after `with`; else it is but a word.
             before = self._passage.before(start, 1)
+            listed = len(self._names) > 1 and self._passage.smooth[:start].rstrip().endswith(",")
             return (
                 after[:1] in {":", "=", '"', "'"}
+                or listed
                 or cue.endswith(" is")
                 or (
                     bool(before)

@@ -21,6 +21,9 @@ _PAST = re.compile(
     rf"\b(?P<minutes>half|quarter|\d{{1,2}}|five|ten|twenty|twenty[ \-]five)(?: minutes?)?[ \-](?P<way>past|to)[ \-](?P<hour>{_HOUR})\b{_PART}"
 )
 _OCLOCK = re.compile(rf"\b(?P<hour>{_HOUR}) ?o'? ?clock\b{_PART}")
+_IN_PART = re.compile(
+    rf"(?<![\w:.$/\-])(?P<hour>{_HOUR}) (?:in the (?P<part>morning|afternoon|arvo|evening)|(?P<night>at night))\b"
+)
 _AT = re.compile(
     rf"\bat (?P<hour>\d{{1,2}}|{_HOURS})(?= (?:on|sharp|in the|at night|tomorrow|today|this|next)\b| ?[.,;!?)]?(?: |$))(?! ?[.,]?\d)(?! [a-z]+ (?:st|street|rd|road|ave|avenue|ct|court|dr|drive)\b){_PART}"
 )
@@ -48,6 +51,8 @@ def times(passage: Passage) -> Iterator[Entity]:
         yield from _past(passage, found)
     for found in _OCLOCK.finditer(text):
         yield from _entity(passage, found, _hour(found), 0, 78)
+    for found in _IN_PART.finditer(text):
+        yield from _entity(passage, found, _hour(found), 0, 70)
     for found in _AT.finditer(text):
         if not _AFTER_AT.match(text, found.end()):
             yield from _entity(passage, found, _hour(found), 0, 55, skip=3)

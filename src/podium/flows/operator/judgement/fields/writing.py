@@ -32,7 +32,8 @@ _UNITS = words_in(
     "metres metre meters meter m lm hours hour hrs hr sheets lengths litres litre days x of"
 )
 _EACH = ("each", "a", "an", "per")
-_ARTICLE = re.compile(r"^(?:the|an?) ", re.IGNORECASE)
+_ARTICLE = re.compile(r"^(?:(?:the|an?) )?(?:words? (?=\w))?", re.IGNORECASE)
+_NEXT_SENTENCE = re.compile(r"[.?!;] +")
 _WHERE = re.compile(r" (?:in|on|from|of|through|among) (?:(?:the|our|my) )?(\w+)$")
 _CONTACT_LABELS = words_in("email e-mail mail phone ph tel mob mobile")
 _REACHES = frozenset({"phone", "email"})
@@ -69,8 +70,19 @@ class Writing:
                 for other in (*begun.values(), *(span.start for span in closed))
                 if other > begin
             ]
-            spans[name] = self._up_to(begin, min(ends, default=len(self._passage.text)), bool(ends))
+            end = self._end_of_opening(name, begin)
+            spans[name] = (
+                Span(begin, end)
+                if end
+                else self._up_to(begin, min(ends, default=len(self._passage.text)), bool(ends))
+            )
         return spans | self._reason(wanted, spans)
+
+    def _end_of_opening(self, name: str, begin: int) -> int:
+        """Where a reason ends that the sentence begins with: `because …, void it`. 0: it does not."""
+        opens = name == "reason" and len(self._passage.before(begin, 4)) <= 2
+        comma = self._passage.smooth.find(",", begin) if opens else -1
+        return comma if comma > 0 and self._passage.after(comma, 1) else 0
 
     def _up_to(self, begin: int, end: int, cut: bool) -> Span:
         """The span up to the next text, without the words that announce that one."""
@@ -204,6 +216,9 @@ class Writing:
         return verbatim(raw) or None if span.quoted else _bare(raw, wanted, self._order.own)
 
     def left_over(self, used: list[Entity], wanted: Wanted) -> str | None:
+        named = next((each for each in self._found if each.kind == "name"), None)
+        if wanted.name in SEARCHING and named is not None:
+            return str(named.value)
         own = self._order.own | self._mistyped_order()
         whole = self._used_whole(used)
         message = wanted.name in MESSAGES
@@ -242,7 +257,16 @@ def _bare(text: str, wanted: Wanted, own: frozenset[str]) -> str | None:
         text.strip(_EDGES) if wanted.name in MESSAGES else text.strip(_EDGES).rstrip("." + _EDGES)
     )
     if wanted.name in SEARCHING:
-        bare = _ARTICLE.sub("", bare.rstrip("?! "))
+        bare = _ARTICLE.sub("", _without_orders_behind(bare.rstrip("?! "), own))
         where = _WHERE.search(bare)
         bare = bare[: where.start()] if where and where[1].lower() in own else bare
     return verbatim(bare) or None
+
+
+def _without_orders_behind(text: str, own: frozenset[str]) -> str:
+    """`the gate code? find it`: a sentence behind it that only says what to do is no part of it."""
+    end = _NEXT_SENTENCE.search(text)
+    rest = text[end.end() :].lower().split() if end else []
+    return (
+        text[: end.start()] if end and all(w in own or w in FUNCTION_WORDS for w in rest) else text
+    )

@@ -1,0 +1,66 @@
+"""What people are asked about when they are asked about a whole plan. It is kept with their approval."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from podium.domain.gating import Approval
+from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.operating import RunPlan
+from podium.domain.packs import Estimate, TierName
+
+
+class AskedCall(Noun):
+    """One call of the plan, with the arguments that a yes is bound to."""
+
+    number: int
+    tool: NonEmpty
+    tier: TierName
+    arguments: dict[str, Json]
+    undo: str | None = None
+    """The tool that takes it back."""
+
+
+class PlanQuestion(Noun):
+    """A plan as it was put to people."""
+
+    message: str
+    calls: tuple[AskedCall, ...]
+    irreversible: tuple[str, ...] = ()
+    undoes: str = ""
+    """The receipt that the plan reverses, as `RUN#NUMBER`."""
+    estimate: Estimate = Estimate()
+    safer_alternative: str = ""
+
+
+def question_about(plan: RunPlan) -> PlanQuestion:
+    """The question that a plan puts."""
+    calls = tuple(
+        AskedCall(
+            number=step.number,
+            tool=step.tool,
+            tier=step.tier,
+            arguments=step.arguments,
+            undo=step.undo,
+        )
+        for step in plan.steps
+    )
+    return PlanQuestion(
+        message=plan.message,
+        calls=calls,
+        irreversible=plan.irreversible,
+        undoes=plan.undoes,
+        estimate=plan.estimate,
+        safer_alternative=plan.safer_alternative,
+    )
+
+
+def question_in(approval: Approval) -> PlanQuestion | None:
+    """The plan that an approval asks about; None when it is about a call alone."""
+    if not approval.plan_hash:
+        return None
+    try:
+        return PlanQuestion.model_validate(approval.arguments)
+    except ValidationError:
+        # Not as it was written: then what is there is shown as it is.
+        return None

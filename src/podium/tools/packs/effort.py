@@ -1,0 +1,38 @@
+"""How much a pack may ask of whoever only looks at it, before anybody trusts it."""
+
+from __future__ import annotations
+
+from podium.domain.model import Json
+
+MOST_STEPS = 500_000_000
+"""For a whole pack: a few seconds. Packs as people write them take a thousandth of it."""
+STEPS_PER_SCHEMA = 2_000
+"""What holding one value against one schema takes, in steps of a search."""
+STEPS_PER_PATTERN = 2_000
+"""What holding a tool's name against one pattern of a domain takes."""
+STEPS_PER_CHECKED_KEY = 10_000
+"""What holding one value of a schema against the standard takes."""
+
+
+class TooMuch(Exception):
+    """Checking this pack to the end would take too long."""
+
+
+class Effort:
+    """What checking a pack has taken so far."""
+
+    def __init__(self) -> None:
+        self._steps = 0
+
+    def spend(self, steps: int) -> None:
+        """Raises `TooMuch`, before the work that would be too much is done."""
+        self._steps += steps
+        if self._steps > MOST_STEPS:
+            raise TooMuch
+
+
+def values_in(value: Json) -> int:
+    """How many values there are in this one, itself among them."""
+    if isinstance(value, dict):
+        return 1 + sum(map(values_in, value.values()))
+    return 1 + sum(map(values_in, value)) if isinstance(value, list) else 1

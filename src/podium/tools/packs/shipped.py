@@ -1,0 +1,19 @@
+"""Where the packs lie that come with Podium."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import podium
+
+
+def shipped_packs() -> Path:
+    """The folder of the packs that come with Podium: in the package, or beside it in a checkout."""
+    package = Path(podium.__file__).parent
+    inside = package / "packs"
+    return inside if inside.is_dir() else package.parents[1] / "packs"
+
+
+def is_shipped(folder: Path) -> bool:
+    """Whether this folder lies there. Whoever can write there could change Podium itself."""
+    return folder.resolve().is_relative_to(shipped_packs().resolve())

@@ -1,0 +1,42 @@
+"""Readings as a classifier may give them, looked at again."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from podium.domain.model import Json
+from podium.domain.operating import Intent, Message, Reading, Wish
+from podium.domain.packs import Pack
+from podium.flows.operator.judgement.caution import look_again
+from podium.flows.operator.judgement.fields import FieldExtractor
+from podium.testing.utterances import NOW
+from podium.tools.packs import load_pack, shipped_packs
+
+
+@cache
+def roofing() -> Pack:
+    return load_pack(shipped_packs() / "roofing")
+
+
+@cache
+def _roofing_fields() -> FieldExtractor:
+    return FieldExtractor(roofing())
+
+
+def wish(tool: str, **arguments: Json) -> Wish:
+    return Wish(tool=tool, arguments=arguments)
+
+
+def again(text: str, *wishes: Wish, pack: Pack | None = None) -> Reading:
+    """What becomes of a message that was read as these wishes."""
+    pack = pack or roofing()
+    fields = _roofing_fields() if pack is roofing() else FieldExtractor(pack)
+    reading = Reading(intent=Intent.EXECUTE, wishes=wishes, confidence=0.9)
+    return look_again(reading, Message(text=text, now=NOW), pack, fields.entities(text, NOW))
+
+
+def question(text: str, *wishes: Wish, pack: Pack | None = None) -> str:
+    """What is asked; empty when nothing is in doubt."""
+    reading = again(text, *wishes, pack=pack)
+    assert (reading.intent is Intent.CLARIFY) == bool(reading.question)
+    return reading.question
