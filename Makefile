@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.ready-to-run
 DEV_STAMP := $(VENV)/.ready-to-develop
 BENCH_STAMP := $(VENV)/.ready-to-measure
-CODE := src tests benchmarks examples
+CODE := src tests benchmarks examples packs
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test attacks lint format bench many soak serve clean clis

@@ -72,6 +72,7 @@ def test_a_pattern_that_goes_one_way_is_good_for_texts_of_any_length(pattern: st
         (r"^([A-Z]+-)*[A-Z]+$", 3162),
         (r".+$", 3162),
         (r"a{5000}b", 3162),
+        (r"^a*(?=.*x)!", 3162),
         (r"([ab]{1,3}){1,3}a$", 123456),
         (r"^.*,.*,.*$", 215),
         (r"^(?=.*a.*b)x$", 3162),

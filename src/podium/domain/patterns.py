@@ -212,6 +212,9 @@ class _Ways:
             return self._inside_group(value)._first(value[3])
         if name == "ATOMIC_GROUP":
             return self._first(value)
-        if name in ("AT", "ASSERT", "ASSERT_NOT"):
+        if name == "AT":
             return 0, True
+        if name in ("ASSERT", "ASSERT_NOT"):
+            # What it takes to look is spent before the next character decides anything.
+            return characters("ANY", None, any_case=False), True
         return characters(name, value, any_case=self._any_case), False

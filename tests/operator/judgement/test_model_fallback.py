@@ -31,6 +31,7 @@ class Written:
     """A classifier with one reading."""
 
     name = "embedded"
+    usage = Usage()
 
     def __init__(self, reasoning: str = "The words name a tool.") -> None:
         self.reading = Reading(intent=Intent.CLARIFY, confidence=0.4, reasoning=reasoning)
