@@ -11,10 +11,12 @@ from dataclasses import dataclass
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
+from jsonschema.protocols import Validator
 
 from podium.domain.errors import BadInput, UnknownTool
 from podium.domain.gating import ToolSpec
 from podium.domain.model import Json
+from podium.domain.schemas import validator_for
 from podium.tools.scope import Handler
 from podium.tools.sound_schema import surely_sound
 
@@ -39,7 +41,7 @@ class Registry:
             raise BadInput("the tool registry cannot be used:\n" + "\n".join(faults))
         self._tools = {tool.spec.name: tool for tool in listed}
         self._validators = {
-            tool.spec.name: Draft202012Validator(tool.spec.input_schema) for tool in listed
+            tool.spec.name: validator_for(tool.spec.input_schema) for tool in listed
         }
 
     def specs(self) -> Sequence[ToolSpec]:
@@ -55,7 +57,7 @@ class Registry:
             raise UnknownTool(name, list(self._tools))
         return self._tools[name]
 
-    def validator(self, name: str) -> Draft202012Validator:
+    def validator(self, name: str) -> Validator:
         """The compiled schema of a tool that is known to be here."""
         return self._validators[name]
 

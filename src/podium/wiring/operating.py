@@ -13,6 +13,7 @@ from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import Json
 from podium.domain.operating import OperatorJob
 from podium.domain.packs import ContextShape, Pack
+from podium.domain.schemas import validator_for
 from podium.flows.operator import OPERATOR, Bench, Brain, Operator, OperatorDesk, OperatorKit
 from podium.flows.operator import operator as operator_flow
 from podium.flows.operator.options import OperatorOptions
@@ -208,10 +209,8 @@ async def context_faults(pack: Pack, context: Mapping[str, Json]) -> list[str]:
 
 async def _faults(pack: Pack, shape: ContextShape, value: Json) -> list[str]:
     """What the schema finds, or else what the pack's own check does."""
-    from jsonschema import Draft202012Validator
-
     found = []
-    for fault in Draft202012Validator(pack.context_schemas[shape.name]).iter_errors(value):
+    for fault in validator_for(pack.context_schemas[shape.name]).iter_errors(value):
         place = "".join(f"/{part}" for part in fault.absolute_path)
         found.append(f"{place}: {fault.message[:300]}")
     if found or not shape.check:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from jsonschema import Draft202012Validator
-
 from podium.domain.errors import PlanNotGated
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.model import Json
 from podium.domain.operating import CheckName, GatedPlan, GateReport, PlanStep, RunPlan
 from podium.domain.packs import Pack, PackTool
+from podium.domain.schemas import validator_for
 from podium.flows.operator.judgement.tiers import ASKS_A_PERSON, highest, terms_of
 
 _YES = (ApprovalStatus.GRANTED, ApprovalStatus.RESERVED, ApprovalStatus.CONSUMED)
@@ -120,7 +119,7 @@ def _argument_faults(tool: PackTool, step: PlanStep) -> Iterator[str]:
         "required": [name for name in tool.required if name not in later],
     }
     given = {name: value for name, value in step.arguments.items() if name not in later}
-    for fault in Draft202012Validator(schema).iter_errors(given):
+    for fault in validator_for(schema).iter_errors(given):
         place = "/".join(str(part) for part in fault.absolute_path)
         yield f"{place}: {fault.message}"[:300] if place else fault.message[:300]
 

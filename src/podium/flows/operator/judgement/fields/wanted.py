@@ -10,6 +10,7 @@ from typing import Any
 from podium.domain.gating import Tier
 from podium.domain.model import Json
 from podium.domain.packs import Pack, PackTool, Skill
+from podium.domain.schemas import validator_for
 from podium.flows.operator.judgement.fields.lexicon import kind_of, properties_of, words_of
 from podium.flows.operator.judgement.fields.plain_words import FUNCTION_WORDS
 
@@ -31,10 +32,8 @@ class Wanted:
 
     @cached_property
     def _validator(self) -> Any:
-        from jsonschema import Draft202012Validator
-
         definitions = {key: self.root[key] for key in ("$defs", "definitions") if key in self.root}
-        return Draft202012Validator({**self.shape, **definitions})
+        return validator_for({**self.shape, **definitions})
 
     def accepts(self, value: Json) -> bool:
         return bool(self._validator.is_valid(value))
