@@ -212,6 +212,7 @@ def test_a_run_that_needs_a_person_leaves_with_three_and_goes_on_with_their_word
     assert "added to the backlog" in went_on.out
 
 
+@pytest.mark.soak
 def test_a_resumed_run_gives_the_same_records(desk: Desk) -> None:
     set_up(desk, stubborn_turns())
     first = records_of(desk.run("run", TASK, "--json"))
@@ -382,6 +383,7 @@ def test_a_pipe_may_not_bring_anything(
     assert not (desk.project / ".podium").exists()
 
 
+@pytest.mark.soak
 def test_a_terminal_shows_the_same_lines_above_a_sign_of_life(desk: Desk) -> None:
     set_up(desk, good_turns())
     left, shown = at_a_terminal(desk, "", "run", TASK)
@@ -557,6 +559,7 @@ def test_a_run_is_put_where_its_queue_priority_and_delay_say(desk: Desk) -> None
         assert round((waiting.not_before - waiting.created_at).total_seconds()) == 600
 
 
+@pytest.mark.soak
 def test_a_delayed_run_that_nobody_serves_gets_a_worker_that_waits_for_it(desk: Desk) -> None:
     set_up(desk, good_turns())
     said = desk.spawn("run", TASK, "--detach", "--delay", "10m", "--json")

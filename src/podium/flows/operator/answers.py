@@ -162,6 +162,7 @@ class Answers:
             deadline=approval.deadline if pending and approval else None,
             grants=approval.grants if approval else (),
             run_id=run.id,
+            reason=_not_enough(job) if pending else "",
             next_actions=actions,
         )
 
@@ -202,9 +203,24 @@ class Answers:
             grants=asked.grants if asked else (),
             run_id=run.id,
             results=tuple(results),
-            reason=run.failure.message if run.failure else "",
+            reason=_why(run, status),
             next_actions=_next(status, run, plan, results, pending),
         )
+
+
+def _why(run: Run, status: AnswerStatus) -> str:
+    if run.failure is not None:
+        return run.failure.message
+    waits = status == "awaiting_approval"
+    return _not_enough(OperatorJob.model_validate(run.input)) if waits else ""
+
+
+def _not_enough(job: OperatorJob) -> str:
+    """Why a yes that came along did not release the plan."""
+    if not (job.explicit_approval and job.plan.approvals):
+        return ""
+    people = ", then ".join(job.plan.approvals)
+    return f"a yes given beforehand counts for no chain: {people} are asked, one after the other"
 
 
 def _standing(
