@@ -81,6 +81,16 @@ def test_values_inside_of_texts_and_harmless_repeats_are_not_left_over(
     assert question(text, *wishes) == ""
 
 
+@pytest.mark.parametrize("each", ["each", "ea", "apiece"])
+def test_a_price_for_each_of_several_is_asked_about_when_nobody_took_how_many(each: str) -> None:
+    text = f"add a line to quote Q-88: replace 12 ridge caps at $85 {each}"
+    line = {"quote_id": "Q-88", "description": "replace 12 ridge caps", "unit_price": 85}
+    assert question(text, wish("quote.add_line", **line)).startswith("How many: 12?")
+    assert question(text, wish("quote.add_line", **line, quantity=12)) == ""
+    alone = "add a line to quote Q-88: ridge caps at $85 each"
+    assert question(alone, wish("quote.add_line", **{**line, "description": "ridge caps"})) == ""
+
+
 def test_several_things_that_came_to_one_wish_are_asked_about() -> None:
     title = "call Bob, order tiles"
     assert "several tasks" in question(

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from podium.domain.model import Json
 from podium.flows.operator.judgement.caution.roots import root, roots_of
-from podium.flows.operator.judgement.caution.said import Find, Said, Span
+from podium.flows.operator.judgement.caution.said import Said, Span
+from podium.flows.operator.judgement.fields.entity import Entity
 
 _WHO_OR_WHAT = ("id", "phone", "email")
 _WHEN = frozenset({"date", "time", "datetime"})
@@ -19,6 +20,7 @@ _SEVERAL = re.compile(r"\b([^\W\d_]{3,}s)\s?:\s*(?=\S[^\n]{0,400}(?:[,;\n]| and 
 _QUOTED = re.compile(r"\"([^\"]{2,400})\"")
 _NO_MORE = re.compile(r"\b(?:from|instead of|rather than|was|originally|not)(?: on)? \Z")
 """What stands before a day that is given up: `move it from Monday to Tuesday`."""
+_EACH = re.compile(r"\b(?:each|apiece|a piece|ea)\b")
 _BEFORE = 24
 _MOST_NAMED = 3
 
@@ -30,10 +32,23 @@ def left_over(said: Said) -> str:
         rest += [*_unread(said), *_quoted(said)]
     if rest:
         return f"What about {_listed(list(dict.fromkeys(rest)))}?"
-    return _one_for_several(said)
+    return _how_many(said) or _one_for_several(said)
 
 
-def untaken(said: Said) -> list[Find]:
+def _how_many(said: Said) -> str:
+    """A price for each of several, where nobody took how many: the sum would be another."""
+    if not said.changes or _EACH.search(said.lower) is None:
+        return ""
+    if not any({"money", "number"} <= set(said.kinds_of(wish)) for wish in said.wishes):
+        return ""
+    given = {_plain(each.value) for each in said.all_given if each.kind == "number"}
+    counts = [each for each in said.finds if each.kind == "number"]
+    rest = [said.words_of(each) for each in counts if _plain(each.value) not in given]
+    ask = "How many: {}? Say it right before the price, as in `3 at $10 each`"
+    return ask.format(_listed(rest)) if rest else ""
+
+
+def untaken(said: Said) -> list[Entity]:
     """The finds that are neither a value of some wish nor part of a text that is one."""
     values = {_plain(each.value) for each in said.all_given}
     whens = [str(each.value) for each in said.all_given if each.kind in _WHEN]
@@ -49,13 +64,13 @@ def untaken(said: Said) -> list[Find]:
     ]
 
 
-def _counts(said: Said, find: Find) -> bool:
+def _counts(said: Said, find: Entity) -> bool:
     if find.kind.startswith(_WHO_OR_WHAT):
         return True
     return said.changes and (find.kind == "money" or (find.kind in _WHEN and _matters(said, find)))
 
 
-def _matters(said: Said, find: Find) -> bool:
+def _matters(said: Said, find: Entity) -> bool:
     """Whether it makes a difference when: what is still to come does."""
     if find.kind == "time":
         return any(find.kind in said.kinds_of(wish) for wish in said.wishes)
@@ -69,7 +84,7 @@ def _plain(value: Json) -> str | float:
     return float(value) if number else str(value).lower()
 
 
-def _same_time(find: Find, given: str) -> bool:
+def _same_time(find: Entity, given: str) -> bool:
     found = str(find.value)
     return given in (found[:10], found[11:16]) or found in (given, given[:10], given[11:16])
 

@@ -11,9 +11,10 @@ from podium.flows.operator.judgement.caution.asked import not_asked_for
 from podium.flows.operator.judgement.caution.claims import claimed_approval, forged_answer
 from podium.flows.operator.judgement.caution.left_over import left_over
 from podium.flows.operator.judgement.caution.quoting import only_quoted
-from podium.flows.operator.judgement.caution.said import Find, Said
+from podium.flows.operator.judgement.caution.said import Said
 from podium.flows.operator.judgement.caution.sharing import shared
 from podium.flows.operator.judgement.caution.talk import only_talk
+from podium.flows.operator.judgement.fields.entity import Entity
 
 _DOUBTS = (
     forged_answer,
@@ -30,7 +31,9 @@ _UNSURE = 0.5
 """As sure as a reading is at most that is asked about; below what acts."""
 
 
-def look_again(reading: Reading, message: Message, pack: Pack, entities: Sequence[Find]) -> Reading:
+def look_again(
+    reading: Reading, message: Message, pack: Pack, entities: Sequence[Entity]
+) -> Reading:
     """The reading, or the same as a question. It never becomes less careful, nor does it get another wish.
 
     `entities` are the finds in the whole of the message's text, by their places in it.

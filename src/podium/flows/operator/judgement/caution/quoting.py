@@ -8,7 +8,8 @@ from podium.domain.gating import Tier
 from podium.domain.operating import Wish
 from podium.flows.operator.judgement.caution.asked import act_words
 from podium.flows.operator.judgement.caution.roots import WORD, names_one, roots_of
-from podium.flows.operator.judgement.caution.said import Find, Given, Said, Span
+from podium.flows.operator.judgement.caution.said import Given, Said, Span
+from podium.flows.operator.judgement.fields.entity import Entity
 
 _NEW = re.compile(r"\b(?:new|another|fresh) (?:\w+ )?\w+\s{0,2}[:,-]?\s{0,2}\Z")
 _BEFORE = 40
@@ -29,7 +30,7 @@ def only_quoted(said: Said) -> str:
     return ""
 
 
-def _about_whom(said: Said, wish: Wish, given: Given, mentions: list[Find]) -> str:
+def _about_whom(said: Said, wish: Wish, given: Given, mentions: list[Entity]) -> str:
     is_id = given.kind.startswith("id:")
     reached = given.kind in ("phone", "email") and said.tier_of(wish) >= Tier.T3
     if not mentions or not (is_id or reached):
@@ -42,7 +43,7 @@ def _about_whom(said: Said, wish: Wish, given: Given, mentions: list[Find]) -> s
     return ""
 
 
-def _in_quotation(said: Said, wish: Wish, find: Find) -> bool:
+def _in_quotation(said: Said, wish: Wish, find: Entity) -> bool:
     """Whether it is quoted among other words, and the wish is not to keep or send these."""
     return any(
         span.holds(find.start, find.end) and _says_more(said, span, find)
@@ -68,10 +69,10 @@ def _foreign(said: Said, wish: Wish) -> list[Span]:
     ]
 
 
-def _says_more(said: Said, span: Span, find: Find) -> bool:
+def _says_more(said: Said, span: Span, find: Entity) -> bool:
     around = said.text[span.start : find.start] + " " + said.text[find.end : span.end]
     return len(WORD.findall(around)) > 1
 
 
-def _is_new(said: Said, find: Find) -> bool:
+def _is_new(said: Said, find: Entity) -> bool:
     return _NEW.search(said.lower, max(0, find.start - _BEFORE), find.start) is not None

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from podium.domain.gating import Tier
 from podium.domain.model import Json
 from podium.domain.operating import Wish
 from podium.domain.packs import Pack, PackTool, Skill
 from podium.flows.operator.judgement.caution.roots import WORD, roots_of
+from podium.flows.operator.judgement.fields.entity import Entity
 from podium.flows.operator.judgement.tiers import highest, terms_of, tools_of
 
 _QUOTED = re.compile(r"\"[^\"]{1,4000}\"|(?<!\w)'[^']{1,4000}'(?!\w)|«[^»]{1,4000}»")
@@ -29,19 +30,6 @@ _FREE = frozenset({"text", "address", ""})
 """Kinds of values that may hold anything."""
 _LONGEST_SPACED = 2_000
 """Characters of a text that is looked for whatever its spaces are like."""
-
-
-class Find(Protocol):
-    """A value that stands in a text at `start:end`."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def value(self) -> Json: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
 
 
 class Span(NamedTuple):
@@ -66,7 +54,7 @@ class Said:
     text: str
     wishes: Sequence[Wish]
     pack: Pack
-    finds: Sequence[Find]
+    finds: Sequence[Entity]
     now: datetime
 
     @cached_property
@@ -173,7 +161,7 @@ class Said:
     def spoken_words(self) -> frozenset[str]:
         return frozenset(WORD.findall(self.spoken))
 
-    def words_of(self, find: Find) -> str:
+    def words_of(self, find: Entity) -> str:
         return self.text[find.start : find.end]
 
 

@@ -8,7 +8,8 @@ from itertools import pairwise
 
 from podium.domain.operating import Wish
 from podium.flows.operator.judgement.caution.left_over import untaken
-from podium.flows.operator.judgement.caution.said import Find, Given, Said
+from podium.flows.operator.judgement.caution.said import Given, Said
+from podium.flows.operator.judgement.fields.entity import Entity
 
 _OR = re.compile(
     r"[\s,]{0,3}(?:or|or else|and/or)(?: (?:on |the |to |for )?(?:the )?[^\W\d_]{0,14})?[\s,]{0,3}",
@@ -62,7 +63,7 @@ def _taken_back(said: Said) -> str:
     return ""
 
 
-def _others(said: Said, wish: Wish, given: Given, rest: Sequence[Find]) -> Iterator[str]:
+def _others(said: Said, wish: Wish, given: Given, rest: Sequence[Entity]) -> Iterator[str]:
     """What the message has of the same kind and no wish took."""
     yield from (said.words_of(find) for find in rest if find.kind == given.kind)
     yield from _other_choices(said, wish, given)

@@ -9,19 +9,7 @@ from typing import Protocol
 from podium.domain.model import Json
 from podium.domain.operating import Message
 from podium.domain.packs import PackTool, Skill
-
-
-class Entity(Protocol):
-    """A value that stands in a text at `start:end`."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def value(self) -> Json: ...
-    @property
-    def start(self) -> int: ...
-    @property
-    def end(self) -> int: ...
+from podium.flows.operator.judgement.fields.entity import Entity
 
 
 class Extractor(Protocol):

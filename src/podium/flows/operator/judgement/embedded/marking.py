@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from podium.flows.operator.judgement.embedded.common import EVERYDAY
-from podium.flows.operator.judgement.embedded.extractor import Entity
 from podium.flows.operator.judgement.embedded.index import Index
 from podium.flows.operator.judgement.embedded.lexicon import kinds_of
 from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, Word, stem
+from podium.flows.operator.judgement.fields.entity import Entity
 
 QUOTED = "quoted"
 MOST_CORRECTED = 60

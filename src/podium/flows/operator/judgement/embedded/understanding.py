@@ -19,7 +19,6 @@ from podium.flows.operator.judgement.embedded.confidence import (
     OPEN,
     SURE_ENOUGH,
 )
-from podium.flows.operator.judgement.embedded.extractor import Entity
 from podium.flows.operator.judgement.embedded.index import IN_NAME, Entry, Index
 from podium.flows.operator.judgement.embedded.lexicon import (
     READ,
@@ -32,6 +31,7 @@ from podium.flows.operator.judgement.embedded.openness import sureness_of
 from podium.flows.operator.judgement.embedded.query import LIGHT, Query, query_of
 from podium.flows.operator.judgement.embedded.scoring import Fit, fits_of
 from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, Word, stem
+from podium.flows.operator.judgement.fields.entity import Entity
 
 DOTTED = re.compile(r"(?<![\w.@/\\-])[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+(?![\w@/\\-])")
 """What is written like the name of a tool."""

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from podium.domain.model import Json
 from podium.domain.operating import Message, Wish
 from podium.domain.packs import Pack, Skill
-from podium.flows.operator.judgement.embedded.extractor import Entity, Extractor
+from podium.flows.operator.judgement.embedded.extractor import Extractor
 from podium.flows.operator.judgement.embedded.index import Entry, Index
 from podium.flows.operator.judgement.embedded.understanding import Reader, Understood
+from podium.flows.operator.judgement.fields.entity import Entity
 
 _LISTING = re.compile(r"[\s,;&+/#]*(?:(?:and|also|plus|then)\b)?[\s,;&+/#]*", re.IGNORECASE)
 """What stands between the ids of one list."""
