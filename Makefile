@@ -17,9 +17,10 @@ demo: $(RUN_STAMP) ## a bug becomes a reviewed branch, whatever gets in the way,
 	@$(BIN)/podium demo
 
 # Tests start Python a thousand times: what it compiled once is kept, also where the environment says otherwise.
+# Each worker takes a stretch of the tests, so that what a file sets up once is set up once, and then helps out.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_STAMP) clis ## the whole test suite, with the real agent CLIs where Node is
-	$(BIN)/pytest -q -n 4 -m "not soak"
+	$(BIN)/pytest -q -n 4 --dist worksteal -m "not soak"
 
 attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary user and as root, with the counts
 	$(BIN)/pytest -q -n 2 -rP tests/attacks -k "not live_where and not layer_is_missing and not weaker_layouts"

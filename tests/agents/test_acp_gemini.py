@@ -189,6 +189,7 @@ async def test_subagents_are_not_given_and_that_is_said(tmp_path: Path) -> None:
     assert reply.model.startswith("gemini-")
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_it_may_be_silent_when_it_waits_for_a_person(tmp_path: Path) -> None:
     steps: Steps = {"leave": [{"run": LEAVE}, {"text": ""}]}
     async with gemini_rig(tmp_path, steps, kind=AcpAgent, asks=("run_command",)) as rig:
@@ -219,12 +220,12 @@ async def trouble(rig: GeminiRig, script: str = "fail", **changes: Any) -> Podiu
 @pytest.mark.parametrize(
     ("step", "expected"),
     [
-        ({"status": 401}, AgentNotLoggedIn),
+        in_soak({"status": 401}, AgentNotLoggedIn),
         ({"status": 429, "retry_after": 120}, RateLimited),
         in_soak({"status": 404}, AgentRejected),
         in_soak({"status": 500}, AgentUnavailable),
         in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
-        ({"fault": "context_overflow"}, ContextOverflow),
+        in_soak({"fault": "context_overflow"}, ContextOverflow),
         in_soak({"text": "", "finish": "safety"}, AgentUnavailable),
     ],
     ids=str,
@@ -240,12 +241,14 @@ async def test_each_trouble_has_its_own_error(
         assert error.retry_at == now + timedelta(seconds=120)
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_a_server_that_is_down_is_an_outage(tmp_path: Path) -> None:
     down = {"base_url": "http://127.0.0.1:9"}
     async with gemini_rig(tmp_path, {}, kind=AcpAgent, options=down) as rig:
         assert isinstance(await trouble(rig), AgentUnavailable)
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_a_hanging_model_ends_with_the_seconds_of_the_turn(tmp_path: Path) -> None:
     async with gemini_rig(tmp_path, {"hang": [{"fault": "hang"}]}, kind=AcpAgent) as rig:
         error = await trouble(rig, "hang", limits=TurnLimits(seconds=5))
@@ -264,6 +267,7 @@ async def test_cancelling_leaves_no_process_behind_not_even_detached_ones(tmp_pa
         assert "session/cancel" in rig.transcripts.text
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_a_huge_answer_comes_whole(tmp_path: Path) -> None:
     flood = {"flood_bytes": 50_000_000, "then": "THE END"}
     calm = {"options": {"stop_loops": False}}

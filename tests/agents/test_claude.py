@@ -16,6 +16,7 @@ from podium.domain.errors import BadInput
 from podium.journal import FileTranscripts
 from tests.agents import clis
 from tests.agents.claude_rig import KEY, MODEL, claude_rig
+from tests.soaking import in_soak
 
 
 class Verdict(BaseModel):
@@ -117,11 +118,12 @@ async def test_a_version_nobody_has_tried_is_named_and_goes_on(
     assert clis.versions()["claude"] in reply.warnings[0]
 
 
-async def test_fifty_megabytes_of_answer_arrive_whole(tmp_path: Path) -> None:
-    flood = {"flood_bytes": 50_000_000, "then": "the end", "chunk_characters": 100_000}
+@pytest.mark.parametrize("size", [12_000_000, in_soak(50_000_000)])
+async def test_megabytes_of_answer_arrive_whole(tmp_path: Path, size: int) -> None:
+    flood = {"flood_bytes": size, "then": "the end", "chunk_characters": 100_000}
     async with claude_rig(tmp_path, {"flood": [flood]}) as rig:
         reply = await rig.ask("flood")
-    assert len(reply.text) >= 50_000_000
+    assert len(reply.text) >= size
     assert reply.text.endswith("the end")
 
 
@@ -206,6 +208,7 @@ async def test_its_own_options_reach_it_and_others_are_refused(tmp_path: Path) -
             ClaudeAgent(AgentOptions(name="claude", options={"efort": "high"}), rig.kit)
 
 
+@pytest.mark.soak  # test_loopback_only.py sees it too
 async def test_it_connects_to_nothing_but_its_model(tmp_path: Path) -> None:
     strace = shutil.which("strace")
     if strace is None:

@@ -313,6 +313,7 @@ async def test_a_codex_without_hooks_is_not_asked(tmp_path: Path) -> None:
     assert rig.server.requests == []
 
 
+@pytest.mark.soak  # test_loopback_only.py sees it too
 @pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed")
 async def test_codex_connects_to_nothing_but_its_model_and_the_door(tmp_path: Path) -> None:
     log = tmp_path / "connections"

@@ -51,7 +51,7 @@ async def trouble(rig: GeminiRig, script: str = "fail", **changes: Any) -> Podiu
         ({"status": 401}, AgentNotLoggedIn),
         in_soak({"fault": "bad_key"}, AgentNotLoggedIn),
         in_soak({"status": 429}, RateLimited),
-        ({"status": 400}, AgentRejected),
+        in_soak({"status": 400}, AgentRejected),
         in_soak({"status": 404}, AgentRejected),
         in_soak({"status": 500}, AgentUnavailable),
         in_soak({"fault": "drop"}, AgentUnavailable),
@@ -62,7 +62,7 @@ async def trouble(rig: GeminiRig, script: str = "fail", **changes: Any) -> Podiu
         ({"text": "", "finish": "safety"}, AgentRefused),
         # A prompt that the provider blocks looks to the CLI like a stream that broke off.
         in_soak({"text": "", "finish": "refusal"}, AgentUnavailable),
-        ({"text": ""}, AgentUnavailable),
+        in_soak({"text": ""}, AgentUnavailable),
     ],
     ids=str,
 )

@@ -16,6 +16,7 @@ def installed() -> None:
         pytest.skip(TO_INSTALL)
 
 
+@pytest.mark.soak  # half a minute of waiting
 async def test_waking_is_measured_for_hosted_and_for_unloaded_runs_and_idling_for_a_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

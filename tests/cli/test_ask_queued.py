@@ -12,6 +12,7 @@ from podium.testing import retry_until_blocking
 from tests.cli.asking import NEW_LEAD, done, five_blocks, object_of
 from tests.cli.desk import Desk
 from tests.cli.test_run_command import a_worker
+from tests.soaking import in_soak
 
 UNSERVED = "queues: {default: {labels: [nowhere]}}\n"
 
@@ -49,7 +50,7 @@ def test_one_can_wait_for_it_and_sees_how_it_goes(desk: Desk) -> None:
     assert "OPERATOR: leads.create done in" in last
 
 
-@pytest.mark.parametrize("mode", ["enqueue", "enqueue_and_wait"])
+@pytest.mark.parametrize("mode", ["enqueue", in_soak("enqueue_and_wait")])
 def test_what_needs_a_yes_is_told_at_once_and_a_worker_goes_on_with_it(
     desk: Desk, mode: str
 ) -> None:

@@ -110,7 +110,7 @@ async def test_a_payload_is_found_and_validated(medium: Medium, tmp_path: Path) 
     assert reply.found in ("native", "strict")
 
 
-@every_medium
+@every_medium_and_gemini_once
 async def test_a_reply_without_a_payload_is_asked_for_once_more(
     medium: Medium, tmp_path: Path
 ) -> None:
@@ -140,7 +140,7 @@ async def test_a_conversation_goes_on(medium: Medium, tmp_path: Path) -> None:
     assert medium is SCRIPTED or "First words." in told  # the model was sent its own words
 
 
-@every_medium
+@every_medium_and_gemini_once
 async def test_an_allowed_call_runs_and_is_receipted(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, run("touch ran.marker"), say("Done.")) as stage:
         reply = await stage.ask()
@@ -154,7 +154,7 @@ async def test_an_allowed_call_runs_and_is_receipted(medium: Medium, tmp_path: P
     assert completed.call == requested.call
 
 
-@every_medium
+@every_medium_and_gemini_once
 async def test_a_denied_call_does_not_run_and_the_agent_is_told(
     medium: Medium, tmp_path: Path
 ) -> None:
@@ -276,7 +276,7 @@ async def test_a_server_that_is_down_is_an_outage(medium: Medium, tmp_path: Path
             await stage.ask()
 
 
-@_on(MEDIA, [each for each in MEDIA if each not in (SCRIPTED, CODEX)])
+@_on(MEDIA, [each for each in MEDIA if each is not SCRIPTED])
 async def test_fifty_megabytes_with_a_payload_at_the_end_are_read(
     medium: Medium, tmp_path: Path
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 
 from podium.testing import retry_until_blocking
+from tests.soaking import in_soak
 
 SLOW_TEST = """
 import fcntl, os, pathlib, time, unittest
@@ -107,7 +108,7 @@ def test_the_command_dies_with_its_supervisor(killed: Project) -> None:
     retry_until_blocking(lambda: not killed.command_is_alive())
 
 
-@pytest.mark.parametrize(("answer", "times"), [("--happened", 1), ("--not-happened", 2)])
+@pytest.mark.parametrize(("answer", "times"), [in_soak("--happened", 1), ("--not-happened", 2)])
 def test_the_call_is_in_doubt_until_a_person_says_what_became_of_it(
     killed: Project, answer: str, times: int
 ) -> None:

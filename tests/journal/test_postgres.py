@@ -28,6 +28,7 @@ from podium.journal.postgres_connection import name_of, translated
 from podium.journal.sqlite import SCHEMA_VERSION
 from podium.testing import retry_until
 from tests.postgres import PostgresServer
+from tests.soaking import in_soak
 
 
 @pytest.fixture
@@ -100,11 +101,13 @@ def test_preparing_twice_changes_nothing(
 _PREPARE = "import sys; from podium.journal.postgres import prepare; prepare(sys.argv[1])"
 
 
-def test_eight_processes_that_start_at_once_make_one_schema(
-    postgres_url: str, line: PostgresConnection
+@pytest.mark.parametrize("count", [3, in_soak(8)])
+def test_processes_that_start_at_once_make_one_schema(
+    postgres_url: str, line: PostgresConnection, count: int
 ) -> None:
-    started = [subprocess.Popen([sys.executable, "-c", _PREPARE, postgres_url]) for _ in range(8)]
-    assert [process.wait(120) for process in started] == [0] * 8
+    command = [sys.executable, "-c", _PREPARE, postgres_url]
+    started = [subprocess.Popen(command) for _ in range(count)]
+    assert [process.wait(120) for process in started] == [0] * count
     assert schema_version(line) == SCHEMA_VERSION
     assert line.execute("SELECT count(*) FROM meta").fetchone() == (2,)
 

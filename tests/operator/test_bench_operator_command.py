@@ -37,6 +37,7 @@ def test_each_class_each_set_and_the_whole_have_a_line(desk: Desk) -> None:
     assert " ms (p50), " in told.out
 
 
+@pytest.mark.soak  # the whole corpus once more
 def test_the_same_in_json_with_every_share(desk: Desk) -> None:
     record = desk.run("bench", "operator", "--json").json
     assert record["total"]["cases"] == len(utterance_cases())

@@ -142,6 +142,7 @@ async def test_with_all_of_its_home_gone_too_it_is_made_beside_what_lies_in_its_
     assert (old / "notes.txt").read_text() == "not committed\n"
 
 
+@pytest.mark.soak  # the next one comes to it too
 async def test_another_host_that_has_the_branch_goes_on(tmp_path: Path) -> None:
     project = Project(tmp_path / "one").build(smooth())
     run = await stopped(project)

@@ -22,6 +22,7 @@ from tests.pipeline.rig import (
     turn,
     writes,
 )
+from tests.soaking import in_soak
 
 VALUE = "correct-horse-7f3a91-battery"
 TOKEN = "ghp_" + "0a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a7b"
@@ -73,7 +74,7 @@ def reachable(project: Project, branch: str) -> str:
     ("path", "text", "told"),
     [
         ("tests/data.py", f'PASSWORD = "{VALUE}"', "tests/data.py:2 (the value of DEPLOY_PASSWORD"),
-        ("settings.py", f'TOKEN = "{TOKEN}"', "settings.py:2 (looks like a github-token"),
+        in_soak("settings.py", f'TOKEN = "{TOKEN}"', "settings.py:2 (looks like a github-token"),
     ],
 )
 async def test_a_secret_in_a_file_goes_back_to_the_developer_and_is_in_no_commit(
@@ -113,12 +114,14 @@ def commits(how: str) -> dict[str, Any]:
     return {"run": f"git add --all && {who} commit --quiet {how}"}
 
 
+@pytest.mark.soak  # held in tests/workspaces/test_looking_through.py without a run
 async def test_a_message_in_the_form_of_a_diff_hides_no_secret(tmp_path: Path) -> None:
     words = writes("junk", "Add\n\n+++ b/tests/x\n@@ -0,0 +1,1 @@\nkey ")
     found = await refused(tmp_path, words, piecemeal(VALUE, "junk"), commits("--file=junk"))
     assert "a commit's message (the value of DEPLOY_PASSWORD" in found
 
 
+@pytest.mark.soak  # held in tests/workspaces/test_looking_through.py without a run
 async def test_many_that_may_be_meant_do_not_hide_one_that_may_not(tmp_path: Path) -> None:
     each = "printf 'ghp_%s%s\\n' 0a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a $i > tests/$i.txt"
     decoys = {"run": f"mkdir -p tests; for i in $(seq 100 180); do {each}; done"}

@@ -68,6 +68,7 @@ async def test_an_agent_that_is_down_gives_way_to_the_next_of_its_role(tmp_path:
     assert [e["next_agent"] for e in switched] == ["player"]
 
 
+@pytest.mark.soak  # tests/workspaces has such names too
 async def test_spaces_and_other_alphabets_in_names_do_no_harm(tmp_path: Path) -> None:
     odd = "Ordner mit Leerzeichen/été — 日本.txt"
     turns = [develops(files={odd: "neu\n"}), *smooth()]

@@ -137,20 +137,23 @@ class Deliveries:
         """
         held = [self._records.of(each) for each in self._records.ids()]
         others = {each.branch for each in held if each is not None}
-        unjudged = await self._unjudged(record)
+        # One look at all of them: each git is a process of its own.
         rows = await self._git.text(
-            "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes",
+            "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", OWN_REFS,
             git_dir=record.git_dir,
         )  # fmt: skip
         pairs = [row.split(" ", 1) for row in rows.splitlines()]
-        own = [commit for commit, name in pairs if name not in others and commit not in unjudged]
+        kept = [commit for commit, name in pairs if name.startswith(OWN_REFS)]
+        unjudged = await self._unjudged(record, kept) if kept else set()
+        own = [
+            commit
+            for commit, name in pairs
+            if not name.startswith(OWN_REFS) and name not in others and commit not in unjudged
+        ]
         return [record.base, *own]
 
-    async def _unjudged(self, record: WorkspaceRecord) -> set[str]:
+    async def _unjudged(self, record: WorkspaceRecord, kept: Sequence[str]) -> set[str]:
         """Commits that snapshots and the like keep, but for what workspaces were made from or brought back."""
-        kept = await self._git.text(
-            "for-each-ref", "--format=%(objectname)", OWN_REFS, git_dir=record.git_dir
-        )
         judged: set[str] = set()
         for each in map(self._records.of, self._records.ids()):
             if each is not None and each.git_dir == record.git_dir:
@@ -158,9 +161,7 @@ class Deliveries:
         for memory in RemovedOnes(self._records).listed():
             if memory.record.git_dir == record.git_dir:
                 judged |= {memory.record.base, memory.delivered or memory.record.base}
-        wanted = "".join(
-            [*(f"{each}\n" for each in kept.split()), *(f"^{each}\n" for each in judged)]
-        )
+        wanted = "".join([*(f"{each}\n" for each in kept), *(f"^{each}\n" for each in judged)])
         ended = await self._git.run(
             "rev-list", "--ignore-missing", "--stdin",
             git_dir=record.git_dir, stdin=wanted.encode(), output_bytes=_MOST_OUTPUT_BYTES,
