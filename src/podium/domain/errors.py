@@ -44,6 +44,7 @@ PodiumError
     ├── LeaseLost                another process owns the run now
     ├── AgentLost                the agent's process or line went away
     │   └── AgentUnavailable     its provider is down or out of reach
+    ├── BridgeUnusable           a folder of inbox or outbox cannot be used now
     ├── ForgeUnavailable         the forge is down or out of reach
     ├── RateLimited              too much was asked of it; `retry_at` says until when
     └── Interrupted              exit 130
@@ -403,6 +404,10 @@ class AgentLost(Passing):
 
 class AgentUnavailable(AgentLost):
     """The agent's provider is down, overloaded or out of reach."""
+
+
+class BridgeUnusable(Passing):
+    """A folder of inbox or outbox cannot be used now; what was done is answered when it can."""
 
 
 class ForgeUnavailable(Passing):

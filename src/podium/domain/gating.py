@@ -147,6 +147,11 @@ class ToolSpec(Noun):
     """True: agents have it themselves, Podium judges and records it and cannot perform it."""
     approvals: tuple[str, ...] = ()
     """Groups that must approve, in order. Empty: one approval by anybody allowed to."""
+    tier_argument: str | None = None
+    """The argument that says what was computed of something it hands on, such as the tier of a work order."""
+    in_dry_run: Literal["nothing", "ask", "act"] = "nothing"
+    """What a dry run does with it: nothing; asks people, records their answer and does nothing; or does it,
+    because all it makes is for people to review."""
 
     def digest(self) -> str:
         return digest_of(self.model_dump(mode="json"))
@@ -406,6 +411,8 @@ class Outcome(Noun):
     error: str = ""
     duration_seconds: float = 0.0
     usage: Usage = Usage()
+    unknown: bool = False
+    """Nobody can say whether it did what it was asked for: it must not be asked for again under another key."""
 
 
 class CallRecord(Noun):

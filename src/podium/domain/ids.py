@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, datetime
 
 SHORT_LENGTH = 8
 """How many characters of the tail are shown to people."""
@@ -39,3 +40,9 @@ def tail_of(identifier: str) -> str:
 def short_id(identifier: str) -> str:
     """What a person sees and may type back: the first characters of the random tail."""
     return tail_of(identifier)[:SHORT_LENGTH]
+
+
+def minted_at(identifier: str) -> datetime:
+    """When an id was made, to the millisecond. Raises ValueError for what is no such id."""
+    milliseconds = int(identifier.rpartition("_")[2][:12], 16)
+    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -1,4 +1,4 @@
-"""Work: task, work order, run, step, signal, schedule, queue."""
+"""Work: task, run, step, signal, schedule, queue."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from podium.domain.gating import Tier
 from podium.domain.model import Json, Moment, NonEmpty, Noun
 
 TIMER = "timer:"
@@ -31,17 +30,6 @@ class Task(Noun):
     asked_by: str = ""
     provenance: tuple[str, ...] = ()
     """Where the words came from when not from a person at a door, such as `github:issue/12`."""
-
-
-class WorkOrder(Noun):
-    """A task made concrete: a closed list of operations with the tier they add up to."""
-
-    id: NonEmpty
-    title: NonEmpty
-    summary: str = ""
-    tier: Tier
-    provenance: tuple[str, ...] = ()
-    operations: tuple[dict[str, Json], ...] = ()
 
 
 class RunStatus(StrEnum):

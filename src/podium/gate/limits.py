@@ -56,8 +56,20 @@ def refuse_by_mode(facts: Facts, wished: Decision, inherent: Tier) -> Refused | 
         return None
     if mode == "sensing":
         return Refused("mode:sensing", "sensing only reads: nothing above T0 is done")
+    if _for_review(facts, wished):
+        return None
     would = f"{wished.effect} by rule {wished.rule!r}"
     return Refused("mode:dry-run", f"a dry run changes nothing; this would be {would}")
+
+
+def _for_review(facts: Facts, wished: Decision) -> bool:
+    """Whether a dry run goes so far: a file for people to review, or a question whose yes is only recorded."""
+    tool = facts.context.tool
+    if tool is None or tool.in_dry_run == "nothing":
+        return False
+    if tool.in_dry_run == "act":
+        return wished.effect is Effect.ALLOW
+    return wished.effect is Effect.ASK and granted(facts, wished) is None
 
 
 def refuse_by_spending(context: GateContext) -> Refused | None:

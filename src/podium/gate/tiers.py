@@ -48,6 +48,8 @@ def _terms(facts: Facts, zones: ZoneSet) -> Iterator[TierTerm]:
     tool = facts.context.tool
     if tool is not None:
         yield TierTerm(tier=tool.tier, because=f"{tool.name} is registered as {tool.tier}")
+        if tool.tier_argument is not None:
+            yield _handed_on(facts.call.arguments.get(tool.tier_argument))
     if facts.refusal is not None:
         yield TierTerm(tier=facts.refusal.tier, because=facts.refusal.reason)
     for touch in facts.path_touches:
@@ -60,6 +62,13 @@ def _terms(facts: Facts, zones: ZoneSet) -> Iterator[TierTerm]:
         yield from use.terms
     for name in dict.fromkeys(_secrets(facts.call.arguments)):
         yield TierTerm(tier=Tier.T2, because=f"is given the secret {name!r}")
+
+
+def _handed_on(tier: Json) -> TierTerm:
+    """What is handed on is as risky as it was found to be; what was not found out is the worst."""
+    if isinstance(tier, str) and tier in Tier.__members__:
+        return TierTerm(tier=Tier[tier], because=f"what it hands on adds up to {tier}")
+    return TierTerm(tier=Tier.T4, because="what it hands on adds up to nobody knows what")
 
 
 def _place_terms(touch: Touch, zones: ZoneSet, root: str, *, confined: bool) -> Iterator[TierTerm]:

@@ -18,8 +18,11 @@ from podium.ports.engine import (
 from podium.ports.forge import Forge
 from podium.ports.gate import Checkpoint, Gate, Toolbox, ToolDoor
 from podium.ports.habits import Habits
+from podium.ports.inbox import Claim, Inbox, OpenedOrder, Shelf
 from podium.ports.launcher import Launcher, Process
 from podium.ports.presence import Presence
+from podium.ports.sense_record import SenseRecord, TrustBook
+from podium.ports.source import Source
 from podium.ports.store import EventQuery, Journal, RunQuery, Store, Tx, View
 from podium.ports.transcripts import Transcript, Transcripts
 from podium.ports.workspace import Workspace, Workspaces
@@ -29,6 +32,7 @@ __all__ = [
     "ONCE",
     "Agent",
     "Checkpoint",
+    "Claim",
     "Classifier",
     "Clock",
     "Enclosures",
@@ -42,12 +46,17 @@ __all__ = [
     "Habits",
     "HookDoors",
     "Ids",
+    "Inbox",
     "Journal",
     "Launcher",
+    "OpenedOrder",
     "Presence",
     "Process",
     "Retry",
     "RunQuery",
+    "SenseRecord",
+    "Shelf",
+    "Source",
     "Step",
     "StepFunction",
     "Store",
@@ -56,6 +65,7 @@ __all__ = [
     "Transcript",
     "Transcripts",
     "Translate",
+    "TrustBook",
     "TurnDoor",
     "Tx",
     "View",

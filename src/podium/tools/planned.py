@@ -1,6 +1,6 @@
 """A yes to a plan, found good for one of its calls.
 
-People approve the plan as it stands in the run's input. A call that claims to be a part of it is
+People approve the plan, or the work order, as it stands in the run's input. A call that claims to be a part of it is
 held against that input here, in the transaction that permits it: its number, its tool, and its
 arguments with the references to earlier results filled in from those calls' own records.
 """
@@ -10,12 +10,11 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from pydantic import ValidationError
-
 from podium.domain.approving import mark_expired
 from podium.domain.gating import Approval, ApprovalStatus, CallStatus
 from podium.domain.model import Json
-from podium.domain.operating import OperatorJob, PlanStep, filled_in
+from podium.domain.operating import filled_in
+from podium.domain.planned_calls import PlannedCall, planned_call
 from podium.domain.schemas import with_defaults
 from podium.ports import Tx
 from podium.tools.wish import Wish
@@ -77,18 +76,12 @@ def _used(tx: Tx, wish: Wish, approval: Approval, number: int) -> bool:
     return "failed" in tried and approval.deadline <= wish.now
 
 
-def _step_of(tx: Tx, wish: Wish, approval: Approval, number: int) -> PlanStep | None:
+def _step_of(tx: Tx, wish: Wish, approval: Approval, number: int) -> PlannedCall | None:
     run = tx.run(wish.call.run_id)
-    try:
-        plan = OperatorJob.model_validate(run.input if run else None).plan
-    except ValidationError:
-        return None
-    if not approval.plan_hash or plan.plan_hash != approval.plan_hash:
-        return None
-    return next((step for step in plan.steps if step.number == number), None)
+    return planned_call(run, approval.plan_hash, number) if run else None
 
 
-def _is(tx: Tx, wish: Wish, step: PlanStep) -> bool:
+def _is(tx: Tx, wish: Wish, step: PlannedCall) -> bool:
     if step.tool != wish.call.tool or wish.spec is None:
         return False
     if _number_in(wish.call.step_key) != step.number:

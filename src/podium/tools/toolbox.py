@@ -171,7 +171,7 @@ class LocalToolbox:
             if self._registry.tool(call.tool).spec.tier > Tier.T0:
                 # Raises `CallInDoubt`, unless doing it again under its key would be the same.
                 await self._door.look_back(call.run_id, call.step_key)
-            outcome = Outcome(ok=False, error=str(error))
+            outcome = Outcome(ok=False, error=str(error), unknown=True)
         except Exception as error:
             outcome = Outcome(ok=False, error=_in_words(call.tool, error))
         return await self._settle(permit, outcome, checkpoint)

@@ -1,0 +1,98 @@
+"""Putting the loop under a scheduler, taking it away, and seeing how it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from pydantic import ConfigDict, ValidationError
+
+from podium.bridge.placing import placed
+from podium.bridge.schedulers import (
+    Cron,
+    Launchd,
+    Machine,
+    Schedule,
+    Scheduler,
+    SchedulerName,
+    Standing,
+    Systemd,
+)
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.model import Moment, Noun
+
+SCHEDULERS: tuple[SchedulerName, ...] = ("launchd", "systemd", "cron")
+MEMORY_FILE = ".podium/sense/memory.json"
+
+
+class LastTick(Noun):
+    """What the loop's memory says of the last tick."""
+
+    at: Moment
+    ticks: int
+    idle_ticks: int
+    status: str = ""
+    """How the planner fared when it was last asked."""
+
+
+class _Remembered(Noun):
+    """As much of the loop's memory as is told here, whatever else a newer one holds."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    ticks: int
+    idle_ticks: int = 0
+    status: str | None = None
+
+
+def scheduler(name: SchedulerName, machine: Machine) -> Scheduler:
+    """The way of having ticks started that has this name."""
+    kinds: Mapping[str, type[Launchd] | type[Systemd] | type[Cron]] = {
+        "launchd": Launchd,
+        "systemd": Systemd,
+        "cron": Cron,
+    }
+    return kinds[name](machine)
+
+
+def schedule_of(**wishes: Any) -> Schedule:
+    """A schedule as it was asked for. Raises `BadInput` for what no scheduler can take."""
+    try:
+        return Schedule(**wishes)
+    except ValidationError as invalid:
+        raise BadInput("; ".join(_fault(dict(each)) for each in invalid.errors())) from None
+
+
+async def standings(schedule: Schedule, machine: Machine) -> tuple[Standing, ...]:
+    """How things stand with every scheduler."""
+    return tuple([await _standing(name, schedule, machine) for name in SCHEDULERS])
+
+
+async def _standing(name: SchedulerName, schedule: Schedule, machine: Machine) -> Standing:
+    try:
+        return await scheduler(name, machine).standing(schedule)
+    except (NotPossibleNow, OSError) as error:
+        return Standing(scheduler=name, why=str(error))
+
+
+def last_tick(root: Path) -> LastTick | None:
+    """None: there was none, or what is remembered of it cannot be read."""
+    try:
+        content = placed(root, MEMORY_FILE)
+        if content is None:
+            return None
+        memory = _Remembered.model_validate_json(content)
+        # The loop writes its memory at the end of every tick, also of an idle one.
+        at = datetime.fromtimestamp((root / MEMORY_FILE).stat().st_mtime, UTC)
+    except (NotPossibleNow, OSError, ValidationError):
+        return None
+    return LastTick(
+        at=at, ticks=memory.ticks, idle_ticks=memory.idle_ticks, status=memory.status or ""
+    )
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    message = str(fault["msg"]).removeprefix("Value error, ")
+    return f"{'.'.join(map(str, fault['loc']))}: {message}"

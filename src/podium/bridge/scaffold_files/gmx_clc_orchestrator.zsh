@@ -1,0 +1,31 @@
+#!/usr/bin/env zsh
+# One tick of the sense loop on the root that this file lies in. All the work is Podium's:
+# `podium sense --help` says what else can be given here. Runs under zsh, bash and any POSIX sh.
+set -eu
+
+self=$0
+hops=0
+while [ -L "$self" ] && [ "$hops" -lt 40 ]; do
+    target=$(readlink "$self")
+    case $target in
+        /*) self=$target ;;
+        *) self=$(dirname "$self")/$target ;;
+    esac
+    hops=$((hops + 1))
+done
+unset CDPATH
+root=$(cd -P "$(dirname "$self")/../.." && pwd -P)
+
+if [ -n "${PODIUM:-}" ]; then
+    program=$PODIUM
+elif [ -x "$root/.venv/bin/podium" ]; then
+    program=$root/.venv/bin/podium
+else
+    program=$(command -v podium || true)
+fi
+if [ -z "$program" ] || ! command -v "$program" >/dev/null 2>&1; then
+    echo "gmx_clc_orchestrator: no podium found${program:+ at '$program'}; install it into $root/.venv or on PATH," \
+        "or name it in PODIUM" >&2
+    exit 127
+fi
+exec "$program" sense --once --root "$root" "$@"

@@ -1,0 +1,55 @@
+"""Sources that have to ask to know whether anything changed."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from podium.bridge.redacting import redacted
+from podium.bridge.sources.kit import NotSensed, SourceKit, look_at
+from podium.domain.model import Json, whole_text
+from podium.domain.sensing import Condition, Look, Sensed
+
+_FRESH_SECONDS = 10.0
+"""For so long what was found for the mark stands for a look, once."""
+
+Ask = Callable[[], Awaitable[tuple[Condition, str, Json]]]
+"""Condition, why, content. Raises `NotSensed`."""
+
+
+class Asked:
+    """One thing that is asked for: once for a mark and the look after it."""
+
+    def __init__(self, kit: SourceKit, source: str, place: str, ask: Ask) -> None:
+        self._kit = kit
+        self._source = source
+        self._place = place
+        self._ask = ask
+        self._kept: tuple[float, Look] | None = None
+
+    async def mark(self) -> str:
+        look = await self._look()
+        self._kept = (self._kit.clock.monotonic(), look)
+        return look.mark
+
+    async def look(self) -> Look:
+        kept, self._kept = self._kept, None
+        if kept and self._kit.clock.monotonic() - kept[0] < _FRESH_SECONDS:
+            return kept[1]
+        return await self._look()
+
+    async def _look(self) -> Look:
+        condition: Condition
+        try:
+            condition, why, content = await self._ask()
+        except NotSensed as fault:
+            condition, why, content = fault.condition, fault.why, fault.content
+        redact = self._kit.redact
+        return look_at(
+            Sensed(
+                source=self._source,
+                place=redact(whole_text(self._place)),
+                condition=condition,
+                why=redact(whole_text(why)),
+                content=redacted(content, redact),
+            )
+        )

@@ -1,0 +1,72 @@
+"""The inbox: where work orders come in as files, are claimed once, and are answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Protocol
+
+from podium.domain.model import Noun
+from podium.domain.orders import Ack, WorkOrder
+
+Shelf = Literal["done", "parked"]
+"""Where a file goes when its order has ended."""
+
+
+class Claim(Noun):
+    """A file that was taken out of the inbox, by one worker, in one rename."""
+
+    name: str
+    """Of the claimed file; says run and worker."""
+    file: str
+    """Name under which it lay in the inbox."""
+    run_id: str
+    """Of the run that performs it, fixed before the rename."""
+    worker: str
+
+
+class OpenedOrder(Noun):
+    """What a claimed file holds."""
+
+    order: WorkOrder | None = None
+    fault: str = ""
+    """Why it is no order, in words for whoever sent it."""
+
+
+class Inbox(Protocol):
+    """A folder of work orders and the folders around it. All methods are quick and may block."""
+
+    @property
+    def passed_over(self) -> Sequence[str]:
+        """Files that the last look at the inbox left where they are, and why, a sentence each."""
+        ...
+
+    def waiting(self) -> Sequence[str]:
+        """Names of files that nobody has claimed, oldest first."""
+        ...
+
+    def claim(self, file: str, *, run_id: str, worker: str) -> Claim | None:
+        """Take a file. None: somebody else was faster, or it is gone."""
+        ...
+
+    def claims(self) -> Sequence[Claim]:
+        """Everything that was taken and not put away."""
+        ...
+
+    def open(self, claim: Claim) -> OpenedOrder:
+        """Read a claimed file. Never raises for what is in it."""
+        ...
+
+    def put_away(self, claim: Claim, shelf: Shelf, why: str = "") -> str:
+        """Move a claimed file to its shelf, with the reason beside a parked one. Done before, it is done.
+
+        Gives the path from the root on.
+        """
+        ...
+
+    def acknowledge(self, ack: Ack) -> str:
+        """Write the answer to the outbox in one step. Gives the path from the root on."""
+        ...
+
+    def answered(self, wo_id: str) -> Ack | None:
+        """What was said of an order of this name before."""
+        ...
