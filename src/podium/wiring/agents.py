@@ -62,12 +62,22 @@ def build_agent(podium: Podium, name: str, doors: HookDoors) -> Agent:
     return ContractedAgent(medium, redact=podium.redactor.text)
 
 
-def build_medium(podium: Podium, name: str, doors: HookDoors) -> Agent:
-    """The same as it is, for looking at its medium alone."""
+def build_medium(
+    podium: Podium,
+    name: str,
+    doors: HookDoors,
+    *,
+    model: str = "",
+    unlisted: AgentSettings | None = None,
+) -> Agent:
+    """The same as it is, for looking at its medium alone.
+
+    `model` is used instead of its own; `unlisted` is what holds for an agent that podium.yaml does not have.
+    """
     from podium.agents.about import ABOUT
     from podium.agents.explaining import ExplainedAgent
 
-    settings = podium.settings.agents.get(name)
+    settings = podium.settings.agents.get(name) or unlisted
     if settings is None:
         known = _listed(podium.settings.agents)
         raise BadInput(f"podium.yaml has no agent {name!r}; agents: {known}")
@@ -77,21 +87,23 @@ def build_medium(podium: Podium, name: str, doors: HookDoors) -> Agent:
             f"agent {name!r}: this Podium has no agents of kind {settings.kind!r}; "
             f"kinds: {_listed(KINDS)}"
         )
-    options, kit = options_of(podium, name), kit_of(podium, doors)
+    options, kit = options_of(podium, name, model), kit_of(podium, doors)
     agent, about = build(podium, settings, options, kit), ABOUT[settings.kind]
     if not about.is_program:
         return agent  # an API agent says by itself whom it asked, and a script asks nobody
     return ExplainedAgent(agent, options, about, about.login_file(kit.user_home, kit.environ))
 
 
-def options_of(podium: Podium, name: str) -> AgentOptions:
+def options_of(podium: Podium, name: str, model: str = "") -> AgentOptions:
     """What podium.yaml says of an agent, as far as a person trusts it."""
     from podium.agents import AgentOptions
 
+    if name not in podium.settings.agents:
+        return AgentOptions(name=name, model=model)
     settings, configuration = podium.settings.agents[name], podium.configuration
     return AgentOptions(
         name=name,
-        model=settings.model,
+        model=model or settings.model,
         base_url=configuration.base_url_of(name),
         command=configuration.command_of(name),
         env=configuration.env_of(name),

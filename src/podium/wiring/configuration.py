@@ -44,6 +44,7 @@ KNOWN_VARIABLES = frozenset(
         "PODIUM_MODELSERVER_KEY",
         "PODIUM_PROJECT",
         "PODIUM_RECEIPT_KEY",
+        "PODIUM_SENSE_SCHEDULED",
         "PODIUM_TRACES",
     )
 )

@@ -28,10 +28,17 @@ def _rehearsal() -> type[BaseModel]:
     return RehearsalOptions
 
 
+def _sense() -> type[BaseModel]:
+    from podium.flows.sense.options import SenseOptions
+
+    return SenseOptions
+
+
 OPTIONS: Mapping[str, Callable[[], type[BaseModel]]] = {
     "operator": _operator,
     "pipeline": _pipeline,
     "rehearsal": _rehearsal,
+    "sense": _sense,
 }
 """Flow → the shape of its options, loaded late: a door with one flow does without the code of the others."""
 

@@ -32,9 +32,30 @@ async def _operator(podium: Podium) -> Flow:
     return await build_operator_flow(podium)
 
 
+async def _sense(podium: Podium) -> Flow:
+    from podium.wiring.sensing import build_sense
+
+    return await build_sense(podium)
+
+
+async def _candidate(podium: Podium) -> Flow:
+    from podium.wiring.sensing import build_candidate
+
+    return await build_candidate(podium)
+
+
+async def _work_order(podium: Podium) -> Flow:
+    from podium.wiring.ordering import build_work_order
+
+    return await build_work_order(podium)
+
+
 FLOWS: dict[str, FlowBuilder] = {
+    "candidate": _candidate,
     "operator": _operator,
     "pipeline": _pipeline,
     "rehearsal": _rehearsal,
+    "sense": _sense,
+    "work_order": _work_order,
 }
 """Name → builder."""

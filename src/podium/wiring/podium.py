@@ -69,7 +69,7 @@ class Podium:
         """`tell` takes what a person should know although nobody asked; `labels` is what this process
         offers to queues."""
         self.labels = labels
-        self._tell = tell
+        self.tell = tell
         self.configuration = configuration
         self.settings = configuration.settings
         self.folders = configuration.folders
@@ -276,7 +276,7 @@ class Podium:
             self.configuration.sandbox,
             exec_rules,
             self.folders.user_state / "empty",
-            self._tell,
+            self.tell,
         )
 
     def workspace_wish(self, task: str, **wishes: str) -> WorkspaceWish:
@@ -299,7 +299,7 @@ class Podium:
             self.ids,
             inside=self.launcher,
             confined=self.configuration.sandbox.kind == "kernel",
-            tell=lambda text: self._tell(self.redactor.text(text)),
+            tell=lambda text: self.tell(self.redactor.text(text)),
         )
 
     @cached_property
@@ -340,30 +340,42 @@ class Podium:
         *,
         attended: bool = False,
         registry: Registry | None = None,
+        gate: RuleGate | None = None,
+        mode: str = "",
+        enclosures: Enclosures | None = None,
     ) -> ToolDoor:
-        """The door that calls in a workspace pass. Without `root` that is the project itself."""
+        """The door that calls in a workspace pass. Without `root` that is the project itself.
+
+        `gate`, `mode` and `enclosures` are for a flow that has its own.
+        """
         from podium.tools import DoorSettings, GatedDoor
 
         engine = await self.engine()
         return GatedDoor(
             await self.store(),
-            self.gate,
+            gate or self.gate,
             (registry or self.registry).spec,
             clock=self.clock,
             ids=self.ids,
             settings=DoorSettings(
                 root=str((root or self.folders.project).resolve()),
-                mode=self.settings.mode,
+                mode=mode or self.settings.mode,
                 attended=attended,
                 budgets=self.settings.budgets.budgets(),
                 owner=engine.worker_id,
             ),
             redact=self.redactor.text,
-            held=self.enclosures.held,
+            held=(enclosures or self.enclosures).held,
         )
 
     def toolbox_behind(
-        self, door: ToolDoor, root: Path | None = None, registry: Registry | None = None
+        self,
+        door: ToolDoor,
+        root: Path | None = None,
+        registry: Registry | None = None,
+        *,
+        gate: RuleGate | None = None,
+        enclosures: Enclosures | None = None,
     ) -> LocalToolbox:
         """The tools of a workspace, performed through `door`."""
         from podium.gate import split_command
@@ -373,7 +385,7 @@ class Podium:
             registry or self.registry,
             door,
             self.launcher,
-            enclosures=self.enclosures,
+            enclosures=enclosures or self.enclosures,
             clock=self.clock,
             settings=ToolboxSettings(
                 root=str((root or self.folders.project).resolve()),
@@ -384,7 +396,7 @@ class Podium:
             resolve_secret=self.resolve_secret,
             redact=self.redactor.text,
             longest_secret=self.redactor.longest,
-            passed_over=self.gate.passed_over,
+            passed_over=(gate or self.gate).passed_over,
         )
 
     async def toolbox(self, root: Path | None = None, *, attended: bool = False) -> LocalToolbox:

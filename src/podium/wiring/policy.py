@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pydantic import ConfigDict
 
@@ -21,6 +21,8 @@ from podium.wiring.configuration import Configuration
 from podium.wiring.layers import Layer
 from podium.wiring.located import KeyPath, dotted
 
+_ORDER = ("built-in", "user", "project")
+
 
 class PolicyFile(Noun):
     """A settings file as the gate reads it; the other keys were checked when it was loaded."""
@@ -30,10 +32,10 @@ class PolicyFile(Noun):
     policy: Policy = Policy()
 
 
-def build_gate(configuration: Configuration) -> RuleGate:
+def build_gate(configuration: Configuration, beside: Sequence[PolicyLayer] = ()) -> RuleGate:
     """The gate of the built-in policy, tightened by the user's and the project's.
 
-    Raises `ConfigInvalid` with every fault of a file, also for a rule that does not fit its own
+    Layers `beside` them come behind those of the same origin. Raises `ConfigInvalid` with every fault of a file, also for a rule that does not fit its own
     examples.
     """
     files = [layer for layer in configuration.layers if "policy" in layer.located.data]
@@ -43,7 +45,7 @@ def build_gate(configuration: Configuration) -> RuleGate:
         found = [_placed(file, fault) for fault in faults if fault.layer == file.name]
         if found:
             raise ConfigInvalid(file.located.file, found)
-    return compile_policy(layers)
+    return compile_policy(sorted((*layers, *beside), key=lambda layer: _ORDER.index(layer.origin)))
 
 
 def policies_record(configuration: Configuration) -> dict[str, Json]:

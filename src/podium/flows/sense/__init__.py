@@ -1,0 +1,47 @@
+"""Sense: a loop that reads a system's state, plans, and lets work orders go as far as the gate lets them."""
+
+from podium.flows.sense.candidates import candidate
+from podium.flows.sense.kit import (
+    CANDIDATE,
+    ORDERS,
+    SENSE,
+    WORK_ORDER,
+    WORKER,
+    CandidateJob,
+    CandidateKit,
+    PlannerKit,
+    SenseJob,
+    SenseKit,
+    Weight,
+    WorkerKit,
+)
+from podium.flows.sense.options import SenseOptions
+from podium.flows.sense.story import sense
+from podium.flows.sense.tending import InboxTender
+from podium.flows.sense.tick import House, TickKit, loop, standing_of, tick
+from podium.flows.sense.working import work_order
+
+__all__ = [
+    "CANDIDATE",
+    "ORDERS",
+    "SENSE",
+    "WORKER",
+    "WORK_ORDER",
+    "CandidateJob",
+    "CandidateKit",
+    "House",
+    "InboxTender",
+    "PlannerKit",
+    "SenseJob",
+    "SenseKit",
+    "SenseOptions",
+    "TickKit",
+    "Weight",
+    "WorkerKit",
+    "candidate",
+    "loop",
+    "sense",
+    "standing_of",
+    "tick",
+    "work_order",
+]

@@ -1,0 +1,213 @@
+"""The story of a candidate: composed, weighed, filed, put to people where the gate says so, delivered once.
+
+How far it gets is the gate's word alone. In sensing both calls are refused; a dry run files it, asks,
+and delivers nothing; supervised delivers what people said yes to; autonomous delivers what autonomy
+was granted for, and asks about the rest.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import count
+
+from podium.domain.gating import Approval, ApprovalStatus, Outcome, Refusal, Tier
+from podium.domain.model import Json
+from podium.domain.orders import WorkOrder
+from podium.domain.sensing import CandidateStanding, CandidateState
+from podium.domain.trust import TrustEntry
+from podium.flows.sense.kit import SENSE, CandidateJob, CandidateKit, Weight
+from podium.flows.sense.wording import with_ops
+from podium.ports import FlowBody, FlowContext, Step, Toolbox
+
+LATER_SECONDS = 300.0
+"""How long a delivery waits before it is tried again, when a quota is used up or the mode was lowered."""
+MOST_ATTEMPTS = 300
+"""A day of waiting."""
+MOST_FAILURES = 12
+"""An hour of trying to write."""
+NEVER_SETTLED = (ApprovalStatus.PENDING, ApprovalStatus.EXPIRED)
+
+
+def candidate(kit: CandidateKit) -> FlowBody:
+    """The flow, with its kit in hand."""
+
+    async def see_through(ctx: FlowContext, job: CandidateJob) -> Json:
+        options = kit.options
+        worded = await with_ops(
+            ctx, job.order,
+            writer=kit.writer, purse=kit.purse, desk=kit.desk,
+            safe_zones=options.safe_zones, forbidden_zones=options.forbidden_zones,
+        )  # fmt: skip
+
+        async def look(step: Step) -> Weight:
+            return kit.weigh(worded)
+
+        weight = await ctx.step("weigh", look, returns=Weight)
+        order = worded.model_copy(
+            update={"tier": weight.tier, "zones": weight.zones, "delivered_by": ctx.run.id}
+        )
+        if weight.refused:
+            return _standing(ctx, order, "refused", weight.refused)
+        filed = await _filed(ctx, kit, order, weight)
+        if isinstance(filed, Refusal) or not filed.ok:
+            state: CandidateState = "logged" if isinstance(filed, Refusal) else "refused"
+            return _standing(ctx, order, state, _words(filed))
+        return await _delivered(ctx, kit, order, weight)
+
+    return see_through
+
+
+async def _filed(
+    ctx: FlowContext, kit: CandidateKit, order: WorkOrder, weight: Weight
+) -> Outcome | Refusal:
+    """The candidate as a file for people to review, tried again while the folder cannot be written."""
+
+    async def act(step: Step) -> Outcome | Refusal:
+        toolbox = await kit.toolbox_for(order, weight)
+        arguments = {
+            "wo_id": order.id,
+            "path": f"{kit.options.layout.candidates}/{order.id}.yaml",
+            "content": kit.order_text(order),
+        }
+        return await _perform(toolbox, "file_candidate", arguments, step)
+
+    for attempt in count():
+        found: Outcome | Refusal = await ctx.step(
+            "file", act, index=attempt, returns=Outcome | Refusal
+        )
+        if isinstance(found, Refusal) or found.ok or attempt >= MOST_FAILURES:
+            return found
+        await ctx.sleep("file-later", index=attempt, seconds=LATER_SECONDS)
+    raise AssertionError("attempts are counted without end")
+
+
+async def _delivered(ctx: FlowContext, kit: CandidateKit, order: WorkOrder, weight: Weight) -> Json:
+    """Asked for until it is done, or refused for good."""
+    asked: str | None = None
+    for attempt in count():
+
+        async def act(step: Step) -> Outcome | Refusal:
+            toolbox = await kit.toolbox_for(order, weight)
+            return await _perform(toolbox, "deliver_order", _delivery(kit, order), step)
+
+        found = await ctx.step("deliver", act, index=attempt, returns=Outcome | Refusal)
+        if isinstance(found, Outcome) and found.ok:
+            if asked:
+                await _note_answer(ctx, kit, order, asked)
+            return _standing(ctx, order, "delivered", "", kit, asked)
+        if isinstance(found, Outcome):
+            if attempt >= MOST_FAILURES:
+                return _standing(ctx, order, "refused", found.error, kit, asked)
+            # A full disk or a closed folder is seen to by somebody; the worker does no order twice.
+            await ctx.sleep("later", index=attempt, seconds=LATER_SECONDS)
+            continue
+        if found.approval_id is not None:
+            asked = found.approval_id
+            await ctx.wait(f"approval:{asked}", index=attempt, until=found.deadline)
+            answer = await _answer(ctx, kit, asked, attempt)
+            if answer.status is ApprovalStatus.REJECTED:
+                await _note_answer(ctx, kit, order, asked)
+                return _standing(ctx, order, "rejected", answer.why, kit, asked)
+            if answer.status in NEVER_SETTLED:
+                return _standing(ctx, order, "expired", "nobody answered in time", kit, asked)
+            continue
+        # A mode that was lowered after it was filed may be raised again, and a yes must not be lost.
+        passing = found.decision.rule.startswith(("quota:", "mode:sensing"))
+        if passing and attempt < MOST_ATTEMPTS:
+            await ctx.sleep("later", index=attempt, seconds=LATER_SECONDS)
+            continue
+        if asked and found.decision.rule == "mode:dry-run":
+            await _note_answer(ctx, kit, order, asked)
+            return _standing(ctx, order, "approved", _move_it(kit, order), kit, asked)
+        return _standing(ctx, order, "refused", found.decision.reason, kit, asked)
+    raise AssertionError("attempts are counted without end")
+
+
+def _delivery(kit: CandidateKit, order: WorkOrder) -> dict[str, Json]:
+    return {
+        "wo_id": order.id,
+        "path": f"{kit.options.layout.inbox}/{order.id}.yaml",
+        "content": kit.order_text(order),
+        "sha256": hashlib.sha256(kit.order_text(order).encode()).hexdigest(),
+        "target": order.target,
+        "zones": list(order.zones),
+        "tier": str(order.tier),
+    }
+
+
+async def _perform(
+    toolbox: Toolbox, tool: str, arguments: dict[str, Json], step: Step
+) -> Outcome | Refusal:
+    call = toolbox.normalise(
+        tool, arguments, run_id=step.run_id, step_key=step.key, index=0, role=SENSE
+    )
+    return await toolbox.perform(call, step.checkpoint)
+
+
+async def _answer(ctx: FlowContext, kit: CandidateKit, approval_id: str, attempt: int) -> Approval:
+    async def look(step: Step) -> Approval | None:
+        return await kit.store.read(lambda view: view.approval(approval_id))
+
+    found = await ctx.step("answer", look, index=attempt, returns=Approval | None)
+    if found is None:
+        raise AssertionError(f"approval {approval_id} was asked for and is not there")
+    return found
+
+
+async def _note_answer(ctx: FlowContext, kit: CandidateKit, order: WorkOrder, asked: str) -> None:
+    """Write down whether people agreed with what autonomous would have done: deliver it."""
+
+    async def write(step: Step) -> None:
+        approval = await kit.store.read(lambda view: view.approval(asked))
+        if approval is None:
+            return
+        no = approval.status is ApprovalStatus.REJECTED
+        by = approval.rejected_by if no else ", ".join(grant.by for grant in approval.grants)
+        for zone in order.zones:
+            kit.trust.add(
+                TrustEntry(
+                    kind="disagreed" if no else "agreed",
+                    target=order.target or "-",
+                    zone=zone,
+                    tier=order.tier if order.tier is not None else Tier.T2,
+                    wo_id=order.id,
+                    by=by,
+                    why=approval.why,
+                    at=kit.clock.now(),
+                )
+            )
+
+    await ctx.step("trust", write)
+
+
+def _standing(
+    ctx: FlowContext,
+    order: WorkOrder,
+    state: CandidateState,
+    why: str = "",
+    kit: CandidateKit | None = None,
+    asked: str | None = None,
+) -> Json:
+    folder = kit.options.layout.candidates if kit else ""
+    place = kit.options.layout.inbox if kit and state == "delivered" else folder
+    return CandidateStanding(
+        wo_id=order.id,
+        state=state,
+        why=why,
+        run_id=ctx.run.id,
+        approval_id=asked or "",
+        file=f"{place}/{order.id}.yaml" if place else "",
+        title=order.title,
+        target=order.target,
+        tier=str(order.tier) if order.tier is not None else "",
+        zones=order.zones,
+    ).model_dump(mode="json")
+
+
+def _words(found: Outcome | Refusal) -> str:
+    return found.decision.reason if isinstance(found, Refusal) else found.error
+
+
+def _move_it(kit: CandidateKit, order: WorkOrder) -> str:
+    layout = kit.options.layout
+    return f"a dry run moves nothing: `mv {layout.candidates}/{order.id}.yaml {layout.inbox}/` hands it to the worker"

@@ -1,0 +1,130 @@
+"""What the stories of the sense loop need of the house."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from podium.domain.gating import Tier
+from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.orders import Operation, WorkOrder
+from podium.domain.sensing import Bundle
+from podium.domain.trust import Standing
+from podium.flows.asking import Player
+from podium.flows.sense.options import Profile, SenseOptions
+from podium.flows.spending import Purse
+from podium.ports import Clock, Ids, Inbox, Store, Toolbox, TrustBook
+
+SENSE = "sense"
+"""The flow of a tick that plans, the role of its calls, and the queue of its candidates."""
+CANDIDATE = "candidate"
+"""The flow that sees one candidate through."""
+WORK_ORDER = "work_order"
+"""The flow that performs one order of the inbox."""
+WORKER = "worker"
+"""The role in which an order's operations are performed."""
+WRITER = "order_writer"
+"""The role of the agent that makes operations of words."""
+ORDERS = "orders"
+"""The queue of claimed orders."""
+
+
+class SenseJob(Noun):
+    """Input of a run that plans."""
+
+    bundle: Bundle
+    tick: int
+    manual: bool = False
+
+
+class CandidateJob(Noun):
+    """Input of a run that sees one candidate through."""
+
+    wo_id: NonEmpty
+    order: WorkOrder
+    subject: str
+
+
+class Weight(Noun):
+    """What an order's operations add up to, by the gate that will judge them."""
+
+    tier: Tier
+    zones: tuple[str, ...] = ()
+    refused: str = ""
+    """Why it could never be done. Empty: it could."""
+
+
+RulePlanner = Callable[[Bundle, datetime], Json]
+"""Gives a plan document without a model."""
+Weigh = Callable[[WorkOrder], Weight]
+
+
+@dataclass(frozen=True)
+class PlannerKit:
+    """Who plans. Either rules, or an agent, or nobody."""
+
+    name: str
+    rules: RulePlanner | None = None
+    player: Player | None = None
+    profile: Profile | None = None
+    desk: str = ""
+    """Folder the agent is started in; nothing is there."""
+    absent: str = ""
+    """Why there is nobody to ask. Empty: there is."""
+
+
+@dataclass(frozen=True)
+class SenseKit:
+    """What planning works with."""
+
+    store: Store
+    clock: Clock
+    purse: Purse
+    options: SenseOptions
+    planner: PlannerKit
+
+
+@dataclass(frozen=True)
+class CandidateKit:
+    """What seeing a candidate through works with."""
+
+    store: Store
+    clock: Clock
+    options: SenseOptions
+    weigh: Weigh
+    toolbox_for: Callable[[WorkOrder, Weight], Awaitable[Toolbox]]
+    """The two tools of the loop behind a gate that knows what autonomy was granted."""
+    order_text: Callable[[WorkOrder], str]
+    """The order as the YAML that goes into the inbox."""
+    standings: Callable[[], Sequence[Standing]]
+    trust: TrustBook
+    writer: Player | None
+    purse: Purse
+    desk: str
+
+
+@dataclass(frozen=True)
+class WorkerKit:
+    """What performing an order works with."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    options: SenseOptions
+    inbox: Inbox
+    toolbox: Toolbox
+    order_text: Callable[[WorkOrder], str]
+    trust: TrustBook
+    approval_seconds: float
+    writer: Player | None
+    purse: Purse
+    desk: str
+
+
+class OpsReply(Noun):
+    """The contract of the agent that makes operations of words."""
+
+    ops: tuple[Operation, ...]
+    cannot: str = ""
+    """Why it cannot be done with these operations. Empty: it can."""

@@ -1,0 +1,378 @@
+"""The story of a tick: see after the last one, look, plan if something changed, act as the gate lets, record."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from podium.domain.errors import Interrupted, LockHeld, NotPossibleNow, PodiumError
+from podium.domain.model import Json
+from podium.domain.sensing import (
+    Bundle,
+    CandidateStanding,
+    Planned,
+    PlannerStatus,
+    SenseMemory,
+    TickOutcome,
+    notices_of,
+    plan_changes,
+)
+from podium.domain.terms import Mode
+from podium.domain.work import Run, RunStatus
+from podium.flows.sense.bundling import bundle_of
+from podium.flows.sense.kit import SENSE, SenseJob
+from podium.flows.sense.options import SenseOptions
+from podium.ports import Clock, Engine, SenseRecord, Source, Store, View
+
+LONGEST_BACKOFF_SECONDS = 3600.0
+"""A planner that keeps failing is asked at least so often."""
+MOST_DOUBLINGS = 30
+QUOTA_USED_UP = (
+    "so many orders were delivered that it waits; it goes on by itself in the loop or in a worker"
+)
+AT_REST = (RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
+
+
+@dataclass(frozen=True)
+class House:
+    """The rooms that only a tick which plans needs."""
+
+    engine: Engine
+    store: Store
+    settings: dict[str, Json]
+    """What runs record of today's settings: the mode among them."""
+
+
+@dataclass(frozen=True)
+class TickKit:
+    """What a tick works with."""
+
+    root: str
+    mode: Mode
+    options: SenseOptions
+    sources: Sequence[Source]
+    record: SenseRecord
+    clock: Clock
+    house: Callable[[], Awaitable[House]]
+    """Opened when something is to be planned. An idle tick leaves the database alone."""
+
+
+async def tick(kit: TickKit, *, manual: bool) -> TickOutcome:
+    """One round. `manual` plans whether or not something changed.
+
+    Raises `LockHeld` while another loop ticks on this root.
+    """
+    with kit.record.alone():
+        return await _round(kit, manual=manual)
+
+
+async def _round(kit: TickKit, *, manual: bool) -> TickOutcome:
+    began, at = kit.clock.monotonic(), kit.clock.now()
+    memory = kit.record.memory()
+    outcome = TickOutcome(tick=memory.ticks + 1, at=at, mode=kit.mode, status=PlannerStatus.SKIPPED)
+    outcome, memory = await _reconcile(kit, outcome, memory)
+    marks = {source.name: await source.mark() for source in kit.sources}
+    due = manual or _is_due(kit, memory, at)
+    if due or marks != memory.marks:
+        bundle = await _sensed(kit)
+        outcome = _with_what_was_sensed(outcome, bundle, changed=bundle.digest != memory.digest)
+        marks = {look.source: look.mark for look in bundle.looks}
+        if (due or outcome.changed) and not (manual or kit.record.remember(memory)):
+            # Also its marks stay as they were, so that the change is seen once it can be remembered.
+            outcome, marks = _unplanned(kit, outcome), memory.marks
+        elif due or outcome.changed:
+            outcome, memory = await _acted(kit, outcome, memory, bundle)
+    else:
+        outcome = outcome.model_copy(update={"digest": memory.digest, "counts": memory.counts})
+    seconds = round(kit.clock.monotonic() - began, 4)
+    ended, remembered = _counted(outcome, memory, marks, seconds)
+    kit.record.remember(remembered)
+    kit.record.tick_ended(ended)
+    return ended
+
+
+async def _reconcile(
+    kit: TickKit, outcome: TickOutcome, memory: SenseMemory
+) -> tuple[TickOutcome, SenseMemory]:
+    """Take in what earlier ticks began: candidates that have ended since, and a plan none of them saw the end of."""
+    settled: list[CandidateStanding] = []
+    if memory.pending:
+        house = await kit.house()
+        settled = [each for each in await _at_rest(house.store, memory.pending) if _has_ended(each)]
+        _log_candidates(kit, settled)
+    outcome = outcome.model_copy(update={"candidates": tuple(settled)})
+    if not memory.run_id:
+        return outcome, memory
+    run = await _finished(kit, memory.run_id)
+    if run is None:
+        return outcome, memory.model_copy(update={"run_id": ""})
+    digest = SenseJob.model_validate(run.input).bundle.digest
+    return await _taken_in(kit, outcome, memory, run, digest)
+
+
+async def _finished(kit: TickKit, run_id: str) -> Run | None:
+    """The run of an earlier tick, at its end. None: it cannot be brought there."""
+    engine = (await kit.house()).engine
+    try:
+        # Else it has ended, or another process sees to it.
+        with suppress(NotPossibleNow, LockHeld):
+            await engine.resume(run_id)
+        return await engine.finish(run_id, stop_when_waiting=True)
+    except Interrupted:
+        raise
+    except PodiumError as error:
+        kit.record.log(f"run {run_id} of an earlier tick: {error}", at=kit.clock.now())
+        return None
+
+
+def _has_ended(standing: CandidateStanding) -> bool:
+    return standing.state not in ("waiting", "held back")
+
+
+def _is_due(kit: TickKit, memory: SenseMemory, now: datetime) -> bool:
+    """Whether it is time to plan although nothing changed: on wish, or because the planner gave no plan."""
+    if memory.planned_at is None:
+        return False
+    waited = now - memory.planned_at
+    if memory.failures:
+        doubled = 2 ** min(memory.failures, MOST_DOUBLINGS)
+        seconds = min(kit.options.every_seconds * doubled, LONGEST_BACKOFF_SECONDS)
+        return waited >= timedelta(seconds=seconds)
+    again = kit.options.replan_seconds
+    return again is not None and waited >= timedelta(seconds=again)
+
+
+async def _sensed(kit: TickKit) -> Bundle:
+    looks = [await source.look() for source in kit.sources]
+    return bundle_of(kit.root, looks, limit_bytes=kit.options.bundle_bytes)
+
+
+def _with_what_was_sensed(outcome: TickOutcome, bundle: Bundle, *, changed: bool) -> TickOutcome:
+    return outcome.model_copy(
+        update={
+            "digest": bundle.digest,
+            "changed": changed,
+            "counts": {look.source: look.total for look in bundle.looks},
+            "missing": tuple(f"{each.place}: {each.why}" for each in bundle.missing),
+        }
+    )
+
+
+def _unplanned(kit: TickKit, outcome: TickOutcome) -> TickOutcome:
+    """A tick that would ask the planner the same again and again, because the next one would not know of it."""
+    faults = "; ".join(kit.record.faults)
+    why = f"nothing is planned while it cannot be remembered what was planned for: {faults}"
+    kit.record.log(why, at=kit.clock.now())
+    return outcome.model_copy(update={"why": why})
+
+
+async def _acted(
+    kit: TickKit, outcome: TickOutcome, memory: SenseMemory, bundle: Bundle
+) -> tuple[TickOutcome, SenseMemory]:
+    """Plan, let the candidates go as far as the gate lets them, and read off what came of it."""
+    kit.record.keep_bundle(bundle)
+    house = await kit.house()
+    job = SenseJob(bundle=bundle, tick=outcome.tick)
+    run = await house.engine.start(
+        SENSE, job.model_dump(mode="json"), task=f"tick {outcome.tick}", settings=house.settings
+    )
+    kit.record.remember(memory.model_copy(update={"run_id": run.id}))
+    run = await house.engine.finish(run.id, stop_when_waiting=True)
+    return await _taken_in(kit, outcome, memory, run, bundle.digest)
+
+
+async def _taken_in(
+    kit: TickKit, outcome: TickOutcome, memory: SenseMemory, run: Run, digest: str
+) -> tuple[TickOutcome, SenseMemory]:
+    """Outcome and memory with what a run came to that planned for a bundle of this digest."""
+    result = _result_of(run)
+    failed = result.status in (PlannerStatus.MOCK, PlannerStatus.ERROR)
+    kit.record.keep_plan(result.document)
+    standings = await _standings((await kit.house()).store, run)
+    # An empty plan that stands in for another one says nothing of what has gone.
+    changes = () if failed else plan_changes(memory.last_plan, result.plan.items)
+    _log_plan(kit, result, standings, changes)
+    ended = outcome.model_copy(
+        update={
+            "planner": result.planner,
+            "status": result.status,
+            "why": result.why,
+            "candidates": (*outcome.candidates, *standings),
+            "skipped_items": (*outcome.skipped_items, *result.plan.skipped_items),
+            "notices": (*outcome.notices, *notices_of(result.plan)),
+            "plan_changes": (*outcome.plan_changes, *changes),
+            "usage": outcome.usage.plus(result.usage),
+            "run_id": run.id,
+        }
+    )
+    remembered = memory.model_copy(
+        update={
+            "digest": digest,
+            "status": result.status,
+            "planned_at": outcome.at,
+            "failures": memory.failures + 1 if failed else 0,
+            "last_plan": memory.last_plan if failed else result.plan.items,
+            "run_id": "",
+        }
+    )
+    return ended, remembered
+
+
+def _result_of(run: Run) -> Planned:
+    if run.status is RunStatus.SUCCEEDED and isinstance(run.result, dict):
+        return Planned.model_validate(run.result["planned"])
+    why = run.failure.message if run.failure else f"run {run.id} is {run.status}"
+    return Planned(status=PlannerStatus.ERROR, why=why)
+
+
+async def _standings(store: Store, run: Run) -> tuple[CandidateStanding, ...]:
+    """Where the candidates of a plan stand once none of them goes on by itself."""
+    if run.status is not RunStatus.SUCCEEDED or not isinstance(run.result, dict):
+        return ()
+    runs: dict[str, str] = run.result["runs"]
+    held: dict[str, str] = run.result["held_back"]
+    planned = Planned.model_validate(run.result["planned"])
+    kept_back = [
+        CandidateStanding(
+            wo_id=each.wo_id,
+            state="held back",
+            why=held[each.wo_id],
+            title=each.suggestion.title,
+            target=each.item.target,
+        )
+        for each in planned.plan.candidates
+        if each.wo_id in held
+    ]
+    return (*await _at_rest(store, runs), *kept_back)
+
+
+async def _at_rest(store: Store, runs: dict[str, str]) -> list[CandidateStanding]:
+    found: list[CandidateStanding | None] = []
+    changes = store.changes()
+    async with aclosing(changes):  # type: ignore[type-var]  # stores give async generators
+        async for _ in changes:
+            found = await store.read(lambda view: _looked_at(view, runs))
+            if all(each is not None for each in found):
+                break
+    return [each for each in found if each is not None]
+
+
+def _looked_at(view: View, runs: dict[str, str]) -> list[CandidateStanding | None]:
+    found = [view.run(run_id) for run_id in runs.values()]
+    # One that the record has forgotten has ended long ago.
+    return [standing_of(view, run) for run in found if run is not None]
+
+
+def standing_of(view: View, run: Run) -> CandidateStanding | None:
+    """Where a candidate stands, by its run; None while it goes on by itself."""
+    if run.status is RunStatus.SUCCEEDED:
+        return CandidateStanding.model_validate(run.result)
+    order: dict[str, Json] = run.input["order"]
+    asked = view.approvals(run_id=run.id)
+    weighed = asked[0].arguments if asked else {}
+    common = {
+        "wo_id": run.input["wo_id"],
+        "run_id": run.id,
+        "title": order.get("title", ""),
+        "target": order.get("target", ""),
+        "approval_id": asked[0].id if asked else "",
+        "tier": weighed.get("tier", ""),
+        "zones": tuple(weighed.get("zones", ())),
+    }
+    if run.status in AT_REST:
+        why = QUOTA_USED_UP if run.only_sleeps else f"waits for {run.waiting_for}"
+        return CandidateStanding(state="waiting", why=why, **common)
+    if run.status.ended:
+        why = run.failure.message if run.failure else str(run.status)
+        return CandidateStanding(state="refused", why=why, **common)
+    return None
+
+
+def _log_plan(
+    kit: TickKit,
+    result: Planned,
+    candidates: Sequence[CandidateStanding],
+    changes: Sequence[str],
+) -> None:
+    at, record = kit.clock.now(), kit.record
+    if result.why:
+        record.log(f"planner {result.planner or '-'}: {result.status}: {result.why}", at=at)
+    for item in result.plan.skipped_items:
+        record.log(f"skipped item {item.index}: {item.reason}", at=at, kind="parser")
+    counts = (
+        f"candidate_count={len(result.plan.candidates)}, skipped={len(result.plan.skipped_items)}"
+    )
+    record.log(counts, at=at, kind="parser")
+    for notice in notices_of(result.plan):
+        record.log(f"ALERT {notice}", at=at)
+    _log_candidates(kit, candidates)
+    for line in changes:
+        record.log(f"plan {line}", at=at)
+
+
+def _log_candidates(kit: TickKit, candidates: Sequence[CandidateStanding]) -> None:
+    for each in candidates:
+        why = f" ({each.why})" if each.why else ""
+        line = f"candidate {each.wo_id} {each.state}: {each.title}{why}"
+        kit.record.log(line, at=kit.clock.now())
+
+
+def _counted(
+    outcome: TickOutcome, memory: SenseMemory, marks: dict[str, str], seconds: float
+) -> tuple[TickOutcome, SenseMemory]:
+    idle = memory.idle_ticks + (outcome.status is PlannerStatus.SKIPPED)
+    tokens = memory.tokens + outcome.usage.input_tokens + outcome.usage.output_tokens
+    ended = outcome.model_copy(update={"idle_ticks": idle, "tokens": tokens, "seconds": seconds})
+    remembered = memory.model_copy(
+        update={
+            "ticks": outcome.tick,
+            "idle_ticks": idle,
+            "tokens": tokens,
+            "marks": marks,
+            "counts": outcome.counts,
+            "pending": _still_pending(outcome, memory),
+        }
+    )
+    return ended, remembered
+
+
+def _still_pending(outcome: TickOutcome, memory: SenseMemory) -> dict[str, str]:
+    ended = {each.wo_id for each in outcome.candidates if _has_ended(each)}
+    waiting = {each.wo_id: each.run_id for each in outcome.candidates if each.state == "waiting"}
+    return {wo: run for wo, run in {**memory.pending, **waiting}.items() if wo not in ended}
+
+
+async def loop(
+    kit: TickKit,
+    ended: Callable[[TickOutcome | PodiumError], None],
+    stop: asyncio.Event,
+    *,
+    begun: Callable[[], Awaitable[None]],
+) -> None:
+    """Tick now and then every `every_seconds`, until told to stop. Mode and options are those of the start.
+
+    Nobody else ticks on this root meanwhile: raises `LockHeld` at once where somebody does, else `begun` is
+    called. What breaks a tick is told and logged, and the next one comes.
+    """
+    with kit.record.alone():
+        await begun()
+        while not stop.is_set():
+            ended(await _survived(kit))
+            try:
+                async with asyncio.timeout(kit.options.every_seconds):
+                    await stop.wait()
+            except TimeoutError:
+                continue
+
+
+async def _survived(kit: TickKit) -> TickOutcome | PodiumError:
+    try:
+        return await _round(kit, manual=False)
+    except Interrupted:
+        raise
+    except PodiumError as error:
+        kit.record.log(f"ERROR the tick broke off: {error}", at=kit.clock.now())
+        return error

@@ -1,0 +1,323 @@
+"""The story of a work order: taken from the inbox, done operation by operation, answered, put away.
+
+The worker never reasons. Every operation is a call through the door, so what a crash cuts off goes on
+at the operation, and nothing that was done is done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from itertools import count
+
+from podium.domain.errors import (
+    BadArguments,
+    BridgeUnusable,
+    NotPossibleNow,
+    PlanFailed,
+    UnknownTool,
+)
+from podium.domain.gating import Approval, Outcome, PlanPlace, Refusal
+from podium.domain.model import Json
+from podium.domain.orders import Ack, AckStatus, Operation, OpResult, OrderJob, WorkOrder
+from podium.domain.trust import TrustEntry
+from podium.flows.sense.kit import WORKER, WorkerKit
+from podium.flows.sense.names import free_name, take_name
+from podium.flows.sense.releasing import BEGINNING, release
+from podium.flows.sense.wording import with_ops
+from podium.ports import Claim, FlowBody, FlowContext, OpenedOrder, Shelf, Step, Tx, View
+
+MOST_CRASHES = 10
+"""An operation that was begun so often and never ended has brought its worker down each time."""
+BACKOFF_SECONDS = 2.0
+"""Before the second try; each further one waits twice as long."""
+
+
+class Poisonous(Exception):
+    """The order cannot be done; says why, and under which status it is put away."""
+
+    def __init__(self, status: AckStatus, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+def work_order(kit: WorkerKit) -> FlowBody:
+    """The flow, with its kit in hand."""
+
+    async def carry_out(ctx: FlowContext, job: OrderJob) -> Json:
+        results: list[OpResult] = []
+        status: AckStatus = "done"
+        why = ""
+        order = job.order
+        try:
+            order = await _usable(ctx, kit, job)
+            approval = await _released(ctx, kit, job)
+            for number, op in enumerate(order.ops, start=1):
+                results.append(await _done(ctx, kit, op, number, approval, order))
+        except Poisonous as poison:
+            status, why = poison.status, str(poison)
+        ack = await _answered(ctx, kit, job, order, status, why, results)
+        await _put_away(ctx, kit, job, "done" if status == "done" else "parked", why)
+        if status != "done":
+            # The order has its answer; the run must not pass for one that met its goal.
+            raise PlanFailed(f"order {ack.wo_id!r} is {status}: {why}")
+        return ack.model_dump(mode="json")
+
+    return carry_out
+
+
+async def _usable(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> WorkOrder:
+    """The order with operations to perform. Raises `Poisonous`."""
+    order = job.order
+    if order is None:
+        raise Poisonous("parked", job.fault or "it holds no order")
+    if before := await ctx.step("seen", partial(_seen_before, kit, order)):
+        raise Poisonous("duplicate", before)
+    options = kit.options
+    for looked in count():
+        order = await with_ops(
+            ctx, order,
+            writer=kit.writer if not looked else None, purse=kit.purse, desk=kit.desk,
+            safe_zones=options.safe_zones, forbidden_zones=options.forbidden_zones,
+        )  # fmt: skip
+        if order.ops:
+            return order
+        if not order.tasks:
+            raise Poisonous("parked", "it has neither `ops` nor `tasks`; say what is to be done")
+        place = f"{options.layout.claimed}/{job.claim}"
+        await ctx.ask_person(
+            "ops",
+            f"order {order.id!r} says in words what to do and has no `ops`; write them into {place!r}, then "
+            f"`podium resume {ctx.run.id}`",
+            index=looked,
+        )
+        opened = await ctx.step(
+            "open-again", partial(_opened, kit, job), index=looked, returns=OpenedOrder
+        )
+        if opened.order is None or opened.order.id != order.id:
+            raise Poisonous("parked", opened.fault or "the file holds another order now")
+        order = opened.order
+    raise AssertionError("looks are counted without end")
+
+
+async def _seen_before(kit: WorkerKit, order: WorkOrder, step: Step) -> str:
+    """Why an order of this name must not be done now; empty when it may, and its name is taken then."""
+    try:
+        before = await asyncio.to_thread(kit.inbox.answered, order.id)
+    except NotPossibleNow:
+        before = None  # what lies there in place of an answer is none
+    if before is not None and before.status == "done":
+        # Also by this very run: it was answered under a record that is gone.
+        return f"an order {order.id!r} was done at {before.finished_at.isoformat()}"
+    now = kit.clock.now()
+    mine = await kit.store.write(lambda tx: take_name(tx, order.id, step.run_id, now))
+    return "" if mine else f"another order {order.id!r} is under way or was done"
+
+
+async def _opened(kit: WorkerKit, job: OrderJob, step: Step) -> OpenedOrder:
+    claim = await _claim(kit, job, step.run_id)
+    return await asyncio.to_thread(kit.inbox.open, claim)
+
+
+async def _released(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> Approval | None:
+    """The yes under which it was delivered, as it holds for these very operations."""
+
+    async def look(step: Step) -> Approval | None:
+        known = await asyncio.to_thread(kit.trust.entries)
+        return await kit.store.write(lambda tx: release(tx, kit, job, step.run_id, known))
+
+    return await ctx.step("release", look, returns=Approval | None)
+
+
+async def _done(
+    ctx: FlowContext,
+    kit: WorkerKit,
+    op: Operation,
+    number: int,
+    approval: Approval | None,
+    order: WorkOrder,
+) -> OpResult:
+    """The operation, tried a few times. Raises `Poisonous` when it cannot be done."""
+    tries = 0
+    for attempt in count():
+        name = f"call.again-{attempt}" if attempt else "call"
+        act = partial(_act, kit, op, number, approval, order)
+        found = await ctx.step(name, act, index=number, returns=Outcome | Refusal)
+        if isinstance(found, Refusal):
+            if found.approval_id is None:
+                raise Poisonous("refused", f"op {number} ({op.line}): {found.decision.reason}")
+            wait = number * 1_000 + attempt
+            await ctx.wait(f"approval:{found.approval_id}", index=wait, until=found.deadline)
+            if attempt > kit.options.most_tries + MOST_CRASHES:
+                raise Poisonous("refused", f"op {number} ({op.line}): nobody approved it in time")
+            continue
+        if found.ok:
+            return await _result(ctx, kit, op, number)
+        tries += 1
+        if found.unknown or not _may_be_repeated(kit, op):
+            raise Poisonous("failed", f"op {number} ({op.line}) failed: {found.error}")
+        if tries >= kit.options.most_tries:
+            raise Poisonous(
+                "failed", f"op {number} ({op.line}) failed {tries} times: {found.error}"
+            )
+        seconds = BACKOFF_SECONDS * 2 ** (tries - 1)
+        await ctx.sleep("again", index=number * 1_000 + attempt, seconds=seconds)
+    raise AssertionError("attempts are counted without end")
+
+
+def _may_be_repeated(kit: WorkerKit, op: Operation) -> bool:
+    """Whether a failed try did nothing that a second one would do again. A command may have."""
+    tool, _ = op.call
+    return any(spec.name == tool and spec.idempotent for spec in kit.toolbox.specs())
+
+
+async def _act(
+    kit: WorkerKit,
+    op: Operation,
+    number: int,
+    approval: Approval | None,
+    order: WorkOrder,
+    step: Step,
+) -> Outcome | Refusal:
+    crashed = await kit.store.write(lambda tx: _begun(kit, tx, step))
+    if crashed > MOST_CRASHES:
+        return Outcome(ok=False, error=f"begun {crashed} times, and its worker died each time")
+    toolbox = kit.toolbox
+    tool, arguments = op.call
+    # What an agent made of words was led to by whatever that agent read.
+    composed = tuple(each for each in order.provenance if each.startswith("agent:"))
+    try:
+        call = toolbox.normalise(
+            tool, arguments,
+            run_id=step.run_id, step_key=step.key, index=0, role=WORKER, provenance=composed,
+        )  # fmt: skip
+    except (BadArguments, UnknownTool) as error:
+        return Outcome(ok=False, error=str(error))
+    place = PlanPlace(step=number, approval_id=approval.id if approval else None)
+    return await toolbox.perform(call.model_copy(update={"plan": place}), step.checkpoint)
+
+
+def _begun(kit: WorkerKit, tx: Tx, step: Step) -> int:
+    counter = f"order-op:{step.idempotency_key}"
+    tx.count(counter, kit.clock.now())
+    return int(tx.counted(counter, BEGINNING))
+
+
+async def _result(ctx: FlowContext, kit: WorkerKit, op: Operation, number: int) -> OpResult:
+    async def look(step: Step) -> OpResult:
+        return await kit.store.read(partial(_by_receipt, step.run_id, op, number))
+
+    return await ctx.step("receipt", look, index=number, returns=OpResult)
+
+
+def _by_receipt(run_id: str, op: Operation, number: int, view: View) -> OpResult:
+    """A done operation by its receipt: without one it is not done."""
+    for receipt in reversed(view.receipts(run_id)):
+        step = receipt.call_key.removeprefix(f"{run_id}:").rpartition(":")[0]
+        name, _, of = step.partition("#")
+        if of == str(number) and name.startswith("call") and receipt.status == "completed":
+            return OpResult(
+                number=number,
+                op=op.line,
+                status="done",
+                receipt=receipt.number,
+                fields=receipt.fields,
+            )
+    return OpResult(number=number, op=op.line, status="failed", error="it has no receipt")
+
+
+async def _answered(
+    ctx: FlowContext,
+    kit: WorkerKit,
+    job: OrderJob,
+    order: WorkOrder | None,
+    status: AckStatus,
+    why: str,
+    results: Sequence[OpResult],
+) -> Ack:
+    """Say in the outbox how it ended, and in the book of trust if it ended badly."""
+
+    async def write(step: Step) -> Ack:
+        ack = Ack(
+            # A file that is no order must not answer in the name of one.
+            wo_id=order.id if order else job.file,
+            status=status,
+            title=order.title if order else "",
+            target=order.target if order else "",
+            error=why,
+            run_id=step.run_id,
+            ops=(*results, *_left(order, results, why)),
+            finished_at=kit.clock.now(),
+        )
+        if status != "duplicate":
+            with _passing():
+                await asyncio.to_thread(kit.inbox.acknowledge, ack)
+        if order is not None and status != "done":
+            now = kit.clock.now()
+            await kit.store.write(lambda tx: free_name(tx, order.id, step.run_id, now))
+        if order is not None and status in ("failed", "refused"):
+            await asyncio.to_thread(_incident, kit, order, ack)
+        return ack
+
+    return await ctx.step("ack", write, returns=Ack)
+
+
+def _left(order: WorkOrder | None, results: Sequence[OpResult], why: str) -> list[OpResult]:
+    """Operations that were not done: the one that stopped it, and those behind it."""
+    if order is None:
+        return []
+    left = []
+    for number, op in enumerate(order.ops[len(results) :], start=len(results) + 1):
+        stopped = number == len(results) + 1
+        left.append(
+            OpResult(
+                number=number,
+                op=op.line,
+                status="failed" if stopped else "skipped",
+                error=why if stopped else "",
+            )
+        )
+    return left
+
+
+def _incident(kit: WorkerKit, order: WorkOrder, ack: Ack) -> None:
+    for zone in order.zones:
+        kit.trust.add(
+            TrustEntry(
+                kind="incident",
+                target=order.target or "-",
+                zone=zone,
+                wo_id=order.id,
+                why=ack.error,
+                at=ack.finished_at,
+            )
+        )
+
+
+async def _put_away(
+    ctx: FlowContext, kit: WorkerKit, job: OrderJob, shelf: Shelf, why: str
+) -> None:
+    async def move(step: Step) -> str:
+        with _passing():
+            claim = await _claim(kit, job, step.run_id)
+            return await asyncio.to_thread(kit.inbox.put_away, claim, shelf, why)
+
+    await ctx.step("put-away", move)
+
+
+async def _claim(kit: WorkerKit, job: OrderJob, run_id: str) -> Claim:
+    """The claimed file, found by its run: its name may stand in the record without what looked like a secret."""
+    claims = await asyncio.to_thread(kit.inbox.claims)
+    recorded = Claim(name=job.claim, file=job.file, run_id=run_id, worker="")
+    return next((each for each in claims if each.run_id == run_id), recorded)
+
+
+@contextmanager
+def _passing() -> Iterator[None]:
+    """What cannot be written to a folder now is written later: the order was done, and must be answered."""
+    try:
+        yield
+    except (NotPossibleNow, OSError) as error:
+        raise BridgeUnusable(str(error)) from error

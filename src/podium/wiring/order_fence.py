@@ -1,0 +1,121 @@
+"""The fence around commands of work orders: the root is read, safe zones are written, the rest is not there."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from podium.domain.errors import CallRefused
+from podium.domain.launching import Confinement, ExecRules, Held, Mount
+from podium.flows.sense.options import SenseOptions
+from podium.wiring.folders import STATE_FOLDER
+from podium.wiring.sense_policy import LAUNCHERS, own_files
+from podium.wiring.settings import SandboxSettings
+
+MOST_LOOKED_AT = 500_000
+"""Files of safe zones that are looked at for second names."""
+
+
+class OrderFence:
+    """Fences for the commands of orders; see `Enclosures`."""
+
+    def __init__(
+        self,
+        options: SenseOptions,
+        settings: SandboxSettings,
+        exec_rules: Callable[[], ExecRules],
+        empty: Path,
+    ) -> None:
+        """`empty` is a folder to show in place of what stays hidden."""
+        self._options = options
+        self._settings = settings
+        self._exec_rules = exec_rules
+        self._empty = empty
+
+    async def confinement(self, root: str) -> Confinement:
+        if self._settings.kind == "none":
+            return Confinement()
+        folder = Path(root)
+        self._refuse_shared_files(folder)
+        return Confinement(
+            kind="kernel",
+            mounts=tuple(self._mounts(folder)),
+            network=self._settings.network or "none",
+            hosts=self._settings.hosts if self._settings.network == "listed" else (),
+            execs=self._exec_rules(),
+        )
+
+    def held(self, root: str) -> Held | None:
+        if self._settings.kind != "kernel" or not self._settings.network:
+            return None
+        listed = self._settings.hosts if self._settings.network == "listed" else ()
+        return Held(network=self._settings.network, hosts=listed)
+
+    def _mounts(self, root: Path) -> Iterator[Mount]:
+        yield Mount(source=str(root), target=str(root))
+        for place in _plain_folders(root, self._options.safe_zones):
+            yield Mount(source=place, target=place, writable=True)
+        layout = self._options.layout
+        # Orders and answers are written by the worker alone.
+        bridge = (layout.inbox, layout.claimed, layout.done, layout.parked, layout.acks)
+        for place in bridge:
+            # One that is not there yet could be made by a command, and filled with answers of its own.
+            (root / place).mkdir(parents=True, exist_ok=True)
+        for place in _plain_folders(root, bridge):
+            yield Mount(source=place, target=place)
+        for file in (root / place for place in (*LAUNCHERS, *own_files(self._options))):
+            if file.is_file() and file.resolve() == file:
+                yield Mount(source=str(file), target=str(file))
+        self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for hidden in _plain_folders(root, (*self._options.forbidden_zones, STATE_FOLDER)):
+            yield Mount(source=str(self._empty), target=hidden)
+
+    def _refuse_shared_files(self, root: Path) -> None:
+        """A file with a second name outside of the safe zones would let a command write through it."""
+        names: Counter[tuple[int, int]] = Counter()
+        shared: dict[tuple[int, int], tuple[str, int]] = {}
+        for path, found in _files(root, self._options.safe_zones):
+            if found.st_nlink > 1:
+                inode = (found.st_dev, found.st_ino)
+                names[inode] += 1
+                shared[inode] = (path, found.st_nlink)
+        for inode, (path, links) in shared.items():
+            if names[inode] < links:
+                raise CallRefused(
+                    f"{os.path.relpath(path, root)!r} has another name (a hard link) outside of the safe zones, "
+                    "through which a command would write there; replace it by a copy"
+                )
+
+
+def _plain_folders(root: Path, places: Iterable[str]) -> Iterator[str]:
+    """Those that are really there: a link would lead the mount somewhere else."""
+    for place in places:
+        path = root / place
+        if path.is_dir() and path.resolve() == path:
+            yield str(path)
+
+
+def _files(root: Path, places: Iterable[str]) -> Iterator[tuple[str, os.stat_result]]:
+    """Every file in these places once. Raises `CallRefused` when there are too many to look at."""
+    seen = 0
+    for place in _outermost(places):
+        for folder, _, names in os.walk(root / place):
+            for name in names:
+                seen += 1
+                if seen > MOST_LOOKED_AT:
+                    raise CallRefused(
+                        f"the safe zones hold more than {MOST_LOOKED_AT} files, too many to look for hard links "
+                        "among; narrow `safe_zones`"
+                    )
+                path = os.path.join(folder, name)  # noqa: PTH118 - walks may be long
+                try:
+                    yield path, os.lstat(path)
+                except OSError:
+                    continue
+
+
+def _outermost(places: Iterable[str]) -> list[str]:
+    given = [Path(place) for place in dict.fromkeys(places)]
+    return [str(p) for p in given if not any(p != o and p.is_relative_to(o) for o in given)]

@@ -1,0 +1,297 @@
+"""The sense loop put together: its options and mode, its sources, its planner, its two flows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.domain.gating import Tier
+from podium.domain.model import Json
+from podium.domain.orders import WorkOrder
+from podium.domain.sensing import Bundle
+from podium.domain.terms import Mode, Terms, terms_of
+from podium.domain.trust import Standing, granted_tier, standings
+from podium.domain.work import QueueSpec, Run
+from podium.flows.sense import (
+    CANDIDATE,
+    SENSE,
+    CandidateJob,
+    CandidateKit,
+    House,
+    PlannerKit,
+    SenseJob,
+    SenseKit,
+    SenseOptions,
+    TickKit,
+    Weight,
+    candidate,
+    sense,
+)
+from podium.flows.sense.options import Profile
+from podium.ports import Flow, FlowBody, Source, Toolbox
+from podium.wiring.late_flow import when_needed
+from podium.wiring.order_text import order_text
+from podium.wiring.sense_settings import (
+    options_in_force,
+    sense_mode,
+)
+
+if TYPE_CHECKING:
+    from podium.bridge.record import FileRecord
+    from podium.bridge.trust_book import FileTrustBook
+    from podium.flows import Player
+    from podium.gate import RuleGate
+    from podium.wiring.configuration import Configuration
+    from podium.wiring.podium import Podium
+
+PLANNER = "planner"
+"""The role in which an agent plans."""
+
+
+def sense_options(podium: Podium) -> SenseOptions:
+    """What holds here. Raises `ConfigInvalid` at the place of a fault."""
+    return options_in_force(podium.configuration)
+
+
+def candidate_mode(podium: Podium, run: Run) -> str:
+    """How far a candidate may go now: as its run recorded, lowered by what is set today."""
+    return terms_of(run).mode_with(_todays_mode(podium))
+
+
+def _todays_mode(podium: Podium) -> Mode:
+    # A run has recorded its mode, which today's can only lower: where nobody set one, that one holds.
+    return sense_mode(podium.configuration, podium.environ, unsaid="autonomous")
+
+
+def sense_queue(configuration: Configuration) -> QueueSpec:
+    """The queue of candidates, as podium.yaml has it or as it comes."""
+    known = {spec.name: spec for spec in configuration.settings.queue_specs()}
+    return known.get(SENSE) or QueueSpec(name=SENSE)
+
+
+def state_folder(podium: Podium) -> Path:
+    """Where the loop keeps its own files."""
+    folder = podium.folders.make_state() / "sense"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+def desk_of(podium: Podium) -> str:
+    """An empty folder for agents that only think."""
+    desk = state_folder(podium) / "desk"
+    desk.mkdir(mode=0o700, exist_ok=True)
+    return str(desk)
+
+
+def record_of(podium: Podium, options: SenseOptions) -> FileRecord:
+    from podium.bridge.record import FileRecord, RecordFiles
+    from podium.flows.sense.bundling import bundle_json
+
+    layout = options.layout
+    podium.folders.make_state()
+    return FileRecord(
+        podium.folders.project,
+        RecordFiles(log=layout.log, parser_log=layout.parser_log, telemetry=layout.telemetry),
+        clock=podium.clock,
+        redact=podium.redactor.text,
+        limit_bytes=options.log_bytes,
+        bundle_text=bundle_json,
+    )
+
+
+def trust_of(podium: Podium) -> FileTrustBook:
+    from podium.bridge.trust_book import FileTrustBook
+
+    return FileTrustBook(podium.folders.project, redact=podium.redactor.text)
+
+
+def known_standings(podium: Podium) -> tuple[Standing, ...]:
+    return standings(trust_of(podium).entries())
+
+
+def sources_of(podium: Podium, options: SenseOptions) -> list[Source]:
+    """The three the loop always has, and those that podium.yaml adds."""
+    from podium.wiring.sense_sources import build_sources
+
+    return build_sources(podium, options)
+
+
+def project_sources(configuration: Configuration) -> dict[str, str]:
+    """Commands and addresses of sources that the project's file brings, by name: they need trust."""
+    from podium.wiring.sense_sources import outside_commands
+
+    owners = [layer.name for layer in configuration.layers if SENSE in layer.settings.flows]
+    if owners[-1:] != ["project"]:
+        return {}
+    return outside_commands(options_in_force(configuration))
+
+
+async def tick_kit(
+    podium: Podium,
+    stack: AsyncExitStack | None = None,
+    *,
+    opening: Callable[[], None] = lambda: None,
+) -> TickKit:
+    """What a tick works with. Nothing is opened that an idle one does without.
+
+    With `stack`, this process serves the loop's queue from the first tick that plans until the stack is
+    closed. `opening` is called when that begins.
+    """
+    options = sense_options(podium)
+    mode = sense_mode(podium.configuration, podium.environ)
+    opened: list[House] = []
+
+    async def house() -> House:
+        if not opened:
+            opening()
+            engine = await podium.hosting_engine()
+            if stack is not None:
+                await stack.enter_async_context(engine.serve([sense_queue(podium.configuration)]))
+            terms = Terms(mode=mode, budgets=podium.settings.budgets.budgets())
+            settings = terms.model_dump(mode="json")
+            opened.append(House(engine=engine, store=await podium.store(), settings=settings))
+        return opened[0]
+
+    return TickKit(
+        root=str(podium.folders.project),
+        mode=mode,
+        options=options,
+        sources=sources_of(podium, options),
+        record=record_of(podium, options),
+        clock=podium.clock,
+        house=house,
+    )
+
+
+async def build_sense(podium: Podium) -> Flow:
+    """The flow of a tick that plans."""
+    from podium.engine import FlowDefinition
+
+    return FlowDefinition(SENSE, when_needed(lambda: _sense(podium)), input_type=SenseJob)
+
+
+async def _sense(podium: Podium) -> FlowBody:
+    options = sense_options(podium)
+    kit = SenseKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        purse=await podium.purse(),
+        options=options,
+        planner=await _planner(podium, options),
+    )
+    return sense(kit)
+
+
+async def _planner(podium: Podium, options: SenseOptions) -> PlannerKit:
+    name = options.planner
+    if name == "none":
+        return PlannerKit(name=name, absent="podium.yaml says `planner: none`")
+    if name == "rules":
+        return PlannerKit(name=name, rules=_rules(podium, options))
+    profile = options.profiles.get(options.profile)
+    if profile is None:
+        known = ", ".join(sorted(options.profiles)) or "none"
+        absent = f"podium.yaml has no profile {options.profile!r}; profiles: {known}"
+        return PlannerKit(name=name, absent=absent)
+    player = await thinker(podium, name, PLANNER, profile)
+    if isinstance(player, str):
+        return PlannerKit(name=name, absent=player)
+    return PlannerKit(name=name, player=player, profile=profile, desk=desk_of(podium))
+
+
+def _rules(podium: Podium, options: SenseOptions) -> Callable[[Bundle, datetime], Json]:
+    from podium.flows.sense.rules import plan_by_rules
+    from podium.wiring.sense_rules import load_rules
+
+    rules = load_rules(podium.folders.project / options.rules if options.rules else None).book
+    return lambda bundle, now: plan_by_rules(rules, bundle, now=now)
+
+
+async def thinker(
+    podium: Podium, name: str, role: str, profile: Profile | None = None
+) -> Player | str:
+    """An agent that only answers; or why there is none."""
+    from podium.agents import ContractedAgent
+    from podium.domain.asking import TurnLimits
+    from podium.domain.errors import UserMustAct
+    from podium.flows import Player
+    from podium.wiring.agents import build_medium
+    from podium.wiring.settings import AgentSettings
+
+    unlisted = AgentSettings(kind="gemini") if name == "gemini" else None
+    doors = await podium.hook_doors()
+    try:
+        model = profile.model if profile else ""
+        medium = build_medium(podium, name, doors, model=model, unlisted=unlisted)
+    except UserMustAct as error:
+        return str(error)
+    known = podium.settings.agents.get(name)
+    limits = known.limits if known else TurnLimits()
+    if profile is not None:
+        limits = limits.model_copy(update={"seconds": profile.timeout_seconds})
+    # Without a nonce: that an answer is no echo is seen by holding it against what was shown.
+    agent = ContractedAgent(medium, new_nonce=None, redact=podium.redactor.text)
+    return Player(role=role, agent=agent, allowed_tools=(), limits=limits)
+
+
+async def build_candidate(podium: Podium) -> Flow:
+    """The flow that sees one candidate through."""
+    from podium.engine import FlowDefinition
+
+    body = when_needed(lambda: _candidate(podium))
+    return FlowDefinition(CANDIDATE, body, input_type=CandidateJob)
+
+
+async def _candidate(podium: Podium) -> FlowBody:
+    from podium.wiring.ordering import weigher, writer_of
+
+    options = sense_options(podium)
+    kit = CandidateKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        options=options,
+        weigh=await weigher(podium, options),
+        toolbox_for=_sense_toolboxes(podium, options),
+        order_text=order_text,
+        standings=lambda: known_standings(podium),
+        trust=trust_of(podium),
+        writer=await writer_of(podium, options),
+        purse=await podium.purse(),
+        desk=desk_of(podium),
+    )
+    return candidate(kit)
+
+
+def _sense_toolboxes(
+    podium: Podium, options: SenseOptions
+) -> Callable[[WorkOrder, Weight], Awaitable[Toolbox]]:
+    """The loop's two tools, behind a gate that knows today's mode and what autonomy was granted."""
+    from podium.tools import Registry
+    from podium.tools.orders import sense_tools
+    from podium.wiring.policy import build_gate
+    from podium.wiring.sense_policy import earned_layer, sense_layer
+
+    registry = Registry(sense_tools(options.layout.inbox, options.layout.candidates))
+    own = sense_layer(options)
+    plain = build_gate(podium.configuration, (own,))
+
+    @lru_cache(maxsize=64)
+    def earned_gate(target: str, zones: tuple[str, ...], granted: Tier) -> RuleGate:
+        return build_gate(podium.configuration, (own, earned_layer(target, zones, granted)))
+
+    def gate_for(order: WorkOrder) -> RuleGate:
+        granted = granted_tier(known_standings(podium), order.target, order.zones)
+        return plain if granted is None else earned_gate(order.target, order.zones, granted)
+
+    async def toolbox_for(order: WorkOrder, weight: Weight) -> Toolbox:
+        gate = await asyncio.to_thread(gate_for, order)
+        mode = _todays_mode(podium)
+        door = await podium.tool_door(registry=registry, gate=gate, mode=mode)
+        return podium.toolbox_behind(door, registry=registry, gate=gate)
+
+    return toolbox_for
