@@ -6,7 +6,7 @@ from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
 from podium.domain.model import Json, Noun
 from podium.domain.work import Run
-from podium.usecases import how_they_stand
+from podium.usecases import CANDIDATE, how_they_stand
 from podium.wiring import Podium
 
 
@@ -30,7 +30,15 @@ async def answered(podium: Podium, approval: Approval) -> Answered:
     """How things stand with the run of an approval that was just answered."""
     store = await podium.store()
     run = await store.read(lambda view: view.run(approval.run_id))
-    if run is None or run.status.ended or approval.status is ApprovalStatus.PENDING:
+    if run is None or approval.status is ApprovalStatus.PENDING:
+        return Answered(approval=approval)
+    if run.flow == CANDIDATE:
+        # Late: most answers are about nothing that the sense loop proposed.
+        from podium.cli.sense_answering import next_of_candidate
+
+        yes = approval.status is ApprovalStatus.GRANTED
+        return Answered(approval=approval, next=await next_of_candidate(podium, run, yes=yes))
+    if run.status.ended:
         return Answered(approval=approval)
     (stands,) = await how_they_stand([run], podium.engine)
     return Answered(approval=approval, hosted=stands.hosted, next=_next(run, stands.hosted))

@@ -15,6 +15,9 @@ LONGEST_VALUE = 60
 MOST_CALLS = 3
 """In a list; one approval is shown whole."""
 
+DELIVERY = "deliver_order"
+"""The tool whose call hands over a whole work order."""
+
 _TOUCHES = ("  reads /", "  writes /", "  deletes /", "  led to by: ")
 """Lines of a summary that say more than the arguments do."""
 
@@ -74,12 +77,23 @@ def what_line(approval: Approval) -> str:
         return _plan_line(question)
     if not approval.arguments:
         return shown_line(approval.summary)
+    if approval.tool == DELIVERY:
+        return _order_line(approval.arguments)
     return f"{shown_line(approval.tool)} {arguments_line(approval.arguments)}"
 
 
 def arguments_line(arguments: Mapping[str, Json], longest: int = 0) -> str:
     """A call's arguments on one line, with what cannot be seen written out."""
     return shown_line(canonical_json(dict(arguments)), longest)
+
+
+def _order_line(arguments: Mapping[str, Json]) -> str:
+    """A work order to be delivered; one approval shows it whole."""
+    zones = ", ".join(map(str, arguments.get("zones") or ()))
+    where = f" in {zones}" if zones else ""
+    return shown_line(
+        f"work order {arguments.get('wo_id')} for {arguments.get('target') or 'nobody'}{where}"
+    )
 
 
 def waits_for(approval: Approval) -> str:

@@ -41,7 +41,10 @@ class Door:
 
     def _loaded(self) -> Configuration:
         if not self._lenient:
-            configuration = load_configuration(os.environ, project=self.options.project)
+            flags = {"mode": self.options.mode} if self.options.mode else None
+            configuration = load_configuration(
+                os.environ, project=self.options.project, flags=flags
+            )
             _check_policy(configuration)
             return configuration
         configuration, invalid = load_readable(os.environ, project=self.options.project)

@@ -14,6 +14,8 @@ class Options:
     json: bool = False
     debug: bool = field(default_factory=lambda: os.environ.get("PODIUM_DEBUG", "") not in ("", "0"))
     project: Path | None = None
+    mode: str = ""
+    """How far things may go, where a command lets a person say so. Empty: as configured."""
     labels: tuple[str, ...] = ()
     """What a worker offers to queues."""
     ending_words: str = ""

@@ -3,10 +3,19 @@
 from podium.usecases.approve import approve
 from podium.usecases.cancel import cancel
 from podium.usecases.check_policy import check_policy
+from podium.usecases.deploy import deliver, say_yes_to_candidate
+from podium.usecases.find_candidate import (
+    CANDIDATE,
+    approval_meant,
+    candidate_runs,
+    find_candidate,
+    wo_id_of,
+)
 from podium.usecases.find_id import find_call_key, find_id
 from podium.usecases.find_receipt import find_undoable
 from podium.usecases.follow_logs import follow_logs
 from podium.usecases.list_approvals import list_approvals, show_approval
+from podium.usecases.list_candidates import CandidateSeen, list_candidates, show_candidate
 from podium.usecases.list_receipts import follow_receipts, list_receipts
 from podium.usecases.list_runs import (
     INTERRUPTED,
@@ -16,6 +25,7 @@ from podium.usecases.list_runs import (
     list_runs,
     list_standings,
 )
+from podium.usecases.promote import Promotion, demote, plan_promotion, promote
 from podium.usecases.prune import Pruned, prune
 from podium.usecases.reject import reject
 from podium.usecases.resolve import resolve_call
@@ -42,12 +52,15 @@ from podium.usecases.workspaces import (
 )
 
 __all__ = [
+    "CANDIDATE",
     "INTERRUPTED",
+    "CandidateSeen",
     "Collected",
     "Held",
     "Needed",
     "Overview",
     "PolicyCase",
+    "Promotion",
     "Pruned",
     "QueueSeen",
     "QueuesSeen",
@@ -63,11 +76,16 @@ __all__ = [
     "WorkWatch",
     "WorkerSeen",
     "WorkersSeen",
+    "approval_meant",
     "approve",
     "cancel",
+    "candidate_runs",
     "check_policy",
     "collect_workspaces",
+    "deliver",
+    "demote",
     "find_call_key",
+    "find_candidate",
     "find_id",
     "find_removed",
     "find_undoable",
@@ -76,25 +94,31 @@ __all__ = [
     "follow_receipts",
     "how_they_stand",
     "list_approvals",
+    "list_candidates",
     "list_receipts",
     "list_runs",
     "list_standings",
     "needed_by_runs",
+    "plan_promotion",
     "policy_cases",
+    "promote",
     "prune",
     "recover_workspace",
     "reject",
     "resolve_call",
     "resume",
     "retry",
+    "say_yes_to_candidate",
     "see_collisions",
     "see_queues",
     "see_through",
     "see_workers",
     "show_approval",
+    "show_candidate",
     "show_run",
     "snapshot_workspace",
     "survey_workspaces",
     "try_policy",
     "verify_receipts",
+    "wo_id_of",
 ]

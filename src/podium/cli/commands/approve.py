@@ -12,6 +12,7 @@ from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.domain.approving import approval_named_in
 from podium.domain.gating import ApprovalStatus
+from podium.usecases import approval_meant
 from podium.usecases import approve as say_yes
 from podium.wiring import Podium
 
@@ -22,7 +23,11 @@ app = command_app()
 def approve(
     context: typer.Context,
     approval: Annotated[
-        str, typer.Argument(metavar="ID", help="Id of the approval, a short form, or APPROVE: ID.")
+        str,
+        typer.Argument(
+            metavar="ID",
+            help="Id of the approval, a short form, APPROVE: ID, or of the work order.",
+        ),
     ],
 ) -> None:
     """Say yes to an approval. It holds once, for exactly what it shows, until its deadline.
@@ -30,6 +35,7 @@ def approve(
     \b
     Example:
       podium approve 3e9d1f5a
+      podium approve WO-FIX-OPAL_API
     """
     door = Door(context.obj)
     door.must_have_state("approval", approval_named_in(approval) or approval)
@@ -37,7 +43,8 @@ def approve(
     async def work(podium: Podium) -> Answered:
         groups = podium.settings.approvers
         store = await podium.store()
-        yes = await say_yes(store, podium.clock, podium.ids, approval, by=door.user, groups=groups)
+        meant = await store.read(lambda view: approval_meant(view, approval))
+        yes = await say_yes(store, podium.clock, podium.ids, meant, by=door.user, groups=groups)
         return await answered(podium, yes)
 
     given = door.run(work)

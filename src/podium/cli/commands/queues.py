@@ -14,6 +14,7 @@ from podium.cli.untrusted import safe_line
 from podium.domain.work import QueueSpec, QueueTally
 from podium.usecases import QueueSeen, QueuesSeen, see_queues
 from podium.wiring import Podium
+from podium.wiring.ordering import order_queues
 
 app = command_app()
 
@@ -51,8 +52,9 @@ def queues(context: typer.Context) -> None:
 
 
 def queue_specs(door: Door) -> tuple[QueueSpec, ...]:
-    """The queues of the settings; a project that names none has one."""
-    return door.configuration.settings.queue_specs() or (QueueSpec(name="default"),)
+    """The queues of the settings; a project that names none has one. Behind them those of work orders."""
+    named = door.configuration.settings.queue_specs() or (QueueSpec(name="default"),)
+    return (*named, *order_queues(door.configuration))
 
 
 def _tell(door: Door, seen: QueuesSeen) -> None:

@@ -10,6 +10,7 @@ from podium.cli.answering import Answered, answered
 from podium.cli.approval_words import show_approval
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.usecases import approval_meant
 from podium.usecases import reject as say_no
 from podium.wiring import Podium
 
@@ -20,7 +21,10 @@ app = command_app()
 def reject(
     context: typer.Context,
     approval: Annotated[
-        str, typer.Argument(metavar="ID", help="Id of the approval, or a short form.")
+        str,
+        typer.Argument(
+            metavar="ID", help="Id of the approval, a short form, or of the work order."
+        ),
     ],
     why: Annotated[str, typer.Option("--why", help="The reason, which the agent is told.")],
 ) -> None:
@@ -35,7 +39,8 @@ def reject(
 
     async def work(podium: Podium) -> Answered:
         store = await podium.store()
-        no = await say_no(store, podium.clock, podium.ids, approval, by=door.user, why=why)
+        meant = await store.read(lambda view: approval_meant(view, approval))
+        no = await say_no(store, podium.clock, podium.ids, meant, by=door.user, why=why)
         return await answered(podium, no)
 
     given = door.run(work)

@@ -15,6 +15,7 @@ from podium.domain.errors import NotPossibleNow
 from podium.domain.gating import canonical_json
 from podium.domain.model import Json
 from podium.wiring import Configuration, TrustBook
+from podium.wiring.sensing import project_sources
 
 app = command_app()
 
@@ -26,7 +27,7 @@ def trust(
     forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Trust the commands, variables, addresses, options, hosts and set-up of workspaces in this project's podium.yaml as they are now. Any edit ends the trust.
+    """Trust the commands, variables, addresses, options, hosts, set-up of workspaces and sense sources in this project's podium.yaml as they are now. Any edit ends the trust.
 
     On a terminal they are shown first, and you are asked.
 
@@ -76,6 +77,7 @@ def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
         "options": configuration.project_options(),
         "hosts": list(configuration.project_hosts()),
         "workspaces": configuration.project_set_up(),
+        "sources": project_sources(configuration),
     }
 
 
@@ -89,6 +91,8 @@ def _show_wishes(screen: Screen, configuration: Configuration) -> None:
         screen.line(f"agent {shown_line(name)}: model at {shown_line(address)}")
     for name, given in configuration.project_options().items():
         screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(given))}")
+    for name, what in project_sources(configuration).items():
+        screen.line(f"sense source {shown_line(name)}: {shown_line(what)}")
     if hosts := configuration.project_hosts():
         screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
     for key, wish in configuration.project_set_up().items():

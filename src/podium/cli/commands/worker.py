@@ -10,9 +10,11 @@ from typing import Annotated
 import typer
 
 from podium.cli.command import command_app
+from podium.cli.commands.queues import queue_specs
 from podium.cli.door import Door
 from podium.cli.event_words import event_line
 from podium.cli.progress import Progress
+from podium.cli.sense_tending import tended
 from podium.domain.errors import BadInput
 from podium.domain.events import Event, RunStarted
 from podium.domain.model import Json
@@ -64,21 +66,26 @@ def worker(
         bool, typer.Option("--once", help="Leave when nothing goes on by itself any more.")
     ] = False,
 ) -> None:
-    """Host the runs of this project's queues, and fire its schedules, until Ctrl-C.
+    """Host the runs of this project's queues, perform its work orders, and fire its schedules, until Ctrl-C.
 
     Any number of workers may serve one project, on one machine or, with a PostgreSQL in
     PODIUM_DATABASE_URL, on many; limits hold over all of them. Runs of a worker that died are taken
     over. Without --queue it serves every queue whose labels it has.
 
+    Queue orders is the inbox: every file in bridge/inbox/CLC is performed operation by operation
+    through the gate, answered in bridge/outbox/LIAM and put away. Queue sense delivers what the
+    sense loop proposed and people approved.
+
     \b
     Example:
       podium worker --queue default --once
+      podium worker --queue orders --once
       podium worker --label gpu,repo=app --concurrency 8 --metrics 127.0.0.1:9464
     """
     labels = tuple(dict.fromkeys(_split(label or [])))
     door = Door(context.obj)
     door.options.labels = labels
-    queues = _wanted(door.configuration.settings.queue_specs(), queue or [], labels)
+    queues = _wanted(queue_specs(door), queue or [], labels)
     if concurrency is not None:
         queues = [each.model_copy(update={"worker_concurrency": concurrency}) for each in queues]
     door.options.ending_words = "ending processes; every run stays at its checkpoint"
@@ -90,12 +97,12 @@ def worker(
 
     async def work(podium: Podium) -> list[dict[str, Json]]:
         if metrics is None:
-            return await _serve(podium, queues, tell_serving, once=once)
+            return await _serve(podium, queues, tell_serving, door.screen.aside, once=once)
         from podium.cli.metrics_page import metrics_page
 
         async with metrics_page(podium, metrics) as url:
             door.screen.aside(f"metrics at {url}")
-            return await _serve(podium, queues, tell_serving, once=once)
+            return await _serve(podium, queues, tell_serving, door.screen.aside, once=once)
 
     served = door.run(work)
     record = {"queues": [each.name for each in queues], "runs": served}
@@ -109,7 +116,7 @@ def _split(given: Sequence[str]) -> list[str]:
 def _wanted(
     known: Sequence[QueueSpec], names: Sequence[str], labels: Sequence[str]
 ) -> list[QueueSpec]:
-    specs = {queue.name: queue for queue in (known or (QueueSpec(name="default"),))}
+    specs = {queue.name: queue for queue in known}
     unknown = [name for name in names if name not in specs]
     if unknown:
         raise BadInput(
@@ -125,18 +132,23 @@ def _wanted(
 
 
 async def _serve(
-    podium: Podium, queues: Sequence[QueueSpec], tell_serving: Callable[[], None], *, once: bool
+    podium: Podium,
+    queues: Sequence[QueueSpec],
+    tell_serving: Callable[[], None],
+    tell: Callable[[str], None],
+    *,
+    once: bool,
 ) -> list[dict[str, Json]]:
     """The runs that ended or stopped meanwhile, when nothing is left to do."""
     engine, store = await podium.hosting_engine(), await podium.store()
     seen = await store.read(lambda view: view.last_position())
     with Progress(sys.stderr) as progress:
         log = _Log(store, progress, engine.worker_id, seen)
-        async with engine.serve(queues):
+        async with engine.serve(queues), tended(podium, queues, tell, once=once) as take_more:
             tell_serving()
             async for _ in store.changes():
                 idle = await log.catch_up(queues if once else ())
-                if once and idle:
+                if once and idle and not await take_more():
                     return await store.read(lambda view: _served(view, log.hosted))
     raise AssertionError("changes end only when the store is closed")
 

@@ -1,0 +1,183 @@
+"""`podium candidates`."""
+
+from __future__ import annotations
+
+import shutil
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.screen import Screen, is_terminal, moment
+from podium.cli.sense_words import INDENT, next_commands, weight_words, why_words
+from podium.cli.untrusted import shown_line, shown_text
+from podium.domain.gating import Approval
+from podium.domain.ids import short_id
+from podium.domain.model import Json
+from podium.domain.orders import WorkOrder
+from podium.domain.work import Run
+from podium.flows.sense import SenseOptions, standing_of
+from podium.usecases import CandidateSeen, list_candidates, show_candidate
+from podium.wiring import Podium
+from podium.wiring.order_text import order_text
+from podium.wiring.sensing import sense_options
+
+app = command_app()
+
+HEADERS = ("STATE", "ID", "TIER", "ZONES", "TARGET", "TITLE", "SINCE", "APPROVAL")
+LONGEST_TITLE = 60
+WIDE_COLUMNS = 130
+"""What a table of them needs at least."""
+
+
+@app.callback(invoke_without_command=True)
+def candidates(
+    context: typer.Context,
+    all_: Annotated[
+        bool, typer.Option("--all", help="Also those that were delivered, refused or only told of.")
+    ] = False,
+) -> None:
+    """List the work orders that the sense loop proposes: those that wait for somebody, newest first.
+
+    `podium approve ID`, `podium reject ID --why …` and `podium deploy ID` take their ids, whole or
+    the beginning.
+
+    \b
+    Example:
+      podium candidates
+      podium candidates --all --json
+    """
+    if context.invoked_subcommand is not None:
+        return
+    door = Door(context.obj, lenient=True)
+    found: list[CandidateSeen] = []
+    if door.has_state:
+
+        async def work(podium: Podium) -> list[CandidateSeen]:
+            store = await podium.store()
+            return await list_candidates(store, podium.clock, standing_of, ended=all_)
+
+        found = door.run(work)
+    record = {"candidates": [_record(each) for each in found]}
+    door.screen.answer(record, lambda: _list(door.screen, found, all_=all_))
+
+
+@app.command()
+def show(
+    context: typer.Context,
+    candidate: Annotated[
+        str, typer.Argument(metavar="ID", help="Of the work order, or the beginning; or its run's.")
+    ],
+) -> None:
+    """Show a candidate whole: what it would do, how it was weighed, and the order itself.
+
+    \b
+    Example:
+      podium candidates show WO-FIX-OPAL_API
+    """
+    door = Door(context.obj, lenient=True)
+    door.must_have_state("candidate", candidate)
+
+    async def work(podium: Podium) -> _Whole:
+        store = await podium.store()
+        seen, run = await show_candidate(store, podium.clock, standing_of, candidate)
+        asked = await store.read(lambda view: view.approvals(run_id=run.id, limit=1))
+        return _Whole(seen, run, asked[0] if asked else None, sense_options(podium))
+
+    whole = door.run(work)
+    door.screen.answer(whole.record(), lambda: whole.tell(door.screen))
+
+
+class _Whole:
+    """A candidate with its order: as somebody was asked about it, else as it was planned."""
+
+    def __init__(
+        self, seen: CandidateSeen, run: Run, asked: Approval | None, options: SenseOptions
+    ) -> None:
+        import yaml
+
+        self.seen = seen
+        self.options = options
+        planned = WorkOrder.model_validate(run.input["order"])
+        self.text = str(asked.arguments["content"]) if asked else order_text(planned)
+        self.order = WorkOrder.model_validate(yaml.safe_load(self.text))
+
+    def record(self) -> dict[str, Json]:
+        order = self.order.model_dump(mode="json", exclude_defaults=True)
+        return {"candidate": _record(self.seen), "order": order, "text": self.text}
+
+    def tell(self, screen: Screen) -> None:
+        stands = self.seen.standing
+        screen.facts(
+            [
+                ("candidate", stands.wo_id),
+                ("state", self.seen.state),
+                ("why", shown_line(why_words(stands))),
+                ("title", shown_line(stands.title)),
+                ("target", shown_line(stands.target)),
+                ("tier", stands.tier),
+                ("zones", ", ".join(stands.zones)),
+                ("led to by", shown_line(", ".join(self.order.provenance))),
+                ("since", moment(self.seen.since)),
+                ("approval", stands.approval_id),
+                ("run", stands.run_id),
+                ("file", stands.file),
+            ]
+        )
+        ops = [op.line for op in self.order.ops]
+        screen.line(f"\n{'operations' if ops else 'in words; nobody has made operations of it'}")
+        for number, line in enumerate(ops or self.order.tasks, start=1):
+            screen.line(f"  {number}. {shown_line(line)}")
+        screen.line("\nthe order")
+        for line in shown_text(self.text).splitlines():
+            screen.line(f"  {line}")
+        for line in next_commands(stands, self.options):
+            screen.aside(line)
+
+
+def _record(seen: CandidateSeen) -> dict[str, Json]:
+    return {
+        **seen.standing.model_dump(mode="json"),
+        "state": seen.state,
+        "since": seen.since.isoformat(),
+    }
+
+
+def _list(screen: Screen, found: list[CandidateSeen], *, all_: bool) -> None:
+    if found and is_terminal() and shutil.get_terminal_size().columns < WIDE_COLUMNS:
+        for each in found:
+            _entry(screen, each)
+        return
+    if found:
+        screen.table(HEADERS, [_row(each) for each in found])
+        return
+    if all_:
+        screen.line("the sense loop has proposed nothing yet; `podium sense --once` makes a tick")
+    else:
+        screen.line("no candidate waits; `podium candidates --all` lists those that have ended")
+
+
+def _entry(screen: Screen, seen: CandidateSeen) -> None:
+    """For screens on which a table would break the ids that people copy."""
+    stands = seen.standing
+    asked = f", approval {short_id(stands.approval_id)}" if stands.approval_id else ""
+    screen.line(f"{seen.state:<{INDENT}}{stands.wo_id}")
+    about = f"{stands.target}: {shown_line(stands.title, LONGEST_TITLE)}"
+    for line in (about, weight_words(stands), f"since {moment(seen.since)}{asked}"):
+        if line:
+            screen.line(f"{'':{INDENT}}{line}")
+
+
+def _row(seen: CandidateSeen) -> list[str]:
+    stands = seen.standing
+    return [
+        seen.state,
+        stands.wo_id,
+        stands.tier,
+        ", ".join(stands.zones),
+        stands.target,
+        shown_line(stands.title, LONGEST_TITLE),
+        moment(seen.since),
+        short_id(stands.approval_id) if stands.approval_id else "",
+    ]

@@ -1,0 +1,99 @@
+"""`podium deploy`."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.progress import Progress
+from podium.cli.sense_words import tell_candidate
+from podium.domain.errors import CallRefused
+from podium.domain.model import Json
+from podium.domain.sensing import CandidateState
+from podium.domain.terms import Mode
+from podium.domain.work import Run
+from podium.flows.sense import SenseOptions, standing_of
+from podium.usecases import (
+    CandidateSeen,
+    deliver,
+    find_candidate,
+    say_yes_to_candidate,
+    show_candidate,
+)
+from podium.wiring import Podium
+from podium.wiring.sensing import candidate_mode, sense_options
+
+app = command_app()
+
+EXIT_CODES: dict[CandidateState, int] = {
+    "delivered": 0,
+    "waiting": 3,
+    "approved": 3,
+}
+"""What is refused, rejected or too late leaves with 4. A dry run leaves the move to the person: 3."""
+REFUSED = 4
+
+
+@app.command()
+def deploy(
+    context: typer.Context,
+    candidate: Annotated[
+        str, typer.Argument(metavar="ID", help="Of the work order, or the beginning.")
+    ],
+    mode: Annotated[
+        Mode | None, typer.Option("--mode", help="Instead of the mode that is set.")
+    ] = None,
+) -> None:
+    """Say yes to a candidate and see it into the inbox, in one go.
+
+    What was approved already is only seen through. In a dry run nothing is moved; the answer says
+    what to move. Leaves with 0 when it was delivered, 3 when it waits for somebody, 4 when it was
+    refused or rejected.
+
+    \b
+    Example:
+      podium deploy WO-FIX-OPAL_API
+    """
+    context.obj.mode = mode or ""
+    door = Door(context.obj)
+    door.must_have_state("candidate", candidate)
+    door.options.parting_words = (
+        f"your yes stands; `podium deploy {candidate}` goes on, and so does `podium worker`"
+    )
+
+    async def work(podium: Podium) -> tuple[CandidateSeen, SenseOptions]:
+        store, engine = await podium.store(), await podium.hosting_engine()
+        with Progress(sys.stderr) as progress:
+            progress.doing(f"delivering {candidate}")
+            await store.read(lambda view: _refuse_sensing(podium, find_candidate(view, candidate)))
+            run = await say_yes_to_candidate(
+                store,
+                podium.clock,
+                podium.ids,
+                candidate,
+                by=door.user,
+                groups=podium.settings.approvers,
+            )
+            await deliver(store, engine, run, standing_of)
+        seen, _ = await show_candidate(store, podium.clock, standing_of, run.id)
+        return seen, sense_options(podium)
+
+    seen, options = door.run(work)
+    record: dict[str, Json] = {
+        "candidate": {**seen.standing.model_dump(mode="json"), "state": seen.state}
+    }
+    door.screen.answer(record, lambda: tell_candidate(door.screen, seen.standing, options))
+    raise typer.Exit(EXIT_CODES.get(seen.standing.state, REFUSED))
+
+
+def _refuse_sensing(podium: Podium, run: Run) -> None:
+    """In sensing a delivery is refused for good; better not to try."""
+    if not run.status.ended and candidate_mode(podium, run) == "sensing":
+        raise CallRefused(
+            "the mode is sensing, in which nothing is delivered; it waits on until podium.yaml, GMX_ORCH_MODE or "
+            "--mode says otherwise"
+        )

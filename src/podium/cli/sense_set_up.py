@@ -1,0 +1,224 @@
+"""`podium sense scaffold`, `install`, `uninstall` and `status`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.bridge import (
+    SCHEDULERS,
+    last_tick,
+    schedule_of,
+    scheduler,
+    standings,
+    write_layout,
+)
+from podium.bridge.schedulers import LABEL, Change, Machine, Schedule, SchedulerName
+from podium.cli.door import Door
+from podium.cli.screen import moment
+from podium.cli.sense_set_up_words import standing_cells, tell_changes, tell_layout
+from podium.domain.errors import BadInput, ToolMissing
+from podium.domain.terms import Mode
+from podium.wiring import Podium, find_folders
+
+PLANNERS = ("gemini", "claude", "codex", "opencode")
+"""Programs that plan. A scheduler's PATH is short, so their folders are added where they are found."""
+
+Root = Annotated[
+    Path | None, typer.Option("--root", metavar="DIR", help="The root; else the project's folder.")
+]
+Label = Annotated[str, typer.Option("--label", help="launchd's name for it.")]
+Which = Annotated[SchedulerName, typer.Argument(help="launchd, systemd or cron.")]
+OneOrAll = Annotated[SchedulerName | None, typer.Argument(help="One of them; else all.")]
+
+
+def add_set_up(app: typer.Typer) -> None:
+    """Give the four commands to the app of `podium sense`."""
+    for command in (scaffold, install, uninstall, status):
+        app.command()(command)
+
+
+def scaffold(
+    context: typer.Context,
+    root: Root = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace shims and samples; the old ones stay as .bak.")
+    ] = False,
+) -> None:
+    """Write the layout that the loop expects, with samples and shims. Never overwrites.
+
+    \b
+    Example:
+      podium sense scaffold --root ~/02luka
+    """
+    door = Door(context.obj)
+    folder = _made(root or door.options.project or Path.cwd())
+    done = write_layout(_schedule(folder), _samples(), force=force)
+    door.screen.answer(done.model_dump(mode="json"), lambda: tell_layout(door.screen, done))
+    raise typer.Exit(1 if done.refused else 0)
+
+
+def install(
+    context: typer.Context,
+    which: Which,
+    root: Root = None,
+    every: Annotated[int, typer.Option("--every", metavar="SECONDS", help="Between ticks.")] = 300,
+    mode: Annotated[
+        Mode, typer.Option("--mode", help="How far scheduled ticks may go.")
+    ] = "sensing",
+    label: Label = LABEL,
+    only_print: Annotated[
+        bool, typer.Option("--print", help="Show what would be written, and write nothing.")
+    ] = False,
+) -> None:
+    """Have a tick started again and again by launchd, systemd or cron.
+
+    \b
+    Example:
+      podium sense install systemd
+      podium sense install launchd --print
+      podium sense install cron --every 600
+    """
+    door = Door(context.obj, lenient=True)
+    folder = _found(door, root)
+    schedule = _schedule(folder, label=label, every_seconds=every, mode=mode)
+    if only_print:
+        _print(door, which, schedule)
+        return
+    change = door.run(lambda podium: scheduler(which, _machine(podium)).install(schedule))
+    tell_changes(door.screen, [change], f"every {every} s in mode {mode}")
+
+
+def uninstall(
+    context: typer.Context, which: OneOrAll = None, root: Root = None, label: Label = LABEL
+) -> None:
+    """Take back what `install` wrote, and nothing else.
+
+    \b
+    Example:
+      podium sense uninstall systemd
+    """
+    door = Door(context.obj, lenient=True)
+    schedule = _schedule(_found(door, root), label=label)
+
+    async def work(podium: Podium) -> list[Change]:
+        names = (which,) if which else _in_use(SCHEDULERS)
+        machine = _machine(podium)
+        return [await scheduler(name, machine).uninstall(schedule) for name in names]
+
+    tell_changes(door.screen, door.run(work), "")
+
+
+def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> None:
+    """Say which schedulers start ticks of this root, and when the last tick was.
+
+    \b
+    Example:
+      podium sense status --json
+    """
+    door = Door(context.obj, lenient=True)
+    folder = _found(door, root)
+    schedule = _schedule(folder, label=label)
+    found = door.run(lambda podium: standings(schedule, _machine(podium)))
+    tick = last_tick(folder)
+    record = {
+        "root": str(folder),
+        "schedulers": [each.model_dump(mode="json") for each in found],
+        "last_tick": tick.model_dump(mode="json") if tick else None,
+    }
+
+    def words() -> None:
+        headers = ("SCHEDULER", "INSTALLED", "LOADED", "LAST EXIT", "WHERE", "WHY")
+        door.screen.table(headers, [standing_cells(each) for each in found])
+        if tick is None:
+            door.screen.line("no tick yet; `podium sense --once` makes one")
+            return
+        planner = f"; planner {tick.status}" if tick.status else ""
+        counts = f"{tick.ticks} ticks, {tick.idle_ticks} idle"
+        door.screen.line(f"last tick {moment(tick.at)} ({counts}{planner})")
+
+    door.screen.answer(record, words)
+
+
+def _made(folder: Path) -> Path:
+    """The root as a real path. It is made when the folder above it is there."""
+    folder = folder.expanduser()
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError:
+        raise BadInput(f"{str(folder)!r} is no folder; name one with --root") from None
+    except FileNotFoundError:
+        raise BadInput(
+            f"there is no folder {str(folder.parent)!r} to make {folder.name!r} in"
+        ) from None
+    return folder.resolve()
+
+
+def _found(door: Door, root: Path | None) -> Path:
+    """The root that is there. What else is asked of the settings is asked of this project's."""
+    if root is not None:
+        door.options.project = root.expanduser()
+    return find_folders(os.environ, project=door.options.project).project
+
+
+def _schedule(root: Path, **wishes: object) -> Schedule:
+    found = (shutil.which(name) for name in PLANNERS)
+    folders = [str(Path(each).absolute().parent) for each in found if each]
+    return schedule_of(root=str(root), program=_program(), folders=tuple(folders), **wishes)
+
+
+def _program() -> str:
+    """The `podium` that this is: beside its Python, or as it was started."""
+    beside = Path(sys.executable).with_name("podium")
+    program = str(beside) if os.access(beside, os.X_OK) else shutil.which("podium")
+    if program is None:
+        raise ToolMissing(
+            "podium is no program on PATH; install it so that a scheduler can start it"
+        )
+    return str(Path(program).absolute())
+
+
+def _in_use(names: Sequence[SchedulerName]) -> list[SchedulerName]:
+    """Elsewhere than on macOS the agent's file is a part of the layout, and goes only when it is named."""
+    return [name for name in names if name != "launchd" or sys.platform == "darwin"]
+
+
+def _machine(podium: Podium) -> Machine:
+    home = Path(os.environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    return Machine(
+        launcher=podium.launcher,
+        home=home,
+        # The specification says that relative values are to be ignored.
+        config_home=Path(given) if given.startswith("/") else home / ".config",
+        platform=sys.platform,
+        uid=os.getuid(),
+    )
+
+
+def _samples() -> dict[str, str]:
+    """The sample plans that come with the flow."""
+    folder = files("podium.flows.sense").joinpath("samples")
+    return {each.name: each.read_text("utf-8") for each in folder.iterdir() if each.name.endswith(".json")}  # fmt: skip
+
+
+def _print(door: Door, which: SchedulerName, schedule: Schedule) -> None:
+    async def work(podium: Podium) -> dict[str, str]:
+        return scheduler(which, _machine(podium)).shown(schedule)
+
+    shown = door.run(work)
+
+    def words() -> None:
+        for name, text in shown.items():
+            if len(shown) > 1:
+                door.screen.line(f"# {name}")
+            door.screen.pass_on(text.encode())
+
+    door.screen.answer({"scheduler": which, "files": shown}, words)
