@@ -38,5 +38,5 @@ def dispatched_url(postgres_server: PostgresServer, ready_database: str) -> Iter
 @pytest.fixture(autouse=True)
 def chosen_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """With PODIUM_TEST_ENGINE=dbos the tests of flows find their record on PostgreSQL."""
-    if ENGINE == "dbos" and request.path.parts[-2] in ("pipeline", "flows", "core"):
+    if ENGINE == "dbos" and request.path.parts[-2] in ("pipeline", "flows", "core", "sense"):
         monkeypatch.setenv("PODIUM_DATABASE_URL", request.getfixturevalue("dispatched_url"))

@@ -236,10 +236,14 @@ async def test_a_large_answer_and_a_prompt_nobody_reads_do_no_harm(tmp_path: Pat
 
 
 async def test_a_flood_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The real limit would take a quarter of a gigabyte to reach.
-    monkeypatch.setattr("podium.agents.headless.command.agent.LARGEST_OUTPUT_BYTES", 10_000)
-    with pytest.raises(AgentLost, match="10000 bytes"):
-        await an_agent(tmp_path, "yes").ask(a_turn(tmp_path))
+    # The real limits would take a quarter of a gigabyte to reach.
+    for name, limit in (("ANSWER", 10_000), ("STREAM", 20_000)):
+        module = "podium.agents.headless.command.agent"
+        monkeypatch.setattr(f"{module}.LARGEST_{name}_BYTES", limit)
+    for output, limit in (("text", 10_000), ("json", 10_000), ("jsonl", 20_000)):
+        agent = an_agent(tmp_path, "yes", options={"output": output})
+        with pytest.raises(AgentLost, match=f"{limit} bytes"):
+            await agent.ask(a_turn(tmp_path))
     assert living(str(tmp_path / "workspace")) == []
 
 

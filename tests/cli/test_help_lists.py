@@ -9,7 +9,19 @@ import pytest
 
 
 @pytest.mark.parametrize(
-    "command", ["workspaces", "receipts", "policy", "agents", "config", "db", "pack", "habits"]
+    "command",
+    [
+        "workspaces",
+        "receipts",
+        "policy",
+        "agents",
+        "config",
+        "db",
+        "pack",
+        "habits",
+        "sense",
+        "plan",
+    ],
 )
 def test_a_list_of_subcommands_is_not_cut(command: str) -> None:
     done = subprocess.run(

@@ -69,6 +69,10 @@ ONE_OF_EACH = {
     "config": ("config", "show"),
     "run": ("run", "tidy up"),
     "ask": ("ask", "system status"),
+    "sense": ("sense", "trust"),
+    "candidates": ("candidates",),
+    "deploy": ("deploy", "WO-X"),
+    "plan": ("plan", "rules", "--check"),
     "undo": ("undo", "abcd1234#1"),
     "runs": ("runs",),
     "show": ("show", "abcd1234"),
@@ -129,7 +133,18 @@ def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None
     words = (
         ONE_OF_EACH[name][:2]
         if name
-        in ("config", "pack", "policy", "receipts", "habits", "agents", "bench", "workspaces", "db")
+        in (
+            "config",
+            "pack",
+            "policy",
+            "receipts",
+            "habits",
+            "agents",
+            "bench",
+            "workspaces",
+            "db",
+            "plan",
+        )
         else (name,)
     )
     said = desk.run(*words, "--help")

@@ -58,11 +58,12 @@ def test_a_long_line_is_cut_behind_the_redaction(
 def test_a_full_transcript_says_how_many_lines_are_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transcripts, "LARGEST_CHARACTERS", 5)
+    monkeypatch.setattr(transcripts, "LARGEST_BYTES", 9)
     with FileTranscripts(tmp_path, _redact).open(TURN, "gemini") as transcript:
-        for line in ("123456", "b", "c"):
+        for line in ("äöü", "b", "c", "de"):
             transcript.write(line)
-    assert Path(transcript.path).read_text() == "123456\n[… 2 more lines: the transcript is full]\n"
+    kept = Path(transcript.path).read_text()
+    assert kept == "äöü\nb\n[… 2 more lines with 3 characters: the transcript is full]\n"
 
 
 def test_half_a_surrogate_pair_and_newlines_do_not_break_the_file(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import ctypes
 import os
 import stat
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,8 +14,12 @@ from podium.domain.errors import ToolBroke
 from podium.tools.beneath import (
     draft_name,
     find_beneath,
+    look_beneath,
+    make_folder_beneath,
+    move_beneath,
     read_beneath,
     remove_beneath,
+    rename_beneath,
     write_beneath,
 )
 
@@ -199,3 +203,47 @@ def test_no_read_gets_out_while_a_folder_is_swapped_for_a_link(root: Path, tmp_p
                 seen.add(read_beneath(root, "d/f", 100))
 
     assert seen == {b"inside"}
+
+
+def test_a_second_name_is_read_only_by_those_who_do_not_mind(root: Path) -> None:
+    (root / "a").write_text("mine")
+    (root / "b").hardlink_to(root / "a")
+
+    assert read_beneath(root, "b", 100) == b"mine"
+    with pytest.raises(ToolBroke, match="hard link"):
+        read_beneath(root, "b", 100, alone=True)
+
+
+def test_a_move_replaces_nothing_and_loses_nothing_when_it_leads_to_the_same_place(
+    root: Path,
+) -> None:
+    (root / "a").write_text("A")
+    (root / "b").write_text("B")
+
+    for to in ("a", "b", "./a"):
+        with pytest.raises(FileExistsError):
+            move_beneath(root, "a", to)
+
+    assert ((root / "a").read_text(), (root / "b").read_text()) == ("A", "B")
+
+
+def test_no_link_leads_a_move_a_look_or_a_new_folder_out(root: Path, tmp_path: Path) -> None:
+    (root / "out").symlink_to(tmp_path)
+    (root / "a").write_text("A")
+    (tmp_path / "b").write_text("B")
+
+    acts: list[Callable[[], object]] = [
+        lambda: move_beneath(root, "a", "out/a"),
+        lambda: rename_beneath(root, "a", "out/a"),
+        lambda: rename_beneath(root, "out/b", "b"),
+        lambda: make_folder_beneath(root, "out/c"),
+        lambda: make_folder_beneath(root, "out"),
+        lambda: look_beneath(root, "out/b"),
+    ]
+    for act in acts:
+        with pytest.raises(ToolBroke, match="symbolic link"):
+            act()
+
+    assert sorted(os.listdir(tmp_path)) == ["b", "root"]
+    assert stat.S_ISLNK((look_beneath(root, "out") or os.stat(root)).st_mode)
+    assert look_beneath(root, "nothing/here") is None

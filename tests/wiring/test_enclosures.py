@@ -106,7 +106,7 @@ async def test_without_a_sandbox_nothing_is_fenced_and_a_person_is_told_once(
 ) -> None:
     podium = configured(tmp_path, user="sandbox: none\n")
     told: list[str] = []
-    podium._tell = told.append
+    podium.tell = told.append
     for _ in range(2):
         fence = await podium.enclosures.confinement(str(podium.folders.project))
         assert fence.kind == "none"

@@ -1,0 +1,555 @@
+"""launchd, systemd and cron: what is written for them, put in force and taken back."""
+
+from __future__ import annotations
+
+import plistlib
+import shlex
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from podium.bridge import FileRecord, RecordFiles
+from podium.bridge.installing import last_tick, schedule_of, scheduler, standings
+from podium.bridge.schedulers import (
+    Cron,
+    Launchd,
+    Machine,
+    Schedule,
+    Systemd,
+    line_of,
+    plist_of,
+    service_of,
+    timer_of,
+)
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.sensing import PlannerStatus, SenseMemory
+from podium.sandbox import ProcessLauncher
+from podium.testing import FixedClock
+
+LABEL = "com.02luka.gmx-clc-orchestrator"
+ODD_NAMES = [
+    "02luka",
+    "with space",
+    'it\'s "quoted"',
+    "100% %h $HOME $$ `id` & ; | <x>",
+    "größe-日本",
+    "ends with %",
+    "ends with space ",
+    "#hash",
+]
+
+
+@dataclass
+class Rig:
+    """A user with a home, a root, and programs that only write down what they are asked."""
+
+    root: Path
+    home: Path
+    programs: Path
+
+    def says(self, program: str, script: str) -> None:
+        file = self.programs / program
+        log = shlex.quote(str(self.programs / f"{program}.log"))
+        file.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{log}\n{script}\n')
+        file.chmod(0o755)
+
+    def heard(self, program: str) -> list[str]:
+        log = self.programs / f"{program}.log"
+        return log.read_text().splitlines() if log.exists() else []
+
+    def has_crontab(self, table: str | None = None) -> Path:
+        """A crontab that keeps its table in a file, as the real one does."""
+        kept = self.programs / "table"
+        if table is not None:
+            kept.write_text(table)
+        place = shlex.quote(str(kept))
+        self.says(
+            "crontab",
+            f"""case $1 in
+-l) [ -e {place} ] || {{ echo "no crontab for ann" >&2; exit 1; }}; /bin/cat {place} ;;
+-r) /bin/rm {place} ;;
+-) /bin/cat >{place} ;;
+esac""",
+        )
+        return kept
+
+    def schedule(self, **wishes: object) -> Schedule:
+        return schedule_of(root=str(self.root), program="/opt/podium/bin/podium", **wishes)
+
+    def machine(self, platform: str = "linux") -> Machine:
+        path = {"PATH": str(self.programs), "HOME": str(self.home)}
+        return Machine(
+            launcher=ProcessLauncher(parent_env=path),
+            home=self.home,
+            config_home=self.home / ".config",
+            platform=platform,
+            uid=501,
+        )
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    made = Rig(tmp_path.resolve() / "root", tmp_path / "home", tmp_path / "programs")
+    for folder in (made.root, made.home, made.programs):
+        folder.mkdir()
+    (made.root / "g/tools").mkdir(parents=True)
+    (made.root / "g/tools/gmx_clc_orchestrator.zsh").write_text("#!/bin/sh\n")
+    return made
+
+
+# --- what is scheduled -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("wishes", "words"),
+    [
+        ({"root": "/a\nb"}, "rename the folder"),
+        ({"root": "/a\tb"}, "rename the folder"),
+        ({"root": "/a\udcffb"}, "rename the folder"),
+        ({"root": "a/b"}, "not absolute"),
+        ({"every_seconds": 1}, "every_seconds"),
+        ({"label": "../evil"}, "label"),
+        ({"label": ""}, "label"),
+        ({"mode": "yolo"}, "mode"),
+    ],
+)
+def test_what_no_scheduler_can_take_is_refused(wishes: dict[str, object], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        schedule_of(**{"root": "/r", "program": "/p", **wishes})
+
+
+def test_two_roots_of_one_name_have_different_units() -> None:
+    names = {Schedule(root=root, program="/p").name for root in ("/a/02luka", "/b/02luka", "/")}
+    assert len(names) == 3
+    assert all(name.startswith("podium-sense-") for name in names)
+
+
+def test_a_folder_with_a_colon_does_not_split_the_path() -> None:
+    schedule = Schedule(root="/a:/evil", program="/opt/p/podium", folders=("/x:y", "/opt/node"))
+    assert schedule.path.split(":") == [
+        *("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/p", "/opt/node")
+    ]
+
+
+# --- launchd -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_the_plist_says_what_the_table_says(name: str) -> None:
+    root = f"/Users/ann/{name}"
+    table = plistlib.loads(plist_of(Schedule(root=root, program="/opt/podium/bin/podium")))
+    assert table == {
+        "Label": LABEL,
+        "ProgramArguments": ["/bin/zsh", f"{root}/g/tools/gmx_clc_orchestrator.zsh"],
+        "WorkingDirectory": root,
+        "StartInterval": 300,
+        "RunAtLoad": True,
+        "ThrottleInterval": 5,
+        "EnvironmentVariables": {
+            "PATH": f"{root}/.venv/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin:/opt/podium/bin",
+            "PYTHONPATH": root,
+            "GMX_ORCH_MODE": "sensing",
+            "PODIUM_SENSE_SCHEDULED": "1",
+        },
+        "StandardOutPath": f"{root}/logs/gmx_clc_orchestrator.stdout.log",
+        "StandardErrorPath": f"{root}/logs/gmx_clc_orchestrator.stderr.log",
+    }
+
+
+@pytest.mark.skipif(not shutil.which("plutil"), reason="plutil is a program of macOS")
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_the_plist_passes_plutil(tmp_path: Path, name: str) -> None:
+    file = tmp_path / "agent.plist"
+    file.write_bytes(plist_of(Schedule(root=f"/Users/ann/{name}", program="/opt/podium")))
+    subprocess.run(["plutil", "-lint", str(file)], check=True, capture_output=True)
+
+
+async def test_on_macos_the_agent_is_written_and_loaded(rig: Rig) -> None:
+    rig.says("launchctl", "exit 0")
+    done = await Launchd(rig.machine("darwin")).install(rig.schedule())
+    file = rig.home / f"Library/LaunchAgents/{LABEL}.plist"
+    assert (done.done, done.loaded, done.written) == (True, True, (str(file),))
+    assert file.read_bytes() == plist_of(rig.schedule())
+    assert (rig.root / "logs").is_dir()
+    assert rig.heard("launchctl") == [
+        f"bootout gui/501/{LABEL}",
+        f"bootstrap gui/501 {file}",
+    ]
+
+
+async def test_a_label_that_is_still_going_is_loaded_when_it_is_gone(rig: Rig) -> None:
+    tries = shlex.quote(str(rig.programs / "launchctl.log"))
+    rig.says("launchctl", f'[ "$1" = bootout ] || [ $(/usr/bin/wc -l <{tries}) -ge 3 ] || exit 5')
+    done = await Launchd(rig.machine("darwin"), pause_seconds=0).install(rig.schedule())
+    assert done.loaded
+    assert len(rig.heard("launchctl")) == 3
+
+
+async def test_what_launchctl_refuses_is_told_with_what_to_type(rig: Rig) -> None:
+    rig.says("launchctl", 'echo "Bootstrap failed: 5: Input/output error" >&2; exit 5')
+    done = await Launchd(rig.machine("darwin"), pause_seconds=0).install(rig.schedule())
+    assert (done.done, done.loaded) == (False, False)
+    assert "Input/output error" in done.notes[0]
+    assert done.by_hand.startswith("launchctl bootstrap gui/501 ")
+
+
+async def test_elsewhere_the_agent_lies_beneath_the_root_and_that_is_said(rig: Rig) -> None:
+    done = await Launchd(rig.machine()).install(rig.schedule())
+    assert done.written == (f"{rig.root}/LaunchAgents/{LABEL}.plist",)
+    assert (done.done, done.loaded) == (True, False)
+    assert "macOS only" in done.notes[0]
+    assert not (rig.home / "Library").exists()
+
+
+async def test_an_agent_without_its_shim_is_not_installed(rig: Rig) -> None:
+    (rig.root / "g/tools/gmx_clc_orchestrator.zsh").unlink()
+    with pytest.raises(NotPossibleNow, match="podium sense scaffold"):
+        await Launchd(rig.machine()).install(rig.schedule())
+    assert not (rig.root / "LaunchAgents").exists()
+
+
+async def test_a_label_of_another_root_is_not_taken_over(rig: Rig) -> None:
+    rig.says("launchctl", "exit 0")
+    launchd = Launchd(rig.machine("darwin"))
+    await launchd.install(rig.schedule())
+    other = rig.schedule().model_copy(update={"root": str(rig.root.parent / "other")})
+    shutil.copytree(rig.root, other.root)
+    with pytest.raises(NotPossibleNow, match="--label"):
+        await launchd.install(other)
+    assert (await launchd.uninstall(other)).removed == ()
+    assert (await launchd.standing(rig.schedule())).installed
+    assert (await launchd.install(other.model_copy(update={"label": "com.other"}))).loaded
+
+
+async def test_an_agent_that_somebody_else_wrote_is_kept_beside(rig: Rig) -> None:
+    rig.says("launchctl", "exit 0")
+    folder = rig.home / "Library/LaunchAgents"
+    folder.mkdir(parents=True)
+    theirs = plistlib.dumps({"Label": LABEL, "WorkingDirectory": str(rig.root)})
+    (folder / f"{LABEL}.plist").write_bytes(theirs)
+    launchd = Launchd(rig.machine("darwin"))
+    assert not (await launchd.uninstall(rig.schedule())).removed
+    done = await launchd.install(rig.schedule())
+    assert done.backups == (str(folder / f"{LABEL}.plist.bak"),)
+    assert (folder / f"{LABEL}.plist.bak").read_bytes() == theirs
+    again = await launchd.install(rig.schedule(every_seconds=600))
+    assert again.backups == ()
+    assert plistlib.loads((folder / f"{LABEL}.plist").read_bytes())["StartInterval"] == 600
+
+
+@pytest.mark.parametrize("content", [b"", b"<plist", b"bplist00\x00", b"\xff\xfe", b"<a/>" * 9])
+async def test_an_agent_that_cannot_be_read_is_nobodys(rig: Rig, content: bytes) -> None:
+    (rig.root / "LaunchAgents").mkdir()
+    (rig.root / f"LaunchAgents/{LABEL}.plist").write_bytes(content)
+    launchd = Launchd(rig.machine())
+    assert not (await launchd.standing(rig.schedule())).installed
+    assert not (await launchd.uninstall(rig.schedule())).removed
+    assert (await launchd.install(rig.schedule())).backups
+
+
+async def test_uninstalling_an_agent_lets_go_of_it_once(rig: Rig) -> None:
+    rig.says("launchctl", "exit 0")
+    launchd = Launchd(rig.machine("darwin"))
+    await launchd.install(rig.schedule())
+    assert len((await launchd.uninstall(rig.schedule())).removed) == 1
+    assert rig.heard("launchctl")[-1] == f"bootout gui/501/{LABEL}"
+    asked = len(rig.heard("launchctl"))
+    assert (await launchd.uninstall(rig.schedule())).removed == ()
+    assert len(rig.heard("launchctl")) == asked
+    assert not (rig.home / f"Library/LaunchAgents/{LABEL}.plist").exists()
+
+
+async def test_the_standing_of_an_agent_has_its_last_exit(rig: Rig) -> None:
+    rig.says("launchctl", 'echo "	state = waiting"; echo "	last exit code = 7"')
+    launchd = Launchd(rig.machine("darwin"))
+    assert not (await launchd.standing(rig.schedule())).installed
+    await launchd.install(rig.schedule())
+    standing = await launchd.standing(rig.schedule())
+    assert (standing.installed, standing.loaded, standing.last_exit) == (True, True, 7)
+
+
+# --- systemd -----------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(
+    not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed here"
+)
+@pytest.mark.parametrize("name", [*ODD_NAMES, "back\\slash", "ends with \\"])
+def test_the_units_pass_systemds_own_check(tmp_path: Path, name: str) -> None:
+    root = tmp_path / name
+    (root / "logs").mkdir(parents=True)
+    program = root / "podium"
+    program.write_text("#!/bin/sh\n")
+    schedule = Schedule(root=str(root), program=str(program))
+    for unit, text in (("service", service_of(schedule)), ("timer", timer_of(schedule))):
+        (tmp_path / f"{schedule.name}.{unit}").write_text(text)
+    service, timer = (tmp_path / f"{schedule.name}.{kind}" for kind in ("service", "timer"))
+    # It looks whether the program can be executed, so its path must have been read as it is.
+    started = "" if set(name) & set("\"'\\") else f"{program} is not executable"
+    assert started in _verified(service, tmp_path)
+    program.chmod(0o755)
+    assert _verified(service, tmp_path) == ""
+    assert _verified(timer, tmp_path) == ""
+
+
+def _verified(unit: Path, runtime: Path) -> str:
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--user", "--man=no", str(unit)],
+        env={
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(runtime),
+            "XDG_RUNTIME_DIR": str(runtime),
+            "SYSTEMD_UNIT_PATH": f"{unit.parent}:",
+        },
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return done.stdout + done.stderr
+
+
+def test_a_unit_quotes_what_systemd_would_take_for_its_own() -> None:
+    root = '/r/50% $HOME "x" \\'
+    unit = service_of(Schedule(root=root, program="/opt/$p %n/podium", mode="dry-run"))
+    lines = unit.splitlines()
+    assert (
+        r'''ExecStart="/opt/$p %%n/podium" "sense" "--once" "--root" "/r/50%% $$HOME \"x\" \\"'''
+        in lines
+    )
+    assert r'WorkingDirectory=/r/50%% $HOME "x" \/' in lines
+    assert r'Environment="PYTHONPATH=/r/50%% $HOME \"x\" \\"' in lines
+    assert 'Environment="GMX_ORCH_MODE=dry-run"' in lines
+    assert 'Environment="PODIUM_SENSE_SCHEDULED=1"' in lines
+
+
+async def test_units_are_written_and_switched_on(rig: Rig) -> None:
+    rig.says("systemctl", "exit 0")
+    done = await Systemd(rig.machine()).install(rig.schedule(every_seconds=77))
+    name = rig.schedule().name
+    folder = rig.home / ".config/systemd/user"
+    assert sorted(each.name for each in folder.iterdir()) == [f"{name}.service", f"{name}.timer"]
+    assert "OnUnitActiveSec=77\n" in (folder / f"{name}.timer").read_text()
+    assert (done.done, done.loaded) == (True, True)
+    assert rig.heard("systemctl")[1:] == [
+        "--user daemon-reload",
+        f"--user enable {name}.timer",
+        f"--user restart {name}.timer",
+    ]
+
+
+async def test_without_a_user_manager_the_units_wait_and_that_is_said(rig: Rig) -> None:
+    rig.says("systemctl", 'echo "Failed to connect to bus" >&2; exit 1')
+    done = await Systemd(rig.machine()).install(rig.schedule())
+    assert (done.done, done.loaded, len(done.written)) == (True, False, 2)
+    assert "Failed to connect to bus" in done.notes[0]
+    assert done.by_hand.startswith("systemctl --user daemon-reload && ")
+    standing = await Systemd(rig.machine()).standing(rig.schedule())
+    assert (standing.installed, standing.loaded, standing.last_exit) == (True, None, None)
+
+
+async def test_a_timer_that_is_refused_is_no_success(rig: Rig) -> None:
+    rig.says("systemctl", '[ "$2" != enable ] || { echo "Unit is masked." >&2; exit 1; }')
+    done = await Systemd(rig.machine()).install(rig.schedule())
+    assert (done.done, done.loaded) == (False, False)
+    assert "Unit is masked." in done.notes[0]
+
+
+async def test_uninstalling_units_leaves_those_of_others(rig: Rig) -> None:
+    rig.says("systemctl", "exit 0")
+    systemd = Systemd(rig.machine())
+    assert (await systemd.uninstall(rig.schedule())).removed == ()
+    await systemd.install(rig.schedule())
+    folder = rig.home / ".config/systemd/user"
+    (folder / "mine.service").write_text("[Service]\n")
+    service = folder / f"{rig.schedule().name}.service"
+    service.write_text("[Service]\n# changed hands\n")
+    done = await systemd.uninstall(rig.schedule())
+    assert done.removed == (str(folder / f"{rig.schedule().name}.timer"),)
+    assert "stays" in done.notes[0]
+    assert sorted(each.name for each in folder.iterdir()) == ["mine.service", service.name]
+    assert f"--user disable --now {rig.schedule().name}.timer" in rig.heard("systemctl")
+    assert (await systemd.uninstall(rig.schedule())).removed == ()
+
+
+async def test_units_that_nobody_manages_are_taken_back_with_what_switched_them_on(
+    rig: Rig,
+) -> None:
+    systemd = Systemd(rig.machine())
+    await systemd.install(rig.schedule())
+    wants = rig.home / ".config/systemd/user/timers.target.wants"
+    wants.mkdir()
+    (wants / f"{rig.schedule().name}.timer").symlink_to(f"../{rig.schedule().name}.timer")
+    assert len((await systemd.uninstall(rig.schedule())).removed) == 2
+    assert list(wants.iterdir()) == []
+
+
+async def test_the_standing_of_units_has_the_last_exit_of_the_service(rig: Rig) -> None:
+    systemd = Systemd(rig.machine())
+    rig.says("systemctl", "exit 0")
+    await systemd.install(rig.schedule())
+    rig.says(
+        "systemctl",
+        "echo ActiveState=active; echo ExecMainStatus=7; echo ExecMainExitTimestampMonotonic=9",
+    )
+    standing = await systemd.standing(rig.schedule())
+    assert (standing.loaded, standing.last_exit) == (True, 7)
+    rig.says(
+        "systemctl",
+        "echo ActiveState=inactive; echo ExecMainStatus=0; echo ExecMainExitTimestampMonotonic=0",
+    )
+    standing = await systemd.standing(rig.schedule())
+    assert (standing.loaded, standing.last_exit) == (False, None)
+
+
+async def test_units_go_where_a_linked_configuration_leads(rig: Rig) -> None:
+    (rig.home / "dotfiles").mkdir()
+    (rig.home / ".config").symlink_to("dotfiles")
+    await Systemd(rig.machine()).install(rig.schedule())
+    assert len(list((rig.home / "dotfiles/systemd/user").iterdir())) == 2
+
+
+# --- cron --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("seconds", "when"),
+    [
+        (60, "* * * * *"),
+        (300, "*/5 * * * *"),
+        (1200, "*/20 * * * *"),
+        (3600, "0 * * * *"),
+    ],
+)
+def test_whole_minutes_that_divide_an_hour_are_crons(seconds: int, when: str) -> None:
+    line = line_of(Schedule(root="/r", program="/p", every_seconds=seconds))
+    assert line.startswith(f"{when} cd /r && ")
+
+
+@pytest.mark.parametrize("seconds", [30, 90, 420, 2700, 7200, 86_400])
+def test_other_times_are_left_to_systemd(seconds: int) -> None:
+    with pytest.raises(BadInput, match="systemd"):
+        line_of(Schedule(root="/r", program="/p", every_seconds=seconds))
+
+
+@pytest.mark.parametrize("root", ["/a\\b", "/" + "long/" * 200])
+def test_paths_that_crons_read_differently_are_left_to_systemd(root: str) -> None:
+    with pytest.raises(BadInput, match="systemd"):
+        line_of(Schedule(root=root, program="/p"))
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_the_line_runs_podium_on_the_root_whatever_its_name(tmp_path: Path, name: str) -> None:
+    root = tmp_path / name
+    (root / "logs").mkdir(parents=True)
+    program = root / "podium"
+    told = "$GMX_ORCH_MODE $PODIUM_SENSE_SCHEDULED"
+    program.write_text(f'#!/bin/sh\nprintf "%s\\n" "{told}" "$PWD" "$PYTHONPATH" "$@"\n')
+    program.chmod(0o755)
+    line = line_of(Schedule(root=str(root), program=str(program), mode="supervised"))
+    assert line.count("\n") == 1
+    command = line.split(maxsplit=5)[5].rstrip("\n")
+    # What cron does with a line: an escaped percent sign is one, a bare one would be a new line.
+    assert "%" not in command.replace("\\%", "")
+    subprocess.run(["/bin/sh", "-c", command.replace("\\%", "%")], check=True, timeout=60)
+    assert (root / "logs/gmx_clc_orchestrator.stdout.log").read_text().splitlines() == [
+        *("supervised 1", str(root), str(root), "sense", "--once", "--root", str(root)),
+    ]
+    assert (root / "logs/gmx_clc_orchestrator.stderr.log").read_text() == ""
+
+
+async def test_all_other_lines_of_the_table_stay(rig: Rig) -> None:
+    theirs = "MAILTO=ann\n# a note\n0 4 * * * backup --to /mnt # podium-sense-else\n"
+    table = rig.has_crontab(theirs.rstrip("\n"))
+    cron = Cron(rig.machine())
+    assert (await cron.install(rig.schedule())).loaded
+    assert table.read_text() == theirs + line_of(rig.schedule())
+    await cron.install(rig.schedule(every_seconds=600))
+    assert table.read_text() == theirs + line_of(rig.schedule(every_seconds=600))
+    assert (await cron.standing(rig.schedule())).installed
+    assert (await cron.uninstall(rig.schedule())).removed == ("crontab",)
+    assert table.read_text() == theirs
+    heard = len(rig.heard("crontab"))
+    assert (await cron.uninstall(rig.schedule())).removed == ()
+    assert rig.heard("crontab")[heard:] == ["-l"]
+
+
+async def test_a_table_that_was_not_there_is_not_there_afterwards(rig: Rig) -> None:
+    table = rig.has_crontab()
+    cron = Cron(rig.machine())
+    assert not (await cron.standing(rig.schedule())).installed
+    await cron.install(rig.schedule())
+    assert table.read_text() == line_of(rig.schedule())
+    await cron.uninstall(rig.schedule())
+    assert not table.exists()
+
+
+async def test_a_table_that_cannot_be_read_is_never_written(rig: Rig) -> None:
+    rig.says("crontab", 'echo "crontabs/ann: Permission denied" >&2; exit 1')
+    cron = Cron(rig.machine())
+    for done in (await cron.install(rig.schedule()), await cron.uninstall(rig.schedule())):
+        assert not done.done
+        assert "Permission denied" in done.notes[0]
+        assert rig.schedule().name in done.by_hand
+    assert set(rig.heard("crontab")) == {"-l"}
+    assert "Permission denied" in (await cron.standing(rig.schedule())).why
+
+
+async def test_a_table_that_is_not_taken_is_no_success(rig: Rig) -> None:
+    rig.says("crontab", '[ "$1" = -l ] || { echo "bad minute" >&2; exit 1; }')
+    done = await Cron(rig.machine()).install(rig.schedule())
+    assert not done.done
+    assert done.by_hand == line_of(rig.schedule()).rstrip("\n")
+
+
+async def test_where_there_is_no_cron_the_line_is_told(rig: Rig) -> None:
+    cron = Cron(rig.machine())
+    done = await cron.install(rig.schedule())
+    assert not done.done
+    assert "not installed" in done.notes[0]
+    assert done.by_hand == line_of(rig.schedule()).rstrip("\n")
+    assert (await cron.uninstall(rig.schedule())).done
+
+
+# --- how it stands -----------------------------------------------------------------------------
+
+
+async def test_one_scheduler_in_trouble_does_not_hide_the_others(rig: Rig) -> None:
+    (rig.root / "LaunchAgents").symlink_to("/etc")
+    rig.has_crontab(line_of(rig.schedule()))
+    launchd, systemd, cron = await standings(rig.schedule(), rig.machine())
+    assert "link" in launchd.why
+    assert (systemd.installed, cron.installed) == (False, True)
+
+
+def test_the_last_tick_is_read_from_the_loops_memory(rig: Rig) -> None:
+    assert last_tick(rig.root) is None
+    files = RecordFiles(log="logs/a.log", parser_log="logs/b.log", telemetry="c.jsonl")
+    record = FileRecord(rig.root, files, clock=FixedClock(), redact=str)
+    record.remember(SenseMemory(ticks=12, idle_ticks=9, status=PlannerStatus.MOCK))
+    found = last_tick(rig.root)
+    assert found is not None
+    assert (found.ticks, found.idle_ticks, found.status) == (12, 9, "MOCK")
+    assert found.at.timestamp() == pytest.approx(
+        (rig.root / ".podium/sense/memory.json").stat().st_mtime
+    )
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"ticks": "many"}', "\x00"])
+def test_a_memory_that_cannot_be_read_is_no_tick(rig: Rig, content: str) -> None:
+    (rig.root / ".podium/sense").mkdir(parents=True)
+    (rig.root / ".podium/sense/memory.json").write_text(content)
+    assert last_tick(rig.root) is None
+
+
+def test_every_scheduler_shows_what_it_would_write_and_writes_nothing(rig: Rig) -> None:
+    before = sorted(rig.root.rglob("*"))
+    for name, files in (("launchd", 1), ("systemd", 2), ("cron", 1)):
+        for platform in ("linux", "darwin"):
+            machine = rig.machine(platform)
+            assert len(scheduler(name, machine).shown(rig.schedule())) == files  # type: ignore[arg-type]
+    assert sorted(rig.root.rglob("*")) == before
+    assert list(rig.home.iterdir()) == []

@@ -1,0 +1,146 @@
+"""Earned autonomy: agreements propose, a person promotes, an incident takes it back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from podium.domain.gating import Tier
+from podium.domain.trust import Standing, TrustEntry, granted_tier, standings
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def entry(kind: str, **fields: object) -> TrustEntry:
+    told = {"kind": kind, "target": "api", "zone": "g/docs", "at": NOON, **fields}
+    return TrustEntry.model_validate(told)
+
+
+def _agreed(count: int, **fields: object) -> list[TrustEntry]:
+    return [entry("agreed", wo_id=f"WO-{number}", **fields) for number in range(count)]
+
+
+def _only(*entries: TrustEntry) -> Standing:
+    (standing,) = standings(entries)
+    return standing
+
+
+def test_nothing_is_granted_at_first() -> None:
+    assert standings([]) == ()
+    assert granted_tier((), "api", ["g/docs"]) is None
+
+
+def test_no_number_of_agreements_promotes_by_itself() -> None:
+    standing = _only(*_agreed(1000, tier="T2"))
+    assert standing.granted is None
+    assert granted_tier([standing], "api", ["g/docs"]) is None
+
+
+def test_enough_agreements_in_a_row_propose_a_promotion() -> None:
+    assert not _only(*_agreed(9)).proposes(10)
+    assert _only(*_agreed(10)).proposes(10)
+
+
+def test_a_disagreement_breaks_the_row_and_takes_nothing_that_was_granted() -> None:
+    standing = _only(entry("promoted", by="ann", tier="T2"), *_agreed(10), entry("disagreed"))
+    assert (standing.agreed, standing.disagreed) == (0, 1)
+    assert not standing.proposes(1)
+    assert standing.granted is Tier.T2
+
+
+def test_a_promotion_says_who_gave_it_and_up_to_which_tier() -> None:
+    standing = _only(*_agreed(10), entry("promoted", by="ann", tier="T2"))
+    assert (standing.granted, standing.granted_by, standing.granted_at) == (Tier.T2, "ann", NOON)
+    assert standing.agreed == 0
+
+
+def test_more_is_proposed_only_for_a_higher_tier_than_the_granted_one() -> None:
+    promoted = entry("promoted", by="ann", tier="T1")
+    assert not _only(promoted, *_agreed(10, tier="T1")).proposes(10)
+    assert _only(promoted, *_agreed(10, tier="T2")).proposes(10)
+
+
+def test_an_incident_demotes_by_itself_and_says_why() -> None:
+    promoted = entry("promoted", by="ann", tier="T3")
+    standing = _only(promoted, *_agreed(5), entry("incident", why="the disk filled"))
+    assert standing.granted is None
+    assert standing.granted_by == ""
+    assert (standing.incidents, standing.agreed, standing.why) == (1, 0, "the disk filled")
+
+
+def test_after_an_incident_only_a_person_promotes_again() -> None:
+    told = [entry("promoted", by="ann", tier="T1"), entry("incident"), *_agreed(100)]
+    assert _only(*told).granted is None
+    assert _only(*told, entry("promoted", by="ann", tier="T1")).granted is Tier.T1
+
+
+def test_a_person_may_take_back_what_was_granted() -> None:
+    standing = _only(entry("promoted", by="ann", tier="T1"), entry("demoted", by="ann", why="no"))
+    assert (standing.granted, standing.why) == (None, "no")
+
+
+def test_every_zone_must_be_granted_and_the_lowest_grant_holds() -> None:
+    known = standings(
+        [
+            entry("promoted", by="ann", tier="T3", zone="g/docs"),
+            entry("promoted", by="ann", tier="T1", zone="logs"),
+            entry("promoted", by="ann", tier="T4", zone="state", target="other"),
+        ]
+    )
+    assert granted_tier(known, "api", ["g/docs"]) is Tier.T3
+    assert granted_tier(known, "api", ["g/docs", "logs"]) is Tier.T1
+    assert granted_tier(known, "api", ["g/docs", "state"]) is None
+    assert granted_tier(known, "other", ["g/docs"]) is None
+
+
+def test_an_order_that_acts_nowhere_known_goes_nowhere_unasked() -> None:
+    known = standings([entry("promoted", by="ann", tier="T4")])
+    assert granted_tier(known, "api", []) is None
+
+
+def test_a_word_about_one_order_has_one_key_whenever_it_was_said() -> None:
+    later = NOON + timedelta(days=1)
+    assert entry("agreed", wo_id="A").key == entry("agreed", wo_id="A", at=later).key
+    assert entry("agreed", wo_id="A").key != entry("disagreed", wo_id="A").key
+    first, second = entry("promoted", by="ann"), entry("promoted", by="ann", at=later)
+    assert first.key != second.key
+    assert (
+        entry("agreed", target="a:b", zone="c").key != entry("agreed", target="a", zone="b:c").key
+    )
+
+
+_PLACES = st.tuples(st.sampled_from(["api", "db"]), st.sampled_from(["g/docs", "logs", "state"]))
+_ENTRIES = st.lists(
+    st.builds(
+        lambda kind, place, tier: entry(kind, target=place[0], zone=place[1], tier=tier, by="ann"),
+        st.sampled_from(["agreed", "disagreed", "incident", "promoted", "demoted"]),
+        _PLACES,
+        st.sampled_from(["T0", "T1", "T2", "T3", "T4"]),
+    ),
+    max_size=30,
+)
+
+
+@given(_ENTRIES)
+def test_a_standing_follows_from_the_entries_of_its_own_place_in_their_order(
+    told: list[TrustEntry],
+) -> None:
+    for standing in standings(told):
+        own = [each for each in told if (each.target, each.zone) == (standing.target, standing.zone)]  # fmt: skip
+        assert standings(own) == (standing,)
+
+
+@given(_ENTRIES)
+def test_what_is_granted_hangs_on_the_last_word_of_its_place(
+    told: list[TrustEntry],
+) -> None:
+    """The last promotion, demotion or incident, and nothing else."""
+    last = {
+        (each.target, each.zone): each.tier if each.kind == "promoted" else None
+        for each in told
+        if each.kind in ("promoted", "demoted", "incident")
+    }
+    for standing in standings(told):
+        assert standing.granted == last.get((standing.target, standing.zone))
