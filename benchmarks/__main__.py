@@ -27,6 +27,7 @@ NAMES = (
     "piping",
     "contract",
     "operating",
+    "sensing",
 )
 
 MANY = ("scaling", "waking_many", "aging_many")

@@ -13,7 +13,8 @@ from podium.domain.errors import NotPossibleNow
 from podium.journal.plain_names import plain_name
 
 LONGEST_LINE = 1_000_000
-LARGEST_CHARACTERS = 64_000_000
+LARGEST_BYTES = 32_000_000
+"""Of one transcript: a program that never stops writing must not fill the disk."""
 _MARGIN = 10_000
 """Looked at beyond the cut, so that a secret across it is known for one."""
 
@@ -55,30 +56,34 @@ class FileTranscript:
         self._path = path
         self._redact = redact
         self._written = 0
-        self._dropped = 0
+        self._dropped_lines = self._dropped_characters = 0
 
     @property
     def path(self) -> str:
         return str(self._path)
 
     def write(self, line: str) -> None:
-        if self._written >= LARGEST_CHARACTERS:
-            self._dropped += 1
+        if self._written >= LARGEST_BYTES:
+            self._dropped_lines += 1
+            self._dropped_characters += len(line)
             return
         kept = self._redact(line[: LONGEST_LINE + _MARGIN])[:LONGEST_LINE]
         if len(line) > LONGEST_LINE:
             kept += f" [… {len(line) - LONGEST_LINE} more characters]"
-        self._written += len(kept)
+        self._written += len(kept.encode(errors="replace")) + 1
         try:
             self._file.write(kept.replace("\r", "").replace("\n", " ") + "\n")
         except OSError:
             # A full disk must not cost the turn: the reply itself is worth more.
-            self._written = LARGEST_CHARACTERS
+            self._written = LARGEST_BYTES
 
     def close(self) -> None:
         with suppress(OSError):
-            if self._dropped:
-                self._file.write(f"[… {self._dropped} more lines: the transcript is full]\n")
+            if self._dropped_lines:
+                self._file.write(
+                    f"[… {self._dropped_lines} more lines with {self._dropped_characters} characters: "
+                    "the transcript is full]\n"
+                )
         with suppress(OSError):
             self._file.close()
 

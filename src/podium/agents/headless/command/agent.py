@@ -19,7 +19,10 @@ from podium.domain.gating import Usage
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.ports import Process, Transcript, TurnDoor
 
-LARGEST_OUTPUT_BYTES = 256_000_000
+LARGEST_ANSWER_BYTES = 64_000_000
+"""Of a program whose whole output is its answer. No step of a run can keep so long a one."""
+LARGEST_STREAM_BYTES = 256_000_000
+"""Of one that also tells what it does."""
 STDERR_BYTES = 200_000
 _PROMPT = "prompt.txt"
 
@@ -93,7 +96,7 @@ class CommandAgent:
     ) -> tuple[list[bytes], Ended]:
         process.close_input()
         lines: list[bytes] = []
-        left = LARGEST_OUTPUT_BYTES
+        largest = left = self._largest_bytes
         try:
             async for line in process.lines():
                 left -= len(line) + 1
@@ -106,10 +109,12 @@ class CommandAgent:
             # Also when cancelled: nobody gets on before the whole tree is dead.
             ended = await process.end()
         if left < 0:
-            raise AgentLost(
-                f"agent {self.name!r} wrote more than {LARGEST_OUTPUT_BYTES} bytes and was ended"
-            )
+            raise AgentLost(f"agent {self.name!r} wrote more than {largest} bytes and was ended")
         return lines, ended
+
+    @property
+    def _largest_bytes(self) -> int:
+        return LARGEST_STREAM_BYTES if self._settings.output == "jsonl" else LARGEST_ANSWER_BYTES
 
     def _kept(self, line: bytes) -> str:
         text = line.decode(errors="replace")

@@ -1,0 +1,93 @@
+"""A root under the sense loop: an idle tick, a failing check, an order approved, delivered and carried out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import tempfile
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from podium.domain.sensing import TickOutcome
+from podium.flows.sense import ORDERS, SENSE, tick
+from podium.ports import RunQuery
+from podium.usecases import approve
+from podium.wiring.configuration import load_configuration
+from podium.wiring.ordering import inbox_tender, order_queues
+from podium.wiring.podium import Podium, open_podium
+from podium.wiring.sensing import tick_kit
+
+RULES = """\
+version: 1
+rules:
+  - name: note-what-fails
+    when: {source: health, for_each: [checks], where: [{path: status, in: [failed]}]}
+    item:
+      type: health_fix
+      priority: high
+      target: "{name}"
+      action: create_wo
+      wo_suggestion:
+        wo_id_hint: "NOTE-{name}"
+        title: "Note that {name} fails"
+        ops: [{op: append, path: g/reports/failing.md, content: "{name} fails\\n"}]
+    examples:
+      - sensed: [{content: {checks: [{name: api, status: failed}]}}]
+        expect: ["Note that api fails"]
+"""
+
+
+def tell(outcome: TickOutcome) -> None:
+    print(outcome.summary())
+    for each in outcome.candidates:
+        print(f"  {each.wo_id} {each.state}: {each.title} ({each.tier or 'unweighed'})")
+
+
+def report(health: Path, status: str) -> None:
+    health.write_text(json.dumps({"checks": [{"name": "api", "status": status}]}))
+
+
+async def watch(podium: Podium, health: Path) -> None:
+    async with AsyncExitStack() as stack:
+        kit = await tick_kit(podium, stack)
+        report(health, "ok")
+        tell(await tick(kit, manual=True))
+        tell(await tick(kit, manual=False))  # nothing changed: nobody is asked
+
+        report(health, "failed")
+        asked = await tick(kit, manual=False)
+        tell(asked)
+        store, approval = await podium.store(), asked.candidates[0].approval_id
+        await approve(store, podium.clock, podium.ids, approval, by="ann")
+        tell(await tick(kit, manual=False))
+
+
+async def work(podium: Podium) -> None:
+    """What `podium worker` does: the orders of the inbox become runs, and each is carried out."""
+    engine = await podium.hosting_engine()
+    async with engine.serve(
+        [each for each in order_queues(podium.configuration) if each.name == ORDERS]
+    ):
+        await (await inbox_tender(podium)).tend()
+        for run in await engine.runs(RunQuery(queue=ORDERS)):
+            ended = await engine.finish(run.id)
+            print(f"{ended.result['wo_id']} {ended.result['status']}")
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        environ = {**os.environ, "PODIUM_HOME": str(Path(name) / "home")}
+        root = Path(name) / "root"
+        (root / "g" / "telemetry").mkdir(parents=True)
+        (root / "rules.yaml").write_text(RULES)
+        sense = {"planner": "rules", "rules": "rules.yaml", "mode": "supervised"}
+        (root / "podium.yaml").write_text(json.dumps({"flows": {SENSE: sense}}))
+        async with open_podium(load_configuration(environ, project=root), environ) as podium:
+            await watch(podium, root / "g" / "telemetry" / "health_check_latest.json")
+            await work(podium)
+        print((root / "g" / "reports" / "failing.md").read_text(), end="")
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
