@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from podium.bridge import FileSource, FolderSource, LogSource
 from podium.domain.sensing import Look
+from podium.ports import Source
 from tests.bridge.sources_rig import LONG_AGO, NOON, Rig, names
 
 
@@ -212,7 +213,7 @@ async def test_that_the_loop_begins_to_write_is_no_change(rig: Rig) -> None:
     (rig.root / "logs").mkdir()
     (rig.root / "link").symlink_to("logs")
     rig.own |= {"logs/loop.log"}
-    sources = [
+    sources: list[Source] = [
         LogSource(rig.kit, "log", "logs/loop.log"),
         LogSource(rig.kit, "around", "logs/../logs/loop.log"),
         FolderSource(rig.kit, "top", "."),

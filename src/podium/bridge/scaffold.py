@@ -66,6 +66,12 @@ def write_layout(
     return writing.done()
 
 
+def place_shims(root: Path) -> None:
+    """Put what schedulers start where it belongs, unless something has its name. Raises `NotPossibleNow`."""
+    for shim in _shims():
+        place_new(root, shim.path, shim.content, mode=shim.mode)
+
+
 class _Writing:
     """Writes one thing after another, and remembers what became of each."""
 
@@ -115,13 +121,17 @@ class _Writing:
 
 
 def _files(schedule: Schedule, samples: Mapping[str, str]) -> Iterator[_File]:
-    yield _File(SHIM, _text("gmx_clc_orchestrator.zsh"), 0o755, replaceable=True)
-    yield _File(PARSER_SHIM, _text("gmx_clc_parse_plan.py"), 0o755, replaceable=True)
+    yield from _shims()
     for name, text in sorted(samples.items()):
         yield _File(f"{SAMPLES}/{name}", text.encode(), replaceable=True)
     for path, name in PAGES.items():
         yield _File(path, _text(name))
     yield _File(f"{FOLDER}/{schedule.label}.plist", plist_of(schedule))
+
+
+def _shims() -> Iterator[_File]:
+    yield _File(SHIM, _text("gmx_clc_orchestrator.zsh"), 0o755, replaceable=True)
+    yield _File(PARSER_SHIM, _text("gmx_clc_parse_plan.py"), 0o755, replaceable=True)
 
 
 def _text(name: str) -> bytes:

@@ -39,6 +39,7 @@ COMMANDS: dict[str, Entry] = {
     "runs": Entry("runs", "List runs, newest first."),
     "show": Entry("show", "Show a run: its steps, calls, approvals and last events."),
     "logs": Entry("logs", "Print a run's events, or follow them live."),
+    "trace": Entry("trace", "Read a run's trace as a timeline: every event, call by call."),
     "cancel": Entry("cancel", "End a run and everything it started."),
     "resume": Entry("resume", "Let a run go on here, from its checkpoint."),
     "retry": Entry("retry", "Let a run go again from one of its steps."),

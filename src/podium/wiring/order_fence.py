@@ -62,15 +62,33 @@ class OrderFence:
         bridge = (layout.inbox, layout.claimed, layout.done, layout.parked, layout.acks)
         for place in bridge:
             # One that is not there yet could be made by a command, and filled with answers of its own.
-            (root / place).mkdir(parents=True, exist_ok=True)
+            _make_plain_folder(root, place)
         for place in _plain_folders(root, bridge):
             yield Mount(source=place, target=place)
+        self._hold_launchers(root)
         for file in (root / place for place in (*LAUNCHERS, *own_files(self._options))):
-            if file.is_file() and file.resolve() == file:
+            if _is_plain_file(file):
                 yield Mount(source=str(file), target=str(file))
         self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)
         for hidden in _plain_folders(root, (*self._options.forbidden_zones, STATE_FOLDER)):
             yield Mount(source=str(self._empty), target=hidden)
+
+    def _hold_launchers(self, root: Path) -> None:
+        """One that is not there yet could be made by a command, and started by a scheduler later on."""
+        from podium.bridge.scaffold import place_shims
+
+        writable = list(_plain_folders(root, self._options.safe_zones))
+        held = [
+            each for each in LAUNCHERS if any((root / each).is_relative_to(z) for z in writable)
+        ]
+        if held and not all(os.path.lexists(root / each) for each in held):
+            place_shims(root)
+        for each in held:
+            if not _is_plain_file(root / each):
+                raise CallRefused(
+                    f"{each!r} is started by schedulers and is no plain file here, so that no command can be kept "
+                    "from it; replace it by one, or take it away"
+                )
 
     def _refuse_shared_files(self, root: Path) -> None:
         """A file with a second name outside of the safe zones would let a command write through it."""
@@ -87,6 +105,28 @@ class OrderFence:
                     f"{os.path.relpath(path, root)!r} has another name (a hard link) outside of the safe zones, "
                     "through which a command would write there; replace it by a copy"
                 )
+
+
+def _make_plain_folder(root: Path, place: str) -> None:
+    """Make it where it is not there. Raises `CallRefused` where a link or a file is in its way."""
+    folder = root
+    for name in Path(place).parts:
+        folder /= name
+        try:
+            folder.mkdir(exist_ok=True)
+        except OSError as error:
+            why = error.strerror
+        else:
+            why = "it is a link" if folder.is_symlink() else ""
+        if why:
+            raise CallRefused(
+                f"{place!r} must be a folder of the project before a command of an order is started, and "
+                f"{str(folder.relative_to(root))!r} cannot be one ({why}); put that right"
+            )
+
+
+def _is_plain_file(file: Path) -> bool:
+    return file.is_file() and file.resolve() == file
 
 
 def _plain_folders(root: Path, places: Iterable[str]) -> Iterator[str]:

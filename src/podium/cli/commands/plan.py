@@ -135,7 +135,7 @@ def _content(given: str) -> tuple[bytes, str]:
         if given == "-":
             return sys.stdin.buffer.read(MOST_BYTES + 1), ""
         # Opening a named pipe would wait for its other end.
-        with open(given, "rb", opener=_without_waiting) as file:  # noqa: PTH123 - a path has no opener
+        with open(given, "rb", opener=_without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise ValueError("it is no plain file")
             return file.read(MOST_BYTES + 1), ""

@@ -1,0 +1,113 @@
+r"""`{{ name }}` in a playbook's text: the name of an input, and nothing else.
+
+It is no template language: there is nothing to call, loop over or look into. `\{{` stands for braces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from podium.domain.errors import BadInput
+from podium.domain.playbooks import INPUT_NAME
+from podium.flows.playbook.fencing import in_code, plain
+
+FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})\s*([\w.+-]*)")
+_BRACES = re.compile(r"(?P<escaped>\\\{\{)|\{\{(?:[ \t]*(?P<name>[^{}\n]{0,200}?)[ \t]*\}\})?")
+_NAME = re.compile(INPUT_NAME)
+_TICKS = re.compile(r"`+")
+
+
+@dataclass(frozen=True)
+class Misused:
+    """Braces that name no input: where, counted from 1, and what is wrong."""
+
+    line: int
+    column: int
+    problem: str
+
+
+def misused(text: str, names: Collection[str]) -> Iterator[Misused]:
+    """All braces in the text that stand for nothing."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        for found in _BRACES.finditer(line):
+            if not found["escaped"] and (problem := _problem(found["name"], names)):
+                yield Misused(number, found.start() + 1, problem)
+
+
+def _problem(name: str | None, names: Collection[str]) -> str:
+    if name in names:
+        return ""
+    if name is None or not _NAME.fullmatch(name):
+        return r"between {{ and }} stands the name of an input alone; write \{{ for the braces themselves"
+    known = ", ".join(sorted(names)) or "none"
+    return f"there is no input {name!r}; inputs: {known}"
+
+
+def fill(text: str, values: Mapping[str, str], longer: Collection[str] = ()) -> str:
+    """The text with the values in it, each as data: as a code span, or as it is where the text is code.
+
+    Of `longer` inputs, which may have many lines, only the name is put in. Raises `BadInput` for a
+    value that would end the code it stands in.
+    """
+    filled: list[str] = []
+    fence = ""
+    for line in text.split("\n"):
+        before, fence = fence, fence_after(line, fence)
+        filled.append(_filled(line, values, longer, block=bool(before or fence)))
+        if fence_after(filled[-1], before) != fence:
+            raise BadInput(f"an input would end the code block that it stands in: {line.strip()!r}")
+    return "\n".join(filled)
+
+
+def fence_after(line: str, fence: str) -> str:
+    """The fence of the code block that is open after this line; empty when none is."""
+    if fence:
+        mark = line.strip()
+        closes = len(mark) >= len(fence) and mark == fence[0] * len(mark)
+        return "" if closes else fence
+    opened = FENCE.match(line)
+    return opened[1] if opened else ""
+
+
+def _filled(line: str, values: Mapping[str, str], longer: Collection[str], *, block: bool) -> str:
+    spans = [(0, len(line))] if block else list(_code_spans(line))
+
+    def value(found: re.Match[str]) -> str:
+        name = found["name"]
+        if found["escaped"]:
+            return "{{"
+        if name not in values:
+            return found[0]
+        if name in longer:
+            return f"(the input {name}, given above)"
+        if any(start <= found.start() < end for start, end in spans):
+            return _in_the_code(name, values[name])
+        return in_code(values[name]) if values[name] else "(nothing)"
+
+    return _BRACES.sub(value, line)
+
+
+def _in_the_code(name: str, value: str) -> str:
+    if "`" in value:
+        raise BadInput(
+            f"input {name!r} holds a backtick and stands inside code in the playbook; "
+            "leave it out of the value, or put the name outside of the code"
+        )
+    return plain(value)
+
+
+def _code_spans(line: str) -> Iterator[tuple[int, int]]:
+    """Where code stands in a line of prose: between two equal runs of backticks."""
+    runs = list(_TICKS.finditer(line))
+    at = 0
+    while at < len(runs):
+        closing = next(
+            (n for n in range(at + 1, len(runs)) if len(runs[n][0]) == len(runs[at][0])), None
+        )
+        if closing is None:
+            at += 1
+            continue
+        yield runs[at].end(), runs[closing].start()
+        at = closing + 1
