@@ -151,6 +151,6 @@ def test_an_order_beyond_the_quota_waits_and_nobody_waits_with_it(desk: Desk) ->
     assert desk.run("deploy", first).code == 0
     said = desk.run("deploy", second)
     assert said.code == 3
-    assert "it goes on by itself" in said.out
+    assert "put off" in said.out
     assert delivered(desk) == [f"{first}.yaml"]
     assert listed(desk) == {second: "waiting"}

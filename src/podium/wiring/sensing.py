@@ -154,7 +154,8 @@ async def tick_kit(
                 await stack.enter_async_context(engine.serve([sense_queue(podium.configuration)]))
             terms = Terms(mode=mode, budgets=podium.settings.budgets.budgets())
             settings = terms.model_dump(mode="json")
-            opened.append(House(engine=engine, store=await podium.store(), settings=settings))
+            store = await podium.store()
+            opened.append(House(engine=engine, store=store, ids=podium.ids, settings=settings))
         return opened[0]
 
     return TickKit(

@@ -16,9 +16,10 @@ from podium.flows.sense.kit import (
     WorkerKit,
 )
 from podium.flows.sense.options import SenseOptions
+from podium.flows.sense.standings import standing_of
 from podium.flows.sense.story import sense
 from podium.flows.sense.tending import InboxTender
-from podium.flows.sense.tick import House, TickKit, loop, standing_of, tick
+from podium.flows.sense.tick import House, TickKit, loop, tick
 from podium.flows.sense.working import work_order
 
 __all__ = [

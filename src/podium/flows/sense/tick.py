@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from podium.domain.errors import Interrupted, LockHeld, NotPossibleNow, PodiumError
+from podium.domain.errors import Interrupted, LockHeld, NotPossibleNow, PodiumError, UnknownId
 from podium.domain.model import Json
 from podium.domain.sensing import (
     Bundle,
@@ -25,15 +25,12 @@ from podium.domain.work import Run, RunStatus
 from podium.flows.sense.bundling import bundle_of
 from podium.flows.sense.kit import SENSE, SenseJob
 from podium.flows.sense.options import SenseOptions
-from podium.ports import Clock, Engine, SenseRecord, Source, Store, View
+from podium.flows.sense.standings import at_rest, standings_of
+from podium.ports import Clock, Engine, Ids, SenseRecord, Source, Store
 
 LONGEST_BACKOFF_SECONDS = 3600.0
 """A planner that keeps failing is asked at least so often."""
 MOST_DOUBLINGS = 30
-QUOTA_USED_UP = (
-    "so many orders were delivered that it waits; it goes on by itself in the loop or in a worker"
-)
-AT_REST = (RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,7 @@ class House:
 
     engine: Engine
     store: Store
+    ids: Ids
     settings: dict[str, Json]
     """What runs record of today's settings: the mode among them."""
 
@@ -101,7 +99,7 @@ async def _reconcile(
     settled: list[CandidateStanding] = []
     if memory.pending:
         house = await kit.house()
-        settled = [each for each in await _at_rest(house.store, memory.pending) if _has_ended(each)]
+        settled = [each for each in await at_rest(house.store, memory.pending) if _has_ended(each)]
         _log_candidates(kit, settled)
     outcome = outcome.model_copy(update={"candidates": tuple(settled)})
     if not memory.run_id:
@@ -123,6 +121,8 @@ async def _finished(kit: TickKit, run_id: str) -> Run | None:
         return await engine.finish(run_id, stop_when_waiting=True)
     except Interrupted:
         raise
+    except UnknownId:
+        return None  # its process died before it was started, or the record is a new one
     except PodiumError as error:
         kit.record.log(f"run {run_id} of an earlier tick: {error}", at=kit.clock.now())
         return None
@@ -176,10 +176,16 @@ async def _acted(
     kit.record.keep_bundle(bundle)
     house = await kit.house()
     job = SenseJob(bundle=bundle, tick=outcome.tick)
+    # Remembered before it is started: a run that no tick knows of would never be seen after.
+    begun = memory.model_copy(update={"run_id": house.ids.new("run")})
+    kit.record.remember(begun)
     run = await house.engine.start(
-        SENSE, job.model_dump(mode="json"), task=f"tick {outcome.tick}", settings=house.settings
+        SENSE,
+        job.model_dump(mode="json"),
+        task=f"tick {outcome.tick}",
+        settings=house.settings,
+        run_id=begun.run_id,
     )
-    kit.record.remember(memory.model_copy(update={"run_id": run.id}))
     run = await house.engine.finish(run.id, stop_when_waiting=True)
     return await _taken_in(kit, outcome, memory, run, bundle.digest)
 
@@ -191,7 +197,7 @@ async def _taken_in(
     result = _result_of(run)
     failed = result.status in (PlannerStatus.MOCK, PlannerStatus.ERROR)
     kit.record.keep_plan(result.document)
-    standings = await _standings((await kit.house()).store, run)
+    standings = await standings_of((await kit.house()).store, run)
     # An empty plan that stands in for another one says nothing of what has gone.
     changes = () if failed else plan_changes(memory.last_plan, result.plan.items)
     _log_plan(kit, result, standings, changes)
@@ -226,69 +232,6 @@ def _result_of(run: Run) -> Planned:
         return Planned.model_validate(run.result["planned"])
     why = run.failure.message if run.failure else f"run {run.id} is {run.status}"
     return Planned(status=PlannerStatus.ERROR, why=why)
-
-
-async def _standings(store: Store, run: Run) -> tuple[CandidateStanding, ...]:
-    """Where the candidates of a plan stand once none of them goes on by itself."""
-    if run.status is not RunStatus.SUCCEEDED or not isinstance(run.result, dict):
-        return ()
-    runs: dict[str, str] = run.result["runs"]
-    held: dict[str, str] = run.result["held_back"]
-    planned = Planned.model_validate(run.result["planned"])
-    kept_back = [
-        CandidateStanding(
-            wo_id=each.wo_id,
-            state="held back",
-            why=held[each.wo_id],
-            title=each.suggestion.title,
-            target=each.item.target,
-        )
-        for each in planned.plan.candidates
-        if each.wo_id in held
-    ]
-    return (*await _at_rest(store, runs), *kept_back)
-
-
-async def _at_rest(store: Store, runs: dict[str, str]) -> list[CandidateStanding]:
-    found: list[CandidateStanding | None] = []
-    changes = store.changes()
-    async with aclosing(changes):  # type: ignore[type-var]  # stores give async generators
-        async for _ in changes:
-            found = await store.read(lambda view: _looked_at(view, runs))
-            if all(each is not None for each in found):
-                break
-    return [each for each in found if each is not None]
-
-
-def _looked_at(view: View, runs: dict[str, str]) -> list[CandidateStanding | None]:
-    found = [view.run(run_id) for run_id in runs.values()]
-    # One that the record has forgotten has ended long ago.
-    return [standing_of(view, run) for run in found if run is not None]
-
-
-def standing_of(view: View, run: Run) -> CandidateStanding | None:
-    """Where a candidate stands, by its run; None while it goes on by itself."""
-    if run.status is RunStatus.SUCCEEDED:
-        return CandidateStanding.model_validate(run.result)
-    order: dict[str, Json] = run.input["order"]
-    asked = view.approvals(run_id=run.id)
-    weighed = asked[0].arguments if asked else {}
-    common = {
-        "wo_id": run.input["wo_id"],
-        "run_id": run.id,
-        "title": order.get("title", ""),
-        "target": order.get("target", ""),
-        "approval_id": asked[0].id if asked else "",
-        "tier": weighed.get("tier", ""),
-        "zones": tuple(weighed.get("zones", ())),
-    }
-    if run.status in AT_REST:
-        why = QUOTA_USED_UP if run.only_sleeps else f"waits for {run.waiting_for}"
-        return CandidateStanding(state="waiting", why=why, **common)
-    if run.status.ended:
-        why = run.failure.message if run.failure else str(run.status)
-        return CandidateStanding(state="refused", why=why, **common)
-    return None
 
 
 def _log_plan(
