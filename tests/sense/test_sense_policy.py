@@ -129,3 +129,13 @@ def test_what_goes_beyond_a_grant_is_asked_about(changes: dict[str, Any]) -> Non
 def test_an_agents_words_lead_to_no_delivery_by_a_grant_for_a_lower_tier() -> None:
     """Words of the web make a call one tier riskier, and the grant is for T1."""
     assert delivery(EARNED_GATE, provenance=("web",)).effect is Effect.ASK
+
+
+@pytest.mark.parametrize(
+    "place", ["g/docs/planning_rules.yaml", f"{LAYOUT.candidates}/WO-1.yaml", LAYOUT.log]
+)
+def test_what_the_loop_goes_by_and_tells_is_changed_by_no_order_unasked(place: str) -> None:
+    gate = gate_with(worker_layer(SenseOptions(rules="g/docs/planning_rules.yaml")))
+    call = tool_call("append_to_file", paths=(path(place, Access.WRITE),), role="worker", arguments={"path": place, "content": "x"})  # fmt: skip
+    context = context_for(SPECS["append_to_file"], mode="autonomous")
+    assert gate.decide(call, context).effect is Effect.ASK

@@ -11,7 +11,7 @@ from podium.domain.errors import CallRefused
 from podium.domain.launching import Confinement, ExecRules, Held, Mount
 from podium.flows.sense.options import SenseOptions
 from podium.wiring.folders import STATE_FOLDER
-from podium.wiring.sense_policy import LAUNCHERS, own_files
+from podium.wiring.sense_policy import LAUNCHERS, own_files, steering
 from podium.wiring.settings import SandboxSettings
 
 MOST_LOOKED_AT = 500_000
@@ -63,10 +63,13 @@ class OrderFence:
         for place in bridge:
             # One that is not there yet could be made by a command, and filled with answers of its own.
             _make_plain_folder(root, place)
-        for place in _plain_folders(root, bridge):
+        for place in _plain_folders(root, (*bridge, *steering(self._options))):
             yield Mount(source=place, target=place)
         self._hold_launchers(root)
-        for file in (root / place for place in (*LAUNCHERS, *own_files(self._options))):
+        for file in (
+            root / place
+            for place in (*LAUNCHERS, *own_files(self._options), *steering(self._options))
+        ):
             if _is_plain_file(file):
                 yield Mount(source=str(file), target=str(file))
         self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)

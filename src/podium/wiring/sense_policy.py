@@ -24,7 +24,10 @@ def worker_layer(options: SenseOptions) -> PolicyLayer:
             "paths": (layout.inbox, layout.claimed, layout.done, layout.parked, layout.acks),
             "write_tier": Tier.T2,
         },
-        "loop-record": {"paths": own_files(options), "write_tier": Tier.T2},
+        "loop-record": {
+            "paths": (*own_files(options), *steering(options)),
+            "write_tier": Tier.T2,
+        },
         # A scheduler starts these with a person's rights, outside of every fence.
         "launchers": {"paths": LAUNCHERS, "write_tier": Tier.T2},
     }
@@ -43,6 +46,11 @@ def worker_layer(options: SenseOptions) -> PolicyLayer:
 def own_files(options: SenseOptions) -> tuple[str, ...]:
     """What the loop tells of itself, which orders may not rewrite."""
     return (options.layout.log, options.layout.parser_log, options.layout.telemetry)
+
+
+def steering(options: SenseOptions) -> tuple[str, ...]:
+    """What the loop goes by: its rules, and what people are shown to move into the inbox."""
+    return (*((options.rules,) if options.rules else ()), options.layout.candidates)
 
 
 def unconfined_layer() -> PolicyLayer:
