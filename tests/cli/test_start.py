@@ -73,10 +73,12 @@ ONE_OF_EACH = {
     "candidates": ("candidates",),
     "deploy": ("deploy", "WO-X"),
     "plan": ("plan", "rules", "--check"),
+    "playbook": ("playbook", "check", "bump.md"),
     "undo": ("undo", "abcd1234#1"),
     "runs": ("runs",),
     "show": ("show", "abcd1234"),
     "logs": ("logs", "abcd1234"),
+    "trace": ("trace", "abcd1234"),
     "cancel": ("cancel", "abcd1234"),
     "resume": ("resume", "abcd1234"),
     "retry": ("retry", "abcd1234"),
@@ -144,6 +146,7 @@ def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None
             "workspaces",
             "db",
             "plan",
+            "playbook",
         )
         else (name,)
     )

@@ -35,6 +35,7 @@ COMMANDS: dict[str, Entry] = {
     "sense": Entry("sense", "Read the system's state and propose, then do, work."),
     "candidates": Entry("candidates", "List the work orders that the sense loop proposes."),
     "deploy": Entry("deploy", "Approve a candidate and see it delivered."),
+    "playbook": Entry("playbook", "Check a playbook and its profile, and see the prompt."),
     "undo": Entry("undo", "Take back what a receipt proves, gated like any other plan."),
     "runs": Entry("runs", "List runs, newest first."),
     "show": Entry("show", "Show a run: its steps, calls, approvals and last events."),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -12,6 +12,9 @@ Data = dict[str, Json]
 
 OPEN = "open"
 """How a call is shown of which nothing more is known."""
+
+BEGUN = "begun"
+"""How it is shown to somebody who watches, while it goes on."""
 
 MOST_OPEN = 10_000
 MOST_OPEN_CHARACTERS = 64 * 1024 * 1024
@@ -56,30 +59,32 @@ class Totals:
     def add(self, data: Data) -> None:
         self.events += 1
         self.last_seq = data["seq"]
-        kind = data["type"]
-        if kind == "usage_recorded":
-            self._spend(data.get("usage"))
-        elif kind.startswith("tool_"):
-            self._count(kind, data.get("tool"))
+        match data["type"]:
+            case "tool_requested":
+                self._call(data)
+            case "tool_completed":
+                self.completed += 1
+            case "tool_failed":
+                self.failed += 1
+            case "tool_refused":
+                self.refused += 1
+                self._call(data)
+            case "usage_recorded":
+                self.plus(data.get("usage"))
 
-    def _count(self, kind: str, tool: Json) -> None:
-        if kind == "tool_completed":
-            self.completed += 1
-            return
-        if kind == "tool_failed":
-            self.failed += 1
-            return
-        self.refused += kind == "tool_refused"
-        if kind in ("tool_requested", "tool_refused"):
-            self.calls += 1
-            if len(self.tools) < MOST_TOOLS and isinstance(tool, str):
-                self.tools.add(tool)
+    def _call(self, data: Data) -> None:
+        self.calls += 1
+        tool = data.get("tool")
+        if isinstance(tool, str) and len(self.tools) < MOST_TOOLS:
+            self.tools.add(tool)
 
-    def _spend(self, used: Json) -> None:
+    def plus(self, used: Json) -> Totals:
+        """This, with what one event says was used."""
         if isinstance(used, dict):
             self.input_tokens += int(number(used.get("input_tokens")))
             self.output_tokens += int(number(used.get("output_tokens")))
             self.usd += number(used.get("usd"))
+        return self
 
     def record(self) -> dict[str, Json]:
         names = ("events", "calls", "completed", "refused", "failed")
@@ -102,32 +107,28 @@ class Folding:
         self.live = False
         """Calls are also shown when they begin, for somebody who watches."""
 
-    def rows(self, data: Data, characters: int = 0) -> Iterator[Row]:
+    def rows(self, data: Data, characters: int = 0) -> Sequence[Row]:
         """What there is to show now that this has happened, which took so many characters to say."""
         kind = data["type"]
-        if self._every_event or not kind.startswith("tool_"):
-            yield Row("", data)
-        elif kind == "tool_requested":
-            yield from self._begun(data, characters)
-        elif kind == "tool_refused":
-            yield Row("asks" if data.get("effect") == "ask" else "DENIED", data)
-        elif kind in _ENDS:
-            yield Row(_ENDS[kind], data, self._taken(str(data.get("call"))))
-        else:
-            yield Row("", data)
+        if self._every_event or kind[:5] != "tool_":
+            return (Row("", data),)
+        if kind == "tool_requested":
+            return self._begun(data, characters)
+        if kind == "tool_refused":
+            return (Row("asks" if data.get("effect") == "ask" else "DENIED", data),)
+        if kind in _ENDS:
+            return (Row(_ENDS[kind], data, self._taken(str(data.get("call")))),)
+        return (Row("", data),)
 
-    def _begun(self, data: Data, characters: int) -> Iterator[Row]:
+    def _begun(self, data: Data, characters: int) -> Sequence[Row]:
         call = str(data.get("call"))
-        if (same := self._taken(call)) is not None:
-            yield Row(OPEN, same, same)
+        given_up = [self._taken(call)] if call in self._open else []
         self._open[call] = (data, characters)
         self._open_characters += characters
         while len(self._open) > MOST_OPEN or self._open_characters > MOST_OPEN_CHARACTERS:
-            oldest = self._taken(next(iter(self._open)))
-            if oldest is not None:
-                yield Row(OPEN, oldest, oldest)
-        if self.live:
-            yield Row("begun", data, data)
+            given_up.append(self._taken(next(iter(self._open))))
+        rows = [Row(OPEN, each, each) for each in given_up if each is not None]
+        return [*rows, Row(BEGUN, data, data)] if self.live else rows
 
     def _taken(self, call: str) -> Data | None:
         data, characters = self._open.pop(call, (None, 0))
@@ -146,10 +147,11 @@ class Wanted(NamedTuple):
     tool: str = ""
     failed: bool = False
 
-    def fits(self, row: Row) -> bool:
-        if self.tool and row.data.get("tool") != self.tool:
+    def fits(self, data: Data) -> bool:
+        """Whether the row is shown that this event ends."""
+        if self.tool and data.get("tool") != self.tool:
             return False
-        return not self.failed or has_failed(row.data)
+        return not self.failed or has_failed(data)
 
 
 def has_failed(data: Data) -> bool:

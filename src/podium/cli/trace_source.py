@@ -34,7 +34,7 @@ def piped_trace() -> BinaryIO:
     """What is piped in. Raises `BadInput` on a terminal, where nobody would type a trace."""
     if sys.stdin is None or sys.stdin.isatty():
         raise BadInput("nothing is piped in; say `podium trace RUN`, or pipe a trace into this")
-    return sys.stdin.buffer
+    return open(sys.stdin.fileno(), "rb", closefd=False)
 
 
 async def bring_up_to_date(store: Store, runs_folder: Path, run_id: str) -> str:

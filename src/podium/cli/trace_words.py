@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from textwrap import wrap
 
 from pydantic import ValidationError
+from pydantic_core import to_json
 
-from podium.cli.approval_words import arguments_line
 from podium.cli.event_words import LONGEST_ARGUMENTS, about, describe, shorten
-from podium.cli.screen import counted
+from podium.cli.screen import counted, moment
 from podium.cli.trace_folding import Data, Row, Totals, number
 from podium.cli.untrusted import safe_line, shown_line
 from podium.domain.events import read_body
 from podium.domain.gating import canonical_json
+from podium.domain.model import Json
 
 NARROW_COLUMNS = 100
 """On a terminal with fewer columns a call is shown without its step and rule."""
@@ -22,7 +24,8 @@ LONGEST_WORDS = 2000
 """More of one event is not shown, also when piped: `--json` has it whole."""
 
 _LEAST_ROOM = 24
-_REASON_LINES = 3
+_REASON_LINES = 6
+_TO_ACT_ON = {"run_failed", "run_needed_human", "run_waiting", "approval_requested", "step_broke"}
 _ENVELOPE = {"run", "seq", "at", "type", "version"}
 
 
@@ -34,7 +37,8 @@ class Timeline:
         self._columns = columns
         self._first: datetime | None = None
         self._day = ""
-        self._second = ("", "")
+        self._second: tuple[str, tzinfo | None] = ("", None)
+        self._shown = ""
 
     def begins(self, data: Data) -> None:
         """Count from this event on, whether it is shown or not."""
@@ -42,118 +46,174 @@ class Timeline:
 
     def header(self) -> str:
         clock = "AT".ljust(8 if self._columns else 19)
-        return f"{clock} {'SINCE':>8} {'SEQ':>5} {'EVENT':<13} {'TOOK':>6} WHAT"
+        return f"{clock} {'SINCE':>7} {'SEQ':>6} {'EVENT':<14} {'TOOK':>6} WHAT"
 
     def lines(self, row: Row, totals: Totals) -> str:
         """The row, on several lines where somebody has to read a reason."""
-        at = _moment(row.data)
-        day, clock = self._clock(at)
-        front = f"{clock} {self._since(at):>8} {row.data['seq']:>5} "
-        front += f"{_name(row):<13} {_took(row):>6} "
-        room = self._columns - len(front) if self._columns else LONGEST_WORDS
-        words = _call_words(row, room, self._columns) if row.outcome else _words(row.data, totals)
-        reason = _reason(row) if row.outcome else ""
+        data = row.data
+        day, clock, since = self._when(data)
+        front = f"{clock} {since:>7} {data['seq']:>6} {row.outcome or _type(data):<14} {_took(data):>6} "
         if not self._columns:
-            return front + safe_line(f"{words}: {reason}" if reason else words, LONGEST_WORDS)
-        shown = safe_line(words, max(room, _LEAST_ROOM))
-        said = wrap(safe_line(reason, LONGEST_WORDS), max(20, self._columns - 24))
-        return day + front + shown + "".join(f"\n{'':23} {part}" for part in said[:_REASON_LINES])
+            return front + _on_one_line(row, totals)
+        room = self._columns - len(front)
+        if room < _LEAST_ROOM:
+            front, room = f"{front.rstrip()}\n  ", max(self._columns, _LEAST_ROOM) - 2
+        shown, below = self._folded(row, totals, room)
+        return f"{day}{front}{shown}".rstrip() + below
 
-    def _clock(self, at: datetime | None) -> tuple[str, str]:
-        """The time of day, before it a line when another day has begun; or both where lines are whole."""
+    def _folded(self, row: Row, totals: Totals, room: int) -> tuple[str, str]:
+        """What of a row fits, and below it the reasons that nobody must miss the end of."""
+        if row.outcome:
+            shown = _call_words(row, room, self._columns)
+            reason = _reason(row.data, brief=self._columns < NARROW_COLUMNS)
+        else:
+            shown, reason = _words(row.data, totals), ""
+            if row.data["type"] in _TO_ACT_ON and len(shown) > room:
+                shown, reason = "", shown
+        indent = " " * (25 if self._columns > 2 * _LEAST_ROOM + 20 else 2)
+        said = wrap(
+            safe_line(reason, LONGEST_WORDS),
+            max(20, self._columns - len(indent)),
+            max_lines=_REASON_LINES,
+            placeholder=" …",
+        )
+        return _safe(shown, room), "".join(f"\n{indent}{part}" for part in said)
+
+    def _when(self, data: Data) -> tuple[str, str, str]:
+        """A line when another day has begun, the time of day, and how long since the first event."""
+        at = _moment(data)
         if at is None:
-            return "", "?".ljust(8 if self._columns else 19)
-        second = at.isoformat(timespec="seconds")
-        if second != self._second[0]:  # calling the local clock costs more than all else of a line
-            self._second = (second, at.astimezone().strftime("%Y-%m-%d %H:%M:%S"))
-        whole = self._second[1]
+            return "", "?".ljust(8 if self._columns else 19), ""
+        since = f"+{_span((at - self._first).total_seconds())}" if self._first else ""
+        clock = self._clock(at, data["at"][:19])
         if not self._columns:
-            return "", whole
-        new, self._day = self._day != whole[:10], whole[:10]
-        return (f"-- {self._day}\n" if new else ""), whole[11:]
+            return "", clock, since
+        new, self._day = self._day != clock[:10], clock[:10]
+        return (f"-- {self._day}\n" if new else ""), clock[11:], since
 
-    def _since(self, at: datetime | None) -> str:
-        if at is None or self._first is None:
-            return ""
-        return f"+{_span((at - self._first).total_seconds())}"
+    def _clock(self, at: datetime, second: str) -> str:
+        """The person's own time. Asking for it costs more than all else of a line: once a second will do."""
+        if (second, at.tzinfo) != self._second:
+            self._second, self._shown = (second, at.tzinfo), moment(at)
+        return self._shown
+
+
+def _moment(data: Data) -> datetime | None:
+    """When it happened; None when that is no time which a clock here could show."""
+    try:
+        at = datetime.fromisoformat(data["at"])
+        if not 1 < at.year < 9999:  # at the ends of time there is no going to another zone
+            return None
+        return at if at.tzinfo else at.replace(tzinfo=UTC)
+    except ValueError:
+        return None
 
 
 def totals_line(totals: Totals) -> str:
     """What there was in all."""
-    open_or_doubtful = totals.calls - totals.completed - totals.failed - totals.refused
-    others = f", {open_or_doubtful} not settled" if open_or_doubtful > 0 else ""
-    return (
-        f"{counted(totals.events, 'event')}, {counted(totals.calls, 'call')}: "
-        f"{totals.completed} completed, {totals.failed} failed, {totals.refused} refused{others}; "
-        f"{_spent(totals)}"
+    ended = totals.completed + totals.failed + totals.refused
+    counts = (
+        (totals.completed, "completed"),
+        (totals.failed, "failed"),
+        (totals.refused, "refused"),
+        (totals.calls - ended, "not settled"),
     )
+    how = ", ".join(f"{count} {what}" for count, what in counts if count > 0)
+    calls = counted(totals.calls, "call") + (f": {how}" if how else "")
+    spent = f"{totals.input_tokens} + {totals.output_tokens} tokens, ${totals.usd:.4f}"
+    return f"{counted(totals.events, 'event')}, {calls}; {spent}"
 
 
-def _spent(totals: Totals) -> str:
-    return f"{totals.input_tokens} + {totals.output_tokens} tokens, ${totals.usd:.4f}"
+def _on_one_line(row: Row, totals: Totals) -> str:
+    if not row.outcome:
+        return _safe(_words(row.data, totals), LONGEST_WORDS)
+    words, reason = _call_words(row, LONGEST_WORDS, 0), _reason(row.data, brief=False)
+    return _safe(f"{words}: {reason}" if reason else words, LONGEST_WORDS)
 
 
-def _name(row: Row) -> str:
-    return row.outcome or safe_line(str(row.data["type"]), 40)
+def _safe(text: str, longest: int) -> str:
+    """`safe_line`, quicker for what most lines are, and for what is much longer than what is seen of it."""
+    if len(text) <= longest and text.isascii() and text.isprintable() and "  " not in text:
+        return text
+    return safe_line(text[: longest + LONGEST_WORDS], longest)
 
 
-def _took(row: Row) -> str:
-    seconds = row.data.get("seconds")
+def _type(data: Data) -> str:
+    return _safe(data["type"], 40)
+
+
+def _took(data: Data) -> str:
+    seconds = data.get("seconds")
     return "" if seconds is None else _span(number(seconds), brief=True)
 
 
 def _call_words(row: Row, room: int, columns: int) -> str:
     """Tool, arguments, step, rule and receipt; where room is short the arguments give way."""
     request = row.request or row.data
-    tool = shown_line(str(row.data.get("tool", "")), 60)
-    tail = _tail(row, request, brief=0 < columns < NARROW_COLUMNS)
-    arguments = request.get("arguments")
-    given = _arguments(arguments, brief=bool(columns)) if isinstance(arguments, dict) else ""
+    tool = _name(row.data.get("tool"))
+    tail = _tail(row.data, request, brief=0 < columns < NARROW_COLUMNS)
+    given = _arguments(request.get("arguments"), brief=columns > 0)
     left = room - len(tool) - len(tail) - 2
     if columns and len(given) > left:
         given = given[: left - 1] + "…" if left > 3 else ""
-    return " ".join(part for part in (tool, given, tail) if part)
+    return f"{tool} {given} {tail}" if given else f"{tool} {tail}"
 
 
-def _arguments(arguments: Data, *, brief: bool) -> str:
-    if brief and (short := about(arguments)):
+def _arguments(arguments: Json, *, brief: bool) -> str:
+    if not arguments or not isinstance(arguments, dict):
+        return ""
+    if brief and (short := about({name: _cut(value) for name, value in arguments.items()})):
         return short
     try:
-        return arguments_line(arguments, LONGEST_ARGUMENTS) if arguments else ""
-    except (ValueError, RecursionError):  # such as a figure without end
-        return "?"
+        text = to_json(arguments).decode()
+    except (ValueError, RecursionError):  # such as half a surrogate pair
+        text = repr(arguments)
+    return shown_line(_cut(text), LONGEST_ARGUMENTS)
 
 
-def _tail(row: Row, request: Data, *, brief: bool) -> str:
-    tier, rule = (shown_line(str(request.get(key) or ""), 60) for key in ("tier", "rule"))
-    step = shown_line(_step(str(row.data.get("call", ""))), 60)
-    decision = " ".join(part for part in (tier, "" if brief else rule) if part)
-    if request.get("approval_id"):
-        decision += " approval " + shown_line(shorten(str(request["approval_id"])), 40)
-    receipt = row.data.get("receipt")
-    parts = (
-        f"in {step}" if step and not brief else "",
-        f"[{decision}]" if decision else "",
-        f"#{int(number(receipt))}" if receipt is not None else "",
-    )
-    return " ".join(part for part in parts if part)
+def _cut(value: Json) -> Json:
+    """A text of which not all is seen need not be made safe to its end."""
+    return value[: LONGEST_ARGUMENTS + 1] if isinstance(value, str) else value
 
 
-def _step(call: str) -> str:
+def _tail(data: Data, request: Data, *, brief: bool) -> str:
+    """Where a call was made, what the gate said, and its receipt."""
+    decision = _name(request.get("tier"))
+    place = ""
+    if not brief:
+        decision = f"{decision} {_name(request.get('rule'))}"
+        step = shown_line(_step(data.get("call"))[:61], 60)
+        place = f"in {step} " if step else ""
+    if approval := request.get("approval_id"):
+        decision += f" approval {shown_line(shorten(str(approval)), 40)}"
+    receipt = data.get("receipt")
+    proof = f" #{number(receipt):.0f}" if receipt is not None else ""
+    return f"{place}[{decision.strip() or 'unknown'}]{proof}"
+
+
+def _name(value: Json) -> str:
+    return _shown_name(value) if isinstance(value, str) else ""
+
+
+@lru_cache(maxsize=200)
+def _shown_name(name: str) -> str:
+    """Of tools, tiers and rules there are few."""
+    return shown_line(name[:61], 60)
+
+
+def _step(call: Json) -> str:
     """The step of a call's key, which is `run:step:digest.number`."""
-    return call.partition(":")[2].rpartition(":")[0]
+    return str(call).partition(":")[2].rpartition(":")[0]
 
 
-def _reason(row: Row) -> str:
-    """Why a call did not do what it was asked for."""
-    return shown_line(str(row.data.get("error") or ""), LONGEST_WORDS) or (
-        _refusal(row.data) if row.data["type"] == "tool_refused" else ""
-    )
-
-
-def _refusal(data: Data) -> str:
-    rule, reason = (shown_line(str(data.get(key) or ""), 500) for key in ("rule", "reason"))
-    return f"{rule}: {reason}" if rule else reason
+def _reason(data: Data, *, brief: bool) -> str:
+    """Why a call did not do what it was asked for; `brief` rows left its step and rule to this."""
+    why = data.get("error") or (data.get("reason") if data["type"] == "tool_refused" else "")
+    if not why:
+        return ""
+    place = f"{_step(data.get('call'))} {_name(data.get('rule'))}".strip() if brief else ""
+    words = f"{place}: {why}" if place else str(why)
+    return shown_line(words[: LONGEST_WORDS + 1], LONGEST_WORDS)
 
 
 def _words(data: Data, totals: Totals) -> str:
@@ -161,37 +221,38 @@ def _words(data: Data, totals: Totals) -> str:
     if data["type"] in ("step_started", "step_completed") and isinstance(data.get("step"), str):
         attempt = data.get("attempt", 1)
         return data["step"] if attempt == 1 else f"{data['step']} attempt {attempt}"
+    if data["type"] == "usage_recorded":
+        so_far = f"${totals.usd:.4f}, {totals.input_tokens + totals.output_tokens} tokens"
+        used = Totals().plus(data.get("usage"))
+        figures = f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}"
+        return f"so far {so_far}; {_name(data.get('source'))}: {figures}"
+    return _described(data)
+
+
+def _described(data: Data) -> str:
     body = {key: value for key, value in data.items() if key not in ("run", "seq", "at")}
     try:
-        words = describe(read_body(body))
-    except (ValidationError, ValueError, TypeError, RecursionError):
-        words = _plain(data)
-    if data["type"] == "usage_recorded":
-        words += f"; so far {_spent(totals)}"
-    return words
+        return describe(read_body(body))
+    except (ValidationError, ValueError, TypeError, OverflowError, RecursionError):
+        return _plain(data)
 
 
 def _plain(data: Data) -> str:
     try:
         rest = {key: value for key, value in data.items() if key not in _ENVELOPE}
-        return shown_line(canonical_json(rest), LONGEST_WORDS)
+        return shown_line(canonical_json(rest)[: LONGEST_WORDS + 1], LONGEST_WORDS)
     except (ValueError, RecursionError):
         return "?"
 
 
-def _moment(data: Data) -> datetime | None:
-    try:
-        at = datetime.fromisoformat(data["at"])
-        return at if at.tzinfo else at.replace(tzinfo=UTC)
-    except ValueError:
-        return None
-
-
 def _span(seconds: float, *, brief: bool = False) -> str:
-    """A time span in at most seven characters."""
+    """A time span in six characters; `brief` ones tell milliseconds from seconds."""
+    if brief and seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
     if seconds < 100:
         return f"{seconds:.1f}s" if brief else f"{seconds:.3f}"
-    minutes, hours, days = (int(seconds // each) for each in (60, 3600, 86400))
-    if not hours:
-        return f"{minutes}m{int(seconds) % 60:02}s"
-    return f"{hours}h{minutes % 60:02}m" if not days else f"{days}d{hours % 24:02}h"
+    whole = int(seconds)
+    if whole < 3600:
+        return f"{whole // 60}m{whole % 60:02}s"
+    hours = whole // 3600
+    return f"{hours}h{whole // 60 % 60:02}m" if hours < 24 else f"{hours // 24}d{hours % 24:02}h"

@@ -36,6 +36,12 @@ def _in_quotes(value: Json) -> Json:
     return value
 
 
+def _one_value(value: Json) -> Json:
+    if isinstance(value, dict | list):
+        raise ValueError("must be one value")
+    return value
+
+
 def _on_one_line(text: str) -> str:
     if _LINE_BREAKS.search(text):
         raise ValueError("must be on one line")
@@ -47,7 +53,9 @@ def _on_one_line(text: str) -> str:
 def beneath(path: str) -> str:
     """The path, if it can only lead to places beneath the root."""
     if path.startswith(("/", "~")) or "\\" in path or _DRIVE.match(path):
-        raise ValueError("must be a path from the root of the repository on, with `/` between parts")
+        raise ValueError(
+            "must be a path from the root of the repository on, with `/` between parts"
+        )
     if ".." in path.split("/"):
         raise ValueError("must not lead out of the repository")
     return path
@@ -145,7 +153,7 @@ class InputSpec(_Described):
     """`string` is one line, `text` may be many, `path` leads to a place beneath the root."""
     description: Text = ""
     """What it is for."""
-    default: bool | int | float | str | None = None
+    default: Annotated[bool | int | float | str | None, BeforeValidator(_one_value)] = None
     """What it is when nobody says. Left out: it must be given, unless `required` is false."""
     required: Annotated[bool, Strict()] | None = None
     """Whether it must be given. Left out: yes, if there is no default."""

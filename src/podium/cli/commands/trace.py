@@ -13,6 +13,7 @@ from podium.cli.door import Door
 from podium.cli.trace_folding import Wanted
 from podium.cli.trace_source import STDIN, bring_up_to_date, names_a_file, piped_trace
 from podium.cli.trace_telling import Telling
+from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput, UnknownId
 from podium.domain.ids import short_id
 from podium.journal.trace import TraceWriter
@@ -46,8 +47,8 @@ def trace(
         bool, typer.Option("--events", help="Every event, calls not folded into one line.")
     ] = False,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="Only the first N.", show_default=False)
-    ] = 0,
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Only the first N.")
+    ] = None,
     after: Annotated[
         int, typer.Option("--after", min=0, metavar="SEQ", help="Only what is behind this event.")
     ] = 0,
@@ -69,7 +70,7 @@ def trace(
         door.screen,
         Wanted(tool, failed),
         every_event=events,
-        limit=limit,
+        limit=limit or 0,
         at_once=source == STDIN,
         json_lines=follow,
     )
@@ -81,7 +82,7 @@ def trace(
         telling.end()
     else:
         _tell_run(door, telling, source, after, follow=follow)
-    _tell_rest(door, telling, source, tool, limit)
+    _tell_rest(door, telling, source, tool, limit or 0)
 
 
 def _tell_run(door: Door, telling: Telling, source: str, after: int, *, follow: bool) -> None:
@@ -91,7 +92,7 @@ def _tell_run(door: Door, telling: Telling, source: str, after: int, *, follow: 
     if stands.interrupted:
         door.screen.aside(f"run {name} is interrupted: `podium resume {name}` goes on")
     # Outside of the event loop, which Ctrl-C would have to wait for.
-    _tell_file(door, telling, open_trace(path), f"the trace of run {name}", after)
+    _tell_file(door, telling, open_trace(path), f"the trace of run {name}", after, growing=True)
     if follow and not stands.run.status.ended and not telling.enough:
         seq = max(after, telling.totals.last_seq)
         door.run(lambda podium: _follow(podium, telling, stands.run.id, seq))
@@ -115,15 +116,18 @@ async def _prepared(door: Door, podium: Podium, source: str) -> tuple[Standing, 
     return stands, TraceWriter(folder).path(run_id)
 
 
-def _tell_file(door: Door, telling: Telling, file: BinaryIO, name: str, after: int) -> None:
+def _tell_file(
+    door: Door, telling: Telling, file: BinaryIO, name: str, after: int, *, growing: bool = False
+) -> None:
     reading = TraceReading(file, name)
     with file:
-        telling.read(reading.events(after))
+        telling.read(reading, after)
     for fault in reading.faults:
         door.screen.aside(f"podium: {fault}")
     if (others := reading.fault_count - len(reading.faults)) > 0:
         door.screen.aside(f"podium: {name}: {others} more like it")
-    if reading.torn:
+    # Of a run it is what another process is writing just now: what a crash tore has been mended.
+    if reading.torn and not growing:
         door.screen.aside(f"podium: {name}: the last line is torn and left out")
 
 
@@ -144,8 +148,8 @@ def _tell_rest(door: Door, telling: Telling, source: str, tool: str, limit: int)
         door.screen.aside(f"there may be more: `podium trace {source} --after {totals.last_seq}`")
     elif not totals.events:
         door.screen.aside("no events")
-    elif tool and tool not in totals.tools:
-        called = ", ".join(sorted(totals.tools)) or "none"
+    elif not telling.shown and tool and tool not in totals.tools:
+        called = ", ".join(shown_line(name[:61], 60) for name in sorted(totals.tools)) or "none"
         door.screen.aside(f"no call of {tool!r}; tools that were called: {called}")
     elif not telling.shown:
         door.screen.aside("nothing of it fits")

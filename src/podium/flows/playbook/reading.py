@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
-from podium.domain.playbooks import LONGEST_TEXT
-from podium.flows.playbook.templating import FENCE, fence_after
+from podium.domain.playbooks import PlaybookStep
+from podium.flows.playbook.templating import fence_after
 
 INCLUDE = "include"
 """The language of a code block whose lines are other pages, to be put in its place."""
 LONGEST_LINE = 10_000
-LARGEST_PAGE_BYTES = 2 * LONGEST_TEXT
 MOST_FRONT_LINES = 2_000
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+|$)")
@@ -41,6 +40,9 @@ class PageLine:
     """Of a heading: 1 for a step, more for what is within it. Else 0."""
     include: str = ""
     """The page that stands in this line's place."""
+    code: bool = False
+    before: int = 0
+    """How many characters of the line stand before the text."""
 
 
 @dataclass
@@ -49,13 +51,9 @@ class Page:
 
     front: str = ""
     """The YAML between the marks, moved down so that its lines keep their numbers. Empty: none."""
-    title: str = ""
+    title: PageLine | None = None
     lines: list[PageLine] = field(default_factory=list)
     faults: list[PageFault] = field(default_factory=list)
-
-    @property
-    def has_steps(self) -> bool:
-        return any(line.level or line.include for line in self.lines)
 
 
 def read_page(text: str) -> Page:
@@ -105,17 +103,18 @@ class _Body:
             self._prose(number, line.rstrip())
             return
         if not before:
-            opened = FENCE.match(line)
-            self._includes = bool(opened) and line.strip().lstrip("`~").strip() == INCLUDE
+            self._includes = line.strip().lstrip("`~").strip() == INCLUDE
             self._fenced_at = number
         if not self._includes:
-            self._add(PageLine(number, line.rstrip()))
+            self._add(PageLine(number, line.rstrip(), code=True))
         elif before and self._fence and line.strip():
             self._add(PageLine(number, "", include=line.strip()))
 
     def end(self) -> None:
         if self._fence:
-            self._fault(self._fenced_at, 1, "the code block never ends; close it with its own fence")
+            self._fault(
+                self._fenced_at, 1, "the code block never ends; close it with its own fence"
+            )
         if self._comment_at:
             self._fault(*self._comment_at, "the comment never ends; close it with `-->`")
 
@@ -124,11 +123,16 @@ class _Body:
             words = _CLOSING_MARKS.sub("", line[atx.end() :]).strip()
             if not words:
                 self._fault(number, 1, "the heading says nothing; write what the step is")
-            self._add(PageLine(number, words, level=len(atx[1])))
+            self._add(PageLine(number, words, level=len(atx[1]), before=atx.end()))
         elif (mark := _UNDERLINE.match(line)) and self._can_be_heading():
             above = self._page.lines[-1]
-            level = 1 if mark[1][0] == "=" else 2
-            self._page.lines[-1] = PageLine(above.number, above.text.strip(), level=level)
+            words = above.text.strip()
+            self._page.lines[-1] = replace(
+                above,
+                text=words,
+                level=1 if mark[1][0] == "=" else 2,
+                before=above.text.index(words),
+            )
         else:
             self._add(PageLine(number, line))
 
@@ -161,7 +165,8 @@ class _Body:
 
 
 def _is_words(line: PageLine) -> bool:
-    return bool(line.text.strip()) and not line.level and not _NO_PARAGRAPH.match(line.text)
+    plain = not line.level and not line.code
+    return plain and bool(line.text.strip()) and not _NO_PARAGRAPH.match(line.text)
 
 
 def _set_levels(page: Page) -> None:
@@ -171,29 +176,31 @@ def _set_levels(page: Page) -> None:
     alone = [line for line in headings if line.level == highest] == headings[:1]
     others = len(headings) > 1 or any(line.include for line in page.lines)
     if headings and alone and others:
-        page.title = headings[0].text
+        page.title = headings[0]
         page.lines.remove(headings[0])
         highest = min((line.level for line in headings[1:]), default=0)
-    page.lines = [_relative(line, highest) for line in page.lines]
+    page.lines = [
+        replace(line, level=line.level - highest + 1) if line.level else line for line in page.lines
+    ]
 
 
-def _relative(line: PageLine, highest: int) -> PageLine:
-    return PageLine(
-        line.number,
-        line.text,
-        level=line.level - highest + 1 if line.level else 0,
-        include=line.include,
+def steps_of(lines: Iterable[tuple[str, PageLine]]) -> tuple[str, tuple[PlaybookStep, ...]]:
+    """What stands before the first step, and the steps, of lines that each come with their file."""
+    parts: list[tuple[str, PageLine, list[str]]] = []
+    introduction: list[str] = []
+    for file, line in lines:
+        if line.level == 1:
+            parts.append((file, line, []))
+            continue
+        marks = "#" * min(6, line.level + 1)
+        text = f"{marks} {line.text}" if line.level else line.text
+        (parts[-1][2] if parts else introduction).append(text)
+    steps = (
+        PlaybookStep(title=heading.text, text=_joined(texts), file=file, line=heading.number)
+        for file, heading, texts in parts
     )
+    return _joined(introduction), tuple(steps)
 
 
-def stray_lines(page: Page) -> Iterator[PageLine]:
-    """Lines that stand after an included page and before the next heading: they would belong to its last step."""
-    after = False
-    for line in page.lines:
-        if line.level:
-            after = False
-        elif line.include:
-            after = True
-        elif after and line.text.strip():
-            yield line
-            after = False
+def _joined(lines: list[str]) -> str:
+    return "\n".join(lines).strip("\n")

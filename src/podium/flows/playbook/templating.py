@@ -13,10 +13,14 @@ from podium.domain.errors import BadInput
 from podium.domain.playbooks import INPUT_NAME
 from podium.flows.playbook.fencing import in_code, plain
 
-FENCE = re.compile(r"\s*(`{3,}(?=[^`]*$)|~{3,})\s*([\w.+-]*)")
+_MARKS = r"(?:[ \t]*(?:>|(?:[-*+]|\d{1,9}[.)])(?=[ \t])))*+[ \t]*"
+"""What may stand before a fence: marks of quotes and lists."""
+_FENCE = re.compile(rf"{_MARKS}(`{{3,}}(?=[^`]*$)|~{{3,}})")
 _BRACES = re.compile(r"(?P<escaped>\\\{\{)|\{\{(?:[ \t]*(?P<name>[^{}\n]{0,200}?)[ \t]*\}\})?")
 _NAME = re.compile(INPUT_NAME)
 _TICKS = re.compile(r"`+")
+_SPAN = re.compile(r"(?<![\\`])(`+)(?!`).*?(?<!`)\1(?!`)")
+"""Code in a line of prose: between two equal runs of backticks, the first of them not escaped."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +33,32 @@ class Misused:
 
 
 def misused(text: str, names: Collection[str]) -> Iterator[Misused]:
-    """All braces in the text that stand for nothing."""
+    """All braces in the text that stand for nothing, and backticks that could let a value out of its code."""
+    fence = ""
+    paragraph: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), start=1):
         for found in _BRACES.finditer(line):
             if not found["escaped"] and (problem := _problem(found["name"], names)):
                 yield Misused(number, found.start() + 1, problem)
+        before, fence = fence, fence_after(line, fence)
+        if line.strip() and not before and not fence:
+            paragraph.append((number, line))
+            continue
+        yield from _loose_ticks(paragraph)
+        paragraph.clear()
+    yield from _loose_ticks(paragraph)
+
+
+def _loose_ticks(paragraph: list[tuple[int, str]]) -> Iterator[Misused]:
+    """Backticks without a partner on their line would pair with those around a value."""
+    if not any(found["name"] for _, line in paragraph for found in _BRACES.finditer(line)):
+        return
+    for number, line in paragraph:
+        for found in _TICKS.finditer(_SPAN.sub(lambda span: " " * len(span[0]), line)):
+            problem = (
+                "backticks beside an input must be plain pairs on one line; pair or remove these"
+            )
+            yield Misused(number, found.start() + 1, problem)
 
 
 def _problem(name: str | None, names: Collection[str]) -> str:
@@ -64,15 +89,15 @@ def fill(text: str, values: Mapping[str, str], longer: Collection[str] = ()) -> 
 def fence_after(line: str, fence: str) -> str:
     """The fence of the code block that is open after this line; empty when none is."""
     if fence:
-        mark = line.strip()
+        mark = line.lstrip(" \t>").rstrip()
         closes = len(mark) >= len(fence) and mark == fence[0] * len(mark)
         return "" if closes else fence
-    opened = FENCE.match(line)
+    opened = _FENCE.match(line)
     return opened[1] if opened else ""
 
 
 def _filled(line: str, values: Mapping[str, str], longer: Collection[str], *, block: bool) -> str:
-    spans = [(0, len(line))] if block else list(_code_spans(line))
+    spans = [(0, len(line))] if block else [span.span() for span in _SPAN.finditer(line)]
 
     def value(found: re.Match[str]) -> str:
         name = found["name"]
@@ -84,7 +109,12 @@ def _filled(line: str, values: Mapping[str, str], longer: Collection[str], *, bl
             return f"(the input {name}, given above)"
         if any(start <= found.start() < end for start, end in spans):
             return _in_the_code(name, values[name])
-        return in_code(values[name]) if values[name] else "(nothing)"
+        if not values[name]:
+            return "(nothing)"
+        # Two runs of backticks side by side would be read as one.
+        left = " " if line[: found.start()].endswith(("`", "}}")) else ""
+        right = " " if line[found.end() :].startswith("`") else ""
+        return f"{left}{in_code(values[name])}{right}"
 
     return _BRACES.sub(value, line)
 
@@ -96,18 +126,3 @@ def _in_the_code(name: str, value: str) -> str:
             "leave it out of the value, or put the name outside of the code"
         )
     return plain(value)
-
-
-def _code_spans(line: str) -> Iterator[tuple[int, int]]:
-    """Where code stands in a line of prose: between two equal runs of backticks."""
-    runs = list(_TICKS.finditer(line))
-    at = 0
-    while at < len(runs):
-        closing = next(
-            (n for n in range(at + 1, len(runs)) if len(runs[n][0]) == len(runs[at][0])), None
-        )
-        if closing is None:
-            at += 1
-            continue
-        yield runs[at].end(), runs[closing].start()
-        at = closing + 1

@@ -1,0 +1,213 @@
+"""`podium playbook`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.screen import Screen, counted
+from podium.cli.untrusted import shown_line
+from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
+from podium.domain.model import Json
+
+if TYPE_CHECKING:
+    from podium.domain.playbooks import Profile, Prompt
+    from podium.wiring.playbooks import LoadedPlaybook
+
+app = command_app(group=True)
+
+BROKEN = 2
+
+
+@app.callback()
+def playbook() -> None:
+    """Check a playbook and its profile, and see the prompt that an agent would be sent."""
+
+
+@app.command()
+def check(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="PLAYBOOK.md", help="The playbook.")],
+    profile: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The plugin's profile. Else the nearest one upwards from here."
+        ),
+    ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option("--input", metavar="NAME=VALUE", help="An input's value; once for each."),
+    ] = None,
+) -> None:
+    """Check a playbook and its profile, and print the prompt with its parts and their sizes.
+
+    Nothing is asked, run or written. Every fault stands on a line of its own with file, line, column
+    and field. Leaves with 0 when there is none, else with 2. Tokens are an estimate.
+
+    \b
+    Example:
+      podium playbook check bump.md --profile plugin-profile.yaml --input version=2.0
+    """
+    screen = Screen(json=context.obj.json)
+    here = context.obj.project or Path.cwd()
+    checked = _checked(here, file, profile, inputs or [])
+    screen.answer(checked.record(), lambda: _tell(screen, checked))
+    if checked.faults:
+        raise typer.Exit(BROKEN)
+
+
+@app.command()
+def schema(
+    context: typer.Context,
+    front: Annotated[
+        bool, typer.Option("--playbook", help="That of a playbook's front matter instead.")
+    ] = False,
+) -> None:
+    """Print the JSON Schema of plugin-profile.yaml, for editors and other programs.
+
+    \b
+    Example:
+      podium playbook schema > plugin-profile.schema.json
+    """
+    import json
+
+    from podium.flows.playbook import playbook_schema, profile_schema
+
+    screen = Screen(json=context.obj.json)
+    wanted = playbook_schema() if front else profile_schema()
+    screen.answer(wanted, lambda: screen.line(json.dumps(wanted, indent=2)))
+
+
+@dataclass
+class _Checked:
+    """What a check found out."""
+
+    playbook: str
+    profile: str = ""
+    faults: list[tuple[str, ConfigFault]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    prompt: Prompt | None = None
+
+    def fails(self, error: BadInput, file: str) -> None:
+        if isinstance(error, ConfigInvalid):
+            self.faults += [(getattr(each, "file", error.file), each) for each in error.faults]
+        else:
+            self.faults += [(file, ConfigFault(line)) for line in str(error).splitlines()]
+
+    def record(self) -> dict[str, Json]:
+        prompt = self.prompt
+        return {
+            "playbook": self.playbook,
+            "profile": self.profile,
+            "sound": not self.faults,
+            "faults": [_fault_record(*each) for each in self.faults],
+            "notes": self.notes,
+            "missing_inputs": list(prompt.missing) if prompt else [],
+            "sections": _section_records(prompt) if prompt else [],
+            "characters": len(prompt.text) if prompt else 0,
+            "estimated_tokens": prompt.estimated_tokens if prompt else 0,
+            "prompt": prompt.text if prompt else None,
+        }
+
+
+def _checked(here: Path, file: Path, profile: Path | None, inputs: list[str]) -> _Checked:
+    from podium.wiring.playbooks import read_playbook
+
+    checked = _Checked(str(file))
+    known = _profile(checked, here, profile)
+    loaded: LoadedPlaybook | None = None
+    try:
+        root = here if file.absolute().is_relative_to(here.absolute()) else None
+        loaded = read_playbook(file, root)
+    except BadInput as broken:
+        checked.fails(broken, str(file))
+    given = _given(checked, inputs)
+    if loaded and known:
+        checked.faults += [(str(file), each) for each in loaded.disagreements(known)]
+    if loaded and known and not checked.faults:
+        _build(checked, known, loaded, given)
+    return checked
+
+
+def _profile(checked: _Checked, here: Path, named: Path | None) -> Profile | None:
+    from podium.domain.playbooks import PROFILE_FILE
+    from podium.wiring.playbooks import find_profile, load_profile
+
+    try:
+        file = named or find_profile(here)
+        beneath = file.is_absolute() and file.is_relative_to(Path.cwd())
+        file = file.relative_to(Path.cwd()) if beneath else file
+        checked.profile = str(file)
+        return load_profile(file)
+    except BadInput as broken:
+        checked.fails(broken, checked.profile or PROFILE_FILE)
+        return None
+
+
+def _given(checked: _Checked, written: list[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for each in written:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            problem = f"write --input NAME=VALUE, not {each[:60]!r}"
+        elif name.strip() in given:
+            problem = f"input {name.strip()!r} is given twice"
+        else:
+            given[name.strip()] = value
+            continue
+        checked.faults.append(("--input", ConfigFault(problem)))
+    return given
+
+
+def _build(
+    checked: _Checked, profile: Profile, loaded: LoadedPlaybook, given: dict[str, str]
+) -> None:
+    from podium.flows.playbook import build_prompt
+    from podium.wiring.playbooks import notes_on, secret_inputs, surroundings
+
+    try:
+        secret_inputs(given)
+        prompt = build_prompt(profile, loaded.playbook, given, surroundings(), sample=True)
+    except BadInput as broken:
+        checked.fails(broken, "--input")
+        return
+    checked.prompt = prompt
+    checked.notes = notes_on(profile, loaded.playbook, prompt)
+
+
+def _fault_record(file: str, fault: ConfigFault) -> dict[str, Json]:
+    return {
+        "file": file,
+        "line": fault.line,
+        "column": fault.column,
+        "field": fault.key,
+        "problem": fault.problem,
+    }
+
+
+def _section_records(prompt: Prompt) -> list[dict[str, Json]]:
+    return [
+        {"name": each.name, "characters": len(each.text), "estimated_tokens": each.estimated_tokens}
+        for each in prompt.sections
+    ]
+
+
+def _tell(screen: Screen, checked: _Checked) -> None:
+    if checked.prompt is None:
+        for file, fault in checked.faults:
+            screen.line(shown_line(fault.sentence(file)))
+        screen.aside(f"podium: {counted(len(checked.faults), 'fault')}; nothing can be run with it")
+        return
+    prompt = checked.prompt
+    screen.line(f"{checked.playbook}: sound, with {checked.profile}")
+    rows = [list(map(str, each.values())) for each in _section_records(prompt)]
+    total = ["all", str(len(prompt.text)), str(prompt.estimated_tokens)]
+    screen.table(("SECTION", "CHARACTERS", "TOKENS, ABOUT"), [*rows, total])
+    for note in checked.notes:
+        screen.line(f"note: {shown_line(note)}")
+    screen.line("\nThe prompt:\n")
+    screen.line(prompt.text)

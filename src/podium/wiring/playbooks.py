@@ -1,0 +1,184 @@
+"""Profiles and playbooks from files: found, read whole and checked, every fault at its place."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
+from podium.domain.playbooks import PROFILE_FILE, InputSpec, Playbook, PlaybookHead, Profile, Prompt
+from podium.flows.playbook import disagreements, tools_of
+from podium.flows.playbook.reading import steps_of
+from podium.journal import Redactor
+from podium.tools import builtin_tools
+from podium.wiring.located import Located, Place
+from podium.wiring.parsing import parse_located
+from podium.wiring.playbook_faults import (
+    default_faults,
+    faults_of,
+    input_names,
+    invalid,
+    placed,
+    secret_faults,
+    text_faults,
+    token_faults,
+)
+from podium.wiring.playbook_pages import Gathered, PageLoader, PlacedFault, read_text
+
+MOST_STEPS = 200
+
+
+@dataclass(frozen=True)
+class LoadedPlaybook:
+    """A playbook, and where its front matter stands."""
+
+    playbook: Playbook
+    located: Located
+    files: tuple[str, ...]
+    """Every file it was read from, its own first."""
+
+    def disagreements(self, profile: Profile) -> list[ConfigFault]:
+        """What it asks for and the profile does not give, each at its place."""
+        found = disagreements(profile, self.playbook.head)
+        return [self.located.fault(path, problem) for path, problem in found]
+
+
+def find_profile(start: Path) -> Path:
+    """The nearest `plugin-profile.yaml`, from this folder upwards. Raises `BadInput` when there is none."""
+    folder = start.absolute()
+    for each in (folder, *folder.parents):
+        # A folder that may not be looked into has none for us.
+        with suppress(OSError):
+            if (each / PROFILE_FILE).is_file():
+                return each / PROFILE_FILE
+    raise BadInput(
+        f"there is no {PROFILE_FILE} in {str(start)!r} or above it; write one, or name it: --profile FILE"
+    )
+
+
+def load_profile(path: Path) -> Profile:
+    """The profile in a file; of a folder the nearest one upwards. Raises `ConfigInvalid` with every fault."""
+    file = find_profile(path) if os.path.isdir(path) else path  # noqa: PTH112 - which raises nothing
+    text = read_text(file, str(file))
+    located = _parsed(text, str(file))
+    faults = [*token_faults(text), *secret_faults(located)]
+    if not faults:
+        return located.validated(Profile)
+    others = {name: value for name, value in located.data.items() if name != "secrets"}
+    faults += faults_of(replace(located, data=others), Profile)
+    raise invalid(str(file), faults)
+
+
+def load_playbook(path: Path, root: Path | None = None) -> Playbook:
+    """The playbook in a file, with what it includes, all beneath `root` (None: the file's own folder).
+
+    Raises `ConfigInvalid` with every fault of every file.
+    """
+    return read_playbook(path, root).playbook
+
+
+def read_playbook(path: Path, root: Path | None = None) -> LoadedPlaybook:
+    """The same, with the places of its front matter and the files it came from."""
+    own = str(path)
+    gathered = PageLoader(root or path.absolute().parent).gather(path)
+    fronts = {file: _front_of(gathered, file) for file in gathered.texts}
+    located = [each for each in fronts.values() if each is not None]
+    names = input_names(located) if len(located) == len(fronts) else None
+    heads = [head for each in located if (head := _head_of(gathered, each)) is not None]
+    introduction, steps = steps_of(gathered.lines)
+    faults = [*gathered.faults, *text_faults(gathered, names)]
+    if not steps and not faults:
+        faults.append(PlacedFault(own, "has no steps; each heading is one: `## Do this first`"))
+    if len(steps) > MOST_STEPS:
+        faults.append(
+            PlacedFault(own, f"has {len(steps)} steps, and at most {MOST_STEPS} are read")
+        )
+    if faults:
+        raise invalid(own, faults)
+    whole = Playbook(
+        head=heads[0].model_copy(update={"inputs": _inputs_of(heads)}),
+        title=gathered.title.text if gathered.title else "",
+        introduction=introduction,
+        steps=steps,
+    )
+    return LoadedPlaybook(whole, located[0], tuple(gathered.texts))
+
+
+def _front_of(gathered: Gathered, file: str) -> Located | None:
+    """A page's front matter as data. None: it cannot be read, and the faults say why."""
+    page = gathered.pages[file]
+    if not page.front and file == next(iter(gathered.texts)) and not page.faults:
+        problem = "has no front matter; begin it with a line `---`, then `name: …`, then `---`"
+        gathered.faults.append(PlacedFault(file, problem, line=1))
+    if not page.front:
+        # An included page needs none.
+        return Located(file, {"name": file})
+    try:
+        return _parsed(page.front, file)
+    except ConfigInvalid as broken:
+        gathered.faults += [placed(file, each) for each in broken.faults]
+        return None
+
+
+def _parsed(text: str, file: str) -> Located:
+    """The YAML as data. An empty one begins somewhere too, so that what it lacks has a place."""
+    located = parse_located(text.encode(), file)
+    return located if located.places else replace(located, places={(): Place(1, 1)})
+
+
+def _head_of(gathered: Gathered, located: Located) -> PlaybookHead | None:
+    gathered.faults += default_faults(located)
+    try:
+        return located.validated(PlaybookHead)
+    except ConfigInvalid as broken:
+        gathered.faults += [placed(located.file, each) for each in broken.faults]
+        return None
+
+
+def _inputs_of(heads: Iterable[PlaybookHead]) -> dict[str, InputSpec]:
+    """Those of the playbook, then what included pages want beside them."""
+    inputs: dict[str, InputSpec] = {}
+    for head in heads:
+        inputs |= {name: spec for name, spec in head.inputs.items() if name not in inputs}
+    return inputs
+
+
+def surroundings() -> dict[str, str]:
+    """What an agent is told of the machine: nothing that names it or its people."""
+    return {"system": platform.system(), "processor": platform.machine()}
+
+
+def secret_inputs(given: Mapping[str, str]) -> None:
+    """Refuse values that look like secrets: they would be in the prompt. Raises `BadInput`."""
+    hide = Redactor.from_environment(os.environ).text
+    caught = [name for name, value in given.items() if hide(value) != value]
+    if caught:
+        raise BadInput(
+            "\n".join(
+                f"input {name!r} holds what looks like a secret; name it as secret://NAME"
+                for name in caught
+            )
+        )
+
+
+def notes_on(profile: Profile, playbook: Playbook, prompt: Prompt) -> list[str]:
+    """What is no fault and yet worth knowing before a run."""
+    known = {tool.spec.name for tool in builtin_tools()}
+    unknown = [name for name in tools_of(profile, playbook.head) or () if name not in known]
+    notes = [f"input {name!r} must be given to run it" for name in prompt.missing]
+    notes += [
+        f"there is no built-in tool {name!r}; the agent is only given it by a pack"
+        for name in unknown
+    ]
+    most = playbook.head.limits.tokens
+    if most is not None and prompt.estimated_tokens > most:
+        notes.append(
+            f"the prompt alone has about {prompt.estimated_tokens} tokens, and limits.tokens is {most}"
+        )
+    if not playbook.head.success:
+        notes.append("it has no success criteria; nothing would prove that it worked")
+    return notes
