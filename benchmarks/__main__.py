@@ -28,6 +28,8 @@ NAMES = (
     "contract",
     "operating",
     "sensing",
+    "editing",
+    "tracing",
 )
 
 MANY = ("scaling", "waking_many", "aging_many")

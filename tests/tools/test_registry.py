@@ -19,6 +19,7 @@ def test_the_built_in_tools_load_and_are_found_by_name() -> None:
         "list_files",
         "search_text",
         "write_file",
+        "edit_file",
         "restore_file",
         "run_command",
         "git_status",

@@ -2,6 +2,7 @@
 
 from podium.tools.builtin.commands import RUN_COMMAND
 from podium.tools.builtin.editing import RESTORE_FILE, WRITE_FILE
+from podium.tools.builtin.editing_in_place import EDIT_FILE
 from podium.tools.builtin.finishing import FINISH
 from podium.tools.builtin.git import GIT_COMMIT, GIT_DIFF, GIT_STATUS
 from podium.tools.builtin.of_agents import OWN_TOOLS
@@ -18,6 +19,7 @@ def builtin_tools() -> tuple[Tool, ...]:
         LIST_FILES,
         SEARCH_TEXT,
         WRITE_FILE,
+        EDIT_FILE,
         RESTORE_FILE,
         RUN_COMMAND,
         GIT_STATUS,

@@ -49,14 +49,6 @@ def _own_tool(
 _TEXT: dict[str, Json] = {"type": "string"}
 _NAME: dict[str, Json] = {"type": "string", "minLength": 1}
 
-EDIT_FILE = _own_tool(
-    "edit_file",
-    "Change a file of the workspace in place, as an agent's own editor does.",
-    Tier.T1,
-    {"path": _NAME},
-    optional={"change": {"type": "string", "default": ""}},
-    paths=(PathArgument(name="path", access=Access.WRITE),),
-)
 DELETE_FILE = _own_tool(
     "delete_file",
     "Remove a file of the workspace, as an agent's own editor does.",
@@ -88,4 +80,4 @@ OWN_TOOL = _own_tool(
     optional={"arguments": {"type": "object", "default": {}}},
 )
 
-OWN_TOOLS = (EDIT_FILE, DELETE_FILE, WEB_SEARCH, WEB_FETCH, ASK_SUBAGENT, KEEP_NOTES, OWN_TOOL)
+OWN_TOOLS = (DELETE_FILE, WEB_SEARCH, WEB_FETCH, ASK_SUBAGENT, KEEP_NOTES, OWN_TOOL)

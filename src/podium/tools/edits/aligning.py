@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-_MOST_PAIRS = 400_000
-"""Comparing takes time by the product of both lengths."""
+_MOST_PAIRS = 60_000
+"""Comparing takes time by the product of both lengths, and at worst once for each item."""
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,9 @@ class Shift:
         )
 
 
+NO_SHIFT = Shift()
+
+
 def shift_between(found: Sequence[str], own: Sequence[str]) -> Shift | None:
     """The one shift that leads from a snippet's lines to the file's; None when there is none."""
     pairs = {
@@ -74,7 +77,7 @@ def shift_between(found: Sequence[str], own: Sequence[str]) -> Shift | None:
 
 def _uniform(pairs: set[tuple[str, str]]) -> Shift | None:
     if all(indent == mine for indent, mine in pairs):
-        return Shift()
+        return NO_SHIFT
     indent, mine = next(iter(pairs))
     added = mine.removesuffix(indent) if mine.endswith(indent) else ""
     if added and all(each == added + theirs for theirs, each in pairs):

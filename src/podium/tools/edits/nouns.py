@@ -24,6 +24,8 @@ class Level(StrEnum):
     """As these, with typographic quotes, dashes and blanks for plain ones."""
     ELIDED = "elided"
     """By the lines around a `...` that stands for lines which stay as they are."""
+    PASTED = "pasted"
+    """As `lines`, `indent` or `tabs`, without the fence, line numbers or escapes around it."""
 
 
 class Reason(StrEnum):

@@ -28,6 +28,8 @@ class Coded:
 
     def encoded(self, text: str) -> bytes:
         """Another text in the same way. Raises `EditRefused` when the encoding cannot write it."""
+        if "\0" in text:
+            raise EditRefused(Reason.NOT_TEXT, "a zero character would make the file binary")
         try:
             return self.mark + text.encode(self.encoding)
         except UnicodeEncodeError as error:

@@ -1,0 +1,208 @@
+"""`edit_file`: texts of a file replaced by others, all of them or none.
+
+CLIs have editors of their own, and what they do comes here under the same name: then `change` says
+what, and Podium judges and records it without doing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from podium.domain.errors import OutcomeUnknown, ToolBroke
+from podium.domain.gating import Access, Outcome, PathArgument, Tier, ToolSpec
+from podium.domain.model import Json
+from podium.tools.beneath import find_beneath, write_beneath
+from podium.tools.edits import (
+    Candidate,
+    Edit,
+    Edited,
+    EditRefused,
+    apply_edits,
+    decoded,
+    unified_diff,
+)
+from podium.tools.kept import sha256_of
+from podium.tools.orders.intents import attempt, fix, keep_for_undo, recall
+from podium.tools.orders.places import LARGEST_BYTES, place_of, refuse_references
+from podium.tools.orders.turns import in_turn
+from podium.tools.registry import Tool
+from podium.tools.scope import ToolScope, in_thread
+
+_MOST_EDITS = 100
+_LONGEST_DIFF = 12_000
+_LONGEST_SHOWN = 160
+
+
+async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | Outcome:
+    if not arguments.get("edits"):
+        raise ToolBroke(
+            "`edits` is missing: give a list of {find, replace}; `change` only describes what an "
+            "agent's own editor does, and Podium does not perform it"
+        )
+    if arguments.get("change"):
+        raise ToolBroke("`edits` and `change` are both given; leave out `change`")
+    path = place_of(scope)
+    edits = [
+        Edit(each["find"], each["replace"], each.get("at_line")) for each in arguments["edits"]
+    ]
+    refuse_references([edit.replace for edit in edits])
+    try:
+        return await in_thread(_edit, scope, path, edits, arguments.get("expect_sha256"))
+    except EditRefused as refused:
+        return _refusal(refused, scope, path)
+
+
+def _edit(
+    scope: ToolScope, path: str, edits: Sequence[Edit], expected: str | None
+) -> dict[str, Json]:
+    """Bring the file to its new content, once, however often this is tried."""
+    with in_turn(scope, path):
+        return _edited(scope, path, edits, expected)
+
+
+def _edited(
+    scope: ToolScope, path: str, edits: Sequence[Edit], expected: str | None
+) -> dict[str, Json]:
+    present = find_beneath(scope.root, path, LARGEST_BYTES, alone=True)
+    if present is None:
+        raise ToolBroke(f"there is no {path!r}; write_file makes a new file")
+    intent = recall(scope)
+    if intent is None:
+        _refuse_other(path, present, expected)
+        content, edited = _new_content(present, edits)
+        intent = fix(scope, _intent(scope, path, present, content, edited))
+    standing = sha256_of(present)
+    if standing not in (intent["previous_sha256"], intent["sha256"]):
+        raise OutcomeUnknown(
+            f"{path!r} was changed meanwhile by somebody else, so it cannot be told whether this was "
+            "done; read it, and ask for what is still needed"
+        )
+    if standing != intent["sha256"]:
+        content, _ = _new_content(present, edits)
+        with attempt(scope, lambda: _stands(scope, path, present)):
+            write_beneath(scope.root, path, content, scope.key)
+    return intent
+
+
+def _refuse_other(path: str, present: bytes, expected: str | None) -> None:
+    if expected is not None and sha256_of(present) != expected:
+        raise ToolBroke(
+            f"{path!r} is not the file that `expect_sha256` names: its hash is {sha256_of(present)}; "
+            "read it again"
+        )
+
+
+def _new_content(present: bytes, edits: Sequence[Edit]) -> tuple[bytes, Edited]:
+    coded = decoded(present)
+    edited = apply_edits(coded.text, edits)
+    return coded.encoded(edited.text), edited
+
+
+def _intent(
+    scope: ToolScope, path: str, present: bytes, content: bytes, edited: Edited
+) -> dict[str, Json]:
+    """The whole result, fixed before the act: a second try gives the same."""
+    if len(content) > LARGEST_BYTES:
+        raise ToolBroke(f"{path!r} would be larger than {LARGEST_BYTES} bytes; use another file")
+    previous, written = sha256_of(present), sha256_of(content)
+    # A secret in UTF-16 shows in the text alone.
+    clean = scope.redact(edited.before.original) == edited.before.original
+    can_undo = clean and keep_for_undo(scope, present)
+    undo = {"path": path, "written_sha256": written, "previous_sha256": previous}
+    # Cleaned before it is cut: half a secret would pass the redactor.
+    diff = scope.clean(unified_diff(path, edited.before, edited.text, edited.changes))
+    return {
+        "path": path,
+        "sha256": written,
+        "bytes": len(content),
+        "previous_sha256": previous,
+        "can_undo": can_undo,
+        "edits": [{"line": done.line, "found_by": str(done.level)} for done in edited.done],
+        "diff": _cut(diff, _LONGEST_DIFF),
+        "undo": undo if can_undo else None,
+    }
+
+
+def _stands(scope: ToolScope, path: str, content: bytes) -> bool:
+    return find_beneath(scope.root, path, LARGEST_BYTES) == content
+
+
+def _refusal(refused: EditRefused, scope: ToolScope, path: str) -> Outcome:
+    """The words and, as data, the places that come nearest."""
+    of = f"edit {refused.number} of {path!r}" if refused.number else repr(path)
+    shown = [_shown(each, scope) for each in refused.candidates]
+    places = "".join(f"\nline {each['line']}: {each['text']}{_why(each)}" for each in shown)
+    return Outcome(
+        ok=False,
+        error=f"{of} was refused, and nothing was changed: {scope.clean(refused.words)}{places}",
+        result={"refused": str(refused.reason), "edit": refused.number, "candidates": shown},
+    )
+
+
+def _shown(candidate: Candidate, scope: ToolScope) -> dict[str, Json]:
+    text = _cut(scope.clean(candidate.text), _LONGEST_SHOWN)
+    return {"line": candidate.line, "text": text, "differs": candidate.differs}
+
+
+def _why(shown: dict[str, Json]) -> str:
+    return f"  ← {shown['differs']}" if shown["differs"] else ""
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n[cut: {len(text)} characters in all]"
+
+
+_EDIT: Json = {
+    "type": "object",
+    "properties": {
+        "find": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 200_000,
+            "description": "The text as it stands at one place of the file: best whole lines, indented as there.",
+        },
+        "replace": {"type": "string", "description": "What shall stand there."},
+        "at_line": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "A line of the place that is meant, if the text stands at several.",
+        },
+    },
+    "required": ["find", "replace"],
+    "additionalProperties": False,
+}
+
+EDIT_FILE = Tool(
+    ToolSpec(
+        name="edit_file",
+        description=(
+            "Replace texts of a file, all of them or none, each found in the file as it is now. A text "
+            "that stands there nowhere, or at several places, is refused with the nearest lines."
+        ),
+        tier=Tier.T1,
+        idempotent=True,
+        timeout_seconds=30,
+        undo="restore_file",
+        receipt_fields=("path", "sha256", "bytes", "previous_sha256", "can_undo", "edits", "done"),
+        paths=(PathArgument(name="path", access=Access.WRITE),),
+        input_schema={
+            "type": "object",
+            "properties": {
+                "path": {"type": "string", "minLength": 1, "description": "Of the workspace."},
+                "edits": {"type": "array", "items": _EDIT, "minItems": 1, "maxItems": _MOST_EDITS},
+                "expect_sha256": {
+                    "type": "string",
+                    "pattern": "^[0-9a-f]{64}$",
+                    "description": "Refuse unless the file has this hash.",
+                },
+                "change": {
+                    "type": "string",
+                    "description": "Of an agent's own editor: what it does. Not for you.",
+                },
+            },
+            "required": ["path"],
+            "additionalProperties": False,
+        },
+    ),
+    _edit_file,
+)

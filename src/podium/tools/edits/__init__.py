@@ -1,0 +1,20 @@
+"""Edits of a text by what stands in it: found beyond doubt, or refused. No files here."""
+
+from podium.tools.edits.applying import Done, Edited, apply_edits
+from podium.tools.edits.diffs import unified_diff
+from podium.tools.edits.nouns import Candidate, Edit, EditRefused, Level, Reason
+from podium.tools.edits.texts import Coded, decoded
+
+__all__ = [
+    "Candidate",
+    "Coded",
+    "Done",
+    "Edit",
+    "EditRefused",
+    "Edited",
+    "Level",
+    "Reason",
+    "apply_edits",
+    "decoded",
+    "unified_diff",
+]
