@@ -81,8 +81,10 @@ def test_the_name_of_a_worker_cannot_confuse_the_name_of_a_claim(tmp_path: Path)
     assert claim.file == "a--b.yaml"
 
 
-@pytest.mark.parametrize("name", [".FIX.yaml", "FIX.yaml.tmp", "FIX.yaml~", "FIX.json", "FIX"])
-def test_what_is_no_order_by_its_name_is_not_looked_at(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize("name", [".FIX.yaml", "FIX.yaml.tmp", "FIX.yaml~", ".gitkeep", "#FIX#"])
+def test_what_nobody_means_as_an_order_by_its_name_is_not_looked_at(
+    tmp_path: Path, name: str
+) -> None:
     dropped(tmp_path, name)
     inbox = inbox_at(tmp_path)
     assert not inbox.waiting()
@@ -92,7 +94,7 @@ def test_what_is_no_order_by_its_name_is_not_looked_at(tmp_path: Path, name: str
 
 @pytest.mark.parametrize(
     "name",
-    ["FIX.tmp.yaml", "~FIX.yaml", "-rf.yaml", "a\nb.yaml", "a\x1b[2J.yaml", "a\u202eb.yaml", "x" * 130 + ".yaml", os.fsdecode(b"\xff.yaml")],
+    ["FIX.json", "FIX", "FIX.YAML", "FIX.tmp.yaml", "~FIX.yaml", "-rf.yaml", "a\nb.yaml", "a\x1b[2J.yaml", "a\u202eb.yaml", "x" * 130 + ".yaml", os.fsdecode(b"\xff.yaml")],
 )  # fmt: skip
 def test_a_file_with_an_unusable_name_stays_and_is_told(tmp_path: Path, name: str) -> None:
     dropped(tmp_path, name)

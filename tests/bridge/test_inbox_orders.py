@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from podium.bridge.orders_file import ORDER_LIMIT_BYTES, is_half_written, read_order
 from podium.bridge.plain_yaml import DEPTH_LIMIT, VALUE_LIMIT, NotPlain, parse_plain
 from podium.domain.gating import Tier
+from podium.domain.orders import WorkOrder
 from tests.bridge.inbox_rig import RUN, dropped, inbox_at
 
 HEAD = "id: FIX\ntitle: A fix\n"
@@ -18,7 +19,7 @@ HEAD = "id: FIX\ntitle: A fix\n"
 
 def _fault(text: str | bytes) -> str:
     opened = read_order(text if isinstance(text, bytes) else text.encode())
-    assert opened.order is None
+    assert opened.order is None or not (opened.order.ops or opened.order.tasks)
     return opened.fault
 
 
@@ -60,6 +61,14 @@ def test_a_whole_order_is_read(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_a_fault_is_said_with_its_key(text: str, fault: str) -> None:
     assert _fault(HEAD + text) == fault
+
+
+def test_a_faulty_order_with_an_id_says_whom_to_answer_and_nothing_else() -> None:
+    opened = read_order(f"{HEAD}target: api\nops: [{{op: delete, path: a}}]".encode())
+    assert opened.order == WorkOrder(id="FIX", title="A fix")
+    assert opened.fault.startswith("ops.0.op: 'delete' is not known; input should be 'write'")
+    assert read_order(b"id: FIX").order == WorkOrder(id="FIX", title="FIX")
+    assert read_order(b"id: ../x\ntitle: A fix").order is None
 
 
 def test_every_fault_is_said_at_once_but_not_without_end() -> None:
@@ -123,14 +132,14 @@ def test_scalars_are_what_they_look_like() -> None:
 @given(st.binary(max_size=300))
 def test_no_bytes_make_reading_fail(content: bytes) -> None:
     opened = read_order(content)
-    assert (opened.order is None) == bool(opened.fault)
+    assert opened.order is not None or opened.fault
     assert is_half_written(content) in (True, False)
 
 
 @given(st.text(alphabet="{}[]:-? &*!|>'\"\n\t,#%@ab1~<", max_size=60))
 def test_no_text_of_yaml_signs_makes_reading_fail(text: str) -> None:
     opened = read_order(text.encode())
-    assert (opened.order is None) == bool(opened.fault)
+    assert opened.order is not None or opened.fault
 
 
 def test_a_large_file_is_no_half_written_one() -> None:

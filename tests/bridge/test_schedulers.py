@@ -12,7 +12,14 @@ from pathlib import Path
 import pytest
 
 from podium.bridge import FileRecord, RecordFiles
-from podium.bridge.installing import last_tick, schedule_of, scheduler, standings
+from podium.bridge.installing import (
+    home_in,
+    last_tick,
+    not_written_down,
+    schedule_of,
+    scheduler,
+    standings,
+)
 from podium.bridge.schedulers import (
     Cron,
     Launchd,
@@ -132,6 +139,27 @@ def test_a_folder_with_a_colon_does_not_split_the_path() -> None:
     assert schedule.path.split(":") == [
         *("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin", "/opt/p", "/opt/node")
     ]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_the_home_that_was_chosen_is_carried_by_every_scheduler(name: str) -> None:
+    home = f"/srv/{name}"
+    schedule = Schedule(root="/r", program="/p", home=home)
+    assert plistlib.loads(plist_of(schedule))["EnvironmentVariables"]["PODIUM_HOME"] == home
+    escaped = f"PODIUM_HOME={home}".replace('"', '\\"').replace("%", "%%")
+    assert f'Environment="{escaped}"\n' in service_of(schedule)
+    assert f" PODIUM_HOME={shlex.quote(home)} ".replace("%", "\\%") in line_of(schedule)
+    assert "PODIUM_HOME" not in line_of(Schedule(root="/r", program="/p"))
+
+
+def test_a_home_is_named_by_its_whole_path_and_a_database_is_only_told_of(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    assert home_in({"PODIUM_HOME": f"{tmp_path}/link"}) == str(tmp_path.resolve())
+    assert home_in({"PODIUM_HOME": ""}) is None
+    [note] = not_written_down({"PODIUM_DATABASE_URL": "postgresql://me:pw@h/db"})
+    assert "scheduled ticks will not have it" in note
+    assert "pw@h" not in note
+    assert not_written_down({}) == ()
 
 
 # --- launchd -----------------------------------------------------------------------------------

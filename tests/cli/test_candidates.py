@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
+from podium.cli.edge import run
 from tests.cli.desk import Desk
 from tests.cli.sense_rig import break_down, delivered, lay_out, ticked
 
@@ -154,3 +155,120 @@ def test_an_order_beyond_the_quota_waits_and_nobody_waits_with_it(desk: Desk) ->
     assert "put off" in said.out
     assert delivered(desk) == [f"{first}.yaml"]
     assert listed(desk) == {second: "waiting"}
+
+
+def perform(desk: Desk, wo_id: str, ops: str) -> None:
+    """Give a delivered order operations, and let a worker see it to its end."""
+    file = desk.project / "bridge/inbox/CLC" / f"{wo_id}.yaml"
+    file.write_text(f"{file.read_text()}ops: {ops}\n")
+    desk.run("worker", "--queue", "orders", "--once")
+
+
+def test_a_candidate_that_a_worker_performed_stands_as_the_worker_answered(desk: Desk) -> None:
+    first, second = proposed(desk, "opal_api", "redis")
+    assert desk.run("deploy", first).code == 0
+    perform(desk, first, "[{op: write, path: g/reports/a.md, content: a}]")
+    assert desk.run("deploy", second).code == 0
+    perform(desk, second, "[{op: trash, path: CLC/none.md}]")
+    ended = listed(desk, "--all")
+    assert (ended[first], ended[second]) == ("done", "refused")
+    shown = desk.run("candidates", "show", second)
+    assert "CLC/none.md" in shown.out
+    assert f"bridge/outbox/LIAM/{second}.ack.json" in shown.err
+    told = desk.run("sense", "--once").out
+    assert f"done        {first}\n" in told
+    assert "performs it" not in told
+
+
+def test_an_order_in_words_that_a_worker_cannot_perform_says_what_it_needs(desk: Desk) -> None:
+    (only,) = proposed(desk, "opal_api")
+    assert "in words: no operations" in desk.run("deploy", only).out
+    desk.run("worker", "--queue", "orders", "--once")
+    shown = desk.run("candidates", "show", only)
+    assert "has no `ops`; write them into 'bridge/claimed/CLC/" in shown.out
+    assert "performs it" not in shown.err
+    assert "needs_human" in shown.err
+
+
+def test_a_short_form_means_what_waits_rather_than_what_has_ended(desk: Desk) -> None:
+    lay_out(desk, mode="supervised", more="    again_seconds: 0.001\n", failing=("opal_api",))
+    (old,) = (each["wo_id"] for each in ticked(desk)["candidates"])
+    assert desk.run("deploy", old).code == 0
+    new = next(each["wo_id"] for each in ticked(desk)["candidates"] if each["state"] == "waiting")
+    assert new != old
+    assert desk.run("candidates", "show", "WO-FIX", "--json").json["candidate"]["wo_id"] == new
+    assert desk.run("deploy", "WO-FIX").out.startswith(f"delivered   {new}\n")
+    said = desk.run("deploy", "WO-FIX")
+    assert said.code == 2, "both have ended, so neither is meant more"
+
+
+def test_every_next_command_names_a_root_that_is_not_here(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay_out(desk, mode="supervised", failing=("opal_api",))
+    monkeypatch.chdir("/")
+    told = desk.run("sense", "--once").out
+    (only,) = listed(desk)
+    assert f"podium deploy {only} --project {desk.project.relative_to('/')}\n" in told
+    assert f'podium reject {only} --why "…" --project {desk.project.relative_to("/")}\n' in told
+    said = desk.run("approve", only)
+    assert (
+        f"`podium deploy {only} --project {desk.project.relative_to('/')}` does so at once"
+        in said.err
+    )
+    monkeypatch.chdir(desk.project.parent)
+    assert "--project project" in desk.run("deploy", only).out
+    monkeypatch.chdir(desk.project)
+    here = desk.run("deploy", only).out
+    assert f"in bridge/inbox/CLC/{only}.yaml; podium worker --once performs it" in here
+
+
+def test_a_candidate_that_is_not_there_is_named_with_the_root_that_was_looked_in(
+    desk: Desk,
+) -> None:
+    for _ in range(2):  # without a database, and with one
+        for command in (("deploy",), ("candidates", "show")):
+            said = desk.run(*command, "WO-X")
+            assert said.code == 2
+            assert f"no candidate 'WO-X' in '{desk.project}'; `podium candidates --all`" in said.err
+        proposed(desk, "opal_api")
+
+
+def test_a_root_may_be_called_root_where_candidates_are_answered(desk: Desk) -> None:
+    (only,) = proposed(desk, "opal_api")
+    root = ("--root", str(desk.project))
+    for command in (("candidates",), ("candidates", "show", only), ("approve", only)):
+        said = desk.spawn(*command, *root)
+        assert said.code == 0, said.err
+    elsewhere = ("--project", str(desk.project.parent))
+    assert run([*elsewhere, "deploy", only, *root]) == 0
+    assert run([*elsewhere, "reject", only, "--why", "no", *root]) == 1
+
+
+def test_a_yes_that_waits_for_the_quota_can_be_stopped_and_says_what_it_waits_for(
+    desk: Desk,
+) -> None:
+    lay_out(desk, mode="supervised", more="    orders_per_hour: 1\n", failing=("opal_api", "redis"))
+    first, second = (each["wo_id"] for each in ticked(desk)["candidates"])
+    desk.run("deploy", first)
+    assert "every five minutes: " in desk.run("deploy", second).out
+    said = desk.run("reject", second, "--why", "no")
+    assert said.code == 1
+    command = said.err.partition("`podium ")[2].partition("`")[0].split()
+    assert desk.run(*command).code == 0
+    assert listed(desk) == {}
+
+
+def test_a_no_does_not_say_what_will_happen(desk: Desk) -> None:
+    (only,) = proposed(desk, "opal_api")
+    said = desk.run("reject", only, "--why", "it is being replaced")
+    assert "what will happen" not in said.out
+    assert f"work order {only} for opal_api in words" in said.out
+    assert "it is being replaced" in said.out
+
+
+def test_a_candidate_on_its_way_keeps_its_tier_and_zones(desk: Desk) -> None:
+    (only,) = proposed(desk, "opal_api")
+    assert desk.run("approve", only).code == 0
+    (row,) = desk.run("candidates", "--json").json["candidates"]
+    assert (row["state"], row["tier"], row["zones"]) == ("queued", "T2", ["words"])

@@ -263,12 +263,16 @@ def test_trust_is_for_this_content_alone(desk: Desk) -> None:
     assert desk.run("trust").code == 1
     desk.says("agents: {dev: {kind: gemini, command: [./tool, --fast]}}\n")
     assert desk.run("trust", "--show", "--json").json["trusted"] is False
-    said = desk.run("trust")
+    refused = desk.run("trust")
+    assert (refused.code, "or --yes" in refused.err) == (2, True)
+    assert desk.run("trust", "--json").code == 2
+    assert desk.run("trust", "--show", "--json").json["trusted"] is False
+    said = desk.run("trust", "--yes")
     assert "agent dev: ./tool --fast\n" in said.out
     assert desk.run("trust", "--show", "--json").json["trusted"] is True
     desk.says("agents: {dev: {kind: gemini, command: [./other]}}\n")
     assert desk.run("trust", "--show", "--json").json["trusted"] is False
-    desk.run("trust")
+    desk.run("trust", "--yes")
     assert desk.run("trust", "--forget", "--json").json["trusted"] is False
 
 

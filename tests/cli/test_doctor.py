@@ -137,7 +137,7 @@ def test_an_untrusted_command_is_not_even_tried(desk: Desk) -> None:
     desk.says(f"agents: {{dev: {{kind: gemini, command: [{command}]}}}}\n")
     assert "podium trust" in checks(desk, 0)["agent dev"]["says"]
     assert not (desk.project / "ran").exists()
-    desk.run("trust")
+    desk.run("trust", "--yes")
     found = checks(desk, 0)
     assert (desk.project / "ran").exists()
     assert "no key and no login" in found["agent dev"]["says"]
@@ -257,5 +257,5 @@ def test_what_a_project_wants_of_the_sandbox_and_does_not_get_is_told(
 
 def test_what_a_trusted_project_gets_is_not_told(desk: Desk) -> None:
     desk.says("sandbox: {network: listed, hosts: [a.org]}\n")
-    desk.run("trust")
+    desk.run("trust", "--yes")
     assert "wants" not in checks(desk, 0)["sandbox"]["says"]

@@ -40,7 +40,7 @@ def test_a_tick_tells_what_was_sensed_planned_and_proposed_and_ends_with_the_lin
     assert said.code == 0, said.err
     lines = said.out.splitlines()
     assert lines[0].startswith("tick        1, mode sensing, ")
-    assert "sensed      health 1, acks 1, sessions 1" in lines
+    assert "sensed      health 1, acks 0, sessions 1" in lines
     assert any(line.startswith("missing     bridge/outbox/LIAM/torn.ack.json: ") for line in lines)
     assert "planner     rules OK" in lines
     assert "changed     new: create_wo opal_api/FIX-OPAL_API (high)" in lines
@@ -110,7 +110,7 @@ def test_a_planner_that_is_not_there_gives_an_empty_plan_and_one_that_fails_leav
     desk.says("flows: {sense: {planner: rules, rules: nowhere.yaml}}\n")
     said = desk.run("sense", "--once")
     assert said.code == 1
-    assert "planner     none ERROR: " in said.out
+    assert "planner     rules ERROR: " in said.out
     assert "nowhere.yaml" in said.out
 
 
@@ -176,15 +176,73 @@ def test_the_loop_acts_on_an_approval_between_ticks(desk: Desk) -> None:
         assert loop.wait(LOOP_SECONDS) == 130
 
 
+def test_the_loop_says_what_waits_when_it_begins_and_what_is_delivered_between_ticks(
+    desk: Desk,
+) -> None:
+    lay_out(desk, mode="supervised", more="    every_seconds: 3600\n", failing=("opal_api",))
+    (only,) = (each["wo_id"] for each in ticked(desk)["candidates"])
+    with started(desk, stderr=subprocess.STDOUT) as loop:
+        assert loop.stdout
+        lines = [loop.stdout.readline() for _ in range(3)]
+        assert "sensing " in lines[0]
+        assert lines[1] == f"waiting: {only}; `podium candidates` tells more\n"
+        assert "  tick 2  SKIPPED  " in lines[2]
+        desk.spawn("approve", only)
+        line = loop.stdout.readline()
+        assert f"  delivered: {only}  in bridge/inbox/CLC/{only}.yaml; podium worker" in line
+        loop.send_signal(signal.SIGTERM)
+        assert loop.wait(LOOP_SECONDS) == 130
+
+
+def test_what_nobody_can_think_is_not_said_to_be_thought_and_rules_are_named(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lay_out(desk)
+    desk.says("flows: {sense: {planner: gemini}}\n")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    said = desk.run("sense", "--once")
+    assert "planner     gemini MOCK: " in said.out
+    assert "`planner: rules` under `flows: sense:`" in said.out
+    assert "thinks" not in said.err
+
+
+def test_what_people_are_told_as_a_notice_is_not_told_as_skipped_too(desk: Desk) -> None:
+    lay_out(desk)
+    (desk.project / "rules.yaml").write_text(ALERTING)
+    desk.says("flows: {sense: {planner: rules, rules: rules.yaml}}\n")
+    break_down(desk, "opal_api")
+    said = desk.run("sense", "--once")
+    assert "notices     [high] opal_api: " in said.out
+    assert "\nskipped " not in said.out
+    assert all(line.strip() for line in said.out.splitlines() if line)
+
+
+ALERTING = """\
+version: 1
+rules:
+  - name: failing
+    about: A check that failed.
+    when: {source: health, for_each: [checks], where: [{path: status, equals: failed}]}
+    item: {type: health_fix, priority: high, target: "{name}", action: alert}
+    examples:
+      - sensed: [{content: {checks: [{name: web, status: failed}]}}]
+        expect: 1
+      - sensed: [{content: {checks: [{name: web, status: ok}]}}]
+        expect: 0
+"""
+
+
 @contextmanager
-def started(desk: Desk, *words: str) -> Iterator[subprocess.Popen[str]]:
+def started(
+    desk: Desk, *words: str, stderr: int = subprocess.DEVNULL
+) -> Iterator[subprocess.Popen[str]]:
     """The loop in a process of its own, ended at the latest when this is left."""
     with subprocess.Popen(
         desk.command("sense", *words),
         cwd=desk.project,
         env=desk.environ,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
+        stderr=stderr,
         text=True,
     ) as loop:
         try:
@@ -208,12 +266,14 @@ def test_what_sources_start_or_ask_is_shown_before_it_is_trusted(desk: Desk) -> 
         "      - {name: disk, kind: command, command: [df, -h]}\n"
         "      - {name: api, kind: http, url: 'http://127.0.0.1:9/health'}\n"
     )
-    said = desk.run("sense", "--once")
-    assert said.code == 1
-    assert "source 'disk'" in said.err
-    assert "podium trust" in said.err
+    before = ticked(desk)
+    why = "nobody has trusted podium.yaml as it is now; read it, then say `podium trust`"
+    assert before["missing"] == [f"df -h: {why}", f"http://127.0.0.1:9/health: {why}"]
+    assert (before["counts"]["health"], before["counts"]["disk"]) == (1, 0), "the others go on"
     shown = desk.run("trust", "--show")
     assert "sense source disk: df -h\n" in shown.out
     assert "sense source api: http://127.0.0.1:9/health\n" in shown.out
     assert set(desk.run("trust", "--yes", "--json").json["sources"]) == {"disk", "api"}
-    assert ticked(desk)["status"] == "MOCK"
+    after = ticked(desk)
+    assert after["counts"]["disk"] == 1
+    assert not any("podium trust" in each for each in after["missing"])

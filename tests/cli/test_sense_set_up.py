@@ -114,6 +114,7 @@ def test_an_installed_timer_is_seen_and_taken_back(
     said = desk.run("sense", "install", "systemd")
     assert said.code == 0, said.err
     assert "a tick every 300 s in mode sensing" in said.out
+    assert said.err == ""
     assert len(list((tmp_path / "config/systemd/user").iterdir())) == 2
     standing = {each["scheduler"]: each for each in _standings(desk)}
     assert standing["systemd"]["installed"]
@@ -157,7 +158,8 @@ def test_where_cron_is_missing_the_line_is_shown_alone_on_its_line(desk: Desk, r
 def test_an_unknown_scheduler_or_mode_is_a_usage_error(desk: Desk, root: Path) -> None:
     assert desk.run("sense", "install", "upstart").code == 2
     assert desk.run("sense", "install", "cron", "--mode", "yolo").code == 2
-    assert desk.run("sense", "install", "cron", "--every", "0").code == 2
+    said = desk.run("sense", "install", "cron", "--every", "0")
+    assert (said.code, "--every" in said.err) == (2, True)
     assert desk.run("sense", "install", "cron", "--root", str(root / "none")).code == 2
 
 
@@ -168,3 +170,16 @@ def test_the_status_tells_the_last_tick(desk: Desk, root: Path) -> None:
     (root / ".podium/sense/memory.json").write_text('{"ticks": 3, "idle_ticks": 2, "status": "OK"}')
     assert "(3 ticks, 2 idle; planner OK)" in desk.run("sense", "status").out
     assert desk.run("sense", "status", "--json").json["last_tick"]["ticks"] == 3
+
+
+def test_installing_says_that_scheduled_ticks_stay_below_the_mode_that_is_set(
+    desk: Desk, root: Path, tmp_path: Path
+) -> None:
+    program(tmp_path, "systemctl", "echo ActiveState=active")
+    desk.says("flows: {sense: {mode: supervised}}\n")
+    said = desk.run("sense", "install", "systemd")
+    assert "these ticks go no further than sensing" in said.err
+    assert "--mode supervised" in said.err
+    assert "no further" not in desk.run("sense", "install", "systemd", "--mode", "supervised").err
+    lines = desk.run("sense", "uninstall", "systemd").out.splitlines()
+    assert [line.partition(" /")[0] for line in lines[:2]] == ["systemd: removed"] * 2

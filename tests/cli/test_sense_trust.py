@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from podium.cli.edge import run
 from tests.cli.desk import Desk
 from tests.cli.sense_rig import break_down, delivered, lay_out, ticked
 from tests.cli.test_on_terminals import at_a_terminal
@@ -101,3 +102,32 @@ def test_what_was_granted_is_delivered_unasked_until_it_is_taken_back(desk: Desk
     break_down(desk, "opal_api", "redis")
     by_target = {each["target"]: each["state"] for each in ticked(desk)["candidates"]}
     assert by_target == {"opal_api": "waiting", "redis": "waiting"}
+
+
+def test_a_tick_tells_what_was_delivered_unasked_by_whose_word_and_what_was_earned_and_lost(
+    desk: Desk,
+) -> None:
+    agreed(desk)
+    earned = desk.run("sense", "--once").out
+    assert (
+        "trust       opal_api in words has earned autonomy up to T2: podium sense trust" in earned
+    )
+    assert "\ntrust " not in desk.run("sense", "--once").out, "once is enough"
+    desk.run("sense", "trust", "promote", "opal_api", "--yes")
+    (row,) = desk.run("sense", "trust").out.splitlines()[1:]
+    assert row.endswith("for a higher tier after 1 more")
+    desk.says("flows: {sense: {planner: rules, mode: autonomous, again_seconds: 0.001}}\n")
+    assert "unasked, by the autonomy that ann granted" in desk.run("sense", "--once").out
+    desk.run("sense", "trust", "demote", "opal_api", "--why", "made it worse")
+    lost = desk.run("sense", "--once").out
+    assert "trust       opal_api in words lost its autonomy" in lost
+    assert "made it worse" in lost
+
+
+def test_the_root_may_be_named_behind_promote_and_demote(desk: Desk) -> None:
+    agreed(desk)
+    root = ("--root", str(desk.project))
+    elsewhere = ("--project", str(desk.project.parent), "sense", "trust")
+    assert run([*elsewhere, "promote", "opal_api", "--yes", *root]) == 0
+    assert run([*elsewhere, "demote", "opal_api", *root]) == 0
+    assert standing(desk)["granted"] is None

@@ -227,7 +227,7 @@ def test_a_projects_set_up_runs_once_a_person_trusts_it(project: Desk) -> None:
     assert said.code == 1
     assert "podium trust" in said.err
     assert not list(project.project.parent.glob(".worktrees/*"))
-    assert "after_create" in project.run("trust").out
+    assert "after_create" in project.run("trust", "--yes").out
     record = made(project)
     path, ports = Path(str(record["path"])), record["ports"]
     assert isinstance(ports, dict)

@@ -172,7 +172,7 @@ async def test_autonomy_that_was_taken_back_meanwhile_covers_nothing(
     assert run.status is RunStatus.WAITING
 
 
-@pytest.mark.parametrize("number", [2, 3], ids=["release", "call"])
+@pytest.mark.parametrize("number", [3, 4], ids=["release", "call"])
 async def test_a_crash_neither_loses_a_yes_nor_doubles_it(tmp_path: Path, number: int) -> None:
     station = with_old_files(tmp_path, TRASH)
     death = Death(number, "acted")

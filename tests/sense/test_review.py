@@ -22,7 +22,7 @@ from tests.sense.station import ACKS, CLAIMED, DONE, INBOX, PARKED, Post, Statio
 
 NOTES = "logs/notes.log"
 APPEND = {"op": "append", "path": NOTES, "content": "a line\n"}
-STEPS = ["seen", "release", "call", "receipt", "ack", "put-away"]
+STEPS = ["seen", "weigh", "release", "call", "ack", "put-away"]
 TOKEN = "ghp_" + "z1Y2x3W4v5" * 4
 
 

@@ -217,6 +217,8 @@ def test_an_answer_counts_as_absent_only_when_all_answers_are_shown() -> None:
     assert len(plan_by_rules([rule(when)], bundle(order, ack), now=NOW)["items"]) == 1
     assert plan_by_rules([rule(when)], bundle(order, ack, more=1), now=NOW)["items"] == []
     assert plan_by_rules([rule(when)], bundle(order), now=NOW)["items"] == []
+    closed = Sensed(source="acks", place="acks", condition="unreadable", why="not trusted")
+    assert plan_by_rules([rule(when)], bundle(order, closed), now=NOW)["items"] == []
     theirs = Sensed(source="acks", place="y", content={"wo_id": "wo-1"})
     assert plan_by_rules([rule(when)], bundle(order, ack, theirs), now=NOW)["items"] == []
 
@@ -373,6 +375,33 @@ def test_what_is_wrong_with_a_file_of_rules_is_told_at_its_line(
     told = faults_of(tmp_path, GOOD.replace(old, new))
     assert told.startswith(f"rules.yaml:{place}"), told
     assert words in told
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "gap"),
+    [
+        ("wo_id_hint: FIX", "wo_id_hint: FIX-{nam}", "14:", "{nam}"),
+        ("wo_id_hint: FIX", "wo_id_hint: 'FIX-{$key}'", "14:", "{$key}"),
+        ("Mend {status}", "Mend\n        ops: [{op: mkdir, path: 'g/{nam|name}'}]", "16:", "{nam|name}"),
+        ("Mend {status}", "Mend\n        ops: [{op: move, path: a, to: 'g/{nam}'}]", "16:", "{nam}"),
+    ],
+)  # fmt: skip
+def test_a_placeholder_in_a_name_that_no_example_fills_is_a_fault(
+    tmp_path: Path, old: str, new: str, place: str, gap: str
+) -> None:
+    told = faults_of(tmp_path, GOOD.replace(old, new))
+    assert told.startswith(f"rules.yaml:{place}"), told
+    assert f"{gap} leads nowhere in the rule's own examples" in told
+
+
+@pytest.mark.parametrize(
+    "hint", ["FIX-{status}", "FIX-{nam|status}", "FIX-{nam|'x'}", "FIX-{$file}"]
+)
+def test_a_placeholder_in_a_name_may_have_a_default_or_another_way(
+    tmp_path: Path, hint: str
+) -> None:
+    (tmp_path / "rules.yaml").write_text(GOOD.replace("wo_id_hint: FIX", f'wo_id_hint: "{hint}"'))
+    assert load_rules(tmp_path / "rules.yaml").book.rules
 
 
 def test_two_rules_of_one_name_are_refused(tmp_path: Path) -> None:

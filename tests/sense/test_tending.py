@@ -122,6 +122,35 @@ async def test_what_was_taken_under_a_record_that_is_gone_is_parked_and_not_done
     assert "under a record that is gone" in station.read(f"{PARKED}/{reason}")
 
 
+async def test_an_order_whose_run_was_cancelled_is_answered_parked_and_may_be_sent_again(
+    tmp_path: Path,
+) -> None:
+    station = Station(tmp_path, settings={"mode": "autonomous"})
+    text = yaml.safe_dump({"id": "WO-1", "title": "words", "tasks": ["do it"]})
+    station.write(f"{INBOX}/WO-1.yaml", text)
+    async with station.open() as post:
+        [run] = await post.work()
+        assert run.status is RunStatus.NEEDS_HUMAN
+        engine = await post.podium.hosting_engine()
+        await engine.cancel(run.id, by="ann")
+
+        async def cancelled() -> bool:
+            return (await post.run(run.id)).status is RunStatus.CANCELLED
+
+        await retry_until(cancelled)
+        assert await post.tend() == 0
+        ack = station.ack("WO-1")
+        assert (ack.status, ack.run_id, ack.worker) == ("parked", run.id, engine.worker_id)
+        assert "was cancelled" in ack.error
+        assert station.files(CLAIMED) == []
+        _, reason = station.files(PARKED)
+        assert ack.error in station.read(f"{PARKED}/{reason}")
+        dropped(station, "WO-1")
+        await post.tend()
+        await post.at_rest(WORK_ORDER)
+    assert station.ack("WO-1").status == "done"
+
+
 class _Locked(MemoryInbox):
     """Cannot be read for a while."""
 

@@ -19,7 +19,7 @@ from podium.flows.sense import SENSE, House, SenseOptions, TickKit, loop, tick
 from podium.testing import FixedClock, FixedSource, MemorySenseRecord, retry_until
 from podium.wiring.sensing import record_of, sense_options, sources_of, tick_kit
 from tests.sense.dying import Death
-from tests.sense.station import HEALTH, REPORT, Post, Station, item, plan
+from tests.sense.station import ACKS, HEALTH, REPORT, Post, Station, item, plan
 
 NOTHING = plan()
 ALERT = item("DISK", type="info", action="alert", priority="high", target="disk")
@@ -39,6 +39,7 @@ def idle_kit(record: MemorySenseRecord, source: FixedSource, **options: object) 
         record=record,
         clock=FixedClock(),
         house=no_house,
+        answered=lambda _: None,
     )
 
 
@@ -108,6 +109,20 @@ async def test_what_changed_is_planned_for(tmp_path: Path) -> None:
     assert [each.title for each in outcome.candidates] == ["see to FIX-A"]
     assert "the disk is full" in station.planner.turns[1].prompt
     assert after.status is PlannerStatus.SKIPPED
+
+
+async def test_what_cannot_be_read_is_told_and_not_counted(tmp_path: Path) -> None:
+    sources = [
+        {"name": "log", "kind": "log", "path": "logs/none.log"},
+        {"name": "up", "kind": "command", "command": ["no-such-program"]},
+    ]
+    station = Station(tmp_path, [NOTHING], sources=sources)
+    station.write(HEALTH, '{"status": ')
+    station.write(f"{ACKS}/torn.ack.json", "{")
+    async with station.open() as post:
+        outcome = await post.tick()
+    assert outcome.counts == {"health": 0, "acks": 1, "sessions": 1, "log": 0, "up": 0}
+    assert len(outcome.missing) == 4
 
 
 async def test_a_manual_tick_always_plans(tmp_path: Path) -> None:

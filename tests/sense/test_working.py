@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from podium.domain.model import Json
-from podium.domain.orders import OP_TOOLS
+from podium.domain.orders import LONGEST_OUTPUT, OP_TOOLS
 from podium.domain.work import RunStatus
 from podium.flows.sense import WORK_ORDER
 from podium.testing import retry_until
@@ -81,8 +81,11 @@ async def test_every_operation_is_done_and_has_a_receipt_in_the_answer(tmp_path:
         await post.say_yes(asked.id)
         await post.at_rest(WORK_ORDER)
         receipts = await post.receipts(run.id)
+        worker = (await post.podium.hosting_engine()).worker_id
     ack = station.ack("WO-1")
     assert (ack.status, ack.run_id, ack.error) == ("done", run.id, "")
+    assert ack.worker == worker
+    assert ack.ops[7].output == "a.md\nc.md"
     assert [each.status for each in ack.ops] == ["done"] * 10
     assert [each.receipt for each in ack.ops] == [each.number for each in receipts]
     assert ack.ops[3].op == "append logs/notes.log"
@@ -96,7 +99,7 @@ async def test_every_operation_is_done_and_has_a_receipt_in_the_answer(tmp_path:
     assert station.files(INBOX) == station.files(CLAIMED) == station.files(PARKED) == []
 
 
-async def test_a_refused_operation_parks_the_order_and_skips_the_rest(tmp_path: Path) -> None:
+async def test_an_order_of_which_one_operation_is_denied_is_refused_whole(tmp_path: Path) -> None:
     station = at_work(tmp_path)
     dropped(station, APPEND, FORBIDDEN, COPY)
     async with station.open() as post:
@@ -105,13 +108,15 @@ async def test_a_refused_operation_parks_the_order_and_skips_the_rest(tmp_path: 
     ack = station.ack("WO-1")
     assert ack.status == "refused"
     assert "op 2 (write CLS/a.md)" in ack.error
-    assert [each.status for each in ack.ops] == ["done", "failed", "skipped"]
+    assert "orders write in " in ack.error
+    assert "g/reports" in ack.error
+    assert [each.status for each in ack.ops] == ["skipped", "failed", "skipped"]
     assert run.status is RunStatus.FAILED
     assert incidents == ["incident"]
     order, reason = station.files(PARKED)
     assert order.startswith("WO-1.")
     assert ack.error in station.read(f"{PARKED}/{reason}")
-    assert station.read("logs/notes.log") == "a line\n"
+    assert not (station.root / "logs/notes.log").exists()
     assert not (station.root / "CLS").exists()
     assert not (station.root / "g/reports/a.md").exists()
 
@@ -132,6 +137,7 @@ async def test_a_failing_operation_is_tried_a_few_times_then_parked_as_an_incide
     assert ack.status == "failed"
     assert "op 1 (edit g/docs/a.md) failed 2 times" in ack.error
     assert [each.status for each in receipts] == ["failed", "failed"]
+    assert [(each.status, each.receipt) for each in ack.ops] == [("failed", 2), ("skipped", None)]
     assert (entry.kind, entry.target, entry.zone, entry.wo_id) == ("incident", "api", "logs", "WO-1")  # fmt: skip
     assert len(station.files(PARKED)) == 2
     assert not (station.root / "logs/notes.log").exists()
@@ -153,6 +159,69 @@ async def test_a_file_that_is_no_order_is_parked_at_once_and_answered(
     assert len(station.files(PARKED)) == 2
 
 
+async def test_what_a_program_said_is_in_the_answer_also_when_it_failed(tmp_path: Path) -> None:
+    station = at_work(tmp_path)
+    said = f"echo start {'x' * 3_000}; echo out; echo bad end >&2; exit 3"
+    dropped(station, {"op": "run", "command": f"sh -c '{said}'"}, APPEND)
+    async with station.open() as post:
+        await post.work()
+        for asked in await post.waiting_approvals():
+            await post.say_yes(asked.id)
+        await passing(post)
+    ack = station.ack("WO-1")
+    assert "exit code 3" in ack.error
+    assert (ack.ops[0].status, ack.ops[0].receipt) == ("failed", 1)
+    assert ack.ops[0].output.endswith("xxx\nout\nbad end")
+    assert len(ack.ops[0].output) == LONGEST_OUTPUT
+
+
+FAULTY = "id: WO-1\ntitle: order WO-1\nops: [{op: delete, path: g/docs/a.md}]\n"
+
+
+async def test_a_faulty_order_is_answered_under_its_id_until_it_is_mended(tmp_path: Path) -> None:
+    station = at_work(tmp_path)
+    station.write(f"{INBOX}/sent.yaml", FAULTY)
+    async with station.open() as post:
+        await post.work()
+        ack = station.ack("WO-1")
+        assert (ack.status, ack.title) == ("parked", "order WO-1")
+        assert "ops.0.op: 'delete' is not known" in ack.error
+        dropped(station, APPEND)
+        await post.tend()
+        await post.at_rest(WORK_ORDER)
+    assert station.ack("WO-1").status == "done"
+    assert [name for name in station.files(ACKS) if "sent" in name] == []
+
+
+async def test_a_faulty_order_never_hides_that_one_of_its_id_was_done(tmp_path: Path) -> None:
+    station = at_work(tmp_path)
+    dropped(station, APPEND)
+    async with station.open() as post:
+        await post.work()
+        station.write(f"{INBOX}/sent.yaml", FAULTY)
+        await post.tend()
+        await post.at_rest(WORK_ORDER)
+    assert station.ack("WO-1").status == "done"
+    [other] = [name for name in station.files(ACKS) if "sent" in name]
+    assert station.ack(other.removesuffix(".ack.json")).status == "parked"
+
+
+async def test_what_was_said_of_a_file_without_an_id_is_replaced_when_it_is_mended(
+    tmp_path: Path,
+) -> None:
+    station = at_work(tmp_path)
+    station.write(f"{INBOX}/WO-1.yaml", "- a list\n")
+    async with station.open() as post:
+        await post.work()
+        [name] = [each for each in station.files(ACKS) if each.startswith("WO-1")]
+        assert station.ack(name.removesuffix(".ack.json")).status == "parked"
+        dropped(station, APPEND)
+        await post.tend()
+        await post.at_rest(WORK_ORDER)
+    assert station.ack("WO-1").status == "done"
+    assert station.ack(name.removesuffix(".ack.json")).status == "done"
+
+
 async def test_an_id_that_was_answered_is_a_duplicate_and_its_first_answer_stays(
     tmp_path: Path,
 ) -> None:
@@ -167,6 +236,7 @@ async def test_an_id_that_was_answered_is_a_duplicate_and_its_first_answer_stays
     assert [run.status for run in runs] == [RunStatus.SUCCEEDED, RunStatus.FAILED]
     assert runs[1].failure is not None
     assert "duplicate" in runs[1].failure.message
+    assert "choose another `id`" in runs[1].failure.message
     assert station.ack("WO-1") == first
     assert station.read("logs/notes.log") == "a line\n"
     assert len(station.files(PARKED)) == 2
@@ -230,7 +300,7 @@ async def test_words_that_an_agent_cannot_make_operations_of_wait_for_a_person(
     assert run.status is RunStatus.NEEDS_HUMAN
 
 
-STEPS = ["seen", "release", "call", "receipt", "call", "receipt", "ack", "put-away"]
+STEPS = ["seen", "weigh", "release", "call", "call", "ack", "put-away"]
 MOMENTS = [
     pytest.param(number, when, id=f"{name}-{number}-{when}", marks=_marks)
     for when in ("acted", "recorded")

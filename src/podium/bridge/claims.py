@@ -12,6 +12,10 @@ from podium.ports.inbox import Claim
 
 _ENDINGS = (".yaml", ".yml")
 _ORDER_FILE = re.compile(r"\w[\w .,()+@=-]*\.ya?ml")
+_UNFINISHED = re.compile(
+    r"(\.(tmp|temp|part|partial|swp|swo|swx|bak|crdownload)|~)\Z", re.IGNORECASE
+)
+"""How programs end the name of a file that they are about to rename."""
 _DRAFT = re.compile(r"(\.|^)(tmp|temp|part|partial|swp|bak)\.ya?ml\Z", re.IGNORECASE)
 _PARTS = re.compile(r"(?P<run>[A-Za-z0-9_]{1,64})--(?P<worker>[A-Za-z0-9_.-]{1,60})--(?P<file>.+)")
 _RUN_ID = re.compile(r"[A-Za-z0-9_]{1,64}")
@@ -25,8 +29,15 @@ def may_hold_order(name: str) -> bool:
     return name.endswith(_ENDINGS) and not name.startswith(".")
 
 
+def is_nobodys_order(name: str) -> bool:
+    """Whether a name says that nobody means this file to be done: hidden, or on its way to another name."""
+    return name.startswith((".", "#")) or _UNFINISHED.search(name) is not None
+
+
 def why_not_claimed(name: str) -> str:
     """What is wrong with the name of an order's file, in words; nothing if it will do."""
+    if not name.endswith(_ENDINGS):
+        return "orders are YAML; give it a name that ends in .yaml"
     if len(name.encode(errors="replace")) > _LONGEST_FILE_BYTES:
         return f"its name is longer than {_LONGEST_FILE_BYTES} bytes; give it a shorter one"
     if _DRAFT.search(name):

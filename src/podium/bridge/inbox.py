@@ -19,6 +19,7 @@ from podium.bridge.claims import (
     ack_name,
     claim_named,
     claim_of,
+    is_nobodys_order,
     may_hold_order,
     shelved_name,
     why_not_claimed,
@@ -123,6 +124,8 @@ class FolderInbox:
     def acknowledge(self, ack: Ack) -> str:
         name = ack_name(ack.wo_id)
         document = redacted(json.loads(json_of(ack)), self._redact)
+        if not ack.worker:
+            del document["worker"]
         content = json.dumps({**document, "wo_id": ack.wo_id}, indent=2) + "\n"
         with self._folder(self._at.acks, make=True) as acks:
             replace_file(acks, name, content.encode())
@@ -174,11 +177,16 @@ class FolderInbox:
 def _order_files(inbox: int) -> Iterator[tuple[str, os.stat_result]]:
     with os.scandir(inbox) as entries:
         for entry in entries:
-            if may_hold_order(entry.name):
+            if may_hold_order(entry.name) or _is_meant(entry):
                 try:
                     yield entry.name, entry.stat(follow_symlinks=False)
                 except FileNotFoundError:
                     continue  # another worker took it meanwhile
+
+
+def _is_meant(entry: os.DirEntry[str]) -> bool:
+    """Whether somebody may think that this is an order, so that it must be told why it is not taken."""
+    return not is_nobodys_order(entry.name) and not entry.is_dir(follow_symlinks=False)
 
 
 def _checked(claim: Claim) -> Claim:

@@ -20,10 +20,12 @@ from podium.bridge.schedulers import (
     Standing,
     Systemd,
 )
+from podium.bridge.schedulers.schedule import HOME
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import Moment, Noun
 
 SCHEDULERS: tuple[SchedulerName, ...] = ("launchd", "systemd", "cron")
+_DATABASE = "PODIUM_DATABASE_URL"
 MEMORY_FILE = ".podium/sense/memory.json"
 
 
@@ -63,6 +65,22 @@ def schedule_of(**wishes: Any) -> Schedule:
         return Schedule(**wishes)
     except ValidationError as invalid:
         raise BadInput("; ".join(_fault(dict(each)) for each in invalid.errors())) from None
+
+
+def home_in(environ: Mapping[str, str]) -> str | None:
+    """The home that a schedule has to name: None where nobody chose one."""
+    chosen = environ.get(HOME)
+    return str(Path(chosen).expanduser().resolve()) if chosen else None
+
+
+def not_written_down(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """What holds for whoever installs and not for scheduled ticks, a sentence each."""
+    if not environ.get(_DATABASE):
+        return ()
+    return (
+        f"{_DATABASE} is set here and not written down, for it holds a password: scheduled ticks will not have it, "
+        "and use the file in .podium/, unless you give it to the scheduler yourself",
+    )
 
 
 async def standings(schedule: Schedule, machine: Machine) -> tuple[Standing, ...]:

@@ -16,6 +16,7 @@ from podium.ports.inbox import OpenedOrder
 ORDER_LIMIT_BYTES = 1_000_000
 _MOST_FAULTS = 10
 _LONGEST_FAULT = 300
+_LONGEST_NAME = 40
 
 
 def read_order(content: bytes) -> OpenedOrder:
@@ -45,8 +46,20 @@ def _validated(data: dict[str, Json]) -> OpenedOrder:
     try:
         order = WorkOrder.model_validate(data)
     except ValidationError as error:
-        return _faulty(*_sentences(error.errors(include_url=False), data))
+        faulty = _faulty(*_sentences(error.errors(include_url=False), data))
+        return faulty.model_copy(update={"order": _addressed(data)})
     return OpenedOrder(order=order)
+
+
+def _addressed(data: dict[str, Json]) -> WorkOrder | None:
+    """No more of a faulty order than whom to answer: its id, and its title if it has one."""
+    wo_id, title = data.get("id"), data.get("title")
+    for known in ({"id": wo_id, "title": title}, {"id": wo_id, "title": wo_id}):
+        try:
+            return WorkOrder.model_validate(known)
+        except ValidationError:
+            continue
+    return None
 
 
 def _faulty(*sentences: str) -> OpenedOrder:
@@ -85,10 +98,17 @@ def _words(error: ErrorDetails) -> str:
             return "must be text; put quotes around it"
         case "tuple_type":
             return "must be a list"
+        case "literal_error":
+            given = str(error["input"])[:_LONGEST_NAME]
+            return f"{given!r} is not known; {_message(error)}"
         case "value_error":
             return error["msg"].removeprefix("Value error, ")
         case _:
-            return error["msg"][:1].lower() + error["msg"][1:]
+            return _message(error)
+
+
+def _message(error: ErrorDetails) -> str:
+    return error["msg"][:1].lower() + error["msg"][1:]
 
 
 def _meant(way: tuple[str | int, ...]) -> str:

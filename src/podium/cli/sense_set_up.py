@@ -20,13 +20,15 @@ from podium.bridge import (
     standings,
     write_layout,
 )
+from podium.bridge.installing import home_in, not_written_down
 from podium.bridge.schedulers import LABEL, Change, Machine, Schedule, SchedulerName
 from podium.cli.door import Door
 from podium.cli.screen import moment
 from podium.cli.sense_set_up_words import standing_cells, tell_changes, tell_layout
-from podium.domain.errors import BadInput, ToolMissing
-from podium.domain.terms import Mode
+from podium.domain.errors import BadInput, PodiumError, ToolMissing
+from podium.domain.terms import MODES, Mode
 from podium.wiring import Podium, find_folders
+from podium.wiring.sense_settings import sense_mode
 
 PLANNERS = ("gemini", "claude", "codex", "opencode")
 """Programs that plan. A scheduler's PATH is short, so their folders are added where they are found."""
@@ -69,7 +71,9 @@ def install(
     context: typer.Context,
     which: Which,
     root: Root = None,
-    every: Annotated[int, typer.Option("--every", metavar="SECONDS", help="Between ticks.")] = 300,
+    every: Annotated[
+        int, typer.Option("--every", metavar="SECONDS", min=1, help="Between ticks.")
+    ] = 300,
     mode: Annotated[
         Mode, typer.Option("--mode", help="How far scheduled ticks may go.")
     ] = "sensing",
@@ -90,9 +94,13 @@ def install(
     folder = _found(door, root)
     schedule = _schedule(folder, label=label, every_seconds=every, mode=mode)
     if only_print:
+        for note in not_written_down(os.environ):
+            door.screen.aside(f"podium: {note}")
         _print(door, which, schedule)
         return
+    _tell_lower_mode(door, mode)
     change = door.run(lambda podium: scheduler(which, _machine(podium)).install(schedule))
+    change = change.model_copy(update={"notes": (*not_written_down(os.environ), *change.notes)})
     tell_changes(door.screen, [change], f"every {every} s in mode {mode}")
 
 
@@ -147,6 +155,19 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
     door.screen.answer(record, words)
 
 
+def _tell_lower_mode(door: Door, mode: Mode) -> None:
+    """Nobody who set a mode should wait for what scheduled ticks never do."""
+    try:
+        configured = sense_mode(door.configuration, {})
+    except PodiumError:
+        return  # a tick tells what is wrong with the settings
+    if MODES.index(mode) < MODES.index(configured):
+        door.screen.aside(
+            f"podium: podium.yaml says mode {configured}, and these ticks go no further than {mode}; install again "
+            f"with --mode {configured} to let them"
+        )
+
+
 def _made(folder: Path) -> Path:
     """The root as a real path. It is made when the folder above it is there."""
     folder = folder.expanduser()
@@ -171,7 +192,10 @@ def _found(door: Door, root: Path | None) -> Path:
 def _schedule(root: Path, **wishes: object) -> Schedule:
     found = (shutil.which(name) for name in PLANNERS)
     folders = [str(Path(each).absolute().parent) for each in found if each]
-    return schedule_of(root=str(root), program=_program(), folders=tuple(folders), **wishes)
+    home = home_in(os.environ)
+    return schedule_of(
+        root=str(root), program=_program(), folders=tuple(folders), home=home, **wishes
+    )
 
 
 def _program() -> str:

@@ -42,7 +42,7 @@ def _tell_change(screen: Screen, change: Change, how: str) -> None:
     for path in change.backups:
         screen.line(f"{change.scheduler}: what was there is kept as {path}")
     for path in change.removed:
-        screen.line(f"{change.scheduler}: took it out of {path}")
+        screen.line(f"{change.scheduler}: {_removed(change, path)}")
     if change.loaded:
         screen.line(f"{change.scheduler}: a tick {how}")
     if not (change.written or change.removed or change.notes):
@@ -51,6 +51,11 @@ def _tell_change(screen: Screen, change: Change, how: str) -> None:
         screen.line(f"{change.scheduler}: {note}")
     if change.by_hand:
         screen.pass_on(f"{change.by_hand}\n".encode())
+
+
+def _removed(change: Change, path: str) -> str:
+    """Files of their own are gone; of a crontab it was one line."""
+    return f"took its line out of {path}" if change.scheduler == "cron" else f"removed {path}"
 
 
 def standing_cells(standing: Standing) -> list[str]:

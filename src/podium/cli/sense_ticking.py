@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from contextlib import AsyncExitStack
 
@@ -9,6 +10,9 @@ import typer
 
 from podium.cli.door import Door
 from podium.cli.progress import Progress
+from podium.cli.sense_next import Surroundings, look_around
+from podium.cli.sense_set_up import PLANNERS
+from podium.cli.sense_trust_news import TrustNews
 from podium.cli.sense_words import tell_tick
 from podium.domain.model import Json
 from podium.domain.sensing import PlannerStatus, TickOutcome
@@ -22,21 +26,21 @@ def tick_once(door: Door, *, manual: bool) -> None:
     door.options.ending_words = "ending the tick; the next one goes on with what this one began"
     door.options.parting_words = "the next tick goes on with what this one began"
 
-    async def work(podium: Podium) -> tuple[TickOutcome, SenseOptions]:
-        options = sense_options(podium)
+    async def work(podium: Podium) -> tuple[TickOutcome, Surroundings, list[str]]:
+        options, news = sense_options(podium), TrustNews(podium)
         with Progress(sys.stderr) as progress:
             progress.doing("looking")
             async with AsyncExitStack() as stack:
                 kit = await tick_kit(
-                    podium, stack, opening=lambda: _tell_planning(progress, options)
+                    podium, stack, opening=lambda: _tell_planning(progress, podium, options)
                 )
                 outcome = await tick(kit, manual=manual)
         for fault in kit.record.faults:
             door.screen.aside(f"podium: {fault}")
-        return outcome, options
+        return outcome, await look_around(podium, outcome.candidates), news.lines()
 
-    outcome, options = door.run(work)
-    door.screen.answer(tick_record(outcome), lambda: tell_tick(door.screen, outcome, options))
+    outcome, around, news = door.run(work)
+    door.screen.answer(tick_record(outcome), lambda: tell_tick(door.screen, outcome, around, news))
     raise typer.Exit(1 if outcome.status is PlannerStatus.ERROR else 0)
 
 
@@ -45,8 +49,8 @@ def tick_record(outcome: TickOutcome) -> dict[str, Json]:
     return {**outcome.model_dump(mode="json"), "summary": outcome.summary()}
 
 
-def _tell_planning(progress: Progress, options: SenseOptions) -> None:
-    if options.planner in ("rules", "none"):
+def _tell_planning(progress: Progress, podium: Podium, options: SenseOptions) -> None:
+    if options.planner in ("rules", "none") or _is_absent(podium, options.planner):
         progress.doing("planning")
         return
     words = f"planner {options.planner} thinks"
@@ -55,3 +59,13 @@ def _tell_planning(progress: Progress, options: SenseOptions) -> None:
         profile = options.profiles.get(options.profile)
         most = f", for at most {profile.timeout_seconds:g} s" if profile else ""
         progress.line(f"{words}{most}")
+
+
+def _is_absent(podium: Podium, planner: str) -> bool:
+    """Whether its program is none of this machine's. Of other kinds of agents that is not known beforehand."""
+    known = podium.settings.agents.get(planner)
+    kind = known.kind if known else planner
+    if kind not in PLANNERS:
+        return False
+    program = known.command[0] if known and known.command else kind
+    return shutil.which(program, path=podium.environ.get("PATH")) is None

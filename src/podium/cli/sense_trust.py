@@ -11,6 +11,7 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.rooting import take_root
 from podium.cli.screen import counted, moment
 from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput, CallRefused
@@ -45,10 +46,9 @@ def trust(context: typer.Context, root: Root = None) -> None:
     \b
     Example:
       podium sense trust
-      podium sense trust promote opal_api --zone g/tools --up-to T1
+      podium sense trust promote opal_api --zone state --up-to T1
     """
-    if root is not None:
-        context.obj.project = root.expanduser()
+    take_root(context, root)
     if context.invoked_subcommand is not None:
         return
     door = Door(context.obj)
@@ -74,6 +74,7 @@ def promote_(
         bool, typer.Option("--anyway", help="Also with fewer agreements than it takes.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    root: Root = None,
 ) -> None:
     """Let orders for a target be delivered unasked in autonomous mode. Your name is recorded.
 
@@ -85,6 +86,7 @@ def promote_(
       podium sense trust promote opal_api
       podium sense trust promote opal_api --zone state --up-to T1 --yes
     """
+    take_root(context, root)
     door = Door(context.obj)
     tier = _tier(up_to)
 
@@ -111,6 +113,7 @@ def demote_(
     target: Target,
     zone: Zones = None,
     why: Annotated[str, typer.Option("--why", help="The reason, which is recorded.")] = "",
+    root: Root = None,
 ) -> None:
     """Take a target's autonomy back: its orders are asked about again.
 
@@ -118,6 +121,7 @@ def demote_(
     Example:
       podium sense trust demote opal_api --why "its restarts made things worse"
     """
+    take_root(context, root)
     door = Door(context.obj)
 
     async def work(podium: Podium) -> tuple[int, Sequence[Standing], Sequence[str]]:
@@ -182,7 +186,10 @@ def _row(standing: Standing, needed: int) -> list[str]:
     if standing.granted is not None:
         day = moment(standing.granted_at).partition(" ")[0]
         granted = f"up to {standing.granted} by {standing.granted_by}, {day}"
-    proposal = f"after {needed - standing.agreed} more" if standing.agreed < needed else ""
+    # Agreements are counted anew after a promotion: those that are missing are for a higher tier.
+    further = "for a higher tier " if standing.granted is not None else ""
+    missing = needed - standing.agreed
+    proposal = f"{further}after {missing} more" if missing > 0 else ""
     if standing.proposes(needed):
         proposal = f"promote up to {max(standing.highest_agreed, Tier.T1)}"
     return [

@@ -15,6 +15,8 @@ from podium.domain.model import Json, Moment, NonEmpty, Noun
 ORDER_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 """What an order may be called. It becomes the name of files, so nothing that means something in a path."""
 MOST_OPS = 100
+LONGEST_OUTPUT = 2_000
+"""Characters of what a program said that an answer carries."""
 
 
 def _checked_id(text: str) -> str:
@@ -172,8 +174,9 @@ class OrderJob(Noun):
     file: NonEmpty
     """Name under which it lay in the inbox."""
     order: WorkOrder | None = None
+    """With a `fault` no more than its id and its title: whom to answer."""
     fault: str = ""
-    """Why no order could be made of the file."""
+    """Why it cannot be done as it stands in the file."""
     root: str = ""
 
 
@@ -190,6 +193,8 @@ class OpResult(Noun):
     receipt: int | None = None
     fields: dict[str, Json] = Field(default_factory=dict)
     """Of its receipt."""
+    output: Annotated[str, Field(max_length=LONGEST_OUTPUT)] = ""
+    """With run: the end of what the program said, on standard output and then on standard error."""
     error: str = ""
 
 
@@ -206,6 +211,7 @@ class Ack(Noun):
     error: str = ""
     run_id: str = ""
     worker: str = ""
+    """Id of the worker that answered."""
     ops: tuple[OpResult, ...] = ()
     tries: int = 1
     finished_at: Moment

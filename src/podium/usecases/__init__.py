@@ -15,7 +15,12 @@ from podium.usecases.find_id import find_call_key, find_id
 from podium.usecases.find_receipt import find_undoable
 from podium.usecases.follow_logs import follow_logs
 from podium.usecases.list_approvals import list_approvals, show_approval
-from podium.usecases.list_candidates import CandidateSeen, list_candidates, show_candidate
+from podium.usecases.list_candidates import (
+    CandidateSeen,
+    answer_to,
+    list_candidates,
+    show_candidate,
+)
 from podium.usecases.list_receipts import follow_receipts, list_receipts
 from podium.usecases.list_runs import (
     INTERRUPTED,
@@ -76,6 +81,7 @@ __all__ = [
     "WorkWatch",
     "WorkerSeen",
     "WorkersSeen",
+    "answer_to",
     "approval_meant",
     "approve",
     "cancel",

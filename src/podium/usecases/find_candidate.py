@@ -64,7 +64,9 @@ def _by_order(view: View, wanted: str) -> list[Run]:
             return [run]
         if wo_id.startswith(wanted):
             found.setdefault(wo_id, run)
-    return list(found.values())
+    # Whoever says a short form means what waits, not what has ended under a like name.
+    waiting = [run for run in found.values() if not run.status.ended]
+    return waiting or list(found.values())
 
 
 def _by_own_id(view: View, wanted: str) -> Run | None:

@@ -121,6 +121,7 @@ async def _work_order(podium: Podium) -> FlowBody:
         options=options,
         inbox=inbox_of(podium, options),
         toolbox=bench.toolbox,
+        weigh=lambda order: _weight(podium, bench, options, order),
         order_text=order_text,
         trust=trust_of(podium),
         approval_seconds=bench.gate.approval_seconds,
@@ -202,13 +203,22 @@ def _weight(podium: Podium, bench: _Bench, options: SenseOptions, order: WorkOrd
                 tool, arguments, run_id="", step_key=f"op#{number}", index=0, role=WORKER
             )
         except (BadArguments, UnknownTool) as error:
-            return Weight(tier=Tier.T4, refused=f"op {number} ({op.line}): {error}")
+            why = f"op {number} ({op.line}): {error}"
+            return Weight(tier=Tier.T4, refused=why, refused_op=number)
         decision = bench.gate.decide(call, _context(podium, bench, call))
         if decision.effect is Effect.DENY:
-            return Weight(tier=decision.tier, refused=f"op {number} ({op.line}): {decision.reason}")
+            why = f"op {number} ({op.line}): {decision.reason}{_where_else(options, call)}"
+            return Weight(tier=decision.tier, refused=why, refused_op=number)
         tier = max(tier, decision.tier)
         zones |= dict.fromkeys(_zones(podium, options, op, call))
     return Weight(tier=tier, zones=tuple(zones))
+
+
+def _where_else(options: SenseOptions, call: Call) -> str:
+    """Where a write may go that was refused; nothing for what writes no file."""
+    if all(use.access is Access.READ for use in call.paths):
+        return ""
+    return f"; orders write in {', '.join(options.safe_zones)}"
 
 
 def _context(podium: Podium, bench: _Bench, call: Call) -> GateContext:

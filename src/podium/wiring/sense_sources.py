@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.errors import BadInput
 from podium.domain.launching import Confinement, Mount
 from podium.flows.sense.options import Layout, SenseOptions, SourceOptions
 from podium.ports import Source
@@ -29,16 +29,16 @@ SOURCE_NEEDS = {
 def build_sources(podium: Podium, options: SenseOptions) -> list[Source]:
     """The three the loop always has, then the others in their order.
 
-    Raises `BadInput` for a source that cannot be, and `NotPossibleNow` for a command or an address that
-    a project brought and nobody has trusted.
+    Raises `BadInput` for a source that cannot be. Commands and addresses that a project brought and nobody has
+    trusted are not asked, which their looks say.
     """
-    from podium.bridge.sources import FileSource, FolderSource, SourceKit
+    from podium.bridge.sources import FileSource, FolderSource, SourceKit, UntrustedSource, hiding
 
     layout = options.layout
     kit = SourceKit(
         root=podium.folders.project,
         clock=podium.clock,
-        redact=podium.redactor.text,
+        redact=hiding(podium.redactor.text),
         is_own=own_paths(layout),
         file_bytes=options.file_bytes,
     )
@@ -56,8 +56,12 @@ def build_sources(podium: Podium, options: SenseOptions) -> list[Source]:
         ),
     ]
     _refuse_same_names(options)
-    _refuse_untrusted(podium, options)
-    return [*found, *(_source(podium, kit, each) for each in options.sources)]
+    held_back = _untrusted(podium, options)
+    for each in options.sources:
+        source = _source(podium, kit, each)
+        wish = held_back.get(each.name)
+        found.append(source if wish is None else UntrustedSource(kit, each.name, wish))
+    return found
 
 
 def own_paths(layout: Layout) -> Callable[[str], bool]:
@@ -96,16 +100,13 @@ def _refuse_same_names(options: SenseOptions) -> None:
         )
 
 
-def _refuse_untrusted(podium: Podium, options: SenseOptions) -> None:
+def _untrusted(podium: Podium, options: SenseOptions) -> dict[str, str]:
+    """Sources of the project's file that want something outside and nobody has trusted, by name."""
     configuration = podium.configuration
     owners = [layer.name for layer in configuration.layers if "sense" in layer.settings.flows]
     if owners[-1:] != ["project"] or configuration.project_is_trusted():
-        return
-    for name, what in outside_commands(options).items():
-        raise NotPossibleNow(
-            f"source {name!r} in {str(podium.folders.project_file)!r} wants {what!r}, and nobody has trusted that "
-            "file as it is now; read it, then say `podium trust`"
-        )
+        return {}
+    return outside_commands(options)
 
 
 def _source(podium: Podium, kit: SourceKit, given: SourceOptions) -> Source:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from podium.domain.gating import Tier
 from podium.domain.model import Json
-from podium.domain.orders import WorkOrder
+from podium.domain.orders import Ack, WorkOrder
 from podium.domain.sensing import Bundle
 from podium.domain.terms import Mode, Terms, terms_of
 from podium.domain.trust import Standing, granted_tier, standings
@@ -158,6 +158,11 @@ async def tick_kit(
             opened.append(House(engine=engine, store=store, ids=podium.ids, settings=settings))
         return opened[0]
 
+    def answered(wo_id: str) -> Ack | None:
+        from podium.wiring.ordering import inbox_of
+
+        return inbox_of(podium, options).answered(wo_id)
+
     return TickKit(
         root=str(podium.folders.project),
         mode=mode,
@@ -166,6 +171,7 @@ async def tick_kit(
         record=record_of(podium, options),
         clock=podium.clock,
         house=house,
+        answered=answered,
     )
 
 

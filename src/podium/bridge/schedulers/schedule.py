@@ -25,6 +25,7 @@ STDOUT_LOG = "logs/gmx_clc_orchestrator.stdout.log"
 STDERR_LOG = "logs/gmx_clc_orchestrator.stderr.log"
 SCHEDULED = "PODIUM_SENSE_SCHEDULED"
 """Set for a tick that no person started: it plans only when something changed."""
+HOME = "PODIUM_HOME"
 SYSTEM_PATH = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin")
 
 
@@ -54,6 +55,8 @@ class Schedule(Noun):
     mode: Mode = "sensing"
     folders: tuple[PlainPath, ...] = ()
     """Where else programs are found, such as the planner's."""
+    home: PlainPath | None = None
+    """`PODIUM_HOME` of whoever installs: what they trusted and set is found there."""
 
     @property
     def name(self) -> str:
@@ -74,6 +77,7 @@ class Schedule(Noun):
             "PYTHONPATH": self.root,
             "GMX_ORCH_MODE": self.mode,
             SCHEDULED: "1",
+            **({HOME: self.home} if self.home else {}),
         }
 
 

@@ -5,9 +5,11 @@ from podium.bridge.sources.figures import FiguresSource
 from podium.bridge.sources.file import FileSource
 from podium.bridge.sources.folder import FolderSource
 from podium.bridge.sources.git import GitSource
+from podium.bridge.sources.hiding import hiding
 from podium.bridge.sources.http import HttpSource
 from podium.bridge.sources.kit import SourceKit
 from podium.bridge.sources.log import LogSource
+from podium.bridge.sources.untrusted import UntrustedSource
 
 __all__ = [
     "CommandSource",
@@ -19,4 +21,6 @@ __all__ = [
     "HttpSource",
     "LogSource",
     "SourceKit",
+    "UntrustedSource",
+    "hiding",
 ]

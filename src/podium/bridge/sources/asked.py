@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 from podium.bridge.redacting import redacted
+from podium.bridge.sources.hiding import named_hidden
 from podium.bridge.sources.kit import NotSensed, SourceKit, look_at
 from podium.domain.model import Json, whole_text
 from podium.domain.sensing import Condition, Look, Sensed
@@ -50,6 +51,6 @@ class Asked:
                 place=redact(whole_text(self._place)),
                 condition=condition,
                 why=redact(whole_text(why)),
-                content=redacted(content, redact),
+                content=redacted(named_hidden(content), redact),
             )
         )

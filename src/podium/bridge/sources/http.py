@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from podium.bridge.sources.asked import Asked
-from podium.bridge.sources.kit import NotSensed, SourceKit
+from podium.bridge.sources.kit import NotSensed, SourceKit, without_login
 from podium.bridge.sources.understanding import understand_output
 from podium.domain.model import Json
 from podium.domain.sensing import Condition, Look
@@ -42,7 +42,7 @@ class HttpSource:
         self._name = name
         self._url = url
         self._timeout_seconds = timeout_seconds
-        self._asked = Asked(kit, name, _without_login(url), self._ask)
+        self._asked = Asked(kit, name, without_login(url), self._ask)
 
     @property
     def name(self) -> str:
@@ -173,12 +173,6 @@ def _redirected(address: SplitResult, target: str) -> SplitResult:
     following = _checked(urljoin(address.geturl(), target))
     same = (following.hostname, following.port) == (address.hostname, address.port)
     if not same or (address.scheme == "https" and following.scheme == "http"):
-        where = _without_login(following.geturl())
+        where = without_login(following.geturl())
         raise NotSensed("unreadable", f"it redirects to {where!r}, which is not followed")
     return following
-
-
-def _without_login(url: str) -> str:
-    before, at, after = url.partition("@")
-    scheme, slashes, _ = before.partition("://")
-    return f"{scheme}://…@{after}" if at and slashes else url or "(no address)"

@@ -59,3 +59,10 @@ def last_words(text: str, characters: int) -> str:
     if len(text) <= characters:
         return text
     return "".join(re.split(r"\s", text[-characters:], maxsplit=1)[1:])
+
+
+def without_login(url: str) -> str:
+    """An address as it may be shown. What is none stays as it is."""
+    before, at, after = url.partition("@")
+    scheme, slashes, _ = before.partition("://")
+    return f"{scheme}://…@{after}" if at and slashes else url or "(no address)"

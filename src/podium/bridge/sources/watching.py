@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from podium.bridge.redacting import redacted
 from podium.bridge.sources.finding import Found
+from podium.bridge.sources.hiding import named_hidden
 from podium.bridge.sources.kit import NotSensed, SourceKit, mark_of
 from podium.domain.model import Json, whole_text
 from podium.domain.sensing import Condition, Look, Sensed
@@ -82,7 +83,7 @@ class Watched:
             place=redact(whole_text(found.place)),
             condition=condition,
             why=redact(whole_text(why)),
-            content=redacted(content, redact),
+            content=redacted(named_hidden(content), redact),
             seen_at=moment_of(found.changed_ns) if found.signature else None,
         )
 

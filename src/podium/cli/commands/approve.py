@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from podium.cli.answering import Answered, answered
-from podium.cli.approval_words import show_approval, waits_for
+from podium.cli.approval_words import DELIVERY, show_approval, waits_for, what_line
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.rooting import RootToo, take_root
 from podium.domain.approving import approval_named_in
 from podium.domain.gating import ApprovalStatus
 from podium.usecases import approval_meant
@@ -29,6 +30,7 @@ def approve(
             help="Id of the approval, a short form, APPROVE: ID, or of the work order.",
         ),
     ],
+    root: RootToo = None,
 ) -> None:
     """Say yes to an approval. It holds once, for exactly what it shows, until its deadline.
 
@@ -37,6 +39,7 @@ def approve(
       podium approve 3e9d1f5a
       podium approve WO-FIX-OPAL_API
     """
+    take_root(context, root)
     door = Door(context.obj)
     door.must_have_state("approval", approval_named_in(approval) or approval)
 
@@ -56,7 +59,11 @@ def approve(
         else:
             group = waits_for(granted)
             door.screen.line(f"noted; {granted.id} still waits for somebody of {group!r}\n")
-        show_approval(door.screen, granted)
+        if granted.tool == DELIVERY:
+            # `podium candidates show` has the order whole.
+            door.screen.line(what_line(granted))
+        else:
+            show_approval(door.screen, granted)
         if given.next:
             door.screen.aside(given.next)
 

@@ -9,7 +9,9 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.rooting import RootToo, naming_root, root_words, take_root
 from podium.cli.screen import Screen, is_terminal, moment
+from podium.cli.sense_next import Answers, Surroundings, look_around
 from podium.cli.sense_words import INDENT, next_commands, weight_words, why_words
 from podium.cli.untrusted import shown_line, shown_text
 from podium.domain.gating import Approval
@@ -17,11 +19,10 @@ from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.orders import WorkOrder
 from podium.domain.work import Run
-from podium.flows.sense import SenseOptions, standing_of
+from podium.flows.sense import standing_of
 from podium.usecases import CandidateSeen, list_candidates, show_candidate
 from podium.wiring import Podium
 from podium.wiring.order_text import order_text
-from podium.wiring.sensing import sense_options
 
 app = command_app()
 
@@ -37,17 +38,19 @@ def candidates(
     all_: Annotated[
         bool, typer.Option("--all", help="Also those that were delivered, refused or only told of.")
     ] = False,
+    root: RootToo = None,
 ) -> None:
     """List the work orders that the sense loop proposes: those that wait for somebody, newest first.
 
     `podium approve ID`, `podium reject ID --why …` and `podium deploy ID` take their ids, whole or
-    the beginning.
+    the beginning. With --all, what a worker performed is done, failed, refused or parked.
 
     \b
     Example:
       podium candidates
       podium candidates --all --json
     """
+    take_root(context, root)
     if context.invoked_subcommand is not None:
         return
     door = Door(context.obj, lenient=True)
@@ -56,11 +59,14 @@ def candidates(
 
         async def work(podium: Podium) -> list[CandidateSeen]:
             store = await podium.store()
-            return await list_candidates(store, podium.clock, standing_of, ended=all_)
+            answered = Answers(podium)
+            return await list_candidates(
+                store, podium.clock, standing_of, answered=answered, ended=all_
+            )
 
         found = door.run(work)
     record = {"candidates": [_record(each) for each in found]}
-    door.screen.answer(record, lambda: _list(door.screen, found, all_=all_))
+    door.screen.answer(record, lambda: _list(door, found, all_=all_))
 
 
 @app.command()
@@ -69,6 +75,7 @@ def show(
     candidate: Annotated[
         str, typer.Argument(metavar="ID", help="Of the work order, or the beginning; or its run's.")
     ],
+    root: RootToo = None,
 ) -> None:
     """Show a candidate whole: what it would do, how it was weighed, and the order itself.
 
@@ -76,16 +83,24 @@ def show(
     Example:
       podium candidates show WO-FIX-OPAL_API
     """
+    take_root(context, root)
     door = Door(context.obj, lenient=True)
-    door.must_have_state("candidate", candidate)
+    folder = door.configuration.folders.project
+    with naming_root(folder):
+        door.must_have_state("candidate", candidate)
 
     async def work(podium: Podium) -> _Whole:
         store = await podium.store()
-        seen, run = await show_candidate(store, podium.clock, standing_of, candidate)
+        answered = Answers(podium)
+        seen, run = await show_candidate(
+            store, podium.clock, standing_of, candidate, answered=answered
+        )
         asked = await store.read(lambda view: view.approvals(run_id=run.id, limit=1))
-        return _Whole(seen, run, asked[0] if asked else None, sense_options(podium))
+        around = await look_around(podium, [seen.standing])
+        return _Whole(seen, run, asked[0] if asked else None, around)
 
-    whole = door.run(work)
+    with naming_root(folder):
+        whole = door.run(work)
     door.screen.answer(whole.record(), lambda: whole.tell(door.screen))
 
 
@@ -93,12 +108,12 @@ class _Whole:
     """A candidate with its order: as somebody was asked about it, else as it was planned."""
 
     def __init__(
-        self, seen: CandidateSeen, run: Run, asked: Approval | None, options: SenseOptions
+        self, seen: CandidateSeen, run: Run, asked: Approval | None, around: Surroundings
     ) -> None:
         import yaml
 
         self.seen = seen
-        self.options = options
+        self.around = around
         planned = WorkOrder.model_validate(run.input["order"])
         self.text = str(asked.arguments["content"]) if asked else order_text(planned)
         self.order = WorkOrder.model_validate(yaml.safe_load(self.text))
@@ -113,7 +128,7 @@ class _Whole:
             [
                 ("candidate", stands.wo_id),
                 ("state", self.seen.state),
-                ("why", shown_line(why_words(stands))),
+                ("why", shown_line(why_words(stands, self.around))),
                 ("title", shown_line(stands.title)),
                 ("target", shown_line(stands.target)),
                 ("tier", stands.tier),
@@ -132,7 +147,7 @@ class _Whole:
         screen.line("\nthe order")
         for line in shown_text(self.text).splitlines():
             screen.line(f"  {line}")
-        for line in next_commands(stands, self.options):
+        for line in next_commands(stands, self.around):
             screen.aside(line)
 
 
@@ -141,10 +156,12 @@ def _record(seen: CandidateSeen) -> dict[str, Json]:
         **seen.standing.model_dump(mode="json"),
         "state": seen.state,
         "since": seen.since.isoformat(),
+        **({"answer": seen.ack.error} if seen.ack else {}),
     }
 
 
-def _list(screen: Screen, found: list[CandidateSeen], *, all_: bool) -> None:
+def _list(door: Door, found: list[CandidateSeen], *, all_: bool) -> None:
+    screen, project = door.screen, root_words(door.configuration.folders.project)
     if found and is_terminal() and shutil.get_terminal_size().columns < WIDE_COLUMNS:
         for each in found:
             _entry(screen, each)
@@ -153,9 +170,13 @@ def _list(screen: Screen, found: list[CandidateSeen], *, all_: bool) -> None:
         screen.table(HEADERS, [_row(each) for each in found])
         return
     if all_:
-        screen.line("the sense loop has proposed nothing yet; `podium sense --once` makes a tick")
+        screen.line(
+            f"the sense loop has proposed nothing yet; `podium sense --once{project}` makes a tick"
+        )
     else:
-        screen.line("no candidate waits; `podium candidates --all` lists those that have ended")
+        screen.line(
+            f"no candidate waits; `podium candidates --all{project}` lists those that have ended"
+        )
 
 
 def _entry(screen: Screen, seen: CandidateSeen) -> None:

@@ -10,13 +10,15 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.progress import Progress
+from podium.cli.rooting import RootToo, naming_root, root_words, take_root
+from podium.cli.sense_next import Answers, Surroundings, look_around
 from podium.cli.sense_words import tell_candidate
 from podium.domain.errors import CallRefused
 from podium.domain.model import Json
 from podium.domain.sensing import CandidateState
 from podium.domain.terms import Mode
 from podium.domain.work import Run
-from podium.flows.sense import SenseOptions, standing_of
+from podium.flows.sense import standing_of
 from podium.usecases import (
     CandidateSeen,
     deliver,
@@ -25,7 +27,7 @@ from podium.usecases import (
     show_candidate,
 )
 from podium.wiring import Podium
-from podium.wiring.sensing import candidate_mode, sense_options
+from podium.wiring.sensing import candidate_mode
 
 app = command_app()
 
@@ -47,6 +49,7 @@ def deploy(
     mode: Annotated[
         Mode | None, typer.Option("--mode", help="Instead of the mode that is set.")
     ] = None,
+    root: RootToo = None,
 ) -> None:
     """Say yes to a candidate and see it into the inbox, in one go.
 
@@ -58,14 +61,19 @@ def deploy(
     Example:
       podium deploy WO-FIX-OPAL_API
     """
+    take_root(context, root)
     context.obj.mode = mode or ""
     door = Door(context.obj)
-    door.must_have_state("candidate", candidate)
+    folder = door.configuration.folders.project
+    with naming_root(folder):
+        door.must_have_state("candidate", candidate)
+    project = root_words(folder)
     door.options.parting_words = (
-        f"your yes stands; `podium deploy {candidate}` goes on, and so does `podium worker`"
+        f"your yes stands; `podium deploy {candidate}{project}` goes on, and so does "
+        f"`podium worker{project}`"
     )
 
-    async def work(podium: Podium) -> tuple[CandidateSeen, SenseOptions]:
+    async def work(podium: Podium) -> tuple[CandidateSeen, Surroundings]:
         store, engine = await podium.store(), await podium.hosting_engine()
         with Progress(sys.stderr) as progress:
             progress.doing(f"delivering {candidate}")
@@ -79,14 +87,16 @@ def deploy(
                 groups=podium.settings.approvers,
             )
             await deliver(store, engine, run, standing_of)
-        seen, _ = await show_candidate(store, podium.clock, standing_of, run.id)
-        return seen, sense_options(podium)
+        answered = Answers(podium)
+        seen, _ = await show_candidate(store, podium.clock, standing_of, run.id, answered=answered)
+        return seen, await look_around(podium, [seen.standing])
 
-    seen, options = door.run(work)
+    with naming_root(folder):
+        seen, around = door.run(work)
     record: dict[str, Json] = {
         "candidate": {**seen.standing.model_dump(mode="json"), "state": seen.state}
     }
-    door.screen.answer(record, lambda: tell_candidate(door.screen, seen.standing, options))
+    door.screen.answer(record, lambda: tell_candidate(door.screen, seen.standing, around))
     raise typer.Exit(EXIT_CODES.get(seen.standing.state, REFUSED))
 
 

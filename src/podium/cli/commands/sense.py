@@ -10,6 +10,7 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.rooting import take_root
 from podium.cli.sense_looping import keep_ticking
 from podium.cli.sense_set_up import add_set_up
 from podium.cli.sense_ticking import tick_once
@@ -57,8 +58,7 @@ def sense(
       podium sense --mode supervised
     """
     options = context.obj
-    if root is not None:
-        options.project = root.expanduser()
+    take_root(context, root)
     if context.invoked_subcommand is not None:
         if once or if_changed or mode:
             raise BadInput(

@@ -11,7 +11,7 @@ from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import Screen
 from podium.cli.untrusted import shown_line
-from podium.domain.errors import NotPossibleNow
+from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.gating import canonical_json
 from podium.domain.model import Json
 from podium.wiring import Configuration, TrustBook
@@ -29,7 +29,7 @@ def trust(
 ) -> None:
     """Trust the commands, variables, addresses, options, hosts, set-up of workspaces and sense sources in this project's podium.yaml as they are now. Any edit ends the trust.
 
-    On a terminal they are shown first, and you are asked.
+    They are shown first, and you are asked. Without a terminal, and with --json, --yes is needed.
 
     \b
     Example:
@@ -42,7 +42,11 @@ def trust(
     if not configuration.project_digest:
         raise NotPossibleNow(f"there is no {str(file)!r} to trust; `podium init` makes one")
     book = TrustBook(configuration.folders.user_state)
-    asks = not (show or forget or yes or door.screen.json) and _somebody_is_there()
+    asks = not (show or forget or yes)
+    if asks and (door.screen.json or not _somebody_is_there()):
+        raise BadInput(
+            f"trusting {str(file)!r} needs a person at a terminal, or --yes; `podium trust --show` tells what it wants"
+        )
     if asks:
         _show_wishes(door.screen, configuration)
     if forget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated
 
@@ -15,10 +16,13 @@ from podium.cli.door import Door
 from podium.cli.event_words import event_line
 from podium.cli.progress import Progress
 from podium.cli.sense_tending import tended
+from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput
 from podium.domain.events import Event, RunStarted
+from podium.domain.ids import short_id
 from podium.domain.model import Json
-from podium.domain.work import QueueSpec, RunStatus
+from podium.domain.work import QueueSpec, Run, RunStatus
+from podium.flows.sense.kit import CANDIDATE, ORDERS, SENSE, WORK_ORDER
 from podium.ports import EventQuery, RunQuery, Store, View
 from podium.wiring import Podium
 
@@ -27,6 +31,11 @@ app = command_app()
 UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
 MOST_WAITING = 10_000
 MOST_EVENTS = 1_000
+SOON = timedelta(minutes=1)
+"""A timer of the loop that rings later is not waited for: a candidate over its quota sleeps for an hour."""
+LOOP_QUEUES = (ORDERS, SENSE)
+LONGEST_REASON = 500
+FAILED, WAITS = 1, 3
 
 
 @app.command()
@@ -74,7 +83,10 @@ def worker(
 
     Queue orders is the inbox: every file in bridge/inbox/CLC is performed operation by operation
     through the gate, answered in bridge/outbox/LIAM and put away. Queue sense delivers what the
-    sense loop proposed and people approved.
+    sense loop proposed and people approved. With --once neither is waited for longer than a minute.
+
+    With --once it leaves with 1 when a run that it worked on failed or was cancelled, with 3 when one
+    waits for a person, else with 0.
 
     \b
     Example:
@@ -95,7 +107,7 @@ def worker(
         names = ", ".join(each.name for each in queues)
         door.screen.aside(f"serving {names}; Ctrl-C leaves every run at its checkpoint")
 
-    async def work(podium: Podium) -> list[dict[str, Json]]:
+    async def work(podium: Podium) -> list[Run]:
         if metrics is None:
             return await _serve(podium, queues, tell_serving, door.screen.aside, once=once)
         from podium.cli.metrics_page import metrics_page
@@ -105,8 +117,10 @@ def worker(
             return await _serve(podium, queues, tell_serving, door.screen.aside, once=once)
 
     served = door.run(work)
-    record = {"queues": [each.name for each in queues], "runs": served}
+    record = {"queues": [each.name for each in queues], "runs": [_told(run) for run in served]}
     door.screen.answer(record, lambda: None)
+    if code := _exit_code(served):
+        raise typer.Exit(code)
 
 
 def _split(given: Sequence[str]) -> list[str]:
@@ -138,7 +152,7 @@ async def _serve(
     tell: Callable[[str], None],
     *,
     once: bool,
-) -> list[dict[str, Json]]:
+) -> list[Run]:
     """The runs that ended or stopped meanwhile, when nothing is left to do."""
     engine, store = await podium.hosting_engine(), await podium.store()
     seen = await store.read(lambda view: view.last_position())
@@ -175,15 +189,48 @@ class _Log:
                 return idle
 
     def _tell(self, event: Event) -> None:
-        self._progress.line(event_line(event, self._progress.width))
+        # Runs take turns here, so every line says whose it is.
+        run = f"{short_id(event.run_id)} "
+        width = self._progress.width
+        self._progress.line(run + event_line(event, width and max(width - len(run), 1)))
         self._seen = event.position
         if isinstance(event.body, RunStarted) and event.body.owner == self._worker_id:
             self.hosted.add(event.run_id)
 
 
-def _served(view: View, hosted: set[str]) -> list[dict[str, Json]]:
+def _served(view: View, hosted: set[str]) -> list[Run]:
     found = (view.run(run_id) for run_id in sorted(hosted))
-    return [{"id": run.id, "status": run.status.value} for run in found if run is not None]
+    return [run for run in found if run is not None]
+
+
+def _told(run: Run) -> dict[str, Json]:
+    reason = run.failure.message if run.failure else run.waiting_for or ""
+    told: dict[str, Json] = {"id": run.id, "status": run.status.value}
+    if wo_id := _order_of(run):
+        told["wo_id"] = wo_id
+    return {**told, "reason": shown_line(reason, LONGEST_REASON)} if reason else told
+
+
+def _order_of(run: Run) -> str:
+    """Id of the order that it performs or proposes; empty where there is none."""
+    given = run.input if isinstance(run.input, dict) else {}
+    if run.flow == WORK_ORDER:
+        order = given.get("order")
+        return str(order["id"] if isinstance(order, dict) else given.get("file", ""))
+    return str(given.get("wo_id", "")) if run.flow == CANDIDATE else ""
+
+
+def _exit_code(served: Sequence[Run]) -> int:
+    if any(run.status in (RunStatus.FAILED, RunStatus.CANCELLED) for run in served):
+        return FAILED
+    return WAITS if any(_waits_for_person(run) for run in served) else 0
+
+
+def _waits_for_person(run: Run) -> bool:
+    if run.status is RunStatus.WAITING:
+        names = (run.waiting_for or "").split(", ")
+        return any(each.startswith("approval:") for each in names)
+    return run.status is RunStatus.NEEDS_HUMAN
 
 
 def _look(query: EventQuery, queues: Sequence[QueueSpec], view: View) -> tuple[list[Event], bool]:
@@ -200,4 +247,9 @@ def _idle(view: View, queues: Sequence[QueueSpec]) -> bool:
 
 def _sleeps(view: View, queue: QueueSpec) -> bool:
     waiting = RunQuery(queue=queue.name, statuses=(RunStatus.WAITING,), limit=MOST_WAITING)
-    return any(run.only_sleeps for run in view.runs(waiting))
+    far = view.now() + SOON if queue.name in LOOP_QUEUES else None
+    return any(run.only_sleeps and _wakes_before(run, far) for run in view.runs(waiting))
+
+
+def _wakes_before(run: Run, far: datetime | None) -> bool:
+    return far is None or run.wake_at is None or run.wake_at <= far

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 
 from podium.domain.model import Json
 from podium.domain.sensing import Sensed
@@ -46,6 +46,29 @@ def sample_filled(rule: Rule) -> dict[str, Json]:
     """The item for a find that says nothing: what is left of it is the rule's own."""
     _check_fixed(rule)
     return filled(rule, Find(Sensed(source="sample", place="sample"), None))
+
+
+def naming_templates(rule: Rule) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Templates that become names of orders, files and sessions, each with its place in the rule."""
+    said = rule.item.wo_suggestion
+    if said is None:
+        return
+    place = ("item", "wo_suggestion")
+    yield (*place, "wo_id_hint"), said.wo_id_hint
+    for number, op in enumerate(said.ops):
+        for name in _NAMES:
+            if isinstance(template := op.get(name), str):
+                yield (*place, "ops", number, name), template
+
+
+def gaps_left(template: str, found: Sequence[Find]) -> list[str]:
+    """Placeholders without a default that lead nowhere in any of these finds."""
+    gaps = [part for part in template_parts(template) if isinstance(part, Placeholder)]
+    return [
+        "|".join(".".join(path) for path in gap.paths)
+        for gap in gaps
+        if not gap.default and not any(_found(gap, find, clean_text) for find in found)
+    ]
 
 
 def _suggestion(rule: Rule, said: RuleSuggestion, find: Find) -> dict[str, Json]:

@@ -53,6 +53,8 @@ class Weight(Noun):
     zones: tuple[str, ...] = ()
     refused: str = ""
     """Why it could never be done. Empty: it could."""
+    refused_op: int = 0
+    """Number of the operation that could not, from 1; 0 where it is none alone."""
 
 
 RulePlanner = Callable[[Bundle, datetime], Json]
@@ -114,6 +116,7 @@ class WorkerKit:
     options: SenseOptions
     inbox: Inbox
     toolbox: Toolbox
+    weigh: Weigh
     order_text: Callable[[WorkOrder], str]
     trust: TrustBook
     approval_seconds: float

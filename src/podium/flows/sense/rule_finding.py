@@ -122,6 +122,8 @@ class _Judge:
         if not looked or len(found) < self.bundle.count(there.source):
             # What is not shown may be the one.
             return False
+        if found and all(each.condition == "unreadable" for each in found):
+            return False
         values = (
             one for each in found for one in Find(each, each.content).values(paths_in(there.path))
         )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from podium.domain.gating import digest_of
 from podium.domain.model import Json
 from podium.domain.sensing import Bundle, Look, Sensed
-from podium.flows.sense.filling import filled, sample_filled
+from podium.flows.sense.filling import filled, gaps_left, naming_templates, sample_filled
 from podium.flows.sense.parsing import identity
 from podium.flows.sense.plan_items import Misfit, read_item
 from podium.flows.sense.plan_schema import MOST_BYTES, MOST_ITEMS, PRIORITIES
@@ -102,10 +102,27 @@ def rule_faults(book: RuleBook) -> list[RuleFault]:
         except (Misfit, ValueError) as error:
             faults.append(RuleFault((*place, "item"), f"gives no item that can be used: {error}"))
             continue
+        faults += [RuleFault((*place, *path), problem) for path, problem in _nowhere(rule)]
         for at, example in enumerate(rule.examples):
             if problem := _unlike(rule, example):
                 faults.append(RuleFault((*place, "examples", at), problem))
     return faults
+
+
+def _nowhere(rule: Rule) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Placeholders in names that no example fills: all finds would share one name that says nothing."""
+    found = [
+        find
+        for example in rule.examples
+        for find in finds(rule.when, _bundle(rule, example), _EXAMPLE_NOW)
+    ]
+    for path, template in naming_templates(rule) if found else ():
+        for gap in gaps_left(template, found):
+            problem = (
+                f"{{{gap}}} leads nowhere in the rule's own examples; mend it, or give it a default as in "
+                f"{{{gap}|'x'}}"
+            )
+            yield path, problem
 
 
 def _unlike(rule: Rule, example: Example) -> str:
@@ -115,7 +132,8 @@ def _unlike(rule: Rule, example: Example) -> str:
     if isinstance(example.expect, int):
         if len(titles) == example.expect:
             return ""
-        return f"the example expects {example.expect} items, and the rule gives {len(titles)}"
+        items = "item" if example.expect == 1 else "items"
+        return f"the example expects {example.expect} {items}, and the rule gives {len(titles)}"
     if titles == example.expect:
         return ""
     return f"the example expects {list(example.expect)}, and the rule gives {list(titles)}"

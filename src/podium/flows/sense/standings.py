@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from contextlib import aclosing
 
+from podium.domain.events import RunCancelRequested
 from podium.domain.model import Json
-from podium.domain.sensing import CandidateStanding, Planned
+from podium.domain.sensing import Candidate, CandidateStanding, Planned, PlannerStatus
 from podium.domain.work import Run, RunStatus
-from podium.ports import Store, View
+from podium.flows.sense.kit import SENSE
+from podium.ports import EventQuery, RunQuery, Store, View
 
 AT_REST = (RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
 PUT_OFF = (
@@ -72,8 +74,31 @@ def standing_of(view: View, run: Run) -> CandidateStanding | None:
     }
     if run.status in AT_REST:
         why = PUT_OFF if run.only_sleeps else f"waits for {run.waiting_for}"
+        if _is_gone(view, run):
+            why = f"{why}; the newest plan does not ask for it any more"
         return CandidateStanding(state="waiting", why=why, **common)
+    if run.status is RunStatus.CANCELLED:
+        return CandidateStanding(state="expired", why=_why_cancelled(view, run), **common)
     if run.status.ended:
         why = run.failure.message if run.failure else str(run.status)
         return CandidateStanding(state="refused", why=why, **common)
     return None
+
+
+def _is_gone(view: View, run: Run) -> bool:
+    """Whether what it is about is no longer in the plan, as far as the last planner that answered knows."""
+    for newest in view.runs(RunQuery(flow=SENSE, statuses=(RunStatus.SUCCEEDED,), limit=1)):
+        planned: dict[str, Json] = newest.result["planned"]
+        if planned["status"] != PlannerStatus.OK or newest.created_at <= run.created_at:
+            return False
+        asked = (Candidate.model_validate(each) for each in planned["plan"]["candidates"])
+        return run.input["subject"] not in {each.subject for each in asked}
+    return False
+
+
+def _why_cancelled(view: View, run: Run) -> str:
+    wished = view.events(EventQuery(run_id=run.id, types=("run_cancel_requested",)))
+    for event in wished:
+        if isinstance(event.body, RunCancelRequested):
+            return event.body.why or f"cancelled by {event.body.by}"
+    return str(run.status)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from podium.domain.errors import BadInput, PodiumError
-from podium.domain.ids import minted_at
+from podium.domain.ids import minted_at, short_id
 from podium.domain.model import Json, json_of
-from podium.domain.orders import OrderJob, WorkOrder
+from podium.domain.orders import Ack, OrderJob, WorkOrder
+from podium.domain.work import Run, RunStatus
+from podium.flows.sense.answers import answer_to, op_results
 from podium.flows.sense.kit import ORDERS, WORK_ORDER
+from podium.flows.sense.names import free_name
 from podium.flows.sense.releasing import BEGINNING
-from podium.ports import Claim, Engine, Ids, Inbox, Store, Tx, View
+from podium.ports import Claim, Engine, Ids, Inbox, Shelf, Store, Tx, View
 
 OPENED = "inbox:opened"
 RECORD_GONE = (
     "a worker took it under a record that is gone, so nobody knows how far it came; look, and put it back into the "
     "inbox if it is to be done"
 )
+IN_PLAIN_TEXT = "it holds a secret in plain text; let the program read a variable"
 PAUSE_SECONDS = 1.0
 """How often the folder is looked at. A look is one call to the file system when nothing changed."""
 MOST_AT_ONCE = 50
@@ -58,6 +64,7 @@ class InboxTender:
             taken = await asyncio.to_thread(self._claim_all)
             claims = (*taken, *await self._left_behind(taken))
             started = [await self._started(claim) for claim in claims]
+            started += [await self._ended(run, claim) for run, claim in await self._stranded()]
         for error in started:
             if isinstance(error, PodiumError):
                 raise error
@@ -109,6 +116,41 @@ class InboxTender:
             self.tell(f"inbox: {claim.file!r} is parked: {RECORD_GONE}")
         return [each for each in orphans if each not in older]
 
+    async def _stranded(self) -> list[tuple[Run, Claim]]:
+        """Claims whose runs ended without putting them away: they were cancelled, or broke."""
+        claims = await asyncio.to_thread(self.inbox.claims)
+        if not claims:
+            return []
+        runs = await self.store.read(lambda view: [view.run(each.run_id) for each in claims])
+        # Looked at again: a run puts its file away just before it ends.
+        still = await asyncio.to_thread(self.inbox.claims)
+        found = zip(runs, claims, strict=True)
+        return [(run, each) for run, each in found if run and run.status.ended and each in still]
+
+    async def _ended(self, run: Run, claim: Claim) -> bool | PodiumError:
+        """Answer and put away what its run left behind. Gives False: nothing was started."""
+        try:
+            ack = await self.store.read(partial(_ack_for, run, claim, self.engine.worker_id))
+            said = await asyncio.to_thread(self._said, ack)
+            shelf: Shelf = "done" if said.status == "done" else "parked"
+            if shelf == "parked":
+                await self.store.write(lambda tx: free_name(tx, ack.wo_id, run.id, tx.now()))
+            await asyncio.to_thread(self.inbox.put_away, claim, shelf, said.error)
+        except PodiumError as error:
+            return error
+        if shelf == "parked":
+            self.tell(f"inbox: {claim.file!r} is parked: {said.error}")
+        return False
+
+    def _said(self, ack: Ack) -> Ack:
+        """The answer to the order: what its run said of it, or else this one."""
+        before = answer_to(self.inbox, ack.wo_id)
+        if before is not None and before.run_id == ack.run_id:
+            return before
+        if before is None or before.status != "done":
+            self.inbox.acknowledge(ack)
+        return ack
+
     async def _started(self, claim: Claim) -> bool | PodiumError:
         try:
             return await self._start(claim)
@@ -120,8 +162,13 @@ class InboxTender:
         order, fault = opened.order, opened.fault
         if order is not None and self._holds_secret(order):
             # The record would keep it without the secret, and something else would be done than was sent.
-            order, fault = None, "it holds a secret in plain text; let the program read a variable"
+            order, fault = self._addressed(order), fault or IN_PLAIN_TEXT
         return OrderJob(claim=claim.name, file=claim.file, order=order, fault=fault, root=self.root)
+
+    def _addressed(self, order: WorkOrder) -> WorkOrder | None:
+        """No more of it than whom to answer; None where that holds a secret, too."""
+        known = (WorkOrder(id=order.id, title=title) for title in (order.title, order.id))
+        return next((each for each in known if not self._holds_secret(each)), None)
 
     def _holds_secret(self, order: WorkOrder) -> bool:
         text = json_of(order)
@@ -145,6 +192,26 @@ class InboxTender:
                 raise
             return False
         return True
+
+
+def _ack_for(run: Run, claim: Claim, worker: str, view: View) -> Ack:
+    """The answer to an order whose run ended without one."""
+    job = OrderJob.model_validate_json(json.dumps(run.input))
+    order, cancelled = job.order, run.status is RunStatus.CANCELLED
+    why = f"run {short_id(run.id)} " + ("was cancelled" if cancelled else "ended without an answer")
+    if run.failure is not None:
+        why += f": {run.failure.message}"
+    return Ack(
+        wo_id=order.id if order else claim.file,
+        status="parked" if cancelled else "failed",
+        title=order.title if order else "",
+        target=order.target if order else "",
+        error=f"{why}; put it back into the inbox if it is to be done",
+        run_id=run.id,
+        worker=worker,
+        ops=op_results(view, run.id, order.ops) if order else (),
+        finished_at=view.now(),
+    )
 
 
 def _open_book(tx: Tx) -> None:

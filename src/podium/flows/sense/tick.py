@@ -13,6 +13,7 @@ from podium.domain.model import Json
 from podium.domain.sensing import (
     Bundle,
     CandidateStanding,
+    Look,
     Planned,
     PlannerStatus,
     SenseMemory,
@@ -23,6 +24,7 @@ from podium.domain.sensing import (
 from podium.domain.terms import Mode
 from podium.domain.work import Run, RunStatus
 from podium.flows.sense.bundling import bundle_of
+from podium.flows.sense.closing import Answered, close_what_is_over
 from podium.flows.sense.kit import SENSE, SenseJob
 from podium.flows.sense.options import SenseOptions
 from podium.flows.sense.standings import at_rest, standings_of
@@ -56,6 +58,8 @@ class TickKit:
     clock: Clock
     house: Callable[[], Awaitable[House]]
     """Opened when something is to be planned. An idle tick leaves the database alone."""
+    answered: Answered
+    """Asked of candidates that wait: people may have moved one to the inbox by hand."""
 
 
 async def tick(kit: TickKit, *, manual: bool) -> TickOutcome:
@@ -99,6 +103,16 @@ async def _reconcile(
     settled: list[CandidateStanding] = []
     if memory.pending:
         house = await kit.house()
+        anew = await close_what_is_over(
+            house.engine,
+            house.store,
+            memory.pending.values(),
+            answered=kit.answered,
+            mode=kit.mode,
+        )
+        if anew:
+            # As if nothing had been planned for yet: what there is, is news.
+            memory = memory.model_copy(update={"marks": {}, "digest": ""})
         settled = [each for each in await at_rest(house.store, memory.pending) if _has_ended(each)]
         _log_candidates(kit, settled)
     outcome = outcome.model_copy(update={"candidates": tuple(settled)})
@@ -155,10 +169,16 @@ def _with_what_was_sensed(outcome: TickOutcome, bundle: Bundle, *, changed: bool
         update={
             "digest": bundle.digest,
             "changed": changed,
-            "counts": {look.source: look.total for look in bundle.looks},
+            "counts": {look.source: _readable(look) for look in bundle.looks},
             "missing": tuple(f"{each.place}: {each.why}" for each in bundle.missing),
         }
     )
+
+
+def _readable(look: Look) -> int:
+    """How many things there are, without those that were looked at and could not be read."""
+    unread = sum(each.condition not in ("ok", "cut") for each in look.found)
+    return max(0, look.total - unread)
 
 
 def _unplanned(kit: TickKit, outcome: TickOutcome) -> TickOutcome:

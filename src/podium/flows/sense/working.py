@@ -7,7 +7,7 @@ at the operation, and nothing that was done is done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from itertools import count
@@ -21,9 +21,10 @@ from podium.domain.errors import (
 )
 from podium.domain.gating import Approval, Outcome, PlanPlace, Refusal
 from podium.domain.model import Json
-from podium.domain.orders import Ack, AckStatus, Operation, OpResult, OrderJob, WorkOrder
+from podium.domain.orders import Ack, AckStatus, Operation, OrderJob, WorkOrder
 from podium.domain.trust import TrustEntry
-from podium.flows.sense.kit import WORKER, WorkerKit
+from podium.flows.sense.answers import answer_to, op_results, was_done
+from podium.flows.sense.kit import WORKER, Weight, WorkerKit
 from podium.flows.sense.names import free_name, take_name
 from podium.flows.sense.releasing import BEGINNING, release
 from podium.flows.sense.wording import with_ops
@@ -31,38 +32,38 @@ from podium.ports import Claim, FlowBody, FlowContext, OpenedOrder, Shelf, Step,
 
 MOST_CRASHES = 10
 """An operation that was begun so often and never ended has brought its worker down each time."""
+ANOTHER_ID = "if this is other work, choose another `id` and send it again"
 BACKOFF_SECONDS = 2.0
 """Before the second try; each further one waits twice as long."""
 
 
 class Poisonous(Exception):
-    """The order cannot be done; says why, and under which status it is put away."""
+    """The order cannot be done; says why, under which status it is put away, and which operation stopped it."""
 
-    def __init__(self, status: AckStatus, why: str) -> None:
+    def __init__(self, status: AckStatus, why: str, op: int = 0) -> None:
         super().__init__(why)
         self.status = status
+        self.op = op
 
 
 def work_order(kit: WorkerKit) -> FlowBody:
     """The flow, with its kit in hand."""
 
     async def carry_out(ctx: FlowContext, job: OrderJob) -> Json:
-        results: list[OpResult] = []
-        status: AckStatus = "done"
-        why = ""
-        order = job.order
+        order, poison = job.order, None
         try:
             order = await _usable(ctx, kit, job)
+            await _weighed(ctx, kit, order)
             approval = await _released(ctx, kit, job)
             for number, op in enumerate(order.ops, start=1):
-                results.append(await _done(ctx, kit, op, number, approval, order))
-        except Poisonous as poison:
-            status, why = poison.status, str(poison)
-        ack = await _answered(ctx, kit, job, order, status, why, results)
-        await _put_away(ctx, kit, job, "done" if status == "done" else "parked", why)
-        if status != "done":
+                await _do(ctx, kit, op, number, approval, order)
+        except Poisonous as found:
+            poison = found
+        ack = await _answered(ctx, kit, job, order, poison)
+        await _put_away(ctx, kit, job, "parked" if poison else "done", ack.error)
+        if poison:
             # The order has its answer; the run must not pass for one that met its goal.
-            raise PlanFailed(f"order {ack.wo_id!r} is {status}: {why}")
+            raise PlanFailed(f"order {ack.wo_id!r} is {ack.status}: {ack.error}")
         return ack.model_dump(mode="json")
 
     return carry_out
@@ -71,7 +72,7 @@ def work_order(kit: WorkerKit) -> FlowBody:
 async def _usable(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> WorkOrder:
     """The order with operations to perform. Raises `Poisonous`."""
     order = job.order
-    if order is None:
+    if order is None or job.fault:
         raise Poisonous("parked", job.fault or "it holds no order")
     if before := await ctx.step("seen", partial(_seen_before, kit, order)):
         raise Poisonous("duplicate", before)
@@ -96,7 +97,7 @@ async def _usable(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> WorkOrder:
         opened = await ctx.step(
             "open-again", partial(_opened, kit, job), index=looked, returns=OpenedOrder
         )
-        if opened.order is None or opened.order.id != order.id:
+        if opened.fault or opened.order is None or opened.order.id != order.id:
             raise Poisonous("parked", opened.fault or "the file holds another order now")
         order = opened.order
     raise AssertionError("looks are counted without end")
@@ -104,21 +105,29 @@ async def _usable(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> WorkOrder:
 
 async def _seen_before(kit: WorkerKit, order: WorkOrder, step: Step) -> str:
     """Why an order of this name must not be done now; empty when it may, and its name is taken then."""
-    try:
-        before = await asyncio.to_thread(kit.inbox.answered, order.id)
-    except NotPossibleNow:
-        before = None  # what lies there in place of an answer is none
+    before = await asyncio.to_thread(answer_to, kit.inbox, order.id)
     if before is not None and before.status == "done":
         # Also by this very run: it was answered under a record that is gone.
-        return f"an order {order.id!r} was done at {before.finished_at.isoformat()}"
+        return f"an order {order.id!r} was done at {before.finished_at.isoformat()}; {ANOTHER_ID}"
     now = kit.clock.now()
     mine = await kit.store.write(lambda tx: take_name(tx, order.id, step.run_id, now))
-    return "" if mine else f"another order {order.id!r} is under way or was done"
+    return "" if mine else f"another order {order.id!r} is under way or was done; {ANOTHER_ID}"
 
 
 async def _opened(kit: WorkerKit, job: OrderJob, step: Step) -> OpenedOrder:
     claim = await _claim(kit, job, step.run_id)
     return await asyncio.to_thread(kit.inbox.open, claim)
+
+
+async def _weighed(ctx: FlowContext, kit: WorkerKit, order: WorkOrder) -> None:
+    """Nothing is done of an order of which a part never could be. Raises `Poisonous`."""
+
+    async def look(step: Step) -> Weight:
+        return kit.weigh(order)
+
+    weight = await ctx.step("weigh", look, returns=Weight)
+    if weight.refused:
+        raise Poisonous("refused", weight.refused, weight.refused_op)
 
 
 async def _released(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> Approval | None:
@@ -131,14 +140,14 @@ async def _released(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> Approval
     return await ctx.step("release", look, returns=Approval | None)
 
 
-async def _done(
+async def _do(
     ctx: FlowContext,
     kit: WorkerKit,
     op: Operation,
     number: int,
     approval: Approval | None,
     order: WorkOrder,
-) -> OpResult:
+) -> None:
     """The operation, tried a few times. Raises `Poisonous` when it cannot be done."""
     tries = 0
     for attempt in count():
@@ -147,21 +156,22 @@ async def _done(
         found = await ctx.step(name, act, index=number, returns=Outcome | Refusal)
         if isinstance(found, Refusal):
             if found.approval_id is None:
-                raise Poisonous("refused", f"op {number} ({op.line}): {found.decision.reason}")
+                why = f"op {number} ({op.line}): {found.decision.reason}"
+                raise Poisonous("refused", why, number)
             wait = number * 1_000 + attempt
             await ctx.wait(f"approval:{found.approval_id}", index=wait, until=found.deadline)
             if attempt > kit.options.most_tries + MOST_CRASHES:
-                raise Poisonous("refused", f"op {number} ({op.line}): nobody approved it in time")
+                why = f"op {number} ({op.line}): nobody approved it in time"
+                raise Poisonous("refused", why, number)
             continue
         if found.ok:
-            return await _result(ctx, kit, op, number)
+            return
         tries += 1
         if found.unknown or not _may_be_repeated(kit, op):
-            raise Poisonous("failed", f"op {number} ({op.line}) failed: {found.error}")
+            raise Poisonous("failed", f"op {number} ({op.line}) failed: {found.error}", number)
         if tries >= kit.options.most_tries:
-            raise Poisonous(
-                "failed", f"op {number} ({op.line}) failed {tries} times: {found.error}"
-            )
+            why = f"op {number} ({op.line}) failed {tries} times: {found.error}"
+            raise Poisonous("failed", why, number)
         seconds = BACKOFF_SECONDS * 2 ** (tries - 1)
         await ctx.sleep("again", index=number * 1_000 + attempt, seconds=seconds)
     raise AssertionError("attempts are counted without end")
@@ -205,81 +215,67 @@ def _begun(kit: WorkerKit, tx: Tx, step: Step) -> int:
     return int(tx.counted(counter, BEGINNING))
 
 
-async def _result(ctx: FlowContext, kit: WorkerKit, op: Operation, number: int) -> OpResult:
-    async def look(step: Step) -> OpResult:
-        return await kit.store.read(partial(_by_receipt, step.run_id, op, number))
-
-    return await ctx.step("receipt", look, index=number, returns=OpResult)
-
-
-def _by_receipt(run_id: str, op: Operation, number: int, view: View) -> OpResult:
-    """A done operation by its receipt: without one it is not done."""
-    for receipt in reversed(view.receipts(run_id)):
-        step = receipt.call_key.removeprefix(f"{run_id}:").rpartition(":")[0]
-        name, _, of = step.partition("#")
-        if of == str(number) and name.startswith("call") and receipt.status == "completed":
-            return OpResult(
-                number=number,
-                op=op.line,
-                status="done",
-                receipt=receipt.number,
-                fields=receipt.fields,
-            )
-    return OpResult(number=number, op=op.line, status="failed", error="it has no receipt")
-
-
 async def _answered(
     ctx: FlowContext,
     kit: WorkerKit,
     job: OrderJob,
     order: WorkOrder | None,
-    status: AckStatus,
-    why: str,
-    results: Sequence[OpResult],
+    poison: Poisonous | None,
 ) -> Ack:
     """Say in the outbox how it ended, and in the book of trust if it ended badly."""
 
     async def write(step: Step) -> Ack:
-        ack = Ack(
-            # A file that is no order must not answer in the name of one.
-            wo_id=order.id if order else job.file,
-            status=status,
-            title=order.title if order else "",
-            target=order.target if order else "",
-            error=why,
-            run_id=step.run_id,
-            ops=(*results, *_left(order, results, why)),
-            finished_at=kit.clock.now(),
-        )
-        if status != "duplicate":
+        with _passing():
+            wo_id = await asyncio.to_thread(_addressee, kit, job, order)
+        ack = await kit.store.read(partial(_ack, kit, step.run_id, wo_id, order, poison))
+        if ack.status != "duplicate":
             with _passing():
-                await asyncio.to_thread(kit.inbox.acknowledge, ack)
-        if order is not None and status != "done":
+                await asyncio.to_thread(_acknowledge, kit, job, ack)
+        if order is not None and ack.status != "done":
             now = kit.clock.now()
             await kit.store.write(lambda tx: free_name(tx, order.id, step.run_id, now))
-        if order is not None and status in ("failed", "refused"):
+        if order is not None and ack.status in ("failed", "refused"):
             await asyncio.to_thread(_incident, kit, order, ack)
         return ack
 
     return await ctx.step("ack", write, returns=Ack)
 
 
-def _left(order: WorkOrder | None, results: Sequence[OpResult], why: str) -> list[OpResult]:
-    """Operations that were not done: the one that stopped it, and those behind it."""
+def _addressee(kit: WorkerKit, job: OrderJob, order: WorkOrder | None) -> str:
+    """Under which name it is answered. A file that cannot be done never hides that an order of its id was."""
     if order is None:
-        return []
-    left = []
-    for number, op in enumerate(order.ops[len(results) :], start=len(results) + 1):
-        stopped = number == len(results) + 1
-        left.append(
-            OpResult(
-                number=number,
-                op=op.line,
-                status="failed" if stopped else "skipped",
-                error=why if stopped else "",
-            )
-        )
-    return left
+        return job.file
+    return job.file if job.fault and was_done(kit.inbox, order.id) else order.id
+
+
+def _ack(
+    kit: WorkerKit,
+    run_id: str,
+    wo_id: str,
+    order: WorkOrder | None,
+    poison: Poisonous | None,
+    view: View,
+) -> Ack:
+    run, why = view.run(run_id), str(poison or "")
+    stopped = poison.op if poison else 0
+    return Ack(
+        wo_id=wo_id,
+        status=poison.status if poison else "done",
+        title=order.title if order else "",
+        target=order.target if order else "",
+        error=why,
+        run_id=run_id,
+        worker=run.owner or "" if run else "",
+        ops=op_results(view, run_id, order.ops, stopped=stopped, why=why) if order else (),
+        finished_at=kit.clock.now(),
+    )
+
+
+def _acknowledge(kit: WorkerKit, job: OrderJob, ack: Ack) -> None:
+    kit.inbox.acknowledge(ack)
+    if ack.status == "done" and answer_to(kit.inbox, job.file) is not None:
+        # What was said of this file while no id could be read in it is no longer so.
+        kit.inbox.acknowledge(ack.model_copy(update={"wo_id": job.file}))
 
 
 def _incident(kit: WorkerKit, order: WorkOrder, ack: Ack) -> None:
