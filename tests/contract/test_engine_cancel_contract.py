@@ -20,7 +20,12 @@ async def wait_for_ever(ctx: FlowContext, input: Any) -> None:
     await ctx.wait("never")
 
 
+async def ask_somebody(ctx: FlowContext, input: Any) -> None:
+    await ctx.ask_person("look", "somebody must look")
+
+
 WAIT = FlowDefinition("wait", wait_for_ever)
+ASK = FlowDefinition("ask", ask_somebody)
 
 
 class Stubborn:
@@ -72,6 +77,14 @@ async def test_a_waiting_run_is_cancelled(room: EngineRoom) -> None:
     await room.until(run.id, RunStatus.WAITING)
     await other.cancel(run.id, by="ada")
     assert (await engine.finish(run.id)).status is RunStatus.CANCELLED
+
+
+async def test_a_run_that_asks_a_person_is_cancelled(room: EngineRoom) -> None:
+    engine, other = await room.open(ASK), await room.open()
+    run = await engine.start("ask")
+    await room.until(run.id, RunStatus.NEEDS_HUMAN)
+    await other.cancel(run.id, by="ada")
+    await room.until(run.id, RunStatus.CANCELLED)
 
 
 async def test_a_queued_run_is_cancelled_at_once_and_never_claimed(room: EngineRoom) -> None:

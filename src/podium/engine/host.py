@@ -25,7 +25,7 @@ from podium.domain.events import (
     RunParked,
     RunSucceeded,
 )
-from podium.domain.work import RunStatus
+from podium.domain.work import Run, RunStatus
 from podium.engine.codec import encode
 from podium.engine.context import RunContext, failure_of
 from podium.engine.definition import FlowDefinition
@@ -225,6 +225,8 @@ class RunHost:
     def _unload(self, tx: Tx) -> None:
         """Leave a queue's waiting run to whoever claims it when its signal comes."""
         run = self.hold.stored(tx)
+        if self._ended_instead(tx, run):
+            return
         names = (run.waiting_for or "").split(", ")
         called = any(signal.name in names for signal in tx.signals(self.run_id))
         status = RunStatus.QUEUED if called else run.status
@@ -237,6 +239,8 @@ class RunHost:
         agent that is never there must not be asked for ever.
         """
         run = self.hold.stored(tx)
+        if self._ended_instead(tx, run):
+            return
         steps = len(tx.steps(self.run_id))
         setbacks = run.setbacks + 1 if steps == run.setback_steps else 1
         counted = run.model_copy(update={"setbacks": setbacks, "setback_steps": steps})
@@ -262,6 +266,22 @@ class RunHost:
             )
         )
         tx.append(self.run_id, RunParked(reason=f"{error}; tried again at {later.isoformat()}"))
+
+    def _ended_instead(self, tx: Tx, run: Run) -> bool:
+        """End a run that somebody wished ended while it was about to be left: nobody would look at it again."""
+        if not run.cancel_requested:
+            return False
+        update = {
+            "status": RunStatus.CANCELLED,
+            "owner": None,
+            "finished_at": self.hold.clock.now(),
+        }
+        ended = run.model_copy(update=update)
+        tx.save_run(ended)
+        tx.append(self.run_id, RunCancelled())
+        tx.drop_signals(self.run_id)
+        tell_parents(tx, ended, self._ids)
+        return True
 
     def _let_go(self, tx: Tx, reason: str) -> None:
         run = self.hold.stored(tx)

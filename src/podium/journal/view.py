@@ -289,7 +289,7 @@ class SqlView:
 
     def cancel_wished(self) -> set[str]:
         rows = self._sql.execute(
-            "SELECT id FROM runs WHERE status IN ('running', 'waiting') AND cancel_requested = 1",
+            "SELECT id FROM runs WHERE status IN ('running', 'waiting', 'needs_human') AND cancel_requested = 1",
             {},
         )
         return {str(row[0]) for row in rows.fetchall()}

@@ -112,7 +112,7 @@ class View(Protocol):
         ...
 
     def cancel_wished(self) -> set[str]:
-        """Running and waiting runs that somebody wishes ended."""
+        """Runs that somebody wishes ended and that may be hosted: running, waiting, or in need of a person."""
         ...
 
     def due_waits(self, now: datetime) -> list[Run]:

@@ -165,7 +165,7 @@ class MemoryView:
         return {(one.run_id, one.name) for one in signals if one.run_id in run_ids}
 
     def cancel_wished(self) -> set[str]:
-        stoppable = (RunStatus.RUNNING, RunStatus.WAITING)
+        stoppable = (RunStatus.RUNNING, RunStatus.WAITING, RunStatus.NEEDS_HUMAN)
         runs = self._tables.runs.values()
         return {run.id for run in runs if run.cancel_requested and run.status in stoppable}
 
