@@ -215,13 +215,14 @@ async def test_alerts_become_notices_in_every_mode(tmp_path: Path, mode: str) ->
     assert "ALERT [high] disk: see to DISK: it is due" in station.log()
 
 
-async def test_what_changed_since_the_last_plan_is_told(tmp_path: Path) -> None:
+async def test_what_changed_since_the_last_plan_is_told_and_why(tmp_path: Path) -> None:
     later = plan(item("FIX-A", REPORT, priority="high"), item("FIX-C", REPORT))
     station = Station(tmp_path, [plan(item("FIX-A", REPORT), item("FIX-B", REPORT)), later])
     async with station.open() as post:
         first = await post.tick(manual=True)
-        second = await post.tick(manual=True)
-    assert first.plan_changes == (
+        station.write("bridge/outbox/LIAM/WO-9.ack.json", '{"wo_id": "WO-9", "status": "failed"}')
+        second = await post.tick()
+    assert first.plan_changes[:2] == (
         "new: create_wo api/FIX-A (medium)",
         "new: create_wo api/FIX-B (medium)",
     )
@@ -229,6 +230,7 @@ async def test_what_changed_since_the_last_plan_is_told(tmp_path: Path) -> None:
         "new: create_wo api/FIX-C (medium)",
         "gone: create_wo api/FIX-B",
         "changed: create_wo api/FIX-A is high, was medium",
+        "because of acks",
     )
     assert "plan gone: create_wo api/FIX-B" in station.log()
 

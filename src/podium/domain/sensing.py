@@ -256,6 +256,8 @@ class TickOutcome(Noun):
     candidates: tuple[CandidateStanding, ...] = ()
     skipped_items: tuple[SkippedItem, ...] = ()
     notices: tuple[str, ...] = ()
+    because: tuple[str, ...] = ()
+    """Sources that changed since they were last looked at: why there is a new plan."""
     plan_changes: tuple[str, ...] = ()
     """What differs from the plan before, in lines."""
     idle_ticks: int = 0

@@ -82,6 +82,8 @@ async def _round(kit: TickKit, *, manual: bool) -> TickOutcome:
         bundle = await _sensed(kit)
         outcome = _with_what_was_sensed(outcome, bundle, changed=bundle.digest != memory.digest)
         marks = {look.source: look.mark for look in bundle.looks}
+        moved = tuple(name for name, mark in marks.items() if memory.marks.get(name) != mark)
+        outcome = outcome.model_copy(update={"because": moved if outcome.changed else ()})
         if (due or outcome.changed) and not (manual or kit.record.remember(memory)):
             # Also its marks stay as they were, so that the change is seen once it can be remembered.
             outcome, marks = _unplanned(kit, outcome), memory.marks
@@ -220,6 +222,8 @@ async def _taken_in(
     standings = await standings_of((await kit.house()).store, run)
     # An empty plan that stands in for another one says nothing of what has gone.
     changes = () if failed else plan_changes(memory.last_plan, result.plan.items)
+    if changes and outcome.because:
+        changes = (*changes, f"because of {', '.join(outcome.because)}")
     _log_plan(kit, result, standings, changes)
     ended = outcome.model_copy(
         update={
