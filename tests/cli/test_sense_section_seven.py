@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.cli.desk import Desk
+from tests.soaking import in_soak
 
 SHELL = shutil.which("zsh") or "/bin/sh"
 LABEL = "com.02luka.gmx-clc-orchestrator"
@@ -65,8 +66,15 @@ def plist(desk: Desk) -> dict[str, Any]:
     return dict(plistlib.loads(content))
 
 
-@pytest.mark.parametrize("name", ["commands", "shims"])
-@pytest.mark.parametrize(("planner", "status"), [("rules", "OK"), ("gemini", "MOCK")])
+@pytest.mark.parametrize(
+    ("name", "planner", "status"),
+    [
+        ("commands", "rules", "OK"),
+        ("shims", "gemini", "MOCK"),
+        in_soak("commands", "gemini", "MOCK"),
+        in_soak("shims", "rules", "OK"),
+    ],
+)
 def test_the_verification_plan_holds(desk: Desk, name: str, planner: str, status: str) -> None:
     assert desk.spawn("sense", "scaffold").code == 0
     desk.says(f"flows: {{sense: {{planner: {planner}}}}}\n")
