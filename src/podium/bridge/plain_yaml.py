@@ -6,25 +6,17 @@ which make objects. Scalars follow the YAML 1.2 core schema: `no`, `on` and `202
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import yaml
 
 from podium.domain.model import Json
+from podium.domain.plain_values import core_value
 
 VALUE_LIMIT = 50_000
 DEPTH_LIMIT = 40
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})\Z")
-_FLOAT = re.compile(r"[-+]?((\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)\Z")
-_WORDS: Mapping[str, Json] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
 
 
 class NotPlain(ValueError):
@@ -115,17 +107,7 @@ def _scalar(event: yaml.ScalarEvent) -> Json:
         text.encode()
     except UnicodeEncodeError:
         raise _fault(event, "half of a character stands there; write it out whole") from None
-    return text if event.style or event.tag is not None else _core_value(text)
-
-
-def _core_value(text: str) -> Json:
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INT.match(text):
-        return int(text)
-    if _FLOAT.match(text) and math.isfinite(float(text)):
-        return float(text)
-    return text
+    return text if event.style or event.tag is not None else core_value(text)
 
 
 def _fault(event: yaml.Event, problem: str) -> NotPlain:

@@ -8,9 +8,7 @@ the YAML 1.2 core schema: `no`, `on` and `2024-01-01` are plain text.
 from __future__ import annotations
 
 import hashlib
-import math
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,6 +16,7 @@ import yaml
 
 from podium.domain.errors import ConfigFault, ConfigInvalid
 from podium.domain.model import Json
+from podium.domain.plain_values import core_value
 from podium.wiring.located import KeyPath, Located, Place
 
 SIZE_LIMIT_BYTES = 1_000_000
@@ -26,13 +25,6 @@ VALUE_LIMIT = 50_000
 DEPTH_LIMIT = 40
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_INT = re.compile(r"[-+]?(0|[1-9][0-9]{0,17})\Z")
-_FLOAT = re.compile(r"[-+]?((\.[0-9]+|[0-9]+\.[0-9]*)([eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+)\Z")
-_WORDS: Mapping[str, Json] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
 
 
 def read_located(path: Path) -> Located:
@@ -174,7 +166,7 @@ class _Builder:
             self._fault(place, f"tag {event.tag!r} is not supported; write the value plainly")
         if event.style or event.tag is not None:
             return event.value
-        return _core_value(event.value)
+        return core_value(event.value)
 
     def _plain(self, value: _Value, path: KeyPath) -> Json:
         """The value as data. Aliases are expanded here, so this is where they are counted."""
@@ -196,16 +188,6 @@ class _Builder:
 
     def _fault(self, place: Place, problem: str, key: str = "") -> None:
         self._faults.append(ConfigFault(problem, line=place.line, column=place.column, key=key))
-
-
-def _core_value(text: str) -> Json:
-    if text in _WORDS:
-        return _WORDS[text]
-    if _INT.match(text):
-        return int(text)
-    if _FLOAT.match(text) and math.isfinite(float(text)):
-        return float(text)
-    return text
 
 
 def _place(event: yaml.Event) -> Place:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from abc import ABC, abstractmethod
 
 from podium.bridge.redacting import redacted
 from podium.bridge.sources.hiding import named_hidden
@@ -13,19 +13,24 @@ from podium.domain.sensing import Condition, Look, Sensed
 _FRESH_SECONDS = 10.0
 """For so long what was found for the mark stands for a look, once."""
 
-Ask = Callable[[], Awaitable[tuple[Condition, str, Json]]]
-"""Condition, why, content. Raises `NotSensed`."""
 
-
-class Asked:
+class AskedSource(ABC):
     """One thing that is asked for: once for a mark and the look after it."""
 
-    def __init__(self, kit: SourceKit, source: str, place: str, ask: Ask) -> None:
+    def __init__(self, kit: SourceKit, name: str, place: str) -> None:
+        """`place` is what it is called in a look: a command, an address, a path."""
         self._kit = kit
-        self._source = source
+        self._name = name
         self._place = place
-        self._ask = ask
         self._kept: tuple[float, Look] | None = None
+
+    @abstractmethod
+    async def _ask(self) -> tuple[Condition, str, Json]:
+        """Condition, why, content. Raises `NotSensed`."""
+
+    @property
+    def name(self) -> str:
+        return self._name
 
     async def mark(self) -> str:
         look = await self._look()
@@ -47,7 +52,7 @@ class Asked:
         redact = self._kit.redact
         return look_at(
             Sensed(
-                source=self._source,
+                source=self._name,
                 place=redact(whole_text(self._place)),
                 condition=condition,
                 why=redact(whole_text(why)),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 
-from podium.bridge.sources.asked import Asked
+from podium.bridge.sources.asked import AskedSource
 from podium.bridge.sources.kit import NotSensed, SourceKit, last_words, whole_words
 from podium.bridge.sources.understanding import understand_output
 from podium.domain.errors import CallRefused, ToolMissing
 from podium.domain.launching import Confinement, Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
-from podium.domain.sensing import Condition, Look
+from podium.domain.sensing import Condition
 from podium.ports.launcher import Launcher
 
 Fence = Callable[[], Confinement]
@@ -20,7 +20,7 @@ Fence = Callable[[], Confinement]
 _ERROR_CHARACTERS = 2_000
 
 
-class CommandSource:
+class CommandSource(AskedSource):
     """Runs a program at the root and gives its exit code and output, as JSON where it is JSON."""
 
     def __init__(
@@ -33,23 +33,11 @@ class CommandSource:
         fence: Fence,
         timeout_seconds: float = 10.0,
     ) -> None:
-        self._kit = kit
-        self._name = name
+        super().__init__(kit, name, shlex.join(command))
         self._launcher = launcher
         self._fence = fence
         self._command = tuple(command)
         self._timeout_seconds = timeout_seconds
-        self._asked = Asked(kit, name, shlex.join(command), self._ask)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    async def mark(self) -> str:
-        return await self._asked.mark()
-
-    async def look(self) -> Look:
-        return await self._asked.look()
 
     async def _ask(self) -> tuple[Condition, str, Json]:
         limits = ProcessLimits(seconds=self._timeout_seconds, output_bytes=self._kit.file_bytes)

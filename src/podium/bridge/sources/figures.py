@@ -7,18 +7,18 @@ import math
 import os
 from pathlib import Path
 
-from podium.bridge.sources.asked import Asked
+from podium.bridge.sources.asked import AskedSource
 from podium.bridge.sources.finding import real_place, said_as_fault
 from podium.bridge.sources.kit import SourceKit
 from podium.bridge.sources.readings import FiguresFile
 from podium.domain.model import Json
-from podium.domain.sensing import Condition, Look
+from podium.domain.sensing import Condition
 
 _PROCESSES = Path("/proc")
 _PROCESSES_POWER = "processes_power_of_two"
 
 
-class FiguresSource:
+class FiguresSource(AskedSource):
     """Use of the disk that a path lies on, load, and the order of the number of processes.
 
     A figure moves on when it is clearly beyond the step it was at, so that one that lies between two steps does not
@@ -26,21 +26,9 @@ class FiguresSource:
     """
 
     def __init__(self, kit: SourceKit, name: str, path: str = ".") -> None:
-        self._kit = kit
-        self._name = name
+        super().__init__(kit, name, path or ".")
         self._path = path or "."
         self._file = FiguresFile(kit.root, name)
-        self._asked = Asked(kit, name, self._path, self._ask)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    async def mark(self) -> str:
-        return await self._asked.mark()
-
-    async def look(self) -> Look:
-        return await self._asked.look()
 
     async def _ask(self) -> tuple[Condition, str, Json]:
         return "ok", "", await asyncio.to_thread(self._figures)

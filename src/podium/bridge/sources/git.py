@@ -7,13 +7,13 @@ import os
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-from podium.bridge.sources.asked import Asked
+from podium.bridge.sources.asked import AskedSource
 from podium.bridge.sources.command import Fence, ended_of
 from podium.bridge.sources.finding import real_place
 from podium.bridge.sources.kit import NotSensed, SourceKit, last_words
 from podium.domain.launching import Confinement, Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
-from podium.domain.sensing import Condition, Look
+from podium.domain.sensing import Condition
 from podium.ports.launcher import Launcher
 
 _SETTINGS = (
@@ -55,7 +55,7 @@ _WORDS_BEFORE_NAME = {"1 ": 8, "u ": 10, "? ": 1}
 _SHOWN_FILES = 50
 
 
-class GitSource:
+class GitSource(AskedSource):
     """Asks git, which starts nothing else and writes nothing."""
 
     def __init__(
@@ -69,24 +69,12 @@ class GitSource:
         commits: int = 20,
         timeout_seconds: float = 10.0,
     ) -> None:
-        self._kit = kit
-        self._name = name
+        super().__init__(kit, name, path or ".")
         self._path = path or "."
         self._launcher = launcher
         self._fence = fence
         self._commits = commits
         self._timeout_seconds = timeout_seconds
-        self._asked = Asked(kit, name, self._path, self._ask)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    async def mark(self) -> str:
-        return await self._asked.mark()
-
-    async def look(self) -> Look:
-        return await self._asked.look()
 
     async def _ask(self) -> tuple[Condition, str, Json]:
         folder = await asyncio.to_thread(self._folder)

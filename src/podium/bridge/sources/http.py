@@ -10,11 +10,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urljoin, urlsplit
 
-from podium.bridge.sources.asked import Asked
+from podium.bridge.sources.asked import AskedSource
 from podium.bridge.sources.kit import NotSensed, SourceKit, without_login
 from podium.bridge.sources.understanding import understand_output
 from podium.domain.model import Json
-from podium.domain.sensing import Condition, Look
+from podium.domain.sensing import Condition
 
 if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
@@ -29,7 +29,7 @@ _HEADERS = {
 }
 
 
-class HttpSource:
+class HttpSource(AskedSource):
     """Gets an address over HTTP and gives status and body, as JSON where it is JSON.
 
     It is asked directly, whatever proxies the environment names, and redirects are followed on the same host alone.
@@ -38,21 +38,9 @@ class HttpSource:
     def __init__(
         self, kit: SourceKit, name: str, url: str, *, timeout_seconds: float = 10.0
     ) -> None:
-        self._kit = kit
-        self._name = name
+        super().__init__(kit, name, without_login(url))
         self._url = url
         self._timeout_seconds = timeout_seconds
-        self._asked = Asked(kit, name, without_login(url), self._ask)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    async def mark(self) -> str:
-        return await self._asked.mark()
-
-    async def look(self) -> Look:
-        return await self._asked.look()
 
     async def _ask(self) -> tuple[Condition, str, Json]:
         address = _checked(self._url)

@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from podium.bridge.sources.asked import Asked
+from podium.bridge.sources.asked import AskedSource
 from podium.bridge.sources.kit import NotSensed, SourceKit, without_login
 from podium.domain.model import Json
-from podium.domain.sensing import Condition, Look
+from podium.domain.sensing import Condition
 
 NOT_TRUSTED = "nobody has trusted podium.yaml as it is now; read it, then say `podium trust`"
 
 
-class UntrustedSource:
+class UntrustedSource(AskedSource):
     """Stands where a command or an address would be, and says what a person has to do."""
 
     def __init__(self, kit: SourceKit, name: str, wish: str) -> None:
         """`wish` is the command or the address that the project's file names."""
-        self._name = name
-        self._asked = Asked(kit, name, without_login(wish), self._ask)
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    async def mark(self) -> str:
-        return await self._asked.mark()
-
-    async def look(self) -> Look:
-        return await self._asked.look()
+        super().__init__(kit, name, without_login(wish))
 
     async def _ask(self) -> tuple[Condition, str, Json]:
         raise NotSensed("unreadable", NOT_TRUSTED)
