@@ -314,3 +314,36 @@ async def test_the_variable_stops_a_delivery_until_it_is_taken_away_and_the_yes_
         ended = await post.standing(asked.run_id)
     assert ended.state == "delivered"
     assert len(station.files(INBOX)) == 1
+
+
+async def test_a_delivery_that_cannot_be_written_is_tried_again_and_not_lost(
+    tmp_path: Path,
+) -> None:
+    station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="autonomous")
+    inbox = station.root / INBOX
+    inbox.parent.mkdir(parents=True, exist_ok=True)
+    if inbox.exists():
+        inbox.rmdir()
+    inbox.write_text("in the way")
+    async with station.open() as post:
+        trusted(post, "g/reports")
+        put_off = await only(post)
+        assert put_off.state == "waiting"
+        inbox.unlink()
+        station.pass_time(301)
+        assert (await post.standing(put_off.run_id)).state == "delivered"
+    assert station.files(INBOX) == [f"{put_off.wo_id}.yaml"]
+
+
+async def test_a_worker_whose_mode_was_lowered_leaves_orders_where_they_are(tmp_path: Path) -> None:
+    station = Station(tmp_path, settings={"mode": "autonomous"})
+    text = yaml.safe_dump({"id": "WO-1", "title": "a note", "ops": [NOTE]})
+    station.write(f"{INBOX}/WO-1.yaml", text)
+    station.variables["GMX_ORCH_MODE"] = "sensing"
+    async with station.open() as post:
+        assert await post.tend() == 0
+    assert station.files(INBOX) == ["WO-1.yaml"]
+    del station.variables["GMX_ORCH_MODE"]
+    async with station.open() as post:
+        assert await post.tend() == 1
+    assert station.files(INBOX) == []
