@@ -196,7 +196,8 @@ def reason_of(error: BaseException) -> str:
     """A short reason without addresses or contents."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted ({error.verify_message})"
-    if isinstance(error, TimeoutError):
+    # smtplib tells a socket's time-out as a connection that was closed.
+    if isinstance(error, TimeoutError) or isinstance(error.__context__, TimeoutError):
         return "it took too long"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror

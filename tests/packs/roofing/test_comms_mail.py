@@ -6,12 +6,14 @@ import asyncio
 import base64
 import email
 import email.policy
+import smtplib
 from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 import pytest
 from packs.roofing.comms import Attachment, Mail, MaybeSent, send_mail
+from packs.roofing.exchange import reason_of
 
 from podium.domain.errors import ToolBroke
 from podium.testing import retry_until
@@ -183,6 +185,13 @@ async def test_a_server_that_falls_silent_is_not_waited_for_beyond_the_calls_tim
     async with serving(SmtpServer(silent_after_message=True)) as server:
         with pytest.raises(MaybeSent, match="took too long"):
             await send_mail(MAIL, mail_scope(tmp_path, server, timeout_seconds=1.2))
+
+
+def test_a_silence_is_told_alike_whoever_notices_it_first() -> None:
+    # The socket's own time-out and the cut of the line come at the same moment.
+    told_by_smtplib = smtplib.SMTPServerDisconnected("Connection unexpectedly closed: timed out")
+    told_by_smtplib.__context__ = TimeoutError("timed out")
+    assert reason_of(told_by_smtplib) == reason_of(TimeoutError()) == "it took too long"
 
 
 async def test_a_cancelled_call_ends_its_conversation(tmp_path: Path) -> None:
