@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from podium.domain.asking import PayloadFound
+from podium.domain.asking import ModelAnswer, PayloadFound, Stop
 from podium.domain.gating import TierTerm, Usage
 from podium.domain.model import Json, Moment, Noun
 from podium.domain.work import Failure
@@ -163,6 +163,28 @@ class AgentAsked(EventBody):
     role: str
     agent: str
     prompt: str
+    step: str = ""
+    """The step that the turn is. Empty in records of before it was kept."""
+
+
+class ModelAnswered(EventBody):
+    """A model answered within a turn. Durable before anything that it asks for is done."""
+
+    type: Literal["model_answered"] = "model_answered"
+    step: str
+    asking: int = 0
+    role: str
+    agent: str
+    answer: ModelAnswer
+
+
+class AgentStopped(EventBody):
+    """A turn came to a limit and was ended there."""
+
+    type: Literal["agent_stopped"] = "agent_stopped"
+    role: str
+    agent: str
+    stop: Stop
 
 
 class AgentReplied(EventBody):
@@ -392,6 +414,29 @@ class BranchDelivered(EventBody):
     file: str = ""
 
 
+class PlaybookBegan(EventBody):
+    """A run of a playbook began, with exactly these texts."""
+
+    type: Literal["playbook_began"] = "playbook_began"
+    playbook: str
+    playbook_digest: str
+    profile: str
+    profile_digest: str
+    tools: tuple[str, ...] = ()
+    dry_run: bool = False
+
+
+class PlaybookEnded(EventBody):
+    """What came of it, by the playbook's own criteria."""
+
+    type: Literal["playbook_ended"] = "playbook_ended"
+    met: bool
+    criteria: tuple[dict[str, Json], ...] = ()
+    stop: Stop | None = None
+    changed: tuple[str, ...] = ()
+    """Files that its calls wrote, from the root on."""
+
+
 class NoteTaken(EventBody):
     """A line a flow wants people to see."""
 
@@ -421,6 +466,8 @@ AnyEvent = Annotated[
     | WaitExpired
     | ChildStarted
     | AgentAsked
+    | ModelAnswered
+    | AgentStopped
     | AgentReplied
     | AgentProgressed
     | AgentSwitched
@@ -443,6 +490,8 @@ AnyEvent = Annotated[
     | ChecksRan
     | CollisionSeen
     | BranchDelivered
+    | PlaybookBegan
+    | PlaybookEnded
     | NoteTaken,
     Field(discriminator="type"),
 ]

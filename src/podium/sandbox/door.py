@@ -17,13 +17,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from podium.domain.asking import Turn
+from podium.domain.asking import Finish, ModelAnswer, Stop, Turn
 from podium.domain.errors import BadInput, NotPossibleNow, PodiumError
 from podium.domain.events import ProgressKind
 from podium.domain.gating import DoorAnswer, Permit, ToolSpec
 from podium.domain.model import Json, Noun, whole_text
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
 from podium.sandbox.door_calls import TurnCalls, as_it_is
+from podium.sandbox.door_memory import memory_of
 from podium.sandbox.door_messages import Answer, checked_message, denial, read_message
 from podium.sandbox.finishing import to_the_end
 
@@ -100,6 +101,7 @@ class HookDoor:
             perform_seconds=self._settings.perform_seconds,
             expect_seconds=self._settings.expect_seconds,
             redact=self._redact,
+            memory=await memory_of(self._journal, turn, agent),
         )
         if not self._swept:
             self._swept = True
@@ -148,6 +150,20 @@ class TurnDoor:
     def waiting_approvals(self) -> tuple[str, ...]:
         """Approvals that calls of this turn were told to wait for, in the order of asking."""
         return tuple(self._calls.waiting_approvals)
+
+    @property
+    def finished_with(self) -> Finish | None:
+        return self._calls.finished_with
+
+    @property
+    def stopped(self) -> Stop | None:
+        return self._calls.limits.stopped
+
+    def said_before(self, number: int, request: str) -> ModelAnswer | None:
+        return self._calls.memory.answer(number, request)
+
+    async def record_answer(self, answer: ModelAnswer) -> None:
+        await self._calls.record_answer(answer)
 
     @property
     def unsettled(self) -> tuple[Permit, ...]:

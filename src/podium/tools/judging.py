@@ -16,6 +16,7 @@ from podium.domain.gating import (
     BudgetState,
     BuiltInRule,
     Call,
+    CallRecord,
     CallStatus,
     Decision,
     Effect,
@@ -185,7 +186,10 @@ class Judge:
     def _record_refusal(
         self, tx: Tx, wish: Wish, decision: Decision, approval_id: str | None = None
     ) -> None:
-        tx.save_call(wish.record(CallStatus.REFUSED, decision, approval_id))
+        refused = wish.record(CallStatus.REFUSED, decision, approval_id)
+        if _told_before(tx.call(wish.call.key), refused):
+            return
+        tx.save_call(refused)
         tx.append(
             wish.call.run_id,
             ToolRefused(
@@ -212,6 +216,19 @@ class Judge:
             approval_id=approval_id,
             observed=wish.call.observed,
         )
+
+
+def _told_before(earlier: CallRecord | None, refused: CallRecord) -> bool:
+    """Whether a turn that is asked again after a crash was refused this very wish in this very way."""
+    if earlier is None or earlier.status is not CallStatus.REFUSED:
+        return False
+    same = (earlier.digest, earlier.approval_id, earlier.decision.effect, earlier.decision.reason)
+    return same == (
+        refused.digest,
+        refused.approval_id,
+        refused.decision.effect,
+        refused.decision.reason,
+    )
 
 
 def expired(tx: Tx, approval: Approval, now: datetime) -> bool:
