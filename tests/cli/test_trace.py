@@ -15,6 +15,7 @@ import pytest
 from podium.cli.trace_folding import MOST_OPEN, Folding, Totals
 from podium.cli.trace_words import Timeline
 from podium.domain import events as e
+from podium.domain.asking import ModelAnswer, Stop, WishedCall
 from podium.domain.gating import Usage
 from podium.domain.work import Run, RunStatus
 from podium.testing import retry_until_blocking
@@ -137,6 +138,32 @@ def test_to_be_asked_is_no_failure_and_red_checks_are_one(desk: Desk) -> None:
     )
     failed = desk.run("trace", path, "--failed", "--json").json["events"]
     assert [event["seq"] for event in failed] == [2, 4, 5, 6, 7]
+
+
+def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(desk: Desk) -> None:
+    run = desk.add_run(status=RunStatus.FAILED)
+    answer = ModelAnswer(
+        number=0, request="x", text=HOSTILE, calls=(WishedCall(tool="read_file"),), model="m-1"
+    )
+    record(
+        desk,
+        run,
+        e.ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer),
+        e.AgentStopped(
+            role="playbook", agent="gemini", stop=Stop(kind="turns", reason="3 of 3 are taken")
+        ),
+        e.PlaybookEnded(met=False),
+    )
+    out = desk.run("trace", run.id).out
+    assert "playbook (gemini) m-1 #0 asks for read_file [0 + 0 tokens]: evil next" in out
+    assert "stopped at the limit of turns: 3 of 3 are taken" in out
+    assert out.splitlines()[-1].startswith("3 events, 0 calls, 1 model answer;")
+    failed = desk.run("trace", run.id, "--failed")
+    assert [row[1] for row in words(failed.out)] == ["agent_stopped", "playbook_ended"]
+    followed = desk.run("trace", run.id, "--follow", "--json").out.splitlines()
+    assert [json.loads(line)["type"] for line in followed] == [
+        *("model_answered", "agent_stopped", "playbook_ended"),
+    ]
 
 
 def test_a_tool_that_was_not_called_is_told_with_those_that_were(desk: Desk, run: Run) -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from podium.domain.asking import ModelAnswer, PayloadFound, Stop
-from podium.domain.gating import TierTerm, Usage
+from podium.domain.gating import FileSeen, TierTerm, Usage
 from podium.domain.model import Json, Moment, Noun
 from podium.domain.work import Failure
 from podium.domain.workspaces import Violation
@@ -247,6 +247,8 @@ class ToolRequested(EventBody):
     reason: str
     approval_id: str | None = None
     observed: bool = False
+    files: tuple[FileSeen, ...] = ()
+    """Files that its command names, as they were: the digest covers their content."""
 
 
 class ToolRefused(EventBody):
@@ -277,6 +279,8 @@ class ToolFailed(EventBody):
     call: str
     tool: str
     error: str
+    result: Json = None
+    """What it gave all the same, such as a command's output."""
     seconds: float = 0.0
     receipt: int
 
@@ -315,6 +319,8 @@ class ApprovalRequested(EventBody):
     arithmetic: tuple[TierTerm, ...] = ()
     approvers: tuple[str, ...] = ()
     deadline: Moment
+    files: tuple[FileSeen, ...] = ()
+    """Files that its command names, as they were: a yes is one to their content."""
 
 
 class ApprovalGranted(EventBody):
@@ -325,6 +331,7 @@ class ApprovalGranted(EventBody):
     by: str
     group: str = ""
     complete: bool = True
+    said: str = ""
 
 
 class ApprovalRejected(EventBody):
@@ -424,6 +431,17 @@ class PlaybookBegan(EventBody):
     profile_digest: str
     tools: tuple[str, ...] = ()
     dry_run: bool = False
+    job: dict[str, Json] = Field(default_factory=dict)
+    """All that the run was given, so that the trace alone can be replayed; its root stands as `.`."""
+
+
+class ToolsGiven(EventBody):
+    """An agent without hands is about to be asked, with exactly these tools."""
+
+    type: Literal["tools_given"] = "tools_given"
+    role: str
+    tools: dict[str, str]
+    """Name → digest of the tool as it is registered."""
 
 
 class PlaybookEnded(EventBody):
@@ -491,6 +509,7 @@ AnyEvent = Annotated[
     | CollisionSeen
     | BranchDelivered
     | PlaybookBegan
+    | ToolsGiven
     | PlaybookEnded
     | NoteTaken,
     Field(discriminator="type"),
