@@ -364,6 +364,8 @@ class Approval(Noun):
     receipt_number: int | None = None
     rejected_by: str = ""
     why: str = ""
+    said: str = ""
+    """What people said with their yes; the answer, when a question was asked."""
     plan_hash: str = ""
     """Set for a yes to a whole plan: it is held by the plan's run, and used up by the last of its calls."""
     plan_calls: int = 0
@@ -450,6 +452,8 @@ class Permit(Noun):
     approval_id: str | None = None
     settled: Outcome | None = None
     """The outcome when this very call was settled before: do not act again."""
+    said: str = ""
+    """What people said with the yes that this rests on."""
 
 
 class Refusal(Noun):

@@ -148,7 +148,11 @@ class Judge:
         tx.save_call(wish.record(CallStatus.REQUESTED, decision, approval_id))
         tx.append(wish.call.run_id, self._requested(wish, decision, approval_id))
         return Permit(
-            call=wish.call, digest=wish.digest, decision=decision, approval_id=approval_id
+            call=wish.call,
+            digest=wish.digest,
+            decision=decision,
+            approval_id=approval_id,
+            said=approval.said if approval else "",
         )
 
     def _deny(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
@@ -215,6 +219,7 @@ class Judge:
             reason=decision.reason,
             approval_id=approval_id,
             observed=wish.call.observed,
+            files=wish.call.files,
         )
 
 
