@@ -59,6 +59,8 @@ class ModelAnswer(Noun):
     calls: tuple[WishedCall, ...] = ()
     model: str = ""
     usage: Usage = Usage()
+    counted: bool = False
+    """Of one from before: what it used was recorded with an attempt that failed, and counts only for limits."""
     kept: Json = None
     """The whole of it as whoever asked writes it down. None: it was too large to be kept."""
 

@@ -356,6 +356,7 @@ class UsageRecorded(EventBody):
     type: Literal["usage_recorded"] = "usage_recorded"
     source: str
     usage: Usage
+    step: str = ""
 
 
 class StageBegan(EventBody):

@@ -14,7 +14,7 @@ from podium.domain.terms import terms_of
 from podium.domain.work import Run
 from podium.ports import Clock, Store, Tx, View
 
-_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Purse:
             now = self.clock.now()
             for counter, amount in counts_of(usage, run_id, step_key, now):
                 tx.count(counter, now, amount)
-            tx.append(run_id, UsageRecorded(source=source, usage=usage))
+            tx.append(run_id, UsageRecorded(source=source, usage=usage, step=step_key))
             also(tx)
 
         await self.store.write(count)
@@ -65,7 +65,7 @@ class Purse:
         if budget.scope == "call":
             return None  # a turn is no call
         used = usage_counted(
-            lambda counter: view.counted(counter, _BEGINNING),
+            lambda counter: view.counted(counter, BEGINNING),
             budget.scope,
             run_id,
             step_key,

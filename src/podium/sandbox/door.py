@@ -66,9 +66,15 @@ class HookDoor:
         settings: HookDoorSettings | None = None,
         *,
         redact: Callable[[str], str] = str,
+        hands: bool = True,
+        listens: bool = True,
     ) -> None:
-        """`redact` takes secrets out of what agents say while they work."""
+        """`redact` takes secrets out of what agents say while they work. Without `hands` nothing is
+        permitted that a program would do itself: Podium performs, or nobody does. One that does not
+        listen has no socket: only the agent itself comes in, by the door's methods."""
+        self._listens = listens
         self._redact = redact
+        self._hands = hands
         self._tool_door = tool_door
         self._toolbox = toolbox
         self._journal = journal
@@ -102,7 +108,15 @@ class HookDoor:
             expect_seconds=self._settings.expect_seconds,
             redact=self._redact,
             memory=await memory_of(self._journal, turn, agent),
+            hands=self._hands,
         )
+        async with self._listening(calls) if self._listens else self._inside(calls) as door:
+            yield door
+        if calls.doubt is not None:
+            raise calls.doubt
+
+    @asynccontextmanager
+    async def _listening(self, calls: TurnCalls) -> AsyncIterator[TurnDoor]:
         if not self._swept:
             self._swept = True
             await asyncio.to_thread(remove_stale_doors, self._settings.folder)
@@ -113,8 +127,13 @@ class HookDoor:
                 yield door
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        if calls.doubt is not None:
-            raise calls.doubt
+
+    @asynccontextmanager
+    async def _inside(self, calls: TurnCalls) -> AsyncIterator[TurnDoor]:
+        try:
+            yield TurnDoor("", calls, self._settings)
+        finally:
+            await to_the_end(calls.close())
 
 
 class TurnDoor:

@@ -58,6 +58,9 @@ MOST_LIKE_CALLS = 1_000_000
 """More than one asking makes of the same wish, so that askings do not get into each other's numbers."""
 
 
+NO_HANDS = "you have no hands of your own here; use the tools that you were given"
+
+
 def as_it_is(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
     """The translation for programs that use the registry's own names."""
     return tool, arguments
@@ -96,8 +99,10 @@ class TurnCalls:
         expect_seconds: float,
         redact: Callable[[str], str],
         memory: TurnMemory | None = None,
+        hands: bool = True,
     ) -> None:
         self._turn = turn
+        self._hands = hands
         self.memory = memory or TurnMemory()
         self.limits = CallLimits(turn.limits)
         self.finished_with: Finish | None = None
@@ -127,6 +132,8 @@ class TurnCalls:
         return tuple(call.permit for call in self._open.values())
 
     async def answer(self, message: AnyMessage, *, is_hook: bool = False) -> Answer:
+        if isinstance(message, RequestMessage) and not self._hands:
+            return await self._refused(message, None, CallRefused(NO_HANDS))
         if isinstance(message, RequestMessage):
             return await (self._judge_hook(message) if is_hook else self._judge(message))
         if isinstance(message, PerformMessage):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from podium.domain.asking import ModelAnswer, Turn
-from podium.domain.events import Event, ModelAnswered, RunRetried, ToolRefused
+from podium.domain.events import Event, ModelAnswered, RunRetried, ToolRefused, UsageRecorded
 from podium.domain.gating import BuiltInRule
 from podium.ports import EventQuery, Journal
 
-_TYPES = ("model_answered", "run_retried", "tool_refused")
+_TYPES = ("model_answered", "run_retried", "tool_refused", "usage_recorded")
 _PAGE = 1000
 
 
@@ -31,6 +31,13 @@ class TurnMemory:
     def keep(self, answer: ModelAnswer) -> None:
         self.forget_from(answer.number)
         self.answers[answer.number] = answer
+
+    def count_all(self) -> None:
+        """What the answers so far have used was recorded with an attempt that failed."""
+        self.answers = {
+            number: each.model_copy(update={"counted": True})
+            for number, each in self.answers.items()
+        }
 
     def forget_from(self, number: int) -> None:
         self.answers = {each: said for each, said in self.answers.items() if each < number}
@@ -58,6 +65,8 @@ def _learned(memory: TurnMemory, event: Event, turn: Turn, agent: str) -> TurnMe
         case ModelAnswered(step=turn.step_key, asking=turn.asking, agent=who, answer=answer):
             if who == agent:
                 memory.keep(answer)
+        case UsageRecorded(step=turn.step_key):
+            memory.count_all()
         case ToolRefused(call=key, rule=BuiltInRule.HOOK_DOOR):
             if key.startswith(f"{turn.run_id}:{turn.step_key}:"):
                 memory.refused.add(key)

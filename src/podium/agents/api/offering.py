@@ -37,6 +37,16 @@ class Offer:
     def tools(self) -> list[str]:
         return list(self._real)
 
+    @property
+    def described(self) -> Json:
+        """All of it as JSON: what a model answers depends on what it is offered."""
+        form = self.parameters.output_object
+        tools = [
+            [tool.name, tool.description, dict(tool.parameters_json_schema)]
+            for tool in self.parameters.function_tools
+        ]
+        return [tools, None if form is None else form.json_schema]
+
     def real_name(self, offered: str) -> str:
         """The registry's name for a tool. A name nobody offered stays, for the door to refuse."""
         spec = self._real.get(offered)

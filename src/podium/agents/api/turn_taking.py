@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import httpx2
 
+from podium.agents.api.answers import Answers
 from podium.agents.api.choosing import Choice, Key
 from podium.agents.api.conversation import Conversation, Conversations
 from podium.agents.api.exchange import Exchange, Pace
 from podium.agents.api.line import Line
+from podium.agents.api.offering import Offer
 from podium.agents.api.providers import model_for
 from podium.agents.api.spending import Spending
 from podium.agents.api.talk import Said, Talk
+from podium.agents.finishing import finished
 from podium.agents.kit import AgentKit
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import PodiumError, TimedOut
@@ -23,12 +27,7 @@ __all__ = ["Pace", "take_turn"]
 async def take_turn(turn: Turn, choice: Choice, key: Key, kit: AgentKit, pace: Pace) -> Reply:
     """The reply, kept as a conversation that can go on. What was used is told with every error."""
     spending = Spending(choice.agent, choice.model, turn.limits, kit.clock)
-    conversations = Conversations(
-        kit.homes,
-        turn.run_id,
-        choice.agent,
-        lambda content: key.scrub(kit.redact_json(content)),
-    )
+    conversations = Conversations(kit.homes, turn.run_id, choice.agent, _cleaner(key, kit))
     conversation = conversations.load(turn.session)
     line = Line(choice.base_url, key.headers, choice.settings.silence_seconds)
     held = _Held(turn, choice, key, kit, pace, spending, conversation, line)
@@ -91,7 +90,14 @@ class _Held:
                         kit.clock,
                         self._pace,
                     )
-                    talk = Talk(turn, self._choice, model, self._conversation, exchange, door)
+                    offer = Offer(door.specs())
+                    if turn.contract is not None:
+                        offer.ask_natively(turn.contract, model, self._choice)
+                    clean = _cleaner(self._key, kit)
+                    answers = Answers(self._choice, offer, exchange, self._spending, door, clean)
+                    talk = Talk(
+                        turn, self._choice, self._conversation, offer, answers, exchange, door
+                    )
                     self._said = await talk.hold()
                     self._waiting = door.waiting_approvals
 
@@ -100,7 +106,7 @@ class _Held:
         warnings = [*said.warnings, *self._spending.warnings]
         if self._line.mended:
             warnings.append("the answer held bytes that are no text; they stand as �")
-        return Reply(
+        reply = Reply(
             text=said.text,
             payload=said.payload,
             found="none" if said.payload is None else "native",
@@ -111,5 +117,12 @@ class _Held:
             seconds=self._spending.seconds,
             transcript=self._transcript,
             warnings=tuple(warnings),
+            stopped=said.stopped,
             waiting_approvals=self._waiting,
         )
+        return finished(reply, self._turn, said.done)
+
+
+def _cleaner(key: Key, kit: AgentKit) -> Callable[[str], str]:
+    """Takes the key and other secrets out of serialised JSON."""
+    return lambda content: key.scrub(kit.redact_json(content))
