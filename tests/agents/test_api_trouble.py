@@ -21,7 +21,7 @@ from podium.domain.errors import (
     RateLimited,
     TimedOut,
 )
-from podium.domain.gating import Effect
+from podium.domain.gating import Effect, Usage
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer
 from tests.agents.api_rig import KEY, NOTE, PROVIDERS, ApiRig, allowed, note, script
@@ -242,6 +242,8 @@ async def test_a_tool_at_work_is_ended_with_its_turn(provider: str, tmp_path: Pa
         async with asyncio.timeout(30):
             await doors.hanging.wait()
         asked.cancel()
-        with pytest.raises(asyncio.CancelledError):
+        with pytest.raises(asyncio.CancelledError) as ended:
             await asked
+    used: Usage = vars(ended.value)["usage"]
+    assert (used.input_tokens > 0, used.complete) == (True, False)
     assert "requested" not in [str(status) for status in await doors.statuses()]

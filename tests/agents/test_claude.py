@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from podium.agents.headless.claude import ClaudeAgent
+from podium.agents.headless.claude import ClaudeCliAgent
 from podium.agents.kit import AgentOptions
 from podium.domain.errors import BadInput
 from podium.journal import FileTranscripts
@@ -205,7 +205,7 @@ async def test_its_own_options_reach_it_and_others_are_refused(tmp_path: Path) -
         await rig.ask("hello")
         assert "Speak like a sailor." in rig.told_the_model()
         with pytest.raises(BadInput, match="efort"):
-            ClaudeAgent(AgentOptions(name="claude", options={"efort": "high"}), rig.kit)
+            ClaudeCliAgent(AgentOptions(name="claude", options={"efort": "high"}), rig.kit)
 
 
 @pytest.mark.soak  # test_loopback_only.py sees it too

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.headless.gemini import GeminiAgent
+from podium.agents.headless.gemini import GeminiCliAgent
 from podium.agents.headless.gemini.prompt import LONGEST_BYTES, prompt_for
 from podium.agents.kit import AgentOptions
 from podium.domain.errors import AgentNotLoggedIn, AgentRejected, ConfigInvalid, ContextOverflow
@@ -234,4 +234,4 @@ async def test_settings_that_are_no_settings_are_named(tmp_path: Path) -> None:
     async with gemini_rig(tmp_path, {}) as rig:
         wrong = AgentOptions(name="gemini", options={"attempts": 0, "fast": True})
         with pytest.raises(ConfigInvalid, match=r"attempts.*\n.*fast"):
-            GeminiAgent(wrong, rig.kit)
+            GeminiCliAgent(wrong, rig.kit)

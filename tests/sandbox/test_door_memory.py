@@ -152,3 +152,14 @@ async def test_what_a_failed_attempt_recorded_as_used_is_marked_so_that_it_count
     await journal.append(TURN.run_id, other)
     memory = await memory_of(journal, TURN, "api")
     assert [memory.answers[number].counted for number in range(3)] == [True, True, False]
+
+
+async def test_an_attempt_that_ended_before_it_came_to_an_answer_has_not_counted_it() -> None:
+    used = Usage(input_tokens=3, output_tokens=1)
+    journal = await _journal(*(_answer(number, usage=used) for number in range(3)))
+    for tokens in (0, 4, 7):
+        spent = Usage(turns=1, input_tokens=tokens)
+        body = UsageRecorded(source="agent:api", usage=spent, step=TURN.step_key)
+        await journal.append(TURN.run_id, body)
+    memory = await memory_of(journal, TURN, "api")
+    assert [memory.answers[number].counted for number in range(3)] == [True, True, False]

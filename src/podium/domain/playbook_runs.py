@@ -55,7 +55,9 @@ class Changes(Noun):
     """What a run left different from what it found."""
 
     paths: tuple[str, ...] = ()
-    """From the root on, in order."""
+    """From the root on, in order; without what the folder's own git ignores."""
+    ignored: tuple[str, ...] = ()
+    """The changed paths that it does ignore, such as caches."""
     diff: str = ""
     """As git shows it, bounded."""
     unknown: str = ""

@@ -17,13 +17,18 @@ def offered_names(names: Iterable[str], longest: int) -> dict[str, str]:
     """Names that every provider takes → the registry's. Two that become alike get a number."""
     offered: dict[str, str] = {}
     for real in names:
-        plain = name = _NOT_IN_NAMES.sub("_", real)[:longest]
+        plain = name = plain_name(real, longest)
         number = 2
         while name in offered:
             ending = f"_{number}"
             name, number = plain[: longest - len(ending)] + ending, number + 1
         offered[name] = real
     return offered
+
+
+def plain_name(name: str, longest: int) -> str:
+    """The name as every provider takes it."""
+    return _NOT_IN_NAMES.sub("_", name)[:longest]
 
 
 def told_result(result: object) -> str:

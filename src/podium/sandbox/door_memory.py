@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from podium.domain.asking import ModelAnswer, Turn
 from podium.domain.events import Event, ModelAnswered, RunRetried, ToolRefused, UsageRecorded
-from podium.domain.gating import BuiltInRule
+from podium.domain.gating import BuiltInRule, Usage
 from podium.ports import EventQuery, Journal
 
 _TYPES = ("model_answered", "run_retried", "tool_refused", "usage_recorded")
@@ -32,12 +32,19 @@ class TurnMemory:
         self.forget_from(answer.number)
         self.answers[answer.number] = answer
 
-    def count_all(self) -> None:
-        """What the answers so far have used was recorded with an attempt that failed."""
-        self.answers = {
-            number: each.model_copy(update={"counted": True})
-            for number, each in self.answers.items()
-        }
+    def count(self, recorded: Usage) -> None:
+        """So much was recorded as used by an attempt that failed: the first answers, as far as it reaches.
+
+        An attempt that ended before it came to an answer has not counted it.
+        """
+        tokens = _tokens(recorded)
+        for number, each in self.answers.items():
+            if each.counted:
+                continue
+            tokens -= _tokens(each.usage)
+            if tokens < 0:
+                return
+            self.answers[number] = each.model_copy(update={"counted": True})
 
     def forget_from(self, number: int) -> None:
         self.answers = {each: said for each, said in self.answers.items() if each < number}
@@ -65,9 +72,13 @@ def _learned(memory: TurnMemory, event: Event, turn: Turn, agent: str) -> TurnMe
         case ModelAnswered(step=turn.step_key, asking=turn.asking, agent=who, answer=answer):
             if who == agent:
                 memory.keep(answer)
-        case UsageRecorded(step=turn.step_key):
-            memory.count_all()
+        case UsageRecorded(step=turn.step_key, usage=recorded):
+            memory.count(recorded)
         case ToolRefused(call=key, rule=BuiltInRule.HOOK_DOOR):
             if key.startswith(f"{turn.run_id}:{turn.step_key}:"):
                 memory.refused.add(key)
     return memory
+
+
+def _tokens(usage: Usage) -> int:
+    return usage.input_tokens + usage.output_tokens

@@ -180,29 +180,29 @@ def _scripted(
 
 
 def _gemini(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
-    from podium.agents import GeminiAgent
+    from podium.agents import GeminiCliAgent
 
-    return GeminiAgent(options, kit)
+    return GeminiCliAgent(options, kit)
 
 
 def _claude(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
-    from podium.agents import ClaudeAgent
+    from podium.agents import ClaudeCliAgent
 
-    return ClaudeAgent(options, kit)
+    return ClaudeCliAgent(options, kit)
 
 
 def _codex(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
-    from podium.agents import CodexAgent
+    from podium.agents import CodexCliAgent
 
-    return CodexAgent(options, kit)
+    return CodexCliAgent(options, kit)
 
 
 def _opencode(
     podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit
 ) -> Agent:
-    from podium.agents import OpencodeAgent
+    from podium.agents import OpencodeCliAgent
 
-    return OpencodeAgent(options, kit)
+    return OpencodeCliAgent(options, kit)
 
 
 def _command(

@@ -14,6 +14,7 @@ from podium.agents.api.offering import Offer
 from podium.domain.errors import AgentRejected
 from podium.domain.gating import Effect, Outcome, canonical_json
 from podium.domain.model import Json
+from podium.domain.telling import cut_to, told_failure, told_refusal, told_result
 from podium.ports import TurnDoor
 
 LONGEST_TOLD = 200
@@ -66,23 +67,21 @@ class Calling:
                 f"the arguments are not a JSON object ({error}); nothing was done, call it again"
             )
             self._tell(f"{name}: {words}", told)
-            return self._result(call, f"Error: {words}", "failed")
+            return self._result(call, told_failure(words), "failed")
         self._count(name, arguments)
         self._tell(f"{name} {canonical_json(arguments)[:LONGEST_TOLD]}", told)
         answer = await self._door.perform(name, arguments)
         if answer.decision is Effect.ASK:
             return None
         if answer.outcome is None or not answer.allowed:
-            return self._result(call, f"Permission Denied: {answer.say}", "denied")
+            return self._result(call, told_refusal(answer.say), "denied")
         return self._result(call, *_told(answer.outcome))
 
     def _result(
         self, call: ToolCallPart, text: str, outcome: Literal["success", "failed", "denied"]
     ) -> ToolReturnPart:
-        longest = self._settings.longest_result_characters
-        if len(text) > longest:
-            text = f"{text[:longest]}\n[… {len(text) - longest} more characters; ask for a part]"
-        return ToolReturnPart(call.tool_name, text, call.tool_call_id, outcome=outcome)
+        told = cut_to(self._settings.longest_result_characters, text)
+        return ToolReturnPart(call.tool_name, told, call.tool_call_id, outcome=outcome)
 
     def _tell(self, words: str, told: bool) -> None:
         if not told:
@@ -123,9 +122,8 @@ def _refuse(constant: str) -> Json:
 
 def _told(outcome: Outcome) -> tuple[str, Literal["success", "failed"]]:
     if not outcome.ok:
-        return f"Error: {outcome.error or 'the tool failed'}", "failed"
-    result = outcome.result
-    return (result if isinstance(result, str) else canonical_json(result)), "success"
+        return told_failure(outcome.error), "failed"
+    return told_result(outcome.result), "success"
 
 
 def unanswered(

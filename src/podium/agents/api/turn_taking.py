@@ -40,8 +40,13 @@ async def take_turn(turn: Turn, choice: Choice, key: Key, kit: AgentKit, pace: P
         error = TimedOut(f"agent {choice.agent!r} gave no answer within {turn.limits.seconds:g} s")
         error.usage = spending.usage.model_copy(update={"complete": False})
         raise error from None
+    except asyncio.CancelledError as error:
+        # What an answer that was under way has used, nobody will learn.
+        vars(error)["usage"] = spending.usage.model_copy(update={"complete": False})
+        raise
     except PodiumError as error:
-        error.usage = spending.usage
+        # A turn that a call in doubt kept from beginning has used nothing.
+        error.usage = spending.usage if held.begun else None
         raise
     session = conversations.save(conversation)
     return held.reply(session)
@@ -70,6 +75,7 @@ class _Held:
         self._conversation = conversation
         self._line = line
         self._said = Said()
+        self.begun = False
         self._waiting: tuple[str, ...] = ()
         self._transcript = ""
 
@@ -80,6 +86,7 @@ class _Held:
             with kit.transcripts.open(turn, self._choice.agent) as transcript:
                 self._transcript = transcript.path
                 async with kit.doors.open(turn, agent=self._choice.agent) as door:
+                    self.begun = True
                     exchange = Exchange(
                         model,
                         self._choice,
