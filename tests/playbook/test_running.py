@@ -173,6 +173,13 @@ def test_a_dry_run_shows_what_would_change_and_changes_nothing(stage: Stage) -> 
     assert sorted(path.name for path in stage.root.iterdir()) == [".podium", *before]
 
 
+def test_what_git_ignores_is_counted_and_not_listed(stage: Stage) -> None:
+    (stage.root / ".gitignore").write_text("cache/\n*.tmp\n")
+    stage.acts(EDIT, call("run_command", command="mkdir cache && touch cache/a cache/b c.tmp"))
+    said = stage.run()
+    assert "1 file changed:\n  version.txt\n  and 3 files that git ignores" in said.out
+
+
 def test_restore_puts_the_folder_back(stage: Stage) -> None:
     stage.acts(
         EDIT,

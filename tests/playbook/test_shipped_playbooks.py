@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from podium.agents.api import GeminiAgent
+from podium.agents import GeminiAgent
 from podium.domain.errors import BadInput
 from podium.domain.events import Event
 from podium.library import load_profile, run_playbook

@@ -17,7 +17,7 @@ from podium.domain.events import (
     UsageRecorded,
 )
 from podium.domain.gating import CallStatus, Effect, Outcome, Receipt, Refusal, Usage
-from podium.domain.model import Json
+from podium.domain.model import Json, Noun
 from podium.ports import Tx
 from podium.testing import FixedClock, MemoryStore
 from podium.tools import ToolScope, in_thread
@@ -100,9 +100,10 @@ async def test_a_checkpoint_is_written_with_the_settlement_and_again_for_a_settl
     rig = rig_with(tmp_path, send)
     seen: list[tuple[CallStatus, Json]] = []
 
-    def checkpoint(tx: Tx, outcome: Outcome) -> None:
+    def checkpoint(tx: Tx, outcome: Noun) -> None:
         record = tx.call(rig.call("send").key)
         assert record
+        assert isinstance(outcome, Outcome)
         seen.append((record.status, outcome.result))
 
     await rig.toolbox.perform(rig.call("send"), checkpoint)

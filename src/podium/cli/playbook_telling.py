@@ -119,6 +119,8 @@ class PlaybookTelling(LinesTelling):
             self._screen.line(f"  {shown_line(path)}")
         if len(changes.paths) > _MOST_PATHS:
             self._screen.line(f"  and {len(changes.paths) - _MOST_PATHS} more")
+        if changes.ignored:
+            self._screen.line(f"  and {counted(len(changes.ignored), 'file')} that git ignores")
         if result.dry_run:
             self._show_diff(changes.diff)
         else:

@@ -257,7 +257,8 @@ def _answer_to(approval: Approval) -> str:
     """What a person said to a call, in words for the agent that asked for it."""
     match approval.status:
         case ApprovalStatus.GRANTED:
-            return f"Approved: {approval.summary}. Ask for exactly this call again."
+            said = f" They said: {approval.said}" if approval.said else ""
+            return f"Approved: {approval.summary}. Ask for exactly this call again.{said}"
         case ApprovalStatus.REJECTED:
             why = f": {approval.why}" if approval.why else " without a reason"
             return f"Rejected{why}: {approval.summary}. Do not ask for it again."

@@ -116,7 +116,7 @@ def registry_for(profile: Profile) -> Registry:
     from podium.tools import Registry, builtin_tools, checks_tool
 
     commands = profile.commands.model_dump(exclude_none=True)
-    checks = (checks_tool(commands),) if commands else ()
+    checks = (checks_tool(commands, profile.secrets),) if commands else ()
     return Registry([*builtin_tools(), *checks])
 
 

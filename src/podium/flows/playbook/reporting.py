@@ -30,7 +30,7 @@ async def ended(
 
     async def look(step: Step) -> PlaybookResult:
         changes = await kit.grounds.changes(ground, job.root)
-        trespasses = tuple(filter(bench.off_limits, changes.paths))
+        trespasses = tuple(filter(bench.off_limits, (*changes.paths, *changes.ignored)))
         result = PlaybookResult(
             met=_met(reply, criteria) and not trespasses,
             words=reply.text[:LONGEST_WORDS],

@@ -31,10 +31,11 @@ _TAIL_CHARACTERS = 4_000
 _ALL_TAILS_CHARACTERS = 16_000
 
 
-def checks_tool(commands: Mapping[str, Command]) -> Tool:
+def checks_tool(commands: Mapping[str, Command], env: Mapping[str, str] | None = None) -> Tool:
     """The tool that runs these checks, by name, one after the other. Raises `BadInput` without any.
 
-    An agent names a check; which command that is was said by whoever made the tool, and each is
+    `env` is set for them, `secret://NAME` allowed: what a check runs may be of the agent's making, so a tool
+    that hands out secrets is of tier T2. An agent names a check; which command that is was said by whoever made the tool, and each is
     judged as a command all the same.
     """
     if not commands:
@@ -52,12 +53,13 @@ def checks_tool(commands: Mapping[str, Command]) -> Tool:
 
     async def run_checks(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
         await refuse_changed(scope)
+        given = {name: scope.reveal(value) for name, value in (env or {}).items()}
         results: list[Json] = []
         # No result may be so long that those behind it are cut off.
         share = min(_TAIL_CHARACTERS, _ALL_TAILS_CHARACTERS // len(chosen(arguments)))
         for name in chosen(arguments):
             results.append(
-                await _checked(name, fixed[name], arguments["timeout_seconds"], share, scope)
+                await _checked(name, fixed[name], arguments["timeout_seconds"], share, scope, given)
             )
         failed = [each["name"] for each in results if not each["passed"]]
         digests: list[Json] = [
@@ -71,14 +73,20 @@ def checks_tool(commands: Mapping[str, Command]) -> Tool:
             "evidence": digests,
         }
 
-    return Tool(_spec(list(fixed)), run_checks, touches=touched)
+    spec = _spec(list(fixed), Tier.T2 if env else Tier.T1)
+    return Tool(spec, run_checks, touches=touched)
 
 
 async def _checked(
-    name: str, command: Command, seconds: float, most: int, scope: ToolScope
+    name: str,
+    command: Command,
+    seconds: float,
+    most: int,
+    scope: ToolScope,
+    env: dict[str, str],
 ) -> dict[str, Json]:
     limits = ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES)
-    ended = await run_confined(scope, command, cwd=str(scope.root), limits=limits)
+    ended = await run_confined(scope, command, cwd=str(scope.root), limits=limits, env=env)
     error = failure(ended, seconds)
     return {
         "name": name,
@@ -106,7 +114,7 @@ def _tail(ended: Ended, most: int, scope: ToolScope) -> str:
     return f"[cut: {len(text)} characters in all]\n{text[len(text) - most :]}"
 
 
-def _spec(names: list[str]) -> ToolSpec:
+def _spec(names: list[str], tier: Tier) -> ToolSpec:
     listed: list[Json] = [*names]
     return ToolSpec(
         name="run_checks",
@@ -114,7 +122,7 @@ def _spec(names: list[str]) -> ToolSpec:
             "Run checks of the project and tell how each ended. A check that fails is an answer, "
             "not an error: look at `passed`."
         ),
-        tier=Tier.T1,
+        tier=tier,
         timeout_seconds=len(names) * LONGEST_SECONDS + GRACE_SECONDS,
         receipt_fields=("passed", "failed", "evidence"),
         input_schema={

@@ -79,10 +79,15 @@ class FolderGrounds:
             now = await self.shadow.read(Path(ground.root), self.index_of(run_id))
             await self.shadow.keep(now, ref_of(run_id, LEFT), f"after {run_id}")
             diff, whole = await self.shadow.difference(then, now, LARGEST_DIFF_BYTES)
+            is_ignored = await self.shadow.ignores(Path(ground.root))
         except (NotPossibleNow, OSError) as error:
             return Changes(unknown=f"{error}")
-        paths = tuple(map(shown, difference(then, now).paths))
-        return Changes(paths=paths, diff=diff if whole else f"{diff}{_CUT}")
+        paths = difference(then, now).paths
+        return Changes(
+            paths=tuple(shown(path) for path in paths if not is_ignored(path)),
+            ignored=tuple(shown(path) for path in paths if is_ignored(path)),
+            diff=diff if whole else f"{diff}{_CUT}",
+        )
 
     async def leave(self, ground: Ground) -> None:
         """Remove a copy and what was kept of it. Asked again it does nothing."""

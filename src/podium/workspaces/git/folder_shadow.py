@@ -10,7 +10,7 @@ import asyncio
 import os
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -153,6 +153,16 @@ class FolderShadow:
             _, large = await asyncio.to_thread(small_and_large, root, names)
         found = (name.rstrip("/") for name in large)
         return [name for name in found if name.rpartition("/")[2].lower() not in _NOT_KEPT]
+
+    async def ignores(self, root: Path) -> Callable[[str], bool]:
+        """Whether the folder's own git ignores a path that is there now."""
+        async with self._scratch() as scratch:
+            tracked, exclude = scratch / "index", scratch / "exclude"
+            await asyncio.to_thread(_bring_own_lists, root / DOT_GIT, tracked, exclude)
+            names = await self._ignored(root, tracked, exclude)
+        files = frozenset(names)
+        folders = tuple(name for name in names if name.endswith("/"))
+        return lambda path: path in files or path.startswith(folders)
 
     async def _ignored(self, root: Path, tracked: Path, exclude: Path) -> list[str]:
         words = (
