@@ -96,6 +96,8 @@ def describe(body: e.EventBody) -> str:
             return f"{body.role} ({body.agent}): {stop_words(body.stop)}"
         case e.PlaybookBegan() | e.PlaybookEnded():
             return _of_a_playbook(body)
+        case e.ToolsGiven():
+            return f"{body.role}: {', '.join(body.tools)}"
         case e.NoteTaken():
             return body.text
         case e.CollisionSeen():
