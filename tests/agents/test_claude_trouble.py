@@ -150,7 +150,7 @@ async def test_cancelling_leaves_no_process_not_even_a_detached_one(tmp_path: Pa
         tmp_path, {"away": [{"run": away}, "Never."], "hello": ["Hello."]}
     ) as rig:
         asking = asyncio.create_task(rig.ask("away"))
-        await retry_until(lambda: len(living(str(rig.workspace))) >= 4, seconds=30)
+        await retry_until(lambda: len(living(str(rig.workspace))) >= 4)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

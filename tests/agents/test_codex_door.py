@@ -331,7 +331,7 @@ async def test_a_command_left_behind_by_the_turn_is_dead_with_it(tmp_path: Path)
     lingering = calling("exec_command", cmd="touch began; sleep 600", yield_time_ms=250)
     async with codex_rig(tmp_path, {"works": [lingering, "It runs."]}) as rig:
         await rig.ask("works")
-        await retry_until((rig.workspace / "began").exists, seconds=30)
+        await retry_until((rig.workspace / "began").exists)
         assert await statuses(rig) == [CallStatus.ABANDONED]
     assert living(tmp_path) == []
 

@@ -100,7 +100,7 @@ async def test_cancelling_leaves_no_process_behind_not_even_detached_ones(tmp_pa
     steps: Steps = {"stay": [{"run": "touch here; setsid sleep 600 & sleep 600"}, "Never."]}
     async with gemini_rig(tmp_path, steps) as rig:
         asking = asyncio.create_task(rig.ask("stay"))
-        await retry_until((rig.workspace / "here").exists, seconds=30)
+        await retry_until((rig.workspace / "here").exists)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

@@ -69,7 +69,7 @@ class Project:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         return done.returncode, json.loads(done.stdout)
 
@@ -98,7 +98,7 @@ def killed(tmp_path: Path) -> Project:
     """The project, after its supervisor was killed in the middle of the command."""
     project = Project(tmp_path)
     supervisor = project.start("rehearse")
-    retry_until_blocking(lambda: project.effects(), seconds=30)
+    retry_until_blocking(lambda: project.effects())
     supervisor.send_signal(signal.SIGKILL)
     supervisor.wait()
     return project
