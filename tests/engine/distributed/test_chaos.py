@@ -24,8 +24,8 @@ def test_runs_on_three_machines_survive_kills_stops_cuts_and_a_restart_of_the_se
         tmp_path,
         Plan(
             seed=1,
-            runs=30,
-            kills=3,
+            runs=20,
+            kills=1,
             stops=1,
             cuts=1,
             restarts=1,
