@@ -104,14 +104,11 @@ def killed(tmp_path: Path) -> Project:
     return project
 
 
-def test_the_command_dies_with_its_supervisor(killed: Project) -> None:
-    retry_until_blocking(lambda: not killed.command_is_alive())
-
-
 @pytest.mark.parametrize(("answer", "times"), [in_soak("--happened", 1), ("--not-happened", 2)])
-def test_the_call_is_in_doubt_until_a_person_says_what_became_of_it(
+def test_the_command_dies_too_and_its_call_is_in_doubt_until_a_person_says_what_became_of_it(
     killed: Project, answer: str, times: int
 ) -> None:
+    retry_until_blocking(lambda: not killed.command_is_alive())
     run = killed.podium("runs")[1]["runs"][0]["id"]
     code, told = killed.podium("resume", run)
     assert code == 3
