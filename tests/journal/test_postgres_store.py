@@ -281,8 +281,8 @@ async def test_closing_does_not_wait_for_a_server_that_is_away(
         url, folder=tmp_path, clock=SystemClock(), ids=SystemIds(), patience_seconds=3600
     )
     await store.write(lambda tx: tx.append(RUN, a_note()))
-    store.note(RUN, a_note("last words"))
     await asyncio.to_thread(own_postgres.stop)
+    store.note(RUN, a_note("last words"))
     async with asyncio.timeout(120):
         with pytest.raises(StoreAway):
             await store.close()

@@ -9,7 +9,7 @@ import pytest
 from tests.sense.racing import Yard, must_be_done_once, race
 
 
-def raced(tmp_path: Path, orders: int, *, kills: int = 0, seconds: float = 200.0) -> Yard:
+def raced(tmp_path: Path, orders: int, *, kills: int = 0, seconds: float = 400.0) -> Yard:
     yard = Yard(tmp_path)
     try:
         race(yard, orders, kills=kills, seconds=seconds)

@@ -105,7 +105,7 @@ async def test_no_plan_is_an_error_and_the_tick_goes_on(
 async def test_a_planner_that_hangs_is_ended_when_its_time_is_over(tmp_path: Path) -> None:
     outcome, _ = await planned_by(tmp_path, {"fault": "hang"}, seconds=5)
     assert outcome.status is PlannerStatus.ERROR
-    assert "5" in outcome.why
+    assert "gave no answer within" in outcome.why
 
 
 @pytest.mark.soak

@@ -35,7 +35,7 @@ def test_runs_on_three_machines_survive_kills_stops_cuts_and_a_restart_of_the_se
             longest_trouble_seconds=8.0,
             concurrency=5,
             worker_concurrency=2,
-            bound_seconds=180,
+            bound_seconds=400,
         ),
     )
 
