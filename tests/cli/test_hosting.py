@@ -59,7 +59,7 @@ def started(desk: Desk, *arguments: str) -> subprocess.Popen[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> Said:
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     return Said(process.returncode, out, err)
 
 
@@ -107,7 +107,7 @@ def test_an_interrupted_run_stays_at_its_checkpoint_and_says_how_to_go_on(
     go(desk, run)
     (desk.project / "hang").touch()
     process = started(desk, "resume", run.id)
-    retry_until_blocking(lambda: (desk.project / "in-slow").exists(), seconds=20)
+    retry_until_blocking(lambda: (desk.project / "in-slow").exists())
     process.send_signal(ending)
     said = ended(process)
     assert said.code == 130
@@ -124,7 +124,7 @@ def test_a_run_another_process_hosts_is_locked_followed_and_cancelled(desk: Desk
     go(desk, run)
     (desk.project / "hang").touch()
     process = started(desk, "resume", run.id)
-    retry_until_blocking(lambda: (desk.project / "in-slow").exists(), seconds=20)
+    retry_until_blocking(lambda: (desk.project / "in-slow").exists())
     said = desk.run("resume", run.id)
     assert said.code == 7
     assert "another process" in said.err

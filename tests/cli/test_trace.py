@@ -211,7 +211,7 @@ def test_a_file_says_the_same_as_its_run(desk: Desk, run: Run) -> None:
         cwd=desk.project,
         env=desk.environ,
         check=True,
-        timeout=60,
+        timeout=120,
     )
     assert words(piped.stdout.decode()) == words(of_run)
 
@@ -261,7 +261,7 @@ def test_following_ends_with_the_run_and_shows_what_comes(desk: Desk) -> None:
             await store.write(lambda tx: tx.save_run(ended))
 
         desk.within(end)
-        out, _ = following.communicate(timeout=60)
+        out, _ = following.communicate(timeout=120)
     finally:
         following.kill()
         following.communicate()
@@ -284,7 +284,7 @@ def test_a_reader_that_has_enough_ends_it(desk: Desk) -> None:
     assert reading.stdout is not None
     first = reading.stdout.readline()
     reading.stdout.close()
-    assert reading.wait(60) == 0
+    assert reading.wait(120) == 0
     assert first.startswith(b"AT ")
 
 
@@ -429,7 +429,7 @@ def test_at_a_terminal_every_line_fits(desk: Desk, run: Run) -> None:
 
     retry_until_blocking(all_heard)
     os.close(master)
-    assert process.wait(60) == 0
+    assert process.wait(120) == 0
     lines = heard.decode().splitlines()
     assert max(map(len, lines[:-2])) <= 80
     assert any("run_command make [T1] #1" in line for line in lines)

@@ -251,7 +251,7 @@ async def test_a_cancelled_thread_has_ended_before_the_call_is_settled(tmp_path:
 
     def work() -> None:
         inside.set()
-        go_on.wait(5)
+        go_on.wait(120)
         ended.append(True)
 
     async def send(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -260,7 +260,7 @@ async def test_a_cancelled_thread_has_ended_before_the_call_is_settled(tmp_path:
 
     rig = rig_with(tmp_path, send)
     task = asyncio.create_task(rig.use("send"))
-    await asyncio.to_thread(inside.wait, 5)
+    await asyncio.to_thread(inside.wait, 120)
     for _ in range(3):
         task.cancel()
         await asyncio.sleep(0)
