@@ -148,3 +148,15 @@ def test_the_schema_takes_a_sound_profile_and_says_what_each_field_is() -> None:
     assert [*validator.iter_errors({**sound, "secrets": {"A": "hunter2"}})]
     assert [*validator.iter_errors({**sound, "colour": "red"})]
     assert all(each.get("description") for each in schema["properties"].values())
+
+
+@pytest.mark.parametrize(
+    "glob", ["[ab].py", "{a,b}.py", "!x", "a?", "tests/ ", "\u202ex", "*a*a*a*b", "**/a/**/b/**/c"]
+)
+def test_a_glob_that_means_something_else_than_it_seems_to_is_refused(
+    tmp_path: Path, glob: str
+) -> None:
+    file = tmp_path / "plugin-profile.yaml"
+    file.write_text(PROFILE.replace("[vendor/**]", json.dumps([glob])))
+    (fault,) = faults_of(file)
+    assert "forbidden_paths[0]" in fault

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+
 import pytest
 
 from tests.cli.desk import Desk
@@ -81,6 +83,79 @@ def test_forbidden_paths_are_closed_to_tools_and_to_commands(stage: Stage) -> No
     assert "theirs" not in str(lines)
 
 
+READ_ALL = "import pathlib; print(*(p.read_text() for p in pathlib.Path().rglob('*.txt')))"
+
+
+def test_no_program_of_the_agents_finds_what_is_forbidden_or_secret(stage: Stage) -> None:
+    (stage.root / ".env").write_text("TOKEN_IN_ENV=1234567\n")
+    stage.acts(
+        call("write_file", path="look.py", content=READ_ALL),
+        call("run_command", command="python3 look.py"),
+        call("run_command", command="grep -rs . . || true"),
+        EDIT,
+    )
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    assert "1.0" in str(of_type(lines, "tool_completed")[1])
+    assert "theirs" not in str(lines)
+    assert "TOKEN_IN_ENV" not in str(lines)
+
+
+def test_the_plugins_own_checks_see_all_of_it(stage: Stage) -> None:
+    stage.profile(commands={"test": "grep -q theirs vendor/lib.txt && grep -q 2.0 version.txt"})
+    stage.acts(EDIT, call("run_checks"))
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    (checked,) = [e for e in of_type(lines, "tool_completed") if e["tool"] == "run_checks"]
+    assert checked["result"]["passed"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "touch closed_new.txt",
+        "printf 'closed*\\n' > .gitignore && head -c 60000000 /dev/zero > closed_large",
+        "mkdir -p sub/.git && touch sub/.git/config",
+        "mkdir .git && touch .git/config",
+    ],
+)
+def test_what_a_program_plants_where_nobody_may_fails_the_run(stage: Stage, command: str) -> None:
+    stage.profile(read_only_paths=["closed*"])
+    (stage.root / "plant.py").write_text(f"import os\nos.system({command!r})\n")
+    stage.acts(EDIT, call("run_command", command="python3 plant.py"))
+    code, lines = stage.events()
+    assert code == 1, lines[-1]
+    assert "what nobody may change was changed" in result_of(lines)["run"]["failure"]["message"]
+
+
+def test_what_cannot_be_looked_at_is_no_success_where_paths_are_closed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.workspaces.git.folder_closed.MOST_LOOKED_AT", 30)
+    flood = "python3 -c 'for n in range(40): open(str(n), chr(119))'"
+    stage.acts(EDIT, call("run_command", command=flood))
+    code, lines = stage.events()
+    assert code == 1, lines[-1]
+    assert "nobody can say" in result_of(lines)["run"]["failure"]["message"]
+
+
+def test_a_program_cannot_rewrite_the_settings_of_the_next_run(stage: Stage) -> None:
+    (stage.root / "sly.py").write_text("open('podium' + '.yaml', 'w')\n")
+    before = stage.text("podium.yaml")
+    stage.acts(EDIT, call("run_command", command="python3 sly.py || true"))
+    code, _ = stage.events()
+    assert code == 0
+    assert stage.text("podium.yaml") == before
+
+
+@pytest.mark.parametrize("root", ["..", "/", "home"])
+def test_a_folder_that_holds_podiums_own_memory_is_refused(stage: Stage, root: str) -> None:
+    place = str(stage.desk.home) if root == "home" else root
+    stage.desk.home.mkdir(exist_ok=True)
+    said = stage.run("--root", place, "--profile", "plugin-profile.yaml")
+    assert (said.code, "no agent may touch" in said.err) == (2, True), said.err
+
+
 def test_what_is_riskier_than_the_profile_allows_is_refused(stage: Stage) -> None:
     stage.profile(allowed_tiers=["T0"])
     code, lines = stage.events()
@@ -150,6 +225,28 @@ def test_tokens_and_dollars_of_earlier_turns_count(stage: Stage) -> None:
     assert stage.text("version.txt") == "1.0\n"
 
 
+def test_tokens_that_are_told_of_at_the_end_count_as_well(stage: Stage) -> None:
+    stage.playbook(limits={"tokens": 100}, success=["false"])
+    stage.acts({"usage": {"input": 5000, "output": 10}}, EDIT)
+    code, lines = stage.events()
+    assert code == 5
+    assert result_of(lines)["result"]["stop"]["kind"] == "tokens"
+
+
+def test_a_commit_on_the_persons_branch_asks_that_person(stage: Stage) -> None:
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words],
+            cwd=stage.root,
+            check=True,
+        )
+    stage.acts(EDIT, call("git_commit", message="Bump"))
+    code, lines = stage.events()
+    assert code == 3
+    (asked,) = of_type(lines, "approval_requested")
+    assert asked["tool"] == "git_commit"
+
+
 def test_an_answer_of_a_person_reaches_the_agent(stage: Stage) -> None:
     stage.acts(call("ask_human", question="Which version?"), EDIT)
     code, lines = stage.events()
@@ -203,6 +300,23 @@ def test_two_runs_do_not_work_in_one_folder(stage: Stage) -> None:
     second = stage.run()
     assert second.code == 7
     assert f"podium cancel {lines[0]['run']}" in second.err + second.out
+
+
+def test_a_run_that_is_taken_up_again_yields_to_one_that_came_later(stage: Stage) -> None:
+    stage.acts(call("ask_human", question="Wait?"))
+    _, first = stage.events()
+    assert stage.desk.run("cancel", first[0]["run"]).code == 0
+    code, second = stage.events()
+    assert code == 3
+    said = stage.desk.run("retry", first[0]["run"])
+    assert (said.code, second[0]["run"] in said.err + said.out) == (7, True), said.err
+
+
+def test_a_folder_within_the_folder_of_a_run_is_taken_as_well(stage: Stage) -> None:
+    stage.acts(call("ask_human", question="Wait?"))
+    assert stage.run().code == 3
+    (stage.root / "sub").mkdir()
+    assert stage.run("--root", "sub").code == 7
 
 
 @pytest.mark.parametrize(

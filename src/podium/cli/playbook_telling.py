@@ -12,6 +12,7 @@ from podium.cli.untrusted import safe_line, shown_line, shown_text
 from podium.domain import events as e
 from podium.domain.ids import short_id
 from podium.domain.playbook_runs import Criterion, PlaybookResult
+from podium.domain.playbooks import PROFILE_FILE
 from podium.domain.work import Run
 from podium.usecases import Standing
 from podium.wiring import Podium
@@ -119,6 +120,8 @@ class PlaybookTelling(LinesTelling):
             self._screen.line(f"  {shown_line(path)}")
         if len(changes.paths) > _MOST_PATHS:
             self._screen.line(f"  and {len(changes.paths) - _MOST_PATHS} more")
+        if PROFILE_FILE in changes.paths and not result.dry_run:
+            self._screen.line(f"  {PROFILE_FILE} is among them: look at it before the next run")
         if changes.ignored:
             self._screen.line(f"  and {counted(len(changes.ignored), 'file')} that git ignores")
         if result.dry_run:

@@ -453,7 +453,11 @@ class PlaybookEnded(EventBody):
     criteria: tuple[dict[str, Json], ...] = ()
     stop: Stop | None = None
     changed: tuple[str, ...] = ()
-    """Files that its calls wrote, from the root on."""
+    """Files that are others now, from the root on."""
+    trespasses: tuple[str, ...] = ()
+    """What nobody may change, and was changed."""
+    unknown: str = ""
+    """Why it cannot be said what was changed; empty when it can."""
 
 
 class NoteTaken(EventBody):

@@ -47,6 +47,8 @@ class Ground(Noun):
     snapshot: str = ""
     """What `podium playbook restore` puts back. Empty: nothing could be kept, and `why_none` says why."""
     why_none: str = ""
+    closed: tuple[str, ...] = ()
+    """Places that nobody may change, the outermost, as they were there."""
     left_out: tuple[str, ...] = ()
     """What was not kept, in words: large files that git ignores, and what may not be read."""
 
@@ -58,6 +60,8 @@ class Changes(Noun):
     """From the root on, in order; without what the folder's own git ignores."""
     ignored: tuple[str, ...] = ()
     """The changed paths that it does ignore, such as caches."""
+    trespasses: tuple[str, ...] = ()
+    """What should not have been changed, or planted, and was: a program found a way that no call named."""
     diff: str = ""
     """As git shows it, bounded."""
     unknown: str = ""
@@ -112,8 +116,8 @@ class PlaybookResult(Noun):
     criteria: tuple[Criterion, ...] = ()
     stop: Stop | None = None
     changes: Changes = Changes()
-    trespasses: tuple[str, ...] = ()
-    """Changed paths that the profile closes: a command found a way that no call named."""
+    broken: str = ""
+    """Why it is no success whatever the criteria say. Empty: nothing of that kind."""
     usage: Usage = Usage()
     dry_run: bool = False
 

@@ -61,6 +61,18 @@ def beneath(path: str) -> str:
     return path
 
 
+def _simple_glob(glob: str) -> str:
+    """The glob, if it means what people read in it, and a path is held against it in no time."""
+    if odd := re.search(r"[\[\]{}!?]", glob):
+        raise ValueError(f"knows `*` and `**` alone, and {odd[0]!r} would mean just that character")
+    if glob != glob.strip() or not glob.isprintable():
+        raise ValueError("must have no blanks around it and no hidden characters")
+    parts = glob.split("/")
+    if any(part.count("*") > 2 for part in parts) or parts.count("**") > 2:
+        raise ValueError("has too many stars: at most two in a part, and two parts `**`")
+    return glob
+
+
 def _without_braces(command: str) -> str:
     # What a person hands in must never become part of a command.
     if "{{" in command:
@@ -77,6 +89,7 @@ Line = Annotated[
 ]
 Place = Annotated[Line, AfterValidator(beneath)]
 Command = Annotated[Line, AfterValidator(_without_braces)]
+Glob = Annotated[Place, AfterValidator(_simple_glob)]
 ToolName = Annotated[Line, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")]
 InputName = Annotated[str, StringConstraints(pattern=rf"^{INPUT_NAME}$")]
 VariableName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]
@@ -128,9 +141,9 @@ class Profile(_Described):
     """What it is known to work with: a name, and the versions of it, in quotes."""
     conventions: Annotated[tuple[Text, ...], Field(max_length=100)] = ()
     """How its people work, a sentence or two each."""
-    forbidden_paths: Annotated[tuple[Place, ...], Field(max_length=200)] = ()
+    forbidden_paths: Annotated[tuple[Glob, ...], Field(max_length=200)] = ()
     """Globs of what an agent may neither read nor change, from the root of the repository on."""
-    read_only_paths: Annotated[tuple[Place, ...], Field(max_length=200)] = ()
+    read_only_paths: Annotated[tuple[Glob, ...], Field(max_length=200)] = ()
     """Globs of what it may read and not change, such as the tests that its work is held to."""
     allowed_tools: Annotated[tuple[ToolName, ...], Field(max_length=200)] | None = None
     """Tools an agent may be given here. Left out: those that the playbook names."""

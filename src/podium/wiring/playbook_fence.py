@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from podium.domain.errors import CallRefused
+from podium.domain.errors import CallRefused, NotPossibleNow
 from podium.domain.launching import Confinement, ExecRules, Held, Mount, NetworkPolicy
 from podium.ports import Enclosures
 from podium.wiring.enclosures import history_of
-from podium.wiring.folders import STATE_FOLDER
+from podium.wiring.folders import PROJECT_FILE, STATE_FOLDER
 from podium.wiring.settings import SandboxSettings
-
-MOST_LOOKED_AT = 200_000
-MOST_CLOSED = 500
 
 
 class PlaybookFence:
@@ -25,14 +21,16 @@ class PlaybookFence:
         settings: SandboxSettings,
         exec_rules: Callable[[], ExecRules],
         empty: Path,
-        off_limits: Callable[[str], bool],
+        closed: Callable[[str], bool],
+        hidden: Callable[[str], bool] = lambda path: False,
     ) -> None:
-        """`empty` is a folder to show in place of what stays hidden; `off_limits` says of a path, from the
-        root on, whether the profile lets nobody change it."""
+        """`empty` is a folder to show in place of what stays hidden. `closed` and `hidden` say of a path, from
+        the root on, whether it can only be read, or not even that."""
         self._settings = settings
         self._exec_rules = exec_rules
         self._empty = empty
-        self._off_limits = off_limits
+        self._closed = closed
+        self._hidden = hidden
 
     async def confinement(self, root: str) -> Confinement:
         if self._settings.kind == "none":
@@ -63,24 +61,34 @@ class PlaybookFence:
     def _mounts(self, root: Path) -> Iterator[Mount]:
         yield Mount(source=str(root), target=str(root), writable=True)
         yield from (Mount(source=str(each), target=str(each)) for each in history_of(root))
-        state = root / STATE_FOLDER
-        if state.is_dir():
-            self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)
-            yield Mount(source=str(self._empty), target=str(state))
-        # Not hidden: the plugin's own checks go through all of it. Tools that would read it are refused.
-        yield from (Mount(source=str(each), target=str(each)) for each in self._closed(root))
+        # Written by a program, they would be the next run's orders.
+        for place in (root / PROJECT_FILE, *self._places(root, self._closed)):
+            if _is_plain(place):
+                yield Mount(source=str(place), target=str(place))
+        folder, file = self._nothing()
+        for place in (root / STATE_FOLDER, *self._places(root, self._hidden)):
+            if _is_plain(place):
+                yield Mount(source=str(folder if place.is_dir() else file), target=str(place))
 
-    def _closed(self, root: Path) -> list[Path]:
-        """What is there of the closed places, outermost first. Links are left to where they lead."""
-        found: list[Path] = []
-        for path in _walk(root, self._off_limits):
-            found.append(path)
-            if len(found) > MOST_CLOSED:
-                raise CallRefused(
-                    f"the profile's closed paths mean more than {MOST_CLOSED} places, too many to close for a "
-                    "command; name the folders they are in"
-                )
-        return found
+    def _nothing(self) -> tuple[Path, Path]:
+        """An empty folder and an empty file, to show in place of others."""
+        self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = self._empty.with_name("empty-file")
+        file.touch(mode=0o600)
+        return self._empty, file
+
+    def _places(self, root: Path, meant: Callable[[str], bool]) -> list[Path]:
+        from podium.workspaces.git.folder_closed import closed_places
+
+        try:
+            return [root / path for path in closed_places(root, meant)]
+        except NotPossibleNow as error:
+            raise CallRefused(str(error)) from None
+
+
+def _is_plain(place: Path) -> bool:
+    """Whether it is really there: a link would lead the mount somewhere else."""
+    return place.exists() and not place.is_symlink() and place.resolve() == place
 
 
 class DeskFence:
@@ -99,24 +107,3 @@ class DeskFence:
 
     def held(self, root: str) -> Held | None:
         return self._beneath.held(root)
-
-
-def _walk(root: Path, off_limits: Callable[[str], bool]) -> Iterator[Path]:
-    looked_at = 0
-    for folder, folders, names in os.walk(root):
-        place = Path(folder)
-        if place == root:
-            folders[:] = [name for name in folders if name not in (".git", STATE_FOLDER)]
-        for name in (*folders, *names):
-            looked_at += 1
-            if looked_at > MOST_LOOKED_AT:
-                raise CallRefused(
-                    f"the folder holds more than {MOST_LOOKED_AT} files, too many to look for closed paths among; "
-                    "run the playbook in a smaller one with --root"
-                )
-            path = place / name
-            if off_limits(os.path.relpath(path, root)) and not path.is_symlink():
-                yield path
-        folders[:] = [
-            name for name in folders if not off_limits(os.path.relpath(place / name, root))
-        ]

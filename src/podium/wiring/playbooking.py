@@ -15,7 +15,7 @@ from podium.flows.playbook import build_prompt, tools_of
 from podium.flows.playbook.kit import Bench, PlaybookKit
 from podium.flows.playbook.options import OWN_LIMITS, PlaybookOptions
 from podium.flows.playbook.story import follow_playbook
-from podium.ports import Agent, Flow, FlowBody, HookDoors, ToolDoor
+from podium.ports import Agent, Enclosures, Flow, FlowBody, HookDoors, ToolDoor
 from podium.wiring.agents import build_agent
 from podium.wiring.flow_options import flow_options
 from podium.wiring.late_flow import when_needed
@@ -23,6 +23,7 @@ from podium.wiring.playbooks import secret_inputs, surroundings
 
 if TYPE_CHECKING:
     from podium.tools import LocalToolbox, Registry
+    from podium.wiring.playbook_fence import PlaybookFence
     from podium.wiring.podium import Podium
     from podium.wiring.profile_gate import ProfileGate
 
@@ -45,6 +46,7 @@ def playbook_job(
     """Everything that is looked at before a run is stored. Raises `BadInput` and changes nothing."""
     if not root.is_dir():
         raise BadInput(f"there is no folder {str(root)!r} to work in")
+    _refuse_places_of_podium(podium, root.resolve())
     options = _options(podium)
     given = dict(inputs or {})
     secret_inputs(given)
@@ -111,12 +113,12 @@ def _tools(podium: Podium, playbook: Playbook, profile: Profile) -> tuple[str, .
     return tuple(dict.fromkeys((*wanted, *ALWAYS)))
 
 
-def registry_for(profile: Profile) -> Registry:
-    """The tools of our own, and the plugin's checks as one of them."""
+def registry_for(profile: Profile, within: Enclosures | None = None) -> Registry:
+    """The tools of our own, and the plugin's checks as one of them, which run in the fences `within`."""
     from podium.tools import Registry, builtin_tools, checks_tool
 
     commands = profile.commands.model_dump(exclude_none=True)
-    checks = (checks_tool(commands, profile.secrets),) if commands else ()
+    checks = (checks_tool(commands, profile.secrets, within),) if commands else ()
     return Registry([*builtin_tools(), *checks])
 
 
@@ -129,12 +131,14 @@ async def build_playbook(podium: Podium) -> Flow:
 
 async def _playbook(podium: Podium) -> FlowBody:
     from podium.wiring.playbook_places import grounds_of
+    from podium.wiring.profile_gate import off_limits
 
     kit = PlaybookKit(
         store=await podium.store(),
         clock=podium.clock,
         purse=await podium.purse(),
         grounds=grounds_of(podium),
+        off_limits=off_limits,
         bench=lambda job, ground: bench_for(podium, job, ground),
     )
     return follow_playbook(kit)
@@ -150,24 +154,24 @@ async def bench_for(
 
     `agent_behind` makes another agent than the settings', which needs no socket to come in by.
     """
-    from podium.gate import exec_rules
     from podium.sandbox import HookDoor
-    from podium.wiring.playbook_fence import DeskFence, PlaybookFence
+    from podium.wiring.playbook_fence import DeskFence
     from podium.wiring.profile_gate import off_limits, profile_gate
 
-    closed = off_limits(job.profile, ground.root)
-    fence = PlaybookFence(
-        podium.configuration.sandbox, exec_rules, podium.folders.user_state / "empty", closed
-    )
-    registry = registry_for(job.profile)
+    root, closed = Path(ground.root), off_limits(job.profile)
+    gate = profile_gate(podium.configuration, job.profile)
+    # The plugin's own checks go through all of it; what an agent thinks of itself does not.
+    whole = _fence(podium, closed)
+    narrow = _fence(podium, closed, lambda path: gate.passed_over(str(root / path), str(root)))
+    registry = registry_for(job.profile, whole)
 
-    async def behind(gate: ProfileGate) -> tuple[ToolDoor, LocalToolbox]:
-        root = Path(ground.root)
+    async def behind(gate: ProfileGate, fence: Enclosures) -> tuple[ToolDoor, LocalToolbox]:
         door = await podium.tool_door(root, registry=registry, gate=gate, enclosures=fence)
         return door, podium.toolbox_behind(door, root, registry, gate=gate, enclosures=fence)
 
-    door, toolbox = await behind(profile_gate(podium.configuration, job.profile))
-    _, prover = await behind(profile_gate(podium.configuration, job.profile, closed=False))
+    door, toolbox = await behind(gate, narrow)
+    open_gate = profile_gate(podium.configuration, job.profile, closed=False)
+    _, prover = await behind(open_gate, whole)
     doors = HookDoor(
         door,
         toolbox,
@@ -178,7 +182,7 @@ async def bench_for(
     )
     if agent_behind is not None:
         player = Player(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
-        return Bench(player, prover, closed)
+        return Bench(player, prover)
     desk = DeskFence(podium.enclosures, ground.root)
     settings = podium.settings.agents.get(job.agent)
     player = Player(
@@ -188,4 +192,31 @@ async def bench_for(
         own_tools=(),
         limits=settings.limits if settings else TurnLimits(),
     )
-    return Bench(player, prover, closed)
+    return Bench(player, prover)
+
+
+def _fence(
+    podium: Podium,
+    closed: Callable[[str], bool],
+    hidden: Callable[[str], bool] = lambda path: False,
+) -> PlaybookFence:
+    from podium.gate import exec_rules
+    from podium.wiring.playbook_fence import PlaybookFence
+
+    empty = podium.folders.user_state / "empty"
+    return PlaybookFence(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
+
+
+def _refuse_places_of_podium(podium: Podium, root: Path) -> None:
+    """Raises `BadInput` for a folder in which an agent would work on Podium's own memory."""
+    folders = podium.folders
+    own = [folders.user_state, folders.user_config]
+    if root != folders.project.resolve():
+        own.append(folders.state)
+    for place in own:
+        kept = place.resolve()
+        if kept.is_relative_to(root) or root.is_relative_to(kept):
+            raise BadInput(
+                f"{str(root)!r} holds what Podium itself keeps ({str(kept)!r}), which no agent may touch; "
+                "name the plugin's own folder with --root DIR"
+            )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from pydantic import ValidationError
 
 from podium.domain.errors import BadInput
-from podium.domain.gating import Budget, Call, Decision, Effect, GateContext, Quota
+from podium.domain.gating import Budget, Call, Decision, Effect, GateContext, Quota, Tier
+from podium.domain.playbook_runs import PLAYBOOK
 from podium.domain.playbooks import PROFILE_FILE, Profile
 from podium.gate import Policy, PolicyLayer, compile_policy
 from podium.ports import Gate
@@ -17,6 +17,8 @@ from podium.wiring.policy import build_gate
 
 RULE = "profile-tiers"
 CHECKS = "run_checks"
+_ANYWHERE = "/plugin"
+"""Globs of a profile begin at the root, wherever that is."""
 
 
 class ProfileGate:
@@ -62,7 +64,8 @@ def profile_gate(
     Not `closed`: without the profile's places, for the commands of its own people, which go through all of it.
     """
     whole = build_gate(configuration)
-    gate = build_gate(configuration, (places_layer(profile),)) if closed else whole
+    layers = (places_layer(profile), _states_layer(), _commits_layer())
+    gate = build_gate(configuration, layers) if closed else whole
     return ProfileGate(gate, profile, whole)
 
 
@@ -81,9 +84,28 @@ def places_layer(profile: Profile) -> PolicyLayer:
     return PolicyLayer(origin="project", policy=policy)
 
 
-def off_limits(profile: Profile, root: str) -> Callable[[str], bool]:
+def _states_layer() -> PolicyLayer:
+    """The folder may hold other projects, each with a memory of its own."""
+    zones = {"podium-states": {"paths": ("**/.podium",), "kind": "forbidden"}}
+    return PolicyLayer(origin="built-in", policy=Policy.model_validate({"zones": zones}))
+
+
+def _commits_layer() -> PolicyLayer:
+    """In a person's own folder a commit takes along what that person was at, on the branch they stand on."""
+    rule = {
+        "name": "playbook-commits",
+        "tool": "git_commit",
+        "roles": (PLAYBOOK,),
+        "decision": Effect.ASK,
+        "tier": Tier.T2,
+        "why": "it goes on the branch you stand on",
+    }
+    return PolicyLayer(origin="user", policy=Policy.model_validate({"rules": (rule,)}))
+
+
+def off_limits(profile: Profile) -> Callable[[str], bool]:
     """Whether a path, from the root on, is one that the profile lets nobody change."""
     paths = (*profile.forbidden_paths, *profile.read_only_paths)
     closed = profile.model_copy(update={"forbidden_paths": paths, "read_only_paths": ()})
     gate = compile_policy([places_layer(closed)])
-    return lambda path: gate.passed_over(str(Path(root) / path), root)
+    return lambda path: gate.passed_over(f"{_ANYWHERE}/{path}", _ANYWHERE)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from podium.domain.playbook_runs import Changes, Ground, PlaybookJob
+from podium.domain.playbooks import Profile
 from podium.flows.asking import Player
 from podium.flows.spending import Purse
 from podium.ports import Clock, Store, Toolbox
@@ -15,15 +16,19 @@ from podium.ports import Clock, Store, Toolbox
 class Grounds(Protocol):
     """Folders to work in, and the way back to what they were."""
 
-    async def prepare(self, run_id: str, root: str, *, as_copy: bool) -> Ground:
+    async def prepare(
+        self, run_id: str, root: str, is_closed: Callable[[str], bool], *, as_copy: bool
+    ) -> Ground:
         """Keep what is there so that it can be put back, or copy it away and work in the copy.
+
+        `is_closed` says of a path, from the root on, whether nobody may change it.
 
         The same run gets the same ground when it asks again. Raises `NotPossibleNow` when a copy
         cannot be made.
         """
         ...
 
-    async def changes(self, ground: Ground, root: str) -> Changes:
+    async def changes(self, ground: Ground, root: str, is_closed: Callable[[str], bool]) -> Changes:
         """What is different now from what was prepared."""
         ...
 
@@ -39,8 +44,6 @@ class Bench:
     player: Player
     prover: Toolbox
     """What Podium itself runs the criteria with."""
-    off_limits: Callable[[str], bool]
-    """Whether a path, from the root on, is one that the profile lets nobody change."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class PlaybookKit:
     clock: Clock
     purse: Purse
     grounds: Grounds
+    off_limits: Callable[[Profile], Callable[[str], bool]]
+    """Whether a path, from the root on, is one that the profile lets nobody change."""
     bench: Callable[[PlaybookJob, Ground], Awaitable[Bench]]
     """Puts agent and tools together. Raises `BadInput` for an agent that nobody knows or that cannot
     be without hands."""

@@ -39,7 +39,8 @@ class LimitedAgent:
         if spent is not None:
             return self._stopped(spent, Usage())
         try:
-            return await self._agent.ask(turn.model_copy(update={"limits": left}))
+            reply = await self._agent.ask(turn.model_copy(update={"limits": left}))
+            return reply.model_copy(update={"stopped": reply.stopped or _overrun(left, reply)})
         except BudgetSpent as error:
             if error.scope != "turn" or error.measure not in _KINDS:
                 raise
@@ -113,6 +114,19 @@ def _spent(left: TurnLimits, limits: PlaybookLimits) -> Iterator[Stop]:
     for kind, rest, limit in kinds:
         if rest is not None and rest <= 0:
             yield Stop(kind=kind, reason=f"the run's limit of {limit:g} {_named(kind)} is used up")
+
+
+def _overrun(left: TurnLimits, reply: Reply) -> Stop | None:
+    """A limit that the turn went beyond without being stopped: not every medium tells of its use on the way."""
+    used = reply.usage
+    tokens = used.input_tokens + used.output_tokens
+    if left.tokens is not None and tokens > left.tokens:
+        reason = f"it used {tokens} tokens where {left.tokens} were left, and told of it at its end"
+        return Stop(kind="tokens", reason=reason)
+    if left.usd is not None and used.usd > left.usd:
+        reason = f"it used {used.usd:g} USD where {left.usd:g} were left, and told of it at its end"
+        return Stop(kind="usd", reason=reason)
+    return None
 
 
 def _named(kind: StopKind) -> str:

@@ -63,7 +63,9 @@ async def _proved(
         name = f"prove.again-{asked}" if asked else "prove"
         found = await ctx.step(name, run, index=number, returns=Outcome | Refusal)
         if isinstance(found, Outcome):
-            return _criterion(command, found)
+            if _was_seen(found) or asked >= MOST_ASKED:
+                return _criterion(command, found)
+            continue
         if found.approval_id is None or asked >= MOST_ASKED:
             why = f"not run: {found.decision.reason}"
             return Criterion(command=command, met=False, why=why)
@@ -72,15 +74,30 @@ async def _proved(
     raise AssertionError("askings are counted without end")
 
 
+def _was_seen(outcome: Outcome) -> bool:
+    """Whether its end is known. After a crash a person may say that it ran, which proves nothing."""
+    return not outcome.ok or "exit_code" in _told(outcome)
+
+
+def _told(outcome: Outcome) -> dict[str, Json]:
+    return outcome.result if isinstance(outcome.result, dict) else {}
+
+
 def _criterion(command: str, outcome: Outcome) -> Criterion:
-    told = outcome.result if isinstance(outcome.result, dict) else {}
+    told = _told(outcome)
     said = "".join(str(told.get(part) or "") for part in ("stdout", "stderr"))
     return Criterion(
         command=command,
-        met=outcome.ok,
+        met=outcome.ok and _was_seen(outcome),
         exit_code=told.get("exit_code"),
-        why="" if outcome.ok else outcome.error or "it failed",
+        why=_why(outcome),
         said=said[-LONGEST_SAID:],
         output_sha256=str(told.get("output_sha256") or ""),
         seconds=outcome.duration_seconds,
     )
+
+
+def _why(outcome: Outcome) -> str:
+    if not _was_seen(outcome):
+        return "a person said that it ran, and nobody saw how it ended"
+    return "" if outcome.ok else outcome.error or "it failed"

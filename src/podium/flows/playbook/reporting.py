@@ -8,8 +8,9 @@ from podium.domain.events import PlaybookEnded
 from podium.domain.gating import Usage
 from podium.domain.model import Json
 from podium.domain.playbook_runs import Changes, Criterion, Ground, PlaybookJob, PlaybookResult
+from podium.domain.playbooks import Profile
 from podium.domain.spending import usage_counted
-from podium.flows.playbook.kit import Bench, PlaybookKit
+from podium.flows.playbook.kit import PlaybookKit
 from podium.flows.spending import BEGINNING
 from podium.ports import FlowContext, Step, Tx
 
@@ -20,7 +21,6 @@ LONGEST_WORDS = 20_000
 async def ended(
     ctx: FlowContext,
     kit: PlaybookKit,
-    bench: Bench,
     job: PlaybookJob,
     ground: Ground,
     reply: Reply,
@@ -29,15 +29,16 @@ async def ended(
     """Look at what is different now, and record the end."""
 
     async def look(step: Step) -> PlaybookResult:
-        changes = await kit.grounds.changes(ground, job.root)
-        trespasses = tuple(filter(bench.off_limits, (*changes.paths, *changes.ignored)))
+        closed = kit.off_limits(job.profile)
+        changes = await kit.grounds.changes(ground, job.root, closed)
+        broken = _broken(changes, job.profile)
         result = PlaybookResult(
-            met=_met(reply, criteria) and not trespasses,
+            met=_met(reply, criteria) and not broken,
+            broken=broken,
             words=reply.text[:LONGEST_WORDS],
             criteria=criteria,
             stop=reply.stopped,
             changes=changes,
-            trespasses=trespasses,
             usage=await _used(kit, step.run_id),
             dry_run=job.dry_run,
         )
@@ -64,11 +65,8 @@ def verdict(result: PlaybookResult) -> Json:
             f"what was done{_where(result.changes)}",
             result.stop.exit_code,
         )
-    if result.trespasses:
-        raise PlaybookNotMet(
-            f"what the profile closes was changed: {', '.join(result.trespasses[:10])}; "
-            "`podium playbook restore` puts all of it back"
-        )
+    if broken := result.broken:
+        raise PlaybookNotMet(f"{broken}; `podium playbook restore` puts back what was there before")
     raise PlaybookNotMet(
         f"the agent ended, and criteria are not met: {failed}; look at what was done{_where(result.changes)}"
     )
@@ -79,6 +77,15 @@ def _met(reply: Reply, criteria: tuple[Criterion, ...]) -> bool:
     if not all(each.met for each in criteria):
         return False
     return bool(criteria) or reply.stopped is None
+
+
+def _broken(changes: Changes, profile: Profile) -> str:
+    """What cannot be looked at may have been changed: where places are closed, that counts as much."""
+    if changes.trespasses:
+        return f"what nobody may change was changed: {', '.join(changes.trespasses[:10])}"
+    if changes.unknown and (profile.forbidden_paths or profile.read_only_paths):
+        return f"nobody can say whether closed paths were changed ({changes.unknown})"
+    return ""
 
 
 def _where(changes: Changes) -> str:
@@ -94,6 +101,8 @@ def _told(result: PlaybookResult) -> PlaybookEnded:
         criteria=tuple(each.record() for each in result.criteria),
         stop=result.stop,
         changed=result.changes.paths[:MOST_PATHS],
+        trespasses=result.changes.trespasses[:MOST_PATHS],
+        unknown=result.changes.unknown,
     )
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import PurePath
+
 from podium.domain.asking import Reply
 from podium.domain.errors import LockHeld
 from podium.domain.events import PlaybookBegan, ToolsGiven
@@ -14,9 +17,10 @@ from podium.flows.playbook.limiting import LimitedAgent
 from podium.flows.playbook.prompting import build_prompt
 from podium.flows.playbook.proving import proved
 from podium.flows.playbook.reporting import ended, verdict
-from podium.ports import FlowBody, FlowContext, RunQuery, Step, Tx
+from podium.ports import FlowBody, FlowContext, RunQuery, Step, Tx, View
 
 MOST_RUNS = 10_000
+PREPARE = "prepare"
 
 
 def follow_playbook(kit: PlaybookKit) -> FlowBody:
@@ -26,11 +30,13 @@ def follow_playbook(kit: PlaybookKit) -> FlowBody:
         # The folder, its copy and what was kept of it are on this host.
         await ctx.pin()
         ground = await _prepared(ctx, kit, job)
+        # Not a step: a run that was ended and is taken up again may find another one there.
+        await kit.store.read(lambda view: _refuse_successor(view, ctx.run.id, job))
         bench = await kit.bench(job, ground)
         await _equipped(ctx, kit, bench)
         reply = await _followed(ctx, kit, bench, job, ground)
         criteria = await proved(ctx, bench.prover, job, ground)
-        result = await ended(ctx, kit, bench, job, ground, reply, criteria)
+        result = await ended(ctx, kit, job, ground, reply, criteria)
         await kit.grounds.leave(ground)
         return verdict(result)
 
@@ -43,7 +49,8 @@ async def _prepared(ctx: FlowContext, kit: PlaybookKit, job: PlaybookJob) -> Gro
     async def prepare(step: Step) -> Ground:
         if not job.dry_run:
             await kit.store.write(lambda tx: _refuse_company(tx, step.run_id, job.root))
-        ground = await kit.grounds.prepare(step.run_id, job.root, as_copy=job.dry_run)
+        closed = kit.off_limits(job.profile)
+        ground = await kit.grounds.prepare(step.run_id, job.root, closed, as_copy=job.dry_run)
 
         def record(tx: Tx) -> None:
             tx.append(step.run_id, _began(job))
@@ -52,7 +59,7 @@ async def _prepared(ctx: FlowContext, kit: PlaybookKit, job: PlaybookJob) -> Gro
         await kit.store.write(record)
         return ground
 
-    return await ctx.step("prepare", prepare, returns=Ground)
+    return await ctx.step(PREPARE, prepare, returns=Ground)
 
 
 def _began(job: PlaybookJob) -> PlaybookBegan:
@@ -69,18 +76,36 @@ def _began(job: PlaybookJob) -> PlaybookBegan:
 
 def _refuse_company(tx: Tx, run_id: str, root: str) -> None:
     """Of two runs in one folder the one that was started first goes on. Raises `LockHeld` for the other."""
-    others = tx.runs(RunQuery(flow=PLAYBOOK, limit=MOST_RUNS))
-    for other in others:
-        if other.id < run_id and not other.status.ended and _works_in(other, root):
-            raise LockHeld(
-                f"run {other.id} of a playbook works in this folder already; `podium resume {other.id}` "
-                f"goes on with it, `podium cancel {other.id}` ends it"
-            )
+    for other in _neighbours(tx, root):
+        if other.id < run_id:
+            raise _held(other)
 
 
-def _works_in(run: Run, root: str) -> bool:
+def _refuse_successor(view: View, run_id: str, job: PlaybookJob) -> None:
+    """Raises `LockHeld` when a run that came later has begun in the folder meanwhile."""
+    for other in () if job.dry_run else _neighbours(view, job.root):
+        if other.id != run_id and view.step(other.id, PREPARE) is not None:
+            raise _held(other)
+
+
+def _neighbours(view: View, root: str) -> Iterator[Run]:
+    """Runs of playbooks that have not ended and work in the folder, in one around it or in one beneath."""
+    for other in view.runs(RunQuery(flow=PLAYBOOK, limit=MOST_RUNS)):
+        if not other.status.ended and _overlaps(other, root):
+            yield other
+
+
+def _overlaps(run: Run, root: str) -> bool:
     job = run.input if isinstance(run.input, dict) else {}
-    return job.get("root") == root and not job.get("dry_run")
+    theirs, ours = PurePath(str(job.get("root", ""))), PurePath(root)
+    return not job.get("dry_run") and (theirs.is_relative_to(ours) or ours.is_relative_to(theirs))
+
+
+def _held(other: Run) -> LockHeld:
+    return LockHeld(
+        f"run {other.id} of a playbook works in this folder already; `podium resume {other.id}` goes on with it, "
+        f"`podium cancel {other.id}` ends it"
+    )
 
 
 async def _equipped(ctx: FlowContext, kit: PlaybookKit, bench: Bench) -> None:

@@ -9,6 +9,7 @@ from podium.domain.errors import BadInput
 from podium.domain.gating import Tier, ToolSpec
 from podium.domain.launching import Ended, ProcessLimits
 from podium.domain.model import Json
+from podium.ports import Enclosures
 from podium.tools.builtin.commands import (
     GRACE_SECONDS,
     LONGEST_SECONDS,
@@ -31,11 +32,15 @@ _TAIL_CHARACTERS = 4_000
 _ALL_TAILS_CHARACTERS = 16_000
 
 
-def checks_tool(commands: Mapping[str, Command], env: Mapping[str, str] | None = None) -> Tool:
+def checks_tool(
+    commands: Mapping[str, Command],
+    env: Mapping[str, str] | None = None,
+    within: Enclosures | None = None,
+) -> Tool:
     """The tool that runs these checks, by name, one after the other. Raises `BadInput` without any.
 
     `env` is set for them, `secret://NAME` allowed: what a check runs may be of the agent's making, so a tool
-    that hands out secrets is of tier T2. An agent names a check; which command that is was said by whoever made the tool, and each is
+    that hands out secrets is of tier T2. They run in the fences `within`, else in those of all commands. An agent names a check; which command that is was said by whoever made the tool, and each is
     judged as a command all the same.
     """
     if not commands:
@@ -59,7 +64,9 @@ def checks_tool(commands: Mapping[str, Command], env: Mapping[str, str] | None =
         share = min(_TAIL_CHARACTERS, _ALL_TAILS_CHARACTERS // len(chosen(arguments)))
         for name in chosen(arguments):
             results.append(
-                await _checked(name, fixed[name], arguments["timeout_seconds"], share, scope, given)
+                await _checked(
+                    name, fixed[name], arguments["timeout_seconds"], share, scope, given, within
+                )
             )
         failed = [each["name"] for each in results if not each["passed"]]
         digests: list[Json] = [
@@ -84,9 +91,12 @@ async def _checked(
     most: int,
     scope: ToolScope,
     env: dict[str, str],
+    within: Enclosures | None,
 ) -> dict[str, Json]:
     limits = ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES)
-    ended = await run_confined(scope, command, cwd=str(scope.root), limits=limits, env=env)
+    ended = await run_confined(
+        scope, command, cwd=str(scope.root), limits=limits, env=env, within=within
+    )
     error = failure(ended, seconds)
     return {
         "name": name,

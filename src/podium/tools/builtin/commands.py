@@ -9,6 +9,7 @@ from podium.domain.errors import ToolBroke
 from podium.domain.gating import Access, Outcome, PathArgument, Tier, ToolSpec
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
+from podium.ports import Enclosures
 from podium.tools.command_files import changed_since
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
@@ -55,6 +56,7 @@ async def run_confined(
     cwd: str,
     limits: ProcessLimits,
     env: dict[str, str] | None = None,
+    within: Enclosures | None = None,
 ) -> Ended:
     """Run a program with its words, or a shell line, confined as the workspace's commands are."""
     argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
@@ -64,7 +66,7 @@ async def run_confined(
             cwd=cwd,
             env=env or {},
             limits=limits,
-            confinement=await scope.enclosures.confinement(str(scope.root)),
+            confinement=await (within or scope.enclosures).confinement(str(scope.root)),
         )
     )
 

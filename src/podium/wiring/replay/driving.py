@@ -33,6 +33,7 @@ from podium.tools.earlier import CANCELLED
 from podium.usecases import approve, reject, resolve_call
 from podium.wiring.playbooking import bench_for
 from podium.wiring.podium import Podium
+from podium.wiring.profile_gate import off_limits
 from podium.wiring.replay.comparing import Difference
 from podium.wiring.replay.marks import Mark, Marks
 from podium.wiring.replay.part import LET_GO
@@ -195,6 +196,7 @@ class Driver:
             clock=stage.clock,
             purse=Purse(store, stage.clock, budgets),
             grounds=RecordedGrounds(self._tape.recording),
+            off_limits=off_limits,
             bench=bench,
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -86,10 +87,12 @@ class RecordedGrounds:
     def __init__(self, recording: Recording) -> None:
         self._changes = _changes_in(recording)
 
-    async def prepare(self, run_id: str, root: str, *, as_copy: bool) -> Ground:
+    async def prepare(
+        self, run_id: str, root: str, is_closed: Callable[[str], bool], *, as_copy: bool
+    ) -> Ground:
         return Ground(root=root, is_copy=as_copy)
 
-    async def changes(self, ground: Ground, root: str) -> Changes:
+    async def changes(self, ground: Ground, root: str, is_closed: Callable[[str], bool]) -> Changes:
         return self._changes
 
     async def leave(self, ground: Ground) -> None:
@@ -101,8 +104,8 @@ def _changes_in(recording: Recording) -> Changes:
     found = Changes()
     for event in recording.events:
         match event.body:
-            case PlaybookEnded(changed=paths):
-                found = Changes(paths=paths)
+            case PlaybookEnded(changed=paths, trespasses=trespasses, unknown=unknown):
+                found = Changes(paths=paths, trespasses=trespasses, unknown=unknown)
             case RunSucceeded(result={"changes": dict(changes)}):
                 found = Changes.model_validate(changes)
     return found

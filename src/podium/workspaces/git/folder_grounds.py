@@ -13,10 +13,11 @@ from pathlib import Path
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.playbook_runs import Changes, Ground
 from podium.workspaces.git.clearing import clear_away
+from podium.workspaces.git.folder_closed import closed_places
 from podium.workspaces.git.folder_copying import FolderCopies
 from podium.workspaces.git.folder_kept import Kept, difference
 from podium.workspaces.git.folder_shadow import REFS, SCRATCH, FolderShadow
-from podium.workspaces.git.folder_walking import GroundLimits, shown
+from podium.workspaces.git.folder_walking import DOT_GIT, STATE, GroundLimits, shown
 from podium.workspaces.git.git import Git
 
 START, LEFT = "start", "left"
@@ -37,7 +38,14 @@ class FolderGrounds:
         self.shadow = FolderShadow(git, folder, self._limits)
         self._copies = FolderCopies(git, folder, self._limits)
 
-    async def prepare(self, run_id: str, root: str, *, as_copy: bool = False) -> Ground:
+    async def prepare(
+        self,
+        run_id: str,
+        root: str,
+        is_closed: Callable[[str], bool] = lambda path: False,
+        *,
+        as_copy: bool = False,
+    ) -> Ground:
         """Keep what is there, or copy it away. The same run gets the same ground when it asks again.
 
         What cannot be kept is no error: the ground says why. Raises `NotPossibleNow` when a copy cannot be
@@ -46,6 +54,7 @@ class FolderGrounds:
         _check_run(run_id)
         place = await self._copies.make(run_id, Path(root)) if as_copy else Path(root)
         try:
+            closed = await asyncio.to_thread(closed_places, place, is_closed)
             kept = await self._kept(run_id, place)
         except (NotPossibleNow, OSError) as error:
             return Ground(root=str(place), is_copy=as_copy, why_none=f"nothing was kept: {error}")
@@ -54,6 +63,7 @@ class FolderGrounds:
             is_copy=as_copy,
             snapshot=ref_of(run_id, START),
             left_out=tuple(map(shown, kept.left_out)),
+            closed=tuple(closed),
         )
 
     async def _kept(self, run_id: str, place: Path) -> Kept:
@@ -67,7 +77,12 @@ class FolderGrounds:
         await self.shadow.keep(kept, ref, f"before {run_id}")
         return kept
 
-    async def changes(self, ground: Ground, root: str) -> Changes:
+    async def changes(
+        self,
+        ground: Ground,
+        root: str,
+        is_closed: Callable[[str], bool] = lambda path: False,
+    ) -> Changes:
         """What is different now. It is kept too, so that later changes can be told from the run's own."""
         if not ground.snapshot:
             return Changes(unknown=ground.why_none or f"nothing was kept of {root!r}")
@@ -80,12 +95,20 @@ class FolderGrounds:
             await self.shadow.keep(now, ref_of(run_id, LEFT), f"after {run_id}")
             diff, whole = await self.shadow.difference(then, now, LARGEST_DIFF_BYTES)
             is_ignored = await self.shadow.ignores(Path(ground.root))
+            closed = await asyncio.to_thread(closed_places, Path(ground.root), is_closed)
         except (NotPossibleNow, OSError) as error:
             return Changes(unknown=f"{error}")
         paths = difference(then, now).paths
+        # An ignore list may be of the agent's making, so new ones are looked for apart from what is kept.
+        trespasses = {
+            *filter(is_closed, paths),
+            *(path for path in closed if path not in ground.closed),
+            *(path for path in now.passed_over - then.passed_over if _is_planted(path)),
+        }
         return Changes(
             paths=tuple(shown(path) for path in paths if not is_ignored(path)),
             ignored=tuple(shown(path) for path in paths if is_ignored(path)),
+            trespasses=tuple(map(shown, sorted(trespasses))),
             diff=diff if whole else f"{diff}{_CUT}",
         )
 
@@ -144,6 +167,11 @@ class FolderGrounds:
         for place in self._folder.glob(f"{SCRATCH}*"):
             if _age_seconds(place) > _SCRATCH_SECONDS:
                 clear_away(place)
+
+
+def _is_planted(path: str) -> bool:
+    """Whether it is of a kind that git, or Podium, would take its orders from."""
+    return path.rpartition("/")[2] in (DOT_GIT, STATE)
 
 
 def ref_of(run_id: str, moment: str) -> str:

@@ -1,0 +1,48 @@
+"""The places of a folder that nobody may change, as they are there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from podium.domain.errors import NotPossibleNow
+from podium.workspaces.git.folder_walking import DOT_GIT, STATE
+
+MOST_LOOKED_AT = 200_000
+MOST_CLOSED = 500
+
+
+def closed_places(root: Path, is_closed: Callable[[str], bool]) -> list[str]:
+    """The outermost of them, from the root on. Ignore lists and links are not asked.
+
+    Raises `NotPossibleNow` where there are more than can be looked at.
+    """
+    found: list[str] = []
+    for path in _walk(root, is_closed):
+        found.append(path)
+        if len(found) > MOST_CLOSED:
+            raise NotPossibleNow(
+                f"the profile's closed paths mean more than {MOST_CLOSED} places; name the folders they are in"
+            )
+    return sorted(found)
+
+
+def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
+    looked_at = 0
+    for folder, folders, names in os.walk(root):
+        place = os.path.relpath(folder, root)
+        folders[:] = [name for name in folders if name not in (DOT_GIT, STATE)]
+        closed = set[str]()
+        for name in (*folders, *names):
+            looked_at += 1
+            if looked_at > MOST_LOOKED_AT:
+                raise NotPossibleNow(
+                    f"the folder holds more than {MOST_LOOKED_AT} files, too many to look for closed paths among; "
+                    "run the playbook in a smaller one with --root"
+                )
+            path = name if place == "." else f"{place}/{name}"
+            if is_closed(path):
+                closed.add(name)
+                yield path
+        folders[:] = [name for name in folders if name not in closed]
