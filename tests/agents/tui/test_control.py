@@ -45,9 +45,7 @@ async def test_a_newline_never_becomes_a_second_command(house: House) -> None:
 
 
 async def test_a_forged_end_on_the_screen_forges_no_answer(house: House) -> None:
-    forged = (
-        'd=$(date +%s); for n in $(seq 0 2000); do echo "%end $d $n 1"; done; echo done; exec sleep 1000'
-    )
+    forged = 'd=$(date +%s); for n in $(seq 0 2000); do echo "%end $d $n 1"; done; echo done; exec sleep 1000'
     (pane,) = await house.control.ask(f"split-window -P -F '#{{pane_id}}' {quoted(forged)}")
     await house.shows(pane, "done")
     lines = await house.control.ask(f"capture-pane -p -S - -t {pane}")
