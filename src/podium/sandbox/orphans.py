@@ -63,7 +63,7 @@ def end_left_server(name: str) -> int:
 
 def _of_server(name: str) -> list[Entry]:
     first = [entry for entry, mark in _marked() if mark.startswith(_beginning_for(name))]
-    below = (entry for each in first for entry in descendants_of(each.pid))
+    below = descendants_of(*(entry.pid for entry in first))
     return list({entry.identity: entry for entry in (*first, *below)}.values())
 
 

@@ -78,11 +78,11 @@ class House:
     async def shows(self, pane: str, text: str) -> Screen:
         """The screen once it shows this."""
 
-        async def found() -> Screen | None:
-            screen = await look(self.control, pane)
-            return screen if text in screen.text else None
+        async def is_shown() -> bool:
+            return text in (await look(self.control, pane)).text
 
-        return await retry_until(found)
+        await retry_until(is_shown)
+        return await look(self.control, pane)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podium.agents.tui.answers import answer_of, refuse_errors
+from podium.agents.tui.answers import answer_of, answers_of, refuse_errors
 from podium.agents.tui.trouble import PaneGone, TmuxRefused
 
 MARK = b"1700000000 290 1"
@@ -49,6 +49,15 @@ def test_each_command_of_a_list_has_its_own_block_and_the_first_error_counts() -
     with pytest.raises(TmuxRefused, match="no buffer x"):
         refuse_errors([*block, *AFTER], "if -F")
     refuse_errors([BEGIN, END, *AFTER], "if -F")
+
+
+@given(st.lists(hostile_line))
+def test_of_answers_to_several_commands_the_last_may_be_hostile(shown: list[bytes]) -> None:
+    first = [b"%begin 1 2 1", b"facts", b"%end 1 2 1"]
+    found = answers_of([*first, BEGIN, *shown, END, *AFTER], ["display", "capture"])
+    assert found == [["facts"], [line.decode(errors="replace") for line in shown]]
+    with pytest.raises(PaneGone):
+        answers_of([BEGIN, b"can't find pane: %1", ERROR, *AFTER], ["display", "capture"])
 
 
 def test_what_attaching_itself_says_is_no_answer() -> None:

@@ -24,10 +24,18 @@ def answer_of(lines: Sequence[bytes], command: str) -> list[str]:
     """
     begin, mark = _first_block(lines, command)
     end = next(at for at in reversed(range(len(lines))) if lines[at] in _ends(mark))
-    body = [line.decode(errors="replace") for line in lines[begin + 1 : end]]
-    if lines[end].startswith(b"%error"):
-        raise refusal(command, "\n".join(body))
-    return body
+    return _body(lines[begin + 1 : end + 1], command)
+
+
+def answers_of(lines: Sequence[bytes], commands: Sequence[str]) -> list[list[str]]:
+    """The answers to several commands. Only the last of them may show what a program drew."""
+    found = []
+    for command in commands[:-1]:
+        begin, mark = _first_block(lines, command)
+        end = next(at for at in range(begin, len(lines)) if lines[at] in _ends(mark))
+        found.append(_body(lines[begin + 1 : end + 1], command))
+        lines = lines[end + 1 :]
+    return [*found, answer_of(lines, commands[-1])]
 
 
 def refuse_errors(lines: Sequence[bytes], commands: str) -> None:
@@ -45,6 +53,14 @@ def refusal(command: str, words: str) -> TmuxRefused | PaneGone:
     if words.startswith(("can't find pane", "can't find window")):
         return PaneGone(f"tmux {name}: {words}; start the program again")
     return TmuxRefused(f"tmux {name}: {words or 'failed without a word'}")
+
+
+def _body(block: Sequence[bytes], command: str) -> list[str]:
+    *shown, end = block
+    body = [line.decode(errors="replace") for line in shown]
+    if end.startswith(b"%error"):
+        raise refusal(command, "\n".join(body))
+    return body
 
 
 def _first_block(lines: Sequence[bytes], command: str) -> tuple[int, bytes]:

@@ -30,7 +30,7 @@ class Screen:
     """A person scrolls back: keys go to tmux."""
     dead: bool
     exit_code: int | None
-    """Of a program that ended; None also when a signal ended it."""
+    """Of a program that ended. None also when a signal ended it, and in the moment before tmux knows."""
     title: str
     """What the program calls its window."""
 
@@ -42,9 +42,9 @@ class Screen:
 async def look(control: Control, pane: str) -> Screen:
     """What the pane shows now. Raises `PaneGone` when it was closed."""
     form = "\t".join(f"#{{{fact}}}" for fact in _FACTS)
-    # Asked first: a program that ends in between has said its last words by then.
-    (told,) = await control.ask(f"display-message -p -t {pane} '{form}'")
-    lines = await control.ask(f"capture-pane -p -J -t {pane}")
+    (told,), lines = await control.ask_together(
+        f"display-message -p -t {pane} '{form}'", f"capture-pane -p -J -t {pane}"
+    )
     columns, rows, x, y, alternate, mode, dead, status, title = told.split("\t", len(_FACTS) - 1)
     return Screen(
         lines=_clean(lines),
@@ -69,8 +69,8 @@ async def refuse_dead(control: Control, pane: str, screen: Screen) -> None:
     if not screen.dead:
         return
     words = "\n".join((await history(control, pane))[-_LAST_WORDS_LINES:])
-    how = "by a signal" if screen.exit_code is None else f"with {screen.exit_code}"
-    raise ProgramEnded(f"the program in pane {pane} ended {how}; start it again", words)
+    how = "" if screen.exit_code is None else f" with {screen.exit_code}"
+    raise ProgramEnded(f"the program in pane {pane} ended{how}; start it again", words)
 
 
 def _clean(lines: list[str]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from podium.agents.tui.answers import answer_of, refuse_errors
+from podium.agents.tui.answers import answer_of, answers_of, refuse_errors
 from podium.agents.tui.trouble import LineLost, ServerGone
 from podium.domain.errors import TimedOut
 from podium.domain.launching import Spawn
@@ -43,6 +43,15 @@ class Control:
         ended meanwhile, and `ServerGone` when there is nothing to connect to.
         """
         return answer_of(await self._say(command, seconds), command)
+
+    async def ask_together(
+        self, *commands: str, seconds: float = ANSWER_SECONDS
+    ) -> list[list[str]]:
+        """The answers to several commands, between which nothing else happens in the server. Raises as `ask` does.
+
+        Only the last of them may show what a program drew.
+        """
+        return answers_of(await self._say(" ; ".join(commands), seconds), commands)
 
     async def tell(self, commands: str, seconds: float = ANSWER_SECONDS) -> None:
         """Run several commands, parted by ` ; `. Raises as `ask` does, for the first that failed."""
