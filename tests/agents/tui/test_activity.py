@@ -94,6 +94,8 @@ async def test_a_second_podium_follows_the_same_pane_without_disturbing_the_firs
     another = a_server(house.root)
     activity = Activity(another.control, another.settings.folder / "activity")
     await activity.follow(pane)
+    await activity.follow(pane)
+    assert await house.control.ask(f"display-message -p -t {pane} '#{{pane_pipe}}'") == ["1"]
     beats = activity.beats(pane), house.activity.beats(pane)
     await house.panes.press(pane, "x")
     assert await activity.beyond(pane, beats[0], 30.0)

@@ -53,8 +53,10 @@ class Activity:
             name=pane.removeprefix("%"),
         )
         hook = quoted(f"run-shell -b {quoted(ending)}")
+        # Not `pipe-pane -o`, which closes the pipe that is there.
+        pipe = quoted(f"pipe-pane -O -t {pane} {quoted(keeping)}")
         await self._control.tell(
-            f"set-hook -g pane-died {hook} ; pipe-pane -O -o -t {pane} {quoted(keeping)}"
+            f"set-hook -g pane-died {hook} ; if -F -t {pane} '#{{?pane_pipe,0,1}}' {pipe}"
         )
 
     def beats(self, pane: str) -> int:

@@ -82,6 +82,7 @@ class Injector:
         return await self._deliver(number, fit)
 
     async def _deliver(self, number: int, fit: str) -> Delivered:
+        await self._activity.follow(self._pane)
         entry = await self.ledger.read()
         if entry.sent >= number:
             return Delivered(number, before=True)
