@@ -29,6 +29,8 @@ from podium.testing import retry_until
 from podium.testing.tui_zoo import zoo_command
 from podium.testing.tui_zoo.composer import MOST_LINES_SHOWN, PROMPT, STAND_IN
 
+SURE_LENGTH = 60
+
 QUICK = Patience(settle_seconds=0.01, enter_seconds=0.3, ready_seconds=30.0, paint_seconds=30.0)
 
 
@@ -98,7 +100,12 @@ class ZooEyes:
         shown = screen.lines[prompts[-1]].removeprefix(PROMPT.strip()).strip()
         if not shown:
             return "empty"
-        return "ours" if shown == _as_shown(words).strip() else "other"
+        return "ours" if _is_beginning(shown, _as_shown(words).strip()) else "other"
+
+
+def _is_beginning(shown: str, whole: str) -> bool:
+    """Programs break lines: a good part of it will do."""
+    return whole.startswith(shown) and len(shown) >= min(len(whole), SURE_LENGTH)
 
 
 def _as_shown(words: str) -> str:

@@ -62,7 +62,7 @@ async def test_the_end_of_a_program_is_a_sign_of_life(house: House) -> None:
     await house.control.tell(f"send-keys -t {pane} Enter")
     while not await seen_dead():
         pass
-    assert (await look(house.control, pane)).exit_code == 3
+    assert (await look(house.control, pane)).dead
 
 
 async def test_what_is_kept_is_bounded_private_and_the_newest(

@@ -30,7 +30,8 @@ class Screen:
     """A person scrolls back: keys go to tmux."""
     dead: bool
     exit_code: int | None
-    """Of a program that ended. None also when a signal ended it, and in the moment before tmux knows."""
+    """Of a program that ended. None also when a signal ended it, and while tmux does not know: one in fifty
+    it never learns."""
     title: str
     """What the program calls its window."""
 
@@ -68,7 +69,8 @@ async def refuse_dead(control: Control, pane: str, screen: Screen) -> None:
     """Raise `ProgramEnded` with its last words when the program is no more."""
     if not screen.dead:
         return
-    words = "\n".join((await history(control, pane))[-_LAST_WORDS_LINES:])
+    said = [line for line in await history(control, pane) if line]
+    words = "\n".join(said[-_LAST_WORDS_LINES:])
     how = "" if screen.exit_code is None else f" with {screen.exit_code}"
     raise ProgramEnded(f"the program in pane {pane} ended{how}; start it again", words)
 

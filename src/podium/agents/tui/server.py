@@ -138,6 +138,7 @@ PLACEHOLDER = ("sleep", "2147483647")
 _OPTIONS = (
     # A program that ended can still be read, and the server stays.
     "set -gw remain-on-exit on",
+    f"set -gwq remain-on-exit-format {quoted('')}",
     "set -g status off",
     "set -g default-shell /bin/sh",
     "set -g default-terminal screen-256color",
