@@ -52,17 +52,11 @@ async def test_the_end_of_a_program_is_a_sign_of_life(house: House) -> None:
     beats = house.activity.beats(pane)
     await house.control.tell(f"send-keys -t {pane} -l x")
     await house.activity.beyond(pane, beats, 30.0)
-
-    async def seen_dead() -> bool:
-        beats = house.activity.beats(pane)
-        return (await look(house.control, pane)).dead or not await house.activity.beyond(
-            pane, beats, 30.0
-        )
-
     await house.control.tell(f"send-keys -t {pane} Enter")
-    while not await seen_dead():
-        pass
-    assert (await look(house.control, pane)).dead
+    beats = house.activity.beats(pane)
+    while not (await look(house.control, pane)).dead:
+        assert await house.activity.beyond(pane, beats, 30.0)
+        beats = house.activity.beats(pane)
 
 
 async def test_what_is_kept_is_bounded_private_and_the_newest(
