@@ -25,6 +25,7 @@ from podium.agents.tui import (
     look,
 )
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
+from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until
 from podium.testing.tui_zoo import zoo_command
 from podium.testing.tui_zoo.composer import MOST_LINES_SHOWN, PROMPT, STAND_IN
@@ -136,3 +137,15 @@ async def housed(root: Path, **fields: object) -> AsyncIterator[House]:
     finally:
         house.activity.close()
         await house.server.departing()
+
+
+async def client_of(house: House) -> int:
+    """The pid of the only client."""
+    (pid,) = await house.control.ask("list-clients -F '#{client_pid}'")
+    return int(pid)
+
+
+def is_gone(pid: int) -> bool:
+    """Also when whoever adopted it has not collected it yet."""
+    entry = entry_of(pid)
+    return entry is None or entry.is_zombie

@@ -48,10 +48,9 @@ async def test_the_screen_is_never_older_than_the_sign_of_life(house: House) -> 
 
 
 async def test_the_end_of_a_program_is_a_sign_of_life(house: House) -> None:
-    pane = await shell(house, "read line; exit 3")
-    beats = house.activity.beats(pane)
-    await house.control.tell(f"send-keys -t {pane} -l x")
-    await house.activity.beyond(pane, beats, 30.0)
+    # It goes a while after its last word, so that nothing else can tell of it.
+    pane = await shell(house, "stty -echo; echo ready; read line; sleep 0.3; exit 3")
+    await house.shows(pane, "ready")
     await house.control.tell(f"send-keys -t {pane} Enter")
     beats = house.activity.beats(pane)
     while not (await look(house.control, pane)).dead:
@@ -94,6 +93,7 @@ async def test_a_second_podium_follows_the_same_pane_without_disturbing_the_firs
     await house.panes.press(pane, "x")
     assert await activity.beyond(pane, beats[0], 30.0)
     assert await house.activity.beyond(pane, beats[1], 30.0)
+    assert not list(another.settings.folder.rglob("*.before")), "the first pipe went on"
     activity.close()
     await another.close()
 
@@ -127,8 +127,11 @@ async def test_a_folder_is_watched_until_that_is_stopped(tmp_path: Path) -> None
     watch.stop()
     watch.stop()
     heard.clear()
+    others: list[str] = []
+    other = watch_folder(tmp_path, others.append)
     (tmp_path / "two").write_text("x")
-    await asyncio.sleep(0)
+    await retry_until(lambda: "two" in others)
+    other.stop()
     assert heard == []
 
 

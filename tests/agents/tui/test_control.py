@@ -15,7 +15,7 @@ from podium.agents.tui.trouble import LineLost, PaneGone, ServerGone, TmuxRefuse
 from podium.domain.errors import TimedOut
 from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until_blocking
-from tests.agents.tui.rig import House, a_server
+from tests.agents.tui.rig import House, a_server, client_of
 
 
 async def test_a_hundred_questions_at_once_get_their_own_answers(house: House) -> None:
@@ -109,8 +109,3 @@ async def test_a_question_that_is_cancelled_while_connecting_leaves_the_connecti
         await asking
     assert await house.control.ask("display-message -p two") == ["two"]
     assert len(await house.control.ask("list-clients")) == 1
-
-
-async def client_of(house: House) -> int:
-    (pid,) = await house.control.ask("list-clients -F '#{client_pid}'")
-    return int(pid)

@@ -17,9 +17,8 @@ from podium.agents.tui.quoting import quoted
 from podium.agents.tui.trouble import ServerGone
 from podium.domain.errors import BadInput
 from podium.sandbox import end_orphans
-from podium.sandbox.guard.processes import entry_of
 from podium.testing import retry_until, retry_until_blocking
-from tests.agents.tui.rig import House, a_server, housed
+from tests.agents.tui.rig import House, a_server, housed, is_gone
 from tests.sandbox.trees import ROOT, alive, new_token
 
 
@@ -165,9 +164,3 @@ async def test_after_the_server_crashed_that_is_told(house: House) -> None:
     with pytest.raises(ServerGone):
         await house.server.identity()
     assert await house.server.come_up() != life
-
-
-def is_gone(pid: int) -> bool:
-    """Also when whoever adopted it has not collected it yet."""
-    entry = entry_of(pid)
-    return entry is None or entry.is_zombie

@@ -49,6 +49,13 @@ async def test_a_question_in_place_of_the_composer_is_told_and_nothing_is_typed_
     assert house.taken() == ["message"]
 
 
+async def test_a_composer_that_is_gone_for_a_moment_has_not_let_go(house: House) -> None:
+    steady = QUICK.model_copy(update={"settle_seconds": 0.7, "enter_seconds": 30.0})
+    injector = house.injector(await house.open("blinking"), patience=steady)
+    assert (await injector.deliver(1, "message")).enters == 2
+    assert house.taken() == ["message"]
+
+
 async def test_a_pane_that_is_resized_meanwhile_takes_the_message_once(house: House) -> None:
     injector = house.injector(await house.open("resizing"))
     for number, columns in enumerate((60, 140, 90), 1):
