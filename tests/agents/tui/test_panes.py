@@ -116,6 +116,12 @@ async def test_a_missing_folder_is_refused_where_tmux_would_take_another(house: 
         await house.panes.open(program)
 
 
+@pytest.mark.parametrize("name", ["", "A=B", "A\0"])
+async def test_a_name_that_no_variable_can_have_is_refused(house: House, name: str) -> None:
+    with pytest.raises(BadInput):
+        await house.panes.open(program(house.root / "one", **{name: "x"}))
+
+
 async def test_an_unknown_secret_stops_the_start_and_a_known_one_is_resolved(house: House) -> None:
     wanting = program(house.root / "one", KEY="secret://KEY")
     with pytest.raises(BadInput, match="secret://KEY"):

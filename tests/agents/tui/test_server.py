@@ -15,7 +15,7 @@ import pytest
 from podium.agents.tui import Program
 from podium.agents.tui.quoting import quoted
 from podium.agents.tui.trouble import ServerGone
-from podium.domain.errors import BadInput
+from podium.domain.errors import BadInput, NotPossibleNow
 from podium.sandbox import end_orphans
 from podium.testing import retry_until, retry_until_blocking
 from tests.agents.tui.rig import House, a_server, housed, is_gone
@@ -149,6 +149,28 @@ async def test_a_small_terminal_that_attaches_does_not_shrink_the_panes(house: H
     attached.wait()
     os.close(manager)
     os.close(terminal)
+
+
+async def test_a_server_that_somebody_else_started_is_neither_used_nor_ended(root: Path) -> None:
+    theirs = ["tmux", "-S", str(root / "s"), "-f", "/dev/null"]
+    subprocess.run([*theirs, "new-session", "-d", "-s", "main", "sleep 1000"], check=True)
+    options = subprocess.check_output([*theirs, "show-options", "-g"])
+    server = a_server(root)
+    with pytest.raises(NotPossibleNow, match="did not start"):
+        await server.come_up()
+    with pytest.raises(NotPossibleNow, match="did not start"):
+        await server.departing()
+    assert subprocess.check_output([*theirs, "show-options", "-g"]) == options
+    subprocess.run([*theirs, "kill-server"], check=True)
+
+
+@pytest.mark.parametrize("place", ["socket", "folder"])
+async def test_a_place_that_is_open_to_others_is_refused(root: Path, place: str) -> None:
+    shared = root / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    with pytest.raises(BadInput, match="open to others"):
+        await a_server(root, **{place: shared / "s" if place == "socket" else shared}).come_up()
 
 
 async def test_a_socket_whose_path_is_too_long_is_refused_in_words(root: Path) -> None:

@@ -34,7 +34,7 @@ class Activity:
     def __init__(self, control: Control, folder: Path) -> None:
         """`folder` is private and for this alone."""
         self._control = control
-        self._folder = folder
+        self._folder = folder.absolute()
         self._beats: dict[str, int] = {}
         self._woken = asyncio.Event()
         self._watch: Watch | None = None

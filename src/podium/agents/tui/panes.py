@@ -95,9 +95,8 @@ class Panes:
     async def _split(self, panes: list[str]) -> str:
         columns, rows = self._settings.columns, self._settings.rows
         await self._make_room([*panes, ""], columns, rows)
-        words = " ".join(quoted(word) for word in PLACEHOLDER)
         (pane,) = await self._control.ask(
-            f"split-window -h -d -t {panes[-1]} -c / -P -F '#{{pane_id}}' {words}"
+            f"split-window -h -d -t {panes[-1]} -c / -P -F '#{{pane_id}}' {PLACEHOLDER}"
         )
         await self._make_room([*panes, pane], columns, rows)
         return pane
@@ -145,3 +144,6 @@ def _refuse_unusable(program: Program) -> None:
         )
     if any("\0" in text for text in (*program.argv, *program.env, *program.env.values())):
         raise BadInput(f"an argument or variable of {program.argv[0]!r} holds a NUL; take it out")
+    for name in program.env:
+        if not name or "=" in name:
+            raise BadInput(f"{name!r} cannot be the name of a variable; rename it")

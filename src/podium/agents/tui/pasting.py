@@ -42,7 +42,7 @@ def fits(words: str, manner: Manner, longest_paste_bytes: int) -> bool:
 def referring_to(folder: Path, name: str, words: str) -> str:
     """Write the words to a private file and give one line that says where they are. Blocks meanwhile."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    file = folder / name
+    file = folder.absolute() / name
     write_private(file, words.encode(errors="replace"))
     return f"Your message is in the file {file} - read all of it, then do what it says."
 

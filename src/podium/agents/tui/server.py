@@ -62,7 +62,7 @@ class TmuxServer:
         self.settings = settings
         self._launcher = launcher
         self._end_left = end_left
-        self._tmux = (settings.program, "-S", str(settings.socket), "-f", os.devnull)
+        self._tmux = (settings.program, "-S", str(settings.socket.absolute()), "-f", os.devnull)
         attach = ("attach-session", "-t", f"={settings.session}", "-f", "no-output,ignore-size")
         self.control = Control(launcher, (*self._tmux, "-C", *attach), "/")
 
@@ -74,12 +74,13 @@ class TmuxServer:
     async def come_up(self) -> ServerIdentity:
         """Start the server unless it runs, and connect. Harmless when called again, also by another Podium.
 
-        Raises `ToolMissing` without a tmux that will do, `BadInput` for a socket that cannot be made.
+        Raises `ToolMissing` without a tmux that will do, `BadInput` for a socket that cannot be made or others could have
+        made, `NotPossibleNow` when somebody else's server answers there, which is left alone.
         """
         await require_tmux(self._launcher, self.settings.program)
         _refuse_long(self.settings.socket)
-        for place in (self.settings.socket.parent, self.settings.folder):
-            place.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_private(self.settings.socket.parent)
+        _make_private(self.settings.folder)
         await self._start()
         await self.control.tell(" ; ".join(_OPTIONS))
         return await self.identity()
@@ -95,9 +96,15 @@ class TmuxServer:
         await self.control.close()
 
     async def departing(self) -> None:
-        """End the server and every process it started, and remove what its panes wrote. Harmless when there is none."""
+        """End the server and every process it started, and remove what its panes wrote. Harmless when there is none.
+
+        Raises `NotPossibleNow` for a server that is not Podium's.
+        """
         # Then it is gone already, or does not listen and is ended below.
         with suppress(ServerGone, LineLost, TmuxRefused, TimedOut):
+            if await self.control.ask(f"show-options -gqv {_OURS}") != ["1"]:
+                await self.control.close()
+                raise self._foreign()
             await self.control.tell("kill-server")
         await self.control.close()
         await asyncio.to_thread(self._end_left, self.name)
@@ -109,6 +116,8 @@ class TmuxServer:
         for _ in range(_ATTEMPTS):
             ended = await self._launcher.run(self._new_session())
             said = ended.stderr.decode(errors="replace").strip()
+            if ended.exit_code == 0 and not ended.stdout.strip():
+                raise self._foreign()
             if ended.exit_code == 0 or said.startswith("duplicate session"):
                 return
             await asyncio.sleep(_PAUSE_SECONDS)
@@ -118,22 +127,35 @@ class TmuxServer:
 
     def _new_session(self) -> Spawn:
         settings = self.settings
-        size = ("-x", str(settings.columns), "-y", str(settings.rows))
-        # Both hold only for what comes after them, so they come first. Without the second tmux would keep the last
-        # thousand commands, messages and variables of programs among them.
-        first = ("set", "-g", "history-limit", str(settings.history_lines))
-        second = ("set", "-s", "message-limit", "0")
-        session = ("new-session", "-d", "-s", settings.session, *size, "-c", "/", *PLACEHOLDER)
+        commands = (
+            f"set -g {_OURS} 1",
+            # These hold only for what comes after them, so they come first. Without the latter tmux would keep the last
+            # thousand commands, messages and variables of programs among them.
+            f"set -g history-limit {settings.history_lines}",
+            "set -s message-limit 0",
+            f"new-session -d -s {settings.session} -x {settings.columns} -y {settings.rows} -c / {PLACEHOLDER}",
+        )
+        begin = ("start-server", ";", "if", "-F", _OURS_OR_NEW, " ; ".join(commands), ";")
         return Spawn(
-            argv=(*self._tmux, *first, ";", *second, ";", *session),
+            argv=(*self._tmux, *begin, "show-options", "-gqv", _OURS),
             cwd="/",
             limits=ProcessLimits(seconds=_START_SECONDS),
             leaves_server=self.name,
         )
 
+    def _foreign(self) -> NotPossibleNow:
+        return NotPossibleNow(
+            f"a tmux server that Podium did not start runs at {str(self.settings.socket)!r}; "
+            "end it yourself, or choose another socket"
+        )
 
-PLACEHOLDER = ("sleep", "2147483647")
+
+PLACEHOLDER = "sleep 2147483647"
 """What a pane runs until it is given its program."""
+
+_OURS = "@podium"
+_OURS_OR_NEW = f"#{{||:#{{{_OURS}}},#{{==:#{{S:x}},}}}}"
+"""True where the server has our mark, or no session at all."""
 
 _OPTIONS = (
     # A program that ended can still be read, and the server stays.
@@ -156,4 +178,14 @@ def _refuse_long(socket: Path) -> None:
         raise BadInput(
             f"the socket {str(socket)!r} has {length} bytes in its path, and a socket can have "
             f"{_LONGEST_SOCKET_BYTES}; choose a shorter folder"
+        )
+
+
+def _make_private(folder: Path) -> None:
+    """A folder that others may write to could hold a server of theirs, and show them what programs say."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    facts = folder.stat()
+    if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
+        raise BadInput(
+            f"{str(folder)!r} is open to others; `chmod 700` it if it is yours, or choose another folder"
         )
