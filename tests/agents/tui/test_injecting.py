@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.agents.tui import Program
+from podium.agents.tui import Program, look
 from podium.agents.tui.pasting import loading, pasting
 from podium.agents.tui.trouble import (
     DeliveryInDoubt,
@@ -136,6 +136,29 @@ async def test_a_paste_that_never_shows_is_in_doubt_and_never_repeated(house: Ho
     with pytest.raises(DeliveryInDoubt):
         await hasty.deliver(1, "message")
     await retry_until(lambda: got.read_bytes() == b"\x1b[200~message\x1b[201~" * 2)
+
+
+async def test_words_that_went_before_enter_was_pressed_are_in_doubt(house: House) -> None:
+    """A supervisor was killed when it had seen them, and a person removed them."""
+    pane = await house.open("composer")
+    injector = house.injector(pane)
+    await house.shows(pane, ">")
+    await house.control.tell(loading("first", "abc"))
+    await injector.ledger.paste_once(1, pasting("first", pane))
+    await house.shows(pane, "> abc")
+    await injector.ledger.note_shown(1)
+    await house.panes.press(pane, *["BSpace"] * 3)
+    await retry_until(lambda: _is_empty(house, pane))
+    hasty = house.injector(pane, patience=QUICK.model_copy(update={"paint_seconds": 0.1}))
+    with pytest.raises(DeliveryInDoubt, match="before Enter was pressed"):
+        await hasty.deliver(1, "abc")
+    await injector.ledger.reopen(1)
+    await injector.deliver(1, "abc")
+    assert house.taken() == ["abc"]
+
+
+async def _is_empty(house: House, pane: str) -> bool:
+    return "abc" not in (await look(house.control, pane)).text
 
 
 async def test_what_was_sent_cannot_be_opened_again(house: House) -> None:

@@ -28,6 +28,10 @@ _MOST_LINES = 5
 """So many connections may be lost over one message before that is told."""
 
 
+_REST_SECONDS = 0.005
+"""Between two looks: a program that floods its screen would keep us looking all the time."""
+
+
 @dataclass(frozen=True)
 class Delivered:
     """A message that the program took."""
@@ -141,7 +145,9 @@ class Injector:
         """Press Enter until the words have left. Gives how often that was, in this life and earlier ones."""
         for _ in range(self._patience.most_enters):
             entry = await self.ledger.read()
-            if await self._has_left(words, 0.0):
+            if entry.enters == 0:
+                await self._refuse_vanished(number, words)
+            elif await self._has_left(words, 0.0):
                 return await self._note_sent(number, entry)
             press = f"{leave_mode(self._pane)} ; send-keys -t {self._pane} C-m"
             await self.ledger.press_once(number, entry.enters, press)
@@ -150,6 +156,15 @@ class Injector:
         raise NotListening(
             f"message {number} stands in the input of pane {self._pane}, which does not take Enter; look at the pane"
         )
+
+    async def _refuse_vanished(self, number: int, words: str) -> None:
+        """Words that went without Enter were removed, or sent by a person."""
+        found = await self._until(lambda it: it == "ours", words, self._patience.paint_seconds)
+        if found != "ours":
+            raise DeliveryInDoubt(
+                f"message {number} left the input of pane {self._pane} before Enter was pressed; look at the pane, "
+                "then retry the message or take it as sent"
+            )
 
     async def _note_sent(self, number: int, entry: Entry) -> int:
         await self.ledger.note_sent(number)
@@ -173,7 +188,8 @@ class Injector:
             left = deadline - loop.time()
             if enough(found) or left <= 0:
                 return found
-            await self._activity.beyond(self._pane, beats, left)
+            await asyncio.sleep(min(_REST_SECONDS, left))
+            await self._activity.beyond(self._pane, beats, deadline - loop.time())
 
     async def _look(self) -> Screen:
         screen = await look(self._control, self._pane)
