@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,8 +16,9 @@ from podium.agents.tui.quoting import quoted
 from podium.agents.tui.trouble import LineLost, PaneGone, ServerGone, TmuxRefused
 from podium.domain.errors import TimedOut
 from podium.sandbox.guard.processes import entry_of
-from podium.testing import retry_until_blocking
+from podium.testing import retry_until, retry_until_blocking
 from tests.agents.tui.rig import House, a_server, client_of
+from tests.sandbox.trees import ROOT
 
 
 async def test_a_hundred_questions_at_once_get_their_own_answers(house: House) -> None:
@@ -91,6 +94,28 @@ async def test_detaching_leaves_no_client_and_the_server_running(house: House) -
     await house.server.close()
     assert entry_of(client) is None
     assert await house.server.identity() == server
+
+
+async def test_a_podium_that_ends_without_detaching_does_not_hang_and_leaves_no_client(
+    house: House,
+) -> None:
+    podium = [sys.executable, "-c", PODIUM, str(house.root)]
+    assert subprocess.check_output(podium, cwd=ROOT, timeout=100) == b"here\n"
+
+    async def is_alone() -> bool:
+        return len(await house.control.ask("list-clients")) == 1
+
+    await retry_until(is_alone)
+
+
+PODIUM = """
+import asyncio, sys
+from pathlib import Path
+from tests.agents.tui.rig import a_server
+async def main():
+    print(*await a_server(Path(sys.argv[1])).control.ask("display-message -p here"))
+asyncio.run(main())
+"""
 
 
 async def test_where_no_server_is_that_is_told(root: Path) -> None:

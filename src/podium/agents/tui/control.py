@@ -149,11 +149,15 @@ class _Line:
         await asyncio.wait({self._reading})
 
     async def _read(self) -> None:
+        words = ""
         try:
             async for line in self._process.lines():
                 self._take(line)
+            words = await self._last_words()
         finally:
-            self._fail_all(await self._last_words())
+            # Cancelled with its event loop: nobody is left to wait, but the client shall go.
+            self._process.close_input()
+            self._fail_all(words)
 
     def _take(self, line: bytes) -> None:
         if not self._waiting:
