@@ -58,7 +58,7 @@ def _measure() -> list[Figure]:
         *figures,
         _against(parsed, "trace --failed, 100,000 events", scanned),
         _against(parsed, "trace --json, 100,000 events", told),
-        _against(parsed, "trace, every row printed", printed, 3.0),
+        _against(parsed, "trace, every row printed", printed, 2.5),
     ]
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import os
 
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
+# How long an example takes says more about the machine than about the change.
+settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # A change is judged by the same examples every time; `make soak` goes looking for new ones.
-settings.register_profile("steady", derandomize=True)
-settings.register_profile("searching", derandomize=False)
+settings.register_profile("steady", settings.get_profile("unhurried"), derandomize=True)
+settings.register_profile("searching", settings.get_profile("unhurried"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 pytest_plugins = ("tests.postgres", "tests.dispatched")

@@ -130,7 +130,7 @@ class ApiRig:
         )
         return ApiAgent(
             options,
-            self._kit(),
+            self.kit(),
             {"MODEL_KEY": KEY}.__getitem__,
             sleep=self._sleep,
             chance=lambda: 0.5,
@@ -141,7 +141,7 @@ class ApiRig:
         return self.server.url + ("/v1" if self.provider.startswith("open") else "")
 
     def turn(self, prompt: str, **more: Any) -> Turn:
-        more = {"limits": TurnLimits(seconds=60), **more}
+        more = {"limits": TurnLimits(seconds=300), **more}
         return Turn(
             run_id="run_1",
             step_key="work:0",
@@ -162,7 +162,7 @@ class ApiRig:
         self.pauses.append(seconds)
         await asyncio.sleep(0)
 
-    def _kit(self) -> AgentKit:
+    def kit(self) -> AgentKit:
         return AgentKit(
             enclosures=FakeEnclosures(),
             launcher=FakeLauncher(),

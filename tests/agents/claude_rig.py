@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.agents.headless.claude import ClaudeAgent
+from podium.agents.headless.claude import ClaudeCliAgent
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Reply, Turn
 from podium.domain.events import AnyEvent
 from podium.domain.gating import Call, Decision, Effect, GateContext
 from podium.ports import Clock, Transcripts
-from podium.sandbox import HookDoor, HookDoorSettings, ProcessLauncher, hook_command
+from podium.sandbox import (
+    HookDoor,
+    HookDoorSettings,
+    ProcessLauncher,
+    hook_command,
+    mcp_server_command,
+)
 from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
@@ -35,7 +41,7 @@ Steps = Mapping[str, Any]
 class ClaudeRig:
     """The working objects of one test."""
 
-    agent: ClaudeAgent
+    agent: ClaudeCliAgent
     server: ModelServer
     tools: Rig
     gate: ScriptedGate
@@ -92,7 +98,8 @@ async def claude_rig(
     def judge(call: Call, context: GateContext) -> Decision:
         if call.tool in denies:
             return decision(Effect.DENY, "the rules of the house")
-        return decision(Effect.ASK if call.tool in asks else Effect.ALLOW)
+        asked = call.tool in asks and context.approval is None
+        return decision(Effect.ASK if asked else Effect.ALLOW)
 
     gate = ScriptedGate(judge)
     tools = make_rig(tmp_path, (*builtin_tools(), *own_tools()), gate=gate)
@@ -108,6 +115,7 @@ async def claude_rig(
             transcripts=transcripts or kept,
             clock=clock or tools.clock,
             hook_command=hook_command(),
+            toolbox_command=mcp_server_command(),
             homes=tmp_path / "homes",
             user_home=tmp_path / "person",
             environ=environ or {},
@@ -120,7 +128,7 @@ async def claude_rig(
             "env": {"ANTHROPIC_API_KEY": "secret://CLAUDE_KEY"},
             **(options or {}),
         }
-        agent = ClaudeAgent(AgentOptions(**given), kit)
+        agent = ClaudeCliAgent(AgentOptions(**given), kit)
         yield ClaudeRig(agent, server, tools, gate, kept, kit)
 
 

@@ -10,13 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.agents.headless.codex import CodexAgent
+from podium.agents.headless.codex import CodexCliAgent
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Reply, Turn
 from podium.domain.events import AnyEvent
 from podium.domain.gating import Call, Decision, Effect, GateContext
 from podium.domain.model import Json
-from podium.sandbox import HookDoor, HookDoorSettings, ProcessLauncher, hook_command
+from podium.sandbox import (
+    HookDoor,
+    HookDoorSettings,
+    ProcessLauncher,
+    hook_command,
+    mcp_server_command,
+)
 from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
@@ -33,7 +39,7 @@ Steps = Mapping[str, Sequence[Any]]
 class CodexRig:
     """The working objects of one test."""
 
-    agent: CodexAgent
+    agent: CodexCliAgent
     server: ModelServer
     tools: Rig
     gate: ScriptedGate
@@ -92,7 +98,8 @@ async def codex_rig(
         words = f"{call.tool} {call.arguments}"
         if any(word in words for word in denies):
             return decision(Effect.DENY, "the rules of the house")
-        return decision(Effect.ASK if any(word in words for word in asks) else Effect.ALLOW)
+        asked = any(word in words for word in asks) and context.approval is None
+        return decision(Effect.ASK if asked else Effect.ALLOW)
 
     gate = ScriptedGate(judge)
     tools = make_rig(tmp_path, (*builtin_tools(), *own_tools()), gate=gate)
@@ -108,6 +115,7 @@ async def codex_rig(
             transcripts=transcripts,
             clock=tools.clock,
             hook_command=hook or hook_command(),
+            toolbox_command=mcp_server_command(),
             homes=tmp_path / "homes",
             user_home=tmp_path / "person",
             environ={},
@@ -120,7 +128,7 @@ async def codex_rig(
             "env": {"OPENAI_API_KEY": "secret://OPENAI"},
             **(options or {}),
         }
-        agent = CodexAgent(AgentOptions(**given), kit)
+        agent = CodexCliAgent(AgentOptions(**given), kit)
         yield CodexRig(agent, server, tools, gate, transcripts, kit)
 
 

@@ -9,13 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from podium.agents.acp import AcpAgent
-from podium.agents.headless.gemini import GeminiAgent
+from podium.agents.headless.gemini import GeminiCliAgent
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Reply, Turn
 from podium.domain.events import AnyEvent, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.domain.gating import Call, Decision, Effect, GateContext
 from podium.ports import Clock, Transcripts
-from podium.sandbox import HookDoor, HookDoorSettings, ProcessLauncher, hook_command
+from podium.sandbox import (
+    HookDoor,
+    HookDoorSettings,
+    ProcessLauncher,
+    hook_command,
+    mcp_server_command,
+)
 from podium.testing import FakeEnclosures, MemoryJournal, MemoryTranscripts, ScriptedGate, decision
 from podium.testing.modelserver import ModelServer, Script
 from podium.tools import builtin_tools, own_tools
@@ -28,14 +34,14 @@ KEY = SECRET
 MODEL = "gemini-2.5-flash"
 
 Steps = Mapping[str, Sequence[Any]]
-Kind = type[GeminiAgent] | type[AcpAgent]
+Kind = type[GeminiCliAgent] | type[AcpAgent]
 
 
 @dataclass
 class GeminiRig:
     """The working objects of one test."""
 
-    agent: GeminiAgent | AcpAgent
+    agent: GeminiCliAgent | AcpAgent
     server: ModelServer
     tools: Rig
     gate: ScriptedGate
@@ -83,7 +89,7 @@ async def gemini_rig(
     tmp_path: Path,
     steps: Steps,
     *,
-    kind: Kind = GeminiAgent,
+    kind: Kind = GeminiCliAgent,
     denies: Sequence[str] = (),
     asks: Sequence[str] = (),
     options: Mapping[str, Any] | None = None,
@@ -99,7 +105,8 @@ async def gemini_rig(
     def judge(call: Call, context: GateContext) -> Decision:
         if call.tool in denies:
             return decision(Effect.DENY, "the rules of the house")
-        return decision(Effect.ASK if call.tool in asks else Effect.ALLOW)
+        asked = call.tool in asks and context.approval is None
+        return decision(Effect.ASK if asked else Effect.ALLOW)
 
     gate = ScriptedGate(judge)
     tools = make_rig(tmp_path, (*builtin_tools(), *own_tools()), gate=gate)
@@ -115,11 +122,12 @@ async def gemini_rig(
             transcripts=transcripts or kept,
             clock=clock or tools.clock,
             hook_command=hook_command(),
+            toolbox_command=mcp_server_command(),
             homes=tmp_path / "homes",
             user_home=tmp_path / "person",
             environ={},
         )
-        command = clis.gemini() if kind is GeminiAgent else (*clis.gemini(), "--acp")
+        command = clis.gemini() if kind is GeminiCliAgent else (*clis.gemini(), "--acp")
         given: dict[str, Any] = {
             "name": "gemini",
             "model": MODEL,

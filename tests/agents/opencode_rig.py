@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from podium.agents.headless.opencode import OpencodeAgent
+from podium.agents.headless.opencode import OpencodeCliAgent
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Reply, Turn
 from podium.domain.events import EventBody, ToolCompleted, ToolFailed, ToolRefused, ToolRequested
@@ -32,7 +32,7 @@ Steps = Mapping[str, Sequence[Any]]
 class OpencodeRig:
     """The working objects of one test."""
 
-    agent: OpencodeAgent
+    agent: OpencodeCliAgent
     server: ModelServer
     tools: Rig
     transcripts: MemoryTranscripts
@@ -114,5 +114,5 @@ async def opencode_rig(
             "env": {"OPENAI_API_KEY": "secret://MODEL_KEY"},
             **options,
         }
-        agent = OpencodeAgent(AgentOptions(**given), kit)
+        agent = OpencodeCliAgent(AgentOptions(**given), kit)
         yield OpencodeRig(agent, server, tools, kept, kit)

@@ -47,6 +47,7 @@ async def test_a_plain_question_gets_a_plain_answer(tmp_path: Path) -> None:
     assert "Hello there." in rig.transcripts.text
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_a_conversation_goes_on_where_it_was_also_within_a_minute(tmp_path: Path) -> None:
     steps: Steps = {"one": ["First."], "two": ["Second."], "three": ["Third."]}
     async with gemini_rig(tmp_path, steps, kind=AcpAgent) as rig:
@@ -60,6 +61,7 @@ async def test_a_conversation_goes_on_where_it_was_also_within_a_minute(tmp_path
     assert "Second." in told
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_a_conversation_it_does_not_know_is_said_plainly(tmp_path: Path) -> None:
     async with gemini_rig(tmp_path, {}, kind=AcpAgent) as rig:
         with pytest.raises(AgentRejected, match="ask without a session"):
@@ -90,6 +92,7 @@ async def test_what_is_allowed_is_done_and_receipted(tmp_path: Path) -> None:
     assert ("run_command", True) in observed
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_the_exit_code_of_a_command_is_known(tmp_path: Path) -> None:
     async with gemini_rig(
         tmp_path, {"work": [{"run": "echo made; exit 3"}, "Made."]}, kind=AcpAgent
@@ -117,6 +120,7 @@ async def test_a_denied_command_does_not_run_and_the_reason_goes_with_the_reply(
     assert "the rules of the house" in untold
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_a_write_is_denied_as_the_file_it_becomes(tmp_path: Path) -> None:
     write = use("write_file", file_path="new.txt", content="hi")
     async with gemini_rig(
@@ -127,6 +131,7 @@ async def test_a_write_is_denied_as_the_file_it_becomes(tmp_path: Path) -> None:
     assert any("the rules of the house" in words for words in reply.untold)
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_what_waits_for_a_person_is_named_in_the_reply(tmp_path: Path) -> None:
     async with gemini_rig(
         tmp_path, {"leave": [{"run": LEAVE}, "I wait."]}, kind=AcpAgent, asks=("run_command",)
@@ -167,6 +172,7 @@ async def test_every_tool_is_asked_for_also_what_it_deems_safe(tmp_path: Path) -
 EASY = """{"reasoning": "-", "model_choice": "flash", "complexity_reasoning": "-", "complexity_score": 1}"""
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_subagents_are_not_given_and_that_is_said(tmp_path: Path) -> None:
     script = {
         "rules": [
@@ -221,7 +227,7 @@ async def trouble(rig: GeminiRig, script: str = "fail", **changes: Any) -> Podiu
     ("step", "expected"),
     [
         in_soak({"status": 401}, AgentNotLoggedIn),
-        ({"status": 429, "retry_after": 120}, RateLimited),
+        in_soak({"status": 429, "retry_after": 120}, RateLimited),
         in_soak({"status": 404}, AgentRejected),
         in_soak({"status": 500}, AgentUnavailable),
         in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
@@ -255,11 +261,12 @@ async def test_a_hanging_model_ends_with_the_seconds_of_the_turn(tmp_path: Path)
     assert isinstance(error, TimedOut)
 
 
+@pytest.mark.soak  # held in test_acp.py without a start, which takes seconds
 async def test_cancelling_leaves_no_process_behind_not_even_detached_ones(tmp_path: Path) -> None:
     steps: Steps = {"stay": [{"run": "touch here; setsid sleep 600 & sleep 600"}, "Never."]}
     async with gemini_rig(tmp_path, steps, kind=AcpAgent) as rig:
         asking = asyncio.create_task(rig.ask("stay"))
-        await retry_until((rig.workspace / "here").exists, seconds=30)
+        await retry_until((rig.workspace / "here").exists)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

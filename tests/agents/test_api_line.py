@@ -199,6 +199,16 @@ async def test_malformed_arguments_go_back_to_the_model(tmp_path: Path, argument
     assert b"the arguments are not a JSON object" in raw.seen[1]
 
 
+async def test_halves_of_characters_are_replaced_before_anything_is_kept(tmp_path: Path) -> None:
+    half = "\ud83d"
+    async with RawServer(chat_calls(f'{{"text": "{half}"}}'), chat_says(f"a{half}b")).open() as raw:
+        rig = raw_rig(tmp_path, raw, answers=[allowed()], tools=[NOTE])
+        reply = await rig.agent.ask(rig.turn("do it"))
+    assert reply.text == "a?b"
+    assert rig.doors.door.asked == [("perform", "keep.note", {"text": "?"})]
+    assert [answer.kept is None for answer in rig.doors.door.remembered.values()] == [False, False]
+
+
 async def test_no_arguments_are_an_empty_object(tmp_path: Path) -> None:
     async with RawServer(chat_calls(""), chat_says("Done.")).open() as raw:
         rig = raw_rig(tmp_path, raw, tools=[NOTE], answers=[allowed()])

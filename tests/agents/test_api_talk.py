@@ -152,6 +152,7 @@ async def test_a_conversation_goes_on_in_another_process(provider: str, tmp_path
         rig = ApiRig(tmp_path, server, provider)
         first = await rig.agent.ask(rig.turn("SCRIPT:first"))
         second = await rig.new_agent().ask(rig.turn("SCRIPT:second", session=first.session))
+        rig.doors.door.remembered.clear()
         again = await rig.new_agent().ask(rig.turn("SCRIPT:second", session=first.session))
         bodies = [json.dumps(seen.body) for seen in server.requests]
     assert second.text == "As I said, Ada."

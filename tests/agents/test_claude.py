@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from podium.agents.headless.claude import ClaudeAgent
+from podium.agents.headless.claude import ClaudeCliAgent
 from podium.agents.kit import AgentOptions
 from podium.domain.errors import BadInput
 from podium.journal import FileTranscripts
@@ -118,7 +118,7 @@ async def test_a_version_nobody_has_tried_is_named_and_goes_on(
     assert clis.versions()["claude"] in reply.warnings[0]
 
 
-@pytest.mark.parametrize("size", [12_000_000, in_soak(50_000_000)])
+@pytest.mark.parametrize("size", [2_000_000, in_soak(50_000_000)])
 async def test_megabytes_of_answer_arrive_whole(tmp_path: Path, size: int) -> None:
     flood = {"flood_bytes": size, "then": "the end", "chunk_characters": 100_000}
     async with claude_rig(tmp_path, {"flood": [flood]}) as rig:
@@ -136,7 +136,7 @@ async def test_a_long_prompt_arrives_whole(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "prompt", ["/cost SCRIPT:hello", "/compact SCRIPT:hello", "! ls SCRIPT:hello"]
+    "prompt", ["/cost SCRIPT:hello", in_soak("/compact SCRIPT:hello"), in_soak("! ls SCRIPT:hello")]
 )
 async def test_a_prompt_is_never_taken_for_a_command(tmp_path: Path, prompt: str) -> None:
     async with claude_rig(tmp_path, {"hello": ["Hello."]}) as rig:
@@ -205,7 +205,7 @@ async def test_its_own_options_reach_it_and_others_are_refused(tmp_path: Path) -
         await rig.ask("hello")
         assert "Speak like a sailor." in rig.told_the_model()
         with pytest.raises(BadInput, match="efort"):
-            ClaudeAgent(AgentOptions(name="claude", options={"efort": "high"}), rig.kit)
+            ClaudeCliAgent(AgentOptions(name="claude", options={"efort": "high"}), rig.kit)
 
 
 @pytest.mark.soak  # test_loopback_only.py sees it too

@@ -17,6 +17,7 @@ from podium.domain.gating import DoorAnswer, Effect
 from podium.domain.model import Json
 from podium.testing import FakeTurnDoor
 from tests.agents.claude_rig import ClaudeRig, claude_rig
+from tests.soaking import in_soak
 
 LEAVE = "cd . && git checkout main && touch ran.marker"
 
@@ -481,10 +482,10 @@ def test_no_two_edits_make_the_same_call() -> None:
 @pytest.mark.parametrize(
     ("granted", "allowed"),
     [
-        ("google_web_search", "WebSearch"),
+        in_soak("google_web_search", "WebSearch"),
         ("web_search", "WebSearch"),
-        ("web_fetch", "WebFetch"),
-        ("codebase_investigator", "Agent"),
+        in_soak("web_fetch", "WebFetch"),
+        in_soak("codebase_investigator", "Agent"),
         ("subagents", "Agent"),
     ],
 )

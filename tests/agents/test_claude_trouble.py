@@ -55,7 +55,7 @@ async def trouble(rig: ClaudeRig, script: str = "fail", **changes: Any) -> Podiu
         ({"status": 401}, AgentNotLoggedIn),
         in_soak({"status": 403}, AgentNotLoggedIn),
         in_soak({"status": 429}, RateLimited),
-        ({"status": 400}, AgentRejected),
+        in_soak({"status": 400}, AgentRejected),
         in_soak({"status": 404}, AgentRejected),
         in_soak({"status": 413}, ContextOverflow),
         ({"status": 500}, AgentUnavailable),
@@ -63,12 +63,12 @@ async def trouble(rig: ClaudeRig, script: str = "fail", **changes: Any) -> Podiu
         in_soak({"status": 529}, AgentUnavailable),
         in_soak({"fault": "drop"}, AgentUnavailable),
         in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
-        ({"fault": "truncate", "text": "half an answer"}, AgentUnavailable),
+        in_soak({"fault": "truncate", "text": "half an answer"}, AgentUnavailable),
         in_soak({"fault": "invalid_stream"}, AgentUnavailable),
         in_soak({"fault": "error_event"}, AgentUnavailable),
         ({"fault": "context_overflow"}, ContextOverflow),
-        ({"text": "I will not.", "finish": "refusal"}, AgentRefused),
-        ({"text": "Half of it", "finish": "length"}, AgentRejected),
+        in_soak({"text": "I will not.", "finish": "refusal"}, AgentRefused),
+        in_soak({"text": "Half of it", "finish": "length"}, AgentRejected),
         ({"text": ""}, AgentLost),
     ],
 )
@@ -150,7 +150,7 @@ async def test_cancelling_leaves_no_process_not_even_a_detached_one(tmp_path: Pa
         tmp_path, {"away": [{"run": away}, "Never."], "hello": ["Hello."]}
     ) as rig:
         asking = asyncio.create_task(rig.ask("away"))
-        await retry_until(lambda: len(living(str(rig.workspace))) >= 4, seconds=30)
+        await retry_until(lambda: len(living(str(rig.workspace))) >= 4)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -195,8 +195,8 @@ async def test_a_conversation_it_does_not_have_is_rejected(tmp_path: Path) -> No
     ("limits", "measure"),
     [
         (TurnLimits(turns=2), "turns"),
-        (TurnLimits(usd=0.05), "usd"),
-        (TurnLimits(tokens=25_000), "tokens"),
+        in_soak(TurnLimits(usd=0.05), "usd"),
+        in_soak(TurnLimits(tokens=25_000), "tokens"),
     ],
 )
 async def test_a_limit_of_the_turn_ends_it(

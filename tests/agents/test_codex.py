@@ -10,7 +10,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel
 
-from podium.agents.headless.codex.agent import TRIED_VERSION, CodexAgent
+from podium.agents.headless.codex.agent import TRIED_VERSION, CodexCliAgent
 from podium.agents.kit import AgentOptions
 from podium.domain.asking import TurnLimits
 from podium.domain.errors import (
@@ -256,4 +256,4 @@ async def test_the_transcript_is_json_and_has_no_pieces_of_what_is_told_whole(
 async def test_options_that_codex_does_not_have_are_named(tmp_path: Path) -> None:
     async with codex_rig(tmp_path, {"one": ["Yes."]}) as rig:
         with pytest.raises(BadInput, match="'codex': sandbocks"):
-            CodexAgent(AgentOptions(name="codex", options={"sandbocks": "none"}), rig.kit)
+            CodexCliAgent(AgentOptions(name="codex", options={"sandbocks": "none"}), rig.kit)

@@ -331,7 +331,7 @@ async def test_a_command_left_behind_by_the_turn_is_dead_with_it(tmp_path: Path)
     lingering = calling("exec_command", cmd="touch began; sleep 600", yield_time_ms=250)
     async with codex_rig(tmp_path, {"works": [lingering, "It runs."]}) as rig:
         await rig.ask("works")
-        await retry_until((rig.workspace / "began").exists, seconds=30)
+        await retry_until((rig.workspace / "began").exists)
         assert await statuses(rig) == [CallStatus.ABANDONED]
     assert living(tmp_path) == []
 
@@ -386,7 +386,9 @@ async def test_a_command_with_the_hooks_token_can_neither_settle_nor_perform_nor
 ) -> None:
     command = plant_thief(tmp_path / "workspace", tmp_path / "homes", "Bash")
     options = {"options": {"sandbox": "danger-full-access"}}
-    async with codex_rig(tmp_path, {"steals": [{"run": command}, "Done."]}, options=options) as rig:
+    # Left to itself it goes on after ten seconds, whether the command has ended or not.
+    steals = calling("exec_command", cmd=command, yield_time_ms=30_000)
+    async with codex_rig(tmp_path, {"steals": [steals, "Done."]}, options=options) as rig:
         await rig.ask("steals")
         failed = [event for event in await rig.events() if isinstance(event, ToolFailed)]
         (receipt,) = await rig.tools.receipts()

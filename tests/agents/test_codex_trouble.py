@@ -113,7 +113,7 @@ async def test_a_cancelled_turn_leaves_no_process_behind(tmp_path: Path) -> None
     started = "touch started && setsid sleep 600 & sleep 600"
     async with codex_rig(tmp_path, {"works": [{"run": started}, "Done."]}) as rig:
         asking = asyncio.create_task(rig.ask("works"))
-        await retry_until((rig.workspace / "started").exists, seconds=20)
+        await retry_until((rig.workspace / "started").exists)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError) as raised:
             await asking

@@ -22,7 +22,7 @@ from pydantic import (
 
 from podium.agents.contract import NONCE_KEY, ContractedAgent
 from podium.agents.contract.bounding import bounded
-from podium.domain.asking import Reply, Turn, TurnLimits
+from podium.domain.asking import Reply, Stop, Turn, TurnLimits
 from podium.domain.errors import AgentLost, BadInput, ReplyInvalid, TimedOut
 from podium.domain.gating import Usage
 from podium.testing import FakeAgent
@@ -372,6 +372,23 @@ async def test_a_reply_that_waits_for_an_approval_is_given_as_it_is(first: Seque
     reply = await contracted.ask(turn())
     assert (reply.waiting_approvals, reply.payload, reply.found) == (("apr_1",), None, "none")
     assert len(inner.turns) == len(first) + 1
+
+
+async def test_a_reply_that_a_limit_ended_is_given_as_it_is_and_nobody_is_asked_again() -> None:
+    stop = Stop(kind="tool_calls", reason="all 3 calls were made")
+    contracted, inner = agent(Reply(text="so far", session="s-1", stopped=stop))
+    reply = await contracted.ask(turn())
+    assert (reply.stopped, reply.payload, reply.text) == (stop, None, "so far")
+    assert len(inner.turns) == 1
+
+
+async def test_the_limits_of_calls_hold_when_it_is_asked_again() -> None:
+    contracted, inner = agent("no payload", "none either")
+    limits = TurnLimits(tool_calls=3, same_results=2)
+    with pytest.raises(ReplyInvalid):
+        await contracted.ask(turn().model_copy(update={"limits": limits}))
+    again = inner.turns[1].limits
+    assert (again.tool_calls, again.same_results) == (3, 2)
 
 
 async def test_errors_of_the_inner_agent_pass_through() -> None:

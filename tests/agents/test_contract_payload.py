@@ -101,8 +101,8 @@ def test_a_half_surrogate_in_the_prose_does_no_harm_and_in_a_value_is_refused() 
 
 @pytest.mark.parametrize(
     "piece",
-    ["{", '"', "{}", "[{", "```json\n{\n", "<think ", "\x1b]", '{"verdict":',
-     *map(in_soak, ["}", "\\", '{"', "\n", " ", "/*", "'"])],
+    ["{", "```json\n{\n", '{"verdict":',
+     *map(in_soak, ['"', "{}", "[{", "<think ", "\x1b]", "}", "\\", '{"', "\n", " ", "/*", "'"])],
 )  # fmt: skip
 @pytest.mark.parametrize("size", [3 * LOOKED_AT // 2, in_soak(20 * LOOKED_AT)])
 def test_floods_are_read_in_bounded_time_with_and_without_a_payload_behind_them(
@@ -193,10 +193,11 @@ def test_floods_of_small_faults_are_read_in_bounded_time(piece: str) -> None:
      *map(in_soak, ["~~~\n", "</think>", "`<think>`", "[THINK]", "not ", "- ", "</a>", "<|a|>", "【",
                     "no\n\n", "A. ", "\u3000", "json "])],
 )  # fmt: skip
-def test_a_megabyte_of_anything_before_or_after_an_answer_is_read_in_bounded_time(
-    piece: str,
+@pytest.mark.parametrize("size", [200_000, in_soak(1_000_000)])
+def test_a_flood_of_anything_before_or_after_an_answer_is_read_in_bounded_time(
+    piece: str, size: int
 ) -> None:
-    flood = piece * (1_000_000 // len(piece))
+    flood = piece * (size // len(piece))
     answer = f'{{"verdict": "PASS", "{NONCE_KEY}": "n1"}}'
     for text in (f"{flood}\n{answer}", f"{flood}{answer}", f"{answer}{flood}", flood):
         for nonce in (None, "n1"):

@@ -56,10 +56,10 @@ async def trouble(rig: GeminiRig, script: str = "fail", **changes: Any) -> Podiu
         in_soak({"status": 500}, AgentUnavailable),
         in_soak({"fault": "drop"}, AgentUnavailable),
         in_soak({"fault": "drop_before_headers"}, AgentUnavailable),
-        ({"fault": "truncate", "text": "half an answer"}, AgentUnavailable),
+        in_soak({"fault": "truncate", "text": "half an answer"}, AgentUnavailable),
         in_soak({"fault": "invalid_stream", "text": "half an answer"}, AgentUnavailable),
         ({"fault": "context_overflow"}, ContextOverflow),
-        ({"text": "", "finish": "safety"}, AgentRefused),
+        in_soak({"text": "", "finish": "safety"}, AgentRefused),
         # A prompt that the provider blocks looks to the CLI like a stream that broke off.
         in_soak({"text": "", "finish": "refusal"}, AgentUnavailable),
         in_soak({"text": ""}, AgentUnavailable),
@@ -100,7 +100,7 @@ async def test_cancelling_leaves_no_process_behind_not_even_detached_ones(tmp_pa
     steps: Steps = {"stay": [{"run": "touch here; setsid sleep 600 & sleep 600"}, "Never."]}
     async with gemini_rig(tmp_path, steps) as rig:
         asking = asyncio.create_task(rig.ask("stay"))
-        await retry_until((rig.workspace / "here").exists, seconds=30)
+        await retry_until((rig.workspace / "here").exists)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking
@@ -134,6 +134,7 @@ async def test_a_program_that_is_not_there_is_said_with_the_way_to_get_it(tmp_pa
     assert "npm install" in str(error)
 
 
+@pytest.mark.soak  # a start takes seconds, and its siblings here hold most of it
 async def test_broken_settings_in_a_workspace_are_named(tmp_path: Path) -> None:
     async with gemini_rig(tmp_path, {"hello": ["Hello."]}) as rig:
         (rig.workspace / ".gemini").mkdir()
@@ -143,6 +144,7 @@ async def test_broken_settings_in_a_workspace_are_named(tmp_path: Path) -> None:
     assert ".gemini/settings.json" in str(error)
 
 
+@pytest.mark.soak  # a start takes seconds, and its siblings here hold most of it
 async def test_a_model_that_takes_a_second_try_is_given_one(tmp_path: Path) -> None:
     flaky = {"marker": "flaky", "each_time": True, "steps": [{"status": 500}, "Here again."]}
     async with gemini_rig(tmp_path, {}, script={"rules": [flaky]}, options={"options": {}}) as rig:

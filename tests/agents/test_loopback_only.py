@@ -40,7 +40,7 @@ def test_a_turn_works_where_there_is_no_network_but_loopback(medium: Medium) -> 
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=400,
     )
     if "1 skipped" in done.stdout:
         pytest.skip(done.stdout.strip().splitlines()[-2])

@@ -18,7 +18,7 @@ from tests.agents.test_opencode_home import kit_in, turn_in
 async def test_the_loop_goes_on_meanwhile() -> None:
     loop_ran = threading.Event()
     asyncio.get_running_loop().call_soon(loop_ran.set)
-    assert await off_loop(lambda: loop_ran.wait(10))
+    assert await off_loop(lambda: loop_ran.wait(120))
 
 
 async def test_cancelled_work_is_done_before_anybody_goes_on() -> None:
@@ -26,7 +26,7 @@ async def test_cancelled_work_is_done_before_anybody_goes_on() -> None:
 
     def work() -> None:
         begun.set()
-        may_end.wait(10)
+        may_end.wait(120)
         done.set()
 
     working = asyncio.create_task(off_loop(work))
@@ -57,7 +57,7 @@ async def test_a_turn_that_is_cancelled_as_it_enters_keeps_no_home(
 
     def slowly(context: object) -> object:
         begun.set()
-        may_go_on.wait(10)
+        may_go_on.wait(120)
         return entered(context)  # type: ignore[arg-type]
 
     monkeypatch.setattr(type(private_home(kit, turn, "x")), "__enter__", slowly)

@@ -250,7 +250,7 @@ async def test_a_cancelled_turn_leaves_no_process(tmp_path: Path) -> None:
     steps = {"work": [_using("bash", **_shell(left))]}
     async with opencode_rig(tmp_path, steps) as rig:
         asking = asyncio.create_task(rig.ask("work"))
-        await retry_until(lambda: (rig.workspace / "began").exists(), seconds=60)
+        await retry_until(lambda: (rig.workspace / "began").exists())
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
             await asking

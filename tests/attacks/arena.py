@@ -31,7 +31,7 @@ SECRETS = (
 )
 """Words that stand in files and variables which the agent was not given."""
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
-_PATIENCE_SECONDS = 10.0
+_PATIENCE_SECONDS = 120.0
 _LONG_AGO = "2024-01-01T00:00:00Z"
 
 

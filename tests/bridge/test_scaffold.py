@@ -67,7 +67,7 @@ def called(*argv: str | Path, path: str = "", **environ: str) -> subprocess.Comp
         cwd="/",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 

@@ -334,7 +334,7 @@ def _verified(unit: Path, runtime: Path) -> str:
         },
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     return done.stdout + done.stderr
@@ -482,7 +482,7 @@ def test_the_line_runs_podium_on_the_root_whatever_its_name(tmp_path: Path, name
     command = line.split(maxsplit=5)[5].rstrip("\n")
     # What cron does with a line: an escaped percent sign is one, a bare one would be a new line.
     assert "%" not in command.replace("\\%", "")
-    subprocess.run(["/bin/sh", "-c", command.replace("\\%", "%")], check=True, timeout=60)
+    subprocess.run(["/bin/sh", "-c", command.replace("\\%", "%")], check=True, timeout=120)
     assert (root / "logs/gmx_clc_orchestrator.stdout.log").read_text().splitlines() == [
         *("supervised 1", str(root), str(root), "sense", "--once", "--root", str(root)),
     ]

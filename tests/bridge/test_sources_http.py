@@ -185,5 +185,5 @@ async def _given_up(source: HttpSource) -> None:
     [sensed] = (await source.look()).found
     assert (sensed.condition, "no answer" in sensed.why) == ("unreadable", True)
     # Returns when every thread has.
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         await asyncio.get_running_loop().shutdown_default_executor()

@@ -77,7 +77,7 @@ class Desk:
             env={**self.environ, **(env or {})},
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=500,
             check=False,
         )
         return Said(done.returncode, done.stdout, done.stderr)

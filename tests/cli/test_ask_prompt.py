@@ -43,7 +43,7 @@ class Terminal:
         os.close(slave)
         self.shown = self.until(PROMPT)
 
-    def until(self, mark: str, seconds: float = 60.0) -> str:
+    def until(self, mark: str, seconds: float = 120.0) -> str:
         """All that is shown up to the mark; the terminal's end will do, too."""
         heard, end = "", time.monotonic() + seconds
         while mark not in heard:
@@ -73,7 +73,7 @@ class Terminal:
     def close(self) -> None:
         if self.process.poll() is None:
             self.process.kill()
-        self.process.wait(30)
+        self.process.wait(120)
         os.close(self._master)
 
 
@@ -99,7 +99,7 @@ def test_a_person_talks_from_looking_to_doing_and_leaves(desk: Desk) -> None:
         assert "Nothing was done yet" not in plan
         assert ":approve " in terminal.say(":help")
         terminal.type(":quit\n", mark="never shown")
-        assert terminal.process.wait(30) == 0
+        assert terminal.process.wait(120) == 0
 
 
 def test_a_yes_is_for_the_next_plan_and_no_other(desk: Desk) -> None:
@@ -159,7 +159,7 @@ def test_keys_do_what_they_do_in_a_shell(desk: Desk) -> None:
         terminal.type(UP, mark=":mode")
         assert "Mode: execute" in terminal.say("")
         terminal.type(CTRL_D, mark="never shown")
-        assert terminal.process.wait(30) == 0
+        assert terminal.process.wait(120) == 0
     with at_the_prompt(desk) as terminal:
         terminal.type(UP, mark=":mode")
         assert "Mode: analyze" in terminal.say("")
@@ -170,7 +170,7 @@ def test_the_history_is_the_owners_and_has_no_secrets(desk: Desk) -> None:
     with at_the_prompt(desk) as terminal:
         terminal.say(f":context key={secret}")
         assert "Traceback" not in terminal.type(CTRL_D, mark="never shown")
-        terminal.process.wait(30)
+        terminal.process.wait(120)
     (file,) = desk.home.rglob("operator_history")
     assert file.stat().st_mode & 0o077 == 0
     assert ":context key=" in file.read_text()

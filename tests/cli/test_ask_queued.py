@@ -100,7 +100,7 @@ def test_who_stops_waiting_is_told_where_it_stands(desk: Desk) -> None:
     assert "nobody serves queue 'default' yet" in told
     assert "podium worker --queue default --label nowhere" in told
     waiting.send_signal(signal.SIGINT)
-    out, err = waiting.communicate(timeout=60)
+    out, err = waiting.communicate(timeout=120)
     assert (waiting.returncode, out) == (130, "")
     (run,) = desk.run("runs", "--json").json["runs"]
     assert f"podium: interrupted; run {run['id']} goes on in queue 'default'" in err

@@ -138,7 +138,7 @@ def test_a_run_is_shown_with_its_events(desk: Desk) -> None:
     report = desk.run("show", run.id, "--json").json
     assert set(report) == {
         *("run", "steps", "calls", "approvals", "receipts", "events"),
-        *("in_flight", "owner", "usage"),
+        *("in_flight", "owner", "usage", "cost"),
     }
 
 
@@ -290,3 +290,10 @@ def test_a_database_that_is_no_database_is_named_and_left_alone(desk: Desk, tmp_
     assert said.code == 1
     assert str(state / "podium.db") in said.err
     assert (state / "podium.db").read_bytes() == b"not a database at all" * 100
+
+
+def test_words_can_be_said_with_a_yes(desk: Desk) -> None:
+    asked = desk.add_approval(desk.add_run())
+    said = desk.run("approve", short_id(asked.id), "--say", "but \x1b[1mgently")
+    assert said.code == 0
+    assert "but [1mgently" in said.out

@@ -115,9 +115,9 @@ def test_an_interrupted_demo_leaves_no_folder_behind(desk: Desk, tmp_path: Path)
         stderr=subprocess.PIPE,
     )
     try:
-        retry_until_blocking(lambda: list(place.glob("podium-demo-*/.worktrees/*")), seconds=30)
+        retry_until_blocking(lambda: list(place.glob("podium-demo-*/.worktrees/*")))
         demo.send_signal(signal.SIGINT)
-        _, err = demo.communicate(timeout=30)
+        _, err = demo.communicate(timeout=120)
     finally:
         demo.kill()
         demo.communicate()

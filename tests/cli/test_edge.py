@@ -152,7 +152,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(desk: Desk) -> None:
         env=desk.environ,
         stdout=writing,
         stderr=subprocess.PIPE,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     os.close(writing)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,7 +59,7 @@ def started(desk: Desk, *arguments: str) -> subprocess.Popen[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> Said:
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=120)
     return Said(process.returncode, out, err)
 
 
@@ -105,7 +107,7 @@ def test_an_interrupted_run_stays_at_its_checkpoint_and_says_how_to_go_on(
     go(desk, run)
     (desk.project / "hang").touch()
     process = started(desk, "resume", run.id)
-    retry_until_blocking(lambda: (desk.project / "in-slow").exists(), seconds=20)
+    retry_until_blocking(lambda: (desk.project / "in-slow").exists())
     process.send_signal(ending)
     said = ended(process)
     assert said.code == 130
@@ -122,7 +124,7 @@ def test_a_run_another_process_hosts_is_locked_followed_and_cancelled(desk: Desk
     go(desk, run)
     (desk.project / "hang").touch()
     process = started(desk, "resume", run.id)
-    retry_until_blocking(lambda: (desk.project / "in-slow").exists(), seconds=20)
+    retry_until_blocking(lambda: (desk.project / "in-slow").exists())
     said = desk.run("resume", run.id)
     assert said.code == 7
     assert "another process" in said.err
@@ -130,3 +132,38 @@ def test_a_run_another_process_hosts_is_locked_followed_and_cancelled(desk: Desk
     assert ended(process).code == 1
     assert "run_cancelled" in desk.run("logs", run.id, "-f").out
     assert marks(desk) == ["first"]
+
+
+def test_a_stopped_terminal_holds_up_no_run(desk: Desk) -> None:
+    run = waiting_run(desk)
+    go(desk, run)
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    with suppress(BlockingIOError):
+        while os.write(writing, b"." * 4096):  # from now on who writes to it stands still
+            pass
+    os.set_blocking(writing, True)
+    process = subprocess.Popen(
+        [*PROGRAM, "--project", str(desk.project), "resume", run.id],
+        cwd=ROOT,
+        env=desk.environ,
+        stdout=subprocess.PIPE,
+        stderr=writing,
+    )
+    os.close(writing)
+    retry_until_blocking(lambda: _status(desk, run) is RunStatus.SUCCEEDED)
+    assert process.poll() is None
+    with os.fdopen(reading, "rb") as stopped, process:
+        told = stopped.read().decode().lstrip(".")
+        assert process.wait(timeout=30) == 0
+    # On a busy machine this may come so late that the view was given up; then it says so.
+    assert "run_succeeded" in told or "the live view was not told of" in told
+
+
+def _status(desk: Desk, run: Run) -> RunStatus:
+    async def work(podium: Podium) -> RunStatus:
+        found = await (await podium.store()).read(lambda view: view.run(run.id))
+        assert found is not None
+        return found.status
+
+    return desk.within(work)

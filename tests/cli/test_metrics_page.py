@@ -66,13 +66,13 @@ def read(text: str) -> dict[str, float]:
 
 
 def get(url: str) -> tuple[str, str]:
-    with urllib.request.urlopen(url, timeout=30) as answer:
+    with urllib.request.urlopen(url, timeout=120) as answer:
         return answer.headers["Content-Type"], answer.read().decode()
 
 
 async def asked(address: Address, request: bytes) -> str:
     """What a raw request is answered with. Empty: the line was cut."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         reader, writer = await asyncio.open_connection(address.host, address.port)
         writer.write(request)
         try:

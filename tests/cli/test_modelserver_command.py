@@ -35,7 +35,7 @@ class Served:
         self.greeting = greeting
 
     def post(self, key: str = KEY, body: Any = BODY) -> tuple[int, Any]:
-        line = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=20)
+        line = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=120)
         headers = {"Authorization": f"Bearer {key}"}
         line.request("POST", "/v1/chat/completions", json.dumps(body), headers)
         answer = line.getresponse()
@@ -45,7 +45,7 @@ class Served:
 
     def end(self, by: signal.Signals = signal.SIGINT) -> tuple[str, str]:
         self.process.send_signal(by)
-        return self.process.communicate(timeout=30)
+        return self.process.communicate(timeout=120)
 
 
 @contextmanager

@@ -32,7 +32,7 @@ def at_a_terminal(desk: Desk, typed: str, *arguments: str) -> tuple[int, str]:
     except OSError:
         pass  # Linux says EIO when the last writer is gone
     os.close(master)
-    return process.wait(60), heard.decode().replace("\r\n", "\n")
+    return process.wait(120), heard.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize(("typed", "code", "trusted"), [("y\n", 0, True), ("\n", 1, False)])

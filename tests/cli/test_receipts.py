@@ -80,7 +80,7 @@ def test_followed_receipts_come_as_json_lines_until_interrupted(desk: Desk) -> N
                 perform(desk, f"f{number}")
         line = following.stdout.readline()
         following.send_signal(signal.SIGINT)
-        _, err = following.communicate(timeout=30)
+        _, err = following.communicate(timeout=120)
     finally:
         following.kill()
         following.communicate()

@@ -241,7 +241,7 @@ def test_an_interrupted_run_ends_its_records_with_how_it_was_left(desk: Desk) ->
             assert line, "it ended before the agent was asked"
             heard += line
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=120)
     records = records_of(Said(process.returncode, heard + out, err))
     assert process.returncode == 130
     last = records[-1]
@@ -412,7 +412,7 @@ def test_the_seeds_own_call_does_the_same(desk: Desk) -> None:
         env=desk.environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     records = records_of(Said(done.returncode, done.stdout, done.stderr))
@@ -450,7 +450,7 @@ def test_a_detached_run_is_worked_on_by_a_worker_that_leaves_when_it_is_done(des
     retry_until_blocking(
         lambda: stored(desk, launch["run"]).status is RunStatus.SUCCEEDED, seconds=60
     )
-    retry_until_blocking(lambda: not is_there(launch["worker_pid"]), seconds=30)
+    retry_until_blocking(lambda: not is_there(launch["worker_pid"]))
     log = Path(launch["log"])
     assert "branch_delivered" in log.read_text()
     assert log.stat().st_mode & 0o077 == 0
@@ -475,9 +475,9 @@ def test_a_worker_that_was_started_for_a_run_stays_while_the_run_only_sleeps(des
     set_up(desk, [turn("architect", limited)])
     (launch,) = records_of(desk.spawn("run", TASK, "--detach", "--json"))
     run_id = launch["run"]
-    retry_until_blocking(lambda: stored(desk, run_id).fence > 1, seconds=30)
+    retry_until_blocking(lambda: stored(desk, run_id).fence > 1)
     assert desk.run("cancel", run_id).code == 0
-    retry_until_blocking(lambda: not is_there(launch["worker_pid"]), seconds=30)
+    retry_until_blocking(lambda: not is_there(launch["worker_pid"]))
 
 
 def is_there(pid: int) -> bool:
@@ -514,7 +514,7 @@ def a_worker(desk: Desk, *options: str, **environ: str) -> Iterator[subprocess.P
         yield worker
     finally:
         worker.terminate()
-        worker.communicate(timeout=30)
+        worker.communicate(timeout=120)
 
 
 @pytest.fixture(params=["sqlite", in_soak("postgresql")])
@@ -551,7 +551,7 @@ def test_a_run_is_put_where_its_queue_priority_and_delay_say(desk: Desk) -> None
     run = stored(desk, run_id_of(said))
     assert (run.queue, run.priority, run.status) == ("gpu", 5, RunStatus.QUEUED)
     with a_worker(desk, "--queue", "gpu", "--label", "gpu"):
-        retry_until_blocking(lambda: stored(desk, run.id).status is RunStatus.SUCCEEDED, seconds=60)
+        retry_until_blocking(lambda: stored(desk, run.id).status is RunStatus.SUCCEEDED)
         later = desk.spawn("run", TASK, "--queue", "gpu", "--delay", "10m")
         assert re.search(r"is queued in 'gpu' and starts at [-0-9]+ [:0-9]+ or later\n", later.out)
         waiting = stored(desk, run_id_of(later))
@@ -568,7 +568,7 @@ def test_a_delayed_run_that_nobody_serves_gets_a_worker_that_waits_for_it(desk: 
     assert (launch["taken"], launch["workers"]) == (False, 1)
     assert is_there(launch["worker_pid"])
     assert desk.spawn("cancel", launch["run"]).code == 0
-    retry_until_blocking(lambda: not is_there(launch["worker_pid"]), seconds=30)
+    retry_until_blocking(lambda: not is_there(launch["worker_pid"]))
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def on_a_terminal(desk: Desk, *arguments: str, **extra: str) -> str:
             heard += chunk
     except OSError:
         pass  # Linux says EIO when the last writer is gone
-    done.communicate(timeout=30)
+    done.communicate(timeout=120)
     os.close(master)
     return heard.decode()
 

@@ -18,7 +18,7 @@ from podium.wiring.clock import SystemClock
 from tests.cli.desk import Desk
 from tests.cli.sense_rig import SUMMARY_END, break_down, delivered, lay_out, ticked
 
-LOOP_SECONDS = 60.0
+LOOP_SECONDS = 200.0
 
 
 @pytest.fixture(autouse=True)

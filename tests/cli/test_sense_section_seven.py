@@ -24,7 +24,7 @@ SAMPLES = {
     "gmx_plan_single_task.json": ["candidate_count: 1"],
     "gmx_plan_multi_task.json": ["candidate_count: 2", "skipped: 2"],
 }
-TICK_SECONDS = 120
+TICK_SECONDS = 300
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from podium.testing import retry_until_blocking
 from tests.cli.desk import Desk
 from tests.cli.sense_rig import INBOX, delivered, lay_out, ticked
 
-SECONDS = 60.0
+SECONDS = 200.0
 
 
 def put_order(desk: Desk, wo_id: str, *, path: str = "") -> None:

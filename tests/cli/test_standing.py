@@ -93,7 +93,7 @@ def test_a_run_whose_process_lives_is_running_and_names_it(desk: Desk) -> None:
     (desk.project / "hang").touch()
     process = started(desk, "resume", run.id)
     try:
-        retry_until_blocking(lambda: (desk.project / "in-slow").exists(), seconds=20)
+        retry_until_blocking(lambda: (desk.project / "in-slow").exists())
         shown = desk.run("show", run.id)
         assert "status     running\n" in shown.out
         assert f"(alive, process {process.pid} on " in shown.out
@@ -121,7 +121,7 @@ def test_ctrl_c_is_answered_at_once_and_a_second_one_leaves_quietly(desk: Desk) 
     (desk.project / "hang").touch()
     (desk.project / "stubborn").touch()
     process = started(desk, "resume", run.id)
-    retry_until_blocking(lambda: (desk.project / "in-slow").exists(), seconds=20)
+    retry_until_blocking(lambda: (desk.project / "in-slow").exists())
     assert process.stderr is not None
     process.send_signal(signal.SIGINT)
     line = ""

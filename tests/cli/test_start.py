@@ -38,7 +38,7 @@ def modules_after(desk: Desk, *commands: tuple[str, ...]) -> set[str]:
         env=desk.environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     return set(done.stderr.rpartition("LOADED ")[2].split())

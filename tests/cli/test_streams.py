@@ -18,7 +18,7 @@ def in_a_shell(desk: Desk, line: str) -> Said:
         env=desk.environ,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     return Said(done.returncode, done.stdout, done.stderr)

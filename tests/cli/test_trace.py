@@ -15,6 +15,7 @@ import pytest
 from podium.cli.trace_folding import MOST_OPEN, Folding, Totals
 from podium.cli.trace_words import Timeline
 from podium.domain import events as e
+from podium.domain.asking import ModelAnswer, Stop, WishedCall
 from podium.domain.gating import Usage
 from podium.domain.work import Run, RunStatus
 from podium.testing import retry_until_blocking
@@ -139,6 +140,32 @@ def test_to_be_asked_is_no_failure_and_red_checks_are_one(desk: Desk) -> None:
     assert [event["seq"] for event in failed] == [2, 4, 5, 6, 7]
 
 
+def test_answers_of_a_model_and_stops_are_rows_and_a_stop_is_a_failure(desk: Desk) -> None:
+    run = desk.add_run(status=RunStatus.FAILED)
+    answer = ModelAnswer(
+        number=0, request="x", text=HOSTILE, calls=(WishedCall(tool="read_file"),), model="m-1"
+    )
+    record(
+        desk,
+        run,
+        e.ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer),
+        e.AgentStopped(
+            role="playbook", agent="gemini", stop=Stop(kind="turns", reason="3 of 3 are taken")
+        ),
+        e.PlaybookEnded(met=False),
+    )
+    out = desk.run("trace", run.id).out
+    assert "playbook (gemini) m-1 #0 asks for read_file [0 + 0 tokens]: evil next" in out
+    assert "stopped at the limit of turns: 3 of 3 are taken" in out
+    assert out.splitlines()[-1].startswith("3 events, 0 calls, 1 model answer;")
+    failed = desk.run("trace", run.id, "--failed")
+    assert [row[1] for row in words(failed.out)] == ["agent_stopped", "playbook_ended"]
+    followed = desk.run("trace", run.id, "--follow", "--json").out.splitlines()
+    assert [json.loads(line)["type"] for line in followed] == [
+        *("model_answered", "agent_stopped", "playbook_ended"),
+    ]
+
+
 def test_a_tool_that_was_not_called_is_told_with_those_that_were(desk: Desk, run: Run) -> None:
     said = desk.run("trace", run.id, "--tool", "wrte_file")
     assert said.err == (
@@ -184,7 +211,7 @@ def test_a_file_says_the_same_as_its_run(desk: Desk, run: Run) -> None:
         cwd=desk.project,
         env=desk.environ,
         check=True,
-        timeout=60,
+        timeout=120,
     )
     assert words(piped.stdout.decode()) == words(of_run)
 
@@ -234,7 +261,7 @@ def test_following_ends_with_the_run_and_shows_what_comes(desk: Desk) -> None:
             await store.write(lambda tx: tx.save_run(ended))
 
         desk.within(end)
-        out, _ = following.communicate(timeout=60)
+        out, _ = following.communicate(timeout=120)
     finally:
         following.kill()
         following.communicate()
@@ -257,7 +284,7 @@ def test_a_reader_that_has_enough_ends_it(desk: Desk) -> None:
     assert reading.stdout is not None
     first = reading.stdout.readline()
     reading.stdout.close()
-    assert reading.wait(60) == 0
+    assert reading.wait(120) == 0
     assert first.startswith(b"AT ")
 
 
@@ -402,7 +429,7 @@ def test_at_a_terminal_every_line_fits(desk: Desk, run: Run) -> None:
 
     retry_until_blocking(all_heard)
     os.close(master)
-    assert process.wait(60) == 0
+    assert process.wait(120) == 0
     lines = heard.decode().splitlines()
     assert max(map(len, lines[:-2])) <= 80
     assert any("run_command make [T1] #1" in line for line in lines)

@@ -37,7 +37,7 @@ def piped(desk: Desk, given: bytes, *words: str) -> subprocess.CompletedProcess[
         cwd=desk.project,
         env=desk.environ,
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -143,7 +143,7 @@ def test_input_that_never_ends_keeps_nothing_waiting(project: Desk) -> None:
     read_end, write_end = os.pipe()
     command = project.command("workspaces", "exec", "fix", "--", "true")
     done = subprocess.run(
-        command, stdin=read_end, cwd=project.project, env=project.environ, timeout=60, check=False
+        command, stdin=read_end, cwd=project.project, env=project.environ, timeout=120, check=False
     )
     os.close(read_end)
     os.close(write_end)
@@ -159,7 +159,7 @@ def test_a_program_without_end_is_ended_when_its_reader_goes(project: Desk) -> N
         assert process.stdout is not None
         assert process.stdout.readline() == b"y\n"
         process.stdout.close()
-        assert process.wait(60) != 0
+        assert process.wait(120) != 0
 
 
 def test_a_program_that_is_not_there_or_is_killed_leaves_as_in_a_shell(project: Desk) -> None:

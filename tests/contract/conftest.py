@@ -75,3 +75,15 @@ async def room(
     yield room
     await room.close()
     await database.close()
+
+
+FAKES = {"MemoryJournal", "ScriptedToolDoor"}
+"""They keep their promises on two databases every time, and on the dear third in the soak."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        parts = set(item.callspec.id.split("-")) if hasattr(item, "callspec") else set()
+        if "postgresql" in parts and parts & FAKES:
+            item.add_marker(pytest.mark.soak)

@@ -130,7 +130,7 @@ async def test_an_agent_works_in_its_workspace(stage_of: ProcessStageOf, tmp_pat
 async def _begun(agent: Agent, rig: RealDoorRig, folder: Path) -> asyncio.Task[object]:
     """A turn that has made its call and hangs."""
     asking: asyncio.Task[object] = asyncio.create_task(agent.ask(turn_in(folder)))
-    await retry_until(lambda: completed(rig), seconds=20)
+    await retry_until(lambda: completed(rig))
     return asking
 
 

@@ -320,7 +320,7 @@ async def _asked(stage: Stage, prompt: str, **more: Any) -> tuple[Reply | None, 
 async def _begun(stage: Stage) -> asyncio.Task[Reply]:
     """A turn whose agent waits for its model."""
     asking = asyncio.create_task(stage.ask())
-    await retry_until(stage.has_begun, seconds=30)
+    await retry_until(stage.has_begun)
     return asking
 
 

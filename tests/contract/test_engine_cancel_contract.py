@@ -46,7 +46,7 @@ class Stubborn:
             await asyncio.Event().wait()
         except asyncio.CancelledError:
             self.story.append("told")
-            await asyncio.wait_for(self.may_end.wait(), 5)
+            await asyncio.wait_for(self.may_end.wait(), 120)
             self.story.append("ended")
             raise
 
@@ -128,7 +128,7 @@ async def test_a_body_that_swallows_its_cancellation_gets_no_further(room: Engin
 
     engine = await room.open(FlowDefinition("story", body))
     run = await engine.start("story")
-    await asyncio.wait_for(began.wait(), 5)
+    await asyncio.wait_for(began.wait(), 120)
     await engine.cancel(run.id, by="ada")
     assert (await engine.finish(run.id)).status is RunStatus.CANCELLED
     assert done == []

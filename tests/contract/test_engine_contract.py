@@ -106,7 +106,7 @@ async def test_any_engine_may_wait_for_a_run_of_another(room: EngineRoom) -> Non
     run = await here.start("story")
     waiting = asyncio.create_task(there.finish(run.id))
     may_end.set()
-    assert (await asyncio.wait_for(waiting, 5)).result == "done"
+    assert (await asyncio.wait_for(waiting, 120)).result == "done"
 
 
 async def test_unknown_things_are_named(room: EngineRoom) -> None:

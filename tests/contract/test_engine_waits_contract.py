@@ -55,7 +55,7 @@ async def test_a_wait_gets_a_signal_sent_before_it_began(room: EngineRoom) -> No
 
     engine = await room.open(FlowDefinition("story", body))
     run = await engine.start("story")
-    await asyncio.wait_for(began.wait(), 5)
+    await asyncio.wait_for(began.wait(), 120)
     await engine.signal(run.id, "answer", "early")
     may_end.set()
     assert (await engine.finish(run.id)).result == ["early", ""]
@@ -138,7 +138,7 @@ async def test_a_run_with_a_branch_at_work_does_not_count_as_waiting(room: Engin
 
     engine = await room.open(FlowDefinition("story", body))
     run = await engine.start("story")
-    await asyncio.wait_for(working.wait(), 5)
+    await asyncio.wait_for(working.wait(), 120)
     assert (await room.run(run.id)).status is RunStatus.RUNNING
     may_end.set()
     await room.until(run.id, RunStatus.WAITING)

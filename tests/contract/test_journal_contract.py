@@ -21,7 +21,7 @@ from tests.contract.nouns import a_note
 async def take(following: AsyncIterator[Event], count: int) -> list[str]:
     """The next notes of a follower, which must come."""
     taken: list[str] = []
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while len(taken) < count:
             event = await anext(following)
             taken.append(event.body.text if isinstance(event.body, NoteTaken) else event.body.type)
@@ -120,7 +120,7 @@ async def test_following_ends_when_the_store_is_closed(journal: Journal, store: 
     await journal.append("run_a", a_note())
     await retry_until(lambda: seen)
     await store.close()
-    await asyncio.wait_for(following, 5)
+    await asyncio.wait_for(following, 120)
 
 
 async def test_half_a_surrogate_pair_keeps_nothing_from_being_written(journal: Journal) -> None:

@@ -158,11 +158,11 @@ async def test_a_view_stays_at_one_moment_while_others_write(database: Database)
     def look_twice(view: View) -> tuple[int, int]:
         first = view.last_seq("run_a")
         looked.set()
-        wrote.wait(5)
+        wrote.wait(120)
         return first, view.last_seq("run_a")
 
     looking = asyncio.create_task(one.read(look_twice))
-    await asyncio.to_thread(looked.wait, 5)
+    await asyncio.to_thread(looked.wait, 120)
     await other.write(lambda tx: tx.append("run_a", a_note()))
     wrote.set()
 
@@ -222,7 +222,7 @@ async def test_a_note_arrives_by_itself(store: Store) -> None:
     async def arrived() -> bool:
         return await texts(store) == ["soon"]
 
-    await retry_until(arrived, seconds=2)
+    await retry_until(arrived)
 
 
 async def test_notes_stand_before_the_write_that_follows_them(store: Store) -> None:
@@ -247,7 +247,7 @@ async def test_notes_survive_the_failure_of_the_write_they_would_travel_with(sto
 
 async def test_changes_yields_at_once(store: Store) -> None:
     changes = store.changes()
-    await asyncio.wait_for(anext(changes), 5)
+    await asyncio.wait_for(anext(changes), 120)
     await changes.aclose()  # type: ignore[attr-defined]  # an async generator in all stores
 
 
@@ -258,7 +258,7 @@ async def test_changes_wakes_for_commits_of_another_handle(database: Database) -
     for number in range(3):
         waiting = asyncio.ensure_future(anext(changes))
         await there.write(lambda tx: tx.append("run_a", a_note()))
-        await asyncio.wait_for(waiting, 5)
+        await asyncio.wait_for(waiting, 120)
         assert await here.read(lambda view: view.last_seq("run_a")) == number + 1
     await changes.aclose()  # type: ignore[attr-defined]  # an async generator in all stores
 
@@ -267,7 +267,7 @@ async def test_a_commit_between_two_looks_is_not_missed(store: Store) -> None:
     changes = store.changes()
     await anext(changes)
     await store.write(lambda tx: tx.append("run_a", a_note()))
-    await asyncio.wait_for(anext(changes), 5)
+    await asyncio.wait_for(anext(changes), 120)
     await changes.aclose()  # type: ignore[attr-defined]  # an async generator in all stores
 
 
@@ -276,13 +276,14 @@ async def test_a_burst_of_commits_is_told_in_fewer_changes(store: Store) -> None
     await anext(changes)
     for _ in range(30):
         await store.write(lambda tx: tx.append("run_a", a_note()))
-    seen = 0
+    await asyncio.wait_for(anext(changes), 120)
+    seen = 1
     try:
         while True:
             await asyncio.wait_for(anext(changes), 0.2)
             seen += 1
     except TimeoutError:
-        assert 1 <= seen < 10
+        assert seen < 10
 
 
 async def test_close_writes_what_was_noted(database: Database, store: Store) -> None:
@@ -303,7 +304,7 @@ async def test_close_ends_the_listeners(store: Store) -> None:
     listening = asyncio.create_task(listen())
     await retry_until(lambda: looks)
     await store.close()
-    await asyncio.wait_for(listening, 5)
+    await asyncio.wait_for(listening, 120)
 
 
 async def test_a_closed_store_says_so(store: Store) -> None:

@@ -47,6 +47,7 @@ from podium.domain.gating import (
     ToolSpec,
     Usage,
 )
+from podium.domain.model import Noun
 from podium.ports import EventQuery, Gate, Store, ToolDoor, Tx
 from podium.testing import FixedClock, ScriptedGate, ScriptedToolDoor, SteadyIds, decision
 from podium.tools import DoorSettings, GatedDoor
@@ -189,7 +190,7 @@ async def test_settling_writes_receipt_end_and_checkpoint_in_one_transaction(
     door = make_door(ScriptedGate(allow))
     permit = await permitted(door, a_call())
 
-    def crash(tx: Tx, outcome: Outcome) -> None:
+    def crash(tx: Tx, outcome: Noun) -> None:
         raise RuntimeError("the disk is full")
 
     with pytest.raises(RuntimeError):
@@ -745,7 +746,7 @@ async def test_settling_twice_gives_the_first_receipt_and_records_nothing_more(
 ) -> None:
     door = house.door()
     permit = await permitted(door, a_call())
-    seen: list[Outcome] = []
+    seen: list[Noun] = []
 
     first = await door.settle(permit, DONE)
     second = await door.settle(

@@ -96,7 +96,7 @@ if done is not None:
 
 def _run(command: list[str], folder: Path) -> str:
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -160,13 +160,15 @@ async def test_a_turn_cut_off_by_a_crash_is_asked_again_and_its_calls_are_not_re
         tmp_path,
         {"call": "run_command", "with": {"command": "python3 -m unittest -q careful.nothing"}},
         {"call": "write_file", "with": {"path": "a.txt", "content": "x"}},
-        {"sleep_seconds": 3},
+        {"sleep_seconds": 600},
         {"call": "write_file", "with": {"path": "b.txt", "content": "y"}},
     )
     run = await begin(podium)
     await retry_until(lambda: (tmp_path / "project" / "a.txt").exists())
     await (await podium.engine()).abandon()  # type: ignore[attr-defined]  # LocalEngine's own
     await podium.close()
+    script = tmp_path / "project" / "script.yaml"
+    script.write_text(script.read_text().replace("600", "0"))
     again = Podium(
         podium.configuration, {"PODIUM_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"}
     )
@@ -301,7 +303,7 @@ def test_a_spent_budget_leaves_with_five_and_a_raised_one_goes_on(tmp_path: Path
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         return done.returncode, json.loads(done.stdout)["run"]
 

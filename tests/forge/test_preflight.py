@@ -303,4 +303,4 @@ def _join_questions() -> None:
     """Let threads end that nobody waits for, because their servers are gone."""
     for thread in threading.enumerate():
         if thread.name == "podium-forge":
-            thread.join(30)
+            thread.join(120)

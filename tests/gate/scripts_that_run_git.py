@@ -157,7 +157,7 @@ class Shell:
             stderr=subprocess.DEVNULL,
         )
         try:
-            process.wait(timeout=10)
+            process.wait(timeout=120)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()

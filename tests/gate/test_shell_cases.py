@@ -105,7 +105,7 @@ def leaves_the_branch(line: str, repository: Path) -> bool:
         start_new_session=True,
     )
     try:
-        process.wait(timeout=20)
+        process.wait(timeout=120)
     except subprocess.TimeoutExpired:
         pass
     finally:

@@ -9,10 +9,14 @@ from typing import TypeVar
 
 import pytest
 
+from podium.domain.asking import ModelAnswer, Stop
 from podium.domain.errors import StoreBusy
 from podium.domain.events import (
     AgentReplied,
+    AgentStopped,
     Event,
+    ModelAnswered,
+    PlaybookEnded,
     RunCancelled,
     RunFailed,
     RunNeededHuman,
@@ -30,7 +34,7 @@ from podium.domain.events import (
 )
 from podium.domain.gating import Approval, Tier, Usage
 from podium.domain.work import Failure, Run, WorkerBeat
-from podium.journal import hosted
+from podium.journal import listening
 from podium.journal.gauges import gauges
 from podium.journal.hosted import HostedFollower, HostedRun
 from podium.journal.metrics import COUNTED_TYPES, HostedMetrics
@@ -65,6 +69,26 @@ async def counted(
         for (name, labels), amount in samples(*metrics.families()).items()
         if "_bucket" not in name and amount
     }
+
+
+async def test_answers_of_models_stops_and_playbooks_are_counted() -> None:
+    rig, metrics = HostedRig(), HostedMetrics()
+    follower = await rig.follow(metrics.take, COUNTED_TYPES)
+    run = await rig.queue()
+    await rig.start(run)
+    answer = ModelAnswer(number=0, request="x", text=SECRET, model="m-1")
+    stop = Stop(kind="tool_calls", reason=SECRET)
+    await rig.say(
+        run,
+        ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer),
+        ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer),
+        AgentStopped(role="playbook", agent="gemini", stop=stop),
+        PlaybookEnded(met=False, stop=stop),
+    )
+    found = await counted(rig, metrics, follower)
+    assert found["podium_model_answers_total m-1 playbook"] == 2
+    assert found["podium_turns_stopped_total tool_calls playbook"] == 1
+    assert found["podium_playbooks_ended_total no"] == 1
 
 
 async def test_everything_that_a_hosted_run_does_is_counted_once() -> None:
@@ -188,7 +212,7 @@ async def test_a_follower_waits_out_trouble_and_skips_nothing(
 ) -> None:
     rig = HostedRig()
     rig.store = FaltersOnce(rig.clock)
-    monkeypatch.setattr(hosted, "PAUSE_SECONDS", 0.001)  # nothing is waited for in it
+    monkeypatch.setattr(listening, "PAUSE_SECONDS", 0.001)  # nothing is waited for in it
     seen: list[Event] = []
 
     def take(event: Event, run: HostedRun) -> None:

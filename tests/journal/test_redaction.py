@@ -418,6 +418,6 @@ def test_five_megabytes_are_cleaned_in_the_time_of_reading_them() -> None:
     serialised = to_json({"stdout": line * (5_000_000 // len(line))}).decode()
     started = time.process_time()
     written = redactor.json_text(serialised)
-    assert time.process_time() - started < 5.0
+    assert time.process_time() - started < 20.0
     assert GITHUB not in written
     assert written.count("[redacted:KEY_4]") == 5_000_000 // len(line)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from podium.domain.asking import ModelAnswer, Stop, WishedCall
 from podium.domain.events import (
     AgentAsked,
     AgentReplied,
+    AgentStopped,
     Event,
+    ModelAnswered,
     RunFailed,
     RunNeededHuman,
     RunParked,
@@ -85,6 +88,24 @@ def replied(**more: object) -> AgentReplied:
 
 
 ASKED = AgentAsked(role="developer", agent="codex", prompt=SECRET)
+ASKED_IN_STEP = AgentAsked(role="developer", agent="codex", prompt=SECRET, step="work#2")
+
+
+def answered(number: int, model: str, *tools: str) -> ModelAnswered:
+    return ModelAnswered(
+        step="work#2",
+        role="developer",
+        agent="codex",
+        answer=ModelAnswer(
+            number=number,
+            request="sha256:x",
+            text=SECRET,
+            calls=tuple(WishedCall(tool=tool, arguments=SECRET) for tool in tools),
+            model=model,
+            usage=Usage(input_tokens=7, output_tokens=3, usd=0.25),
+            kept=SECRET,
+        ),
+    )
 
 
 async def test_a_run_is_a_tree_of_hosting_steps_turns_and_calls() -> None:
@@ -118,6 +139,78 @@ async def test_a_run_is_a_tree_of_hosting_steps_turns_and_calls() -> None:
     assert call.attributes["podium.outcome"] == "completed"
     assert whole.attributes["podium.outcome"] == "succeeded"
     assert SECRET not in repr(spans)
+
+
+async def test_answers_of_a_model_and_its_calls_stand_within_the_turn() -> None:
+    rig = HostedRig()
+    run = await rig.queue()
+    begun, key = rig.clock.now(), f"{run.id}:work#2:abc.0"
+    spans = await watched(
+        rig,
+        run,
+        StepStarted(step="work#2"),
+        ASKED_IN_STEP,
+        answered(0, "first-model", "write_file"),
+        requested(key),
+        ToolCompleted(call=key, tool="write_file", result=SECRET, receipt=1),
+        answered(1, "second-model"),
+        replied(),
+        StepCompleted(step="work#2"),
+        RunSucceeded(),
+    )
+    turn, call = spans["invoke_agent developer"], spans["execute_tool write_file"]
+    first, second = spans["chat first-model"], spans["chat second-model"]
+    assert turn.parent == spans["step work"].place
+    assert {each.parent for each in (first, second, call)} == {turn.place}
+    assert (first.start, first.end) == (begun + 2 * SECOND, begun + 3 * SECOND)
+    # The model is asked again once its call has been settled.
+    assert (second.start, second.end) == (begun + 5 * SECOND, begun + 6 * SECOND)
+    assert first.attributes == {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": "first-model",
+        "gen_ai.response.model": "first-model",
+        "gen_ai.agent.name": "codex",
+        "gen_ai.usage.input_tokens": 7,
+        "gen_ai.usage.output_tokens": 3,
+        "podium.usd": 0.25,
+        "podium.role": "developer",
+        "podium.answer": 0,
+        "podium.calls": 1,
+    }
+    assert turn.attributes["podium.answers"] == 2
+    assert SECRET not in repr(spans)
+
+
+async def test_a_turn_that_a_limit_ended_says_which() -> None:
+    rig = HostedRig()
+    run = await rig.queue()
+    stopped = AgentStopped(
+        role="developer", agent="codex", stop=Stop(kind="tool_calls", reason=SECRET)
+    )
+    spans = await watched(rig, run, ASKED, stopped, replied(), RunSucceeded())
+    turn = spans["invoke_agent developer"]
+    assert (turn.attributes["podium.stop"], turn.error) == ("tool_calls", "stopped_tool_calls")
+    assert SECRET not in repr(spans)
+
+
+async def test_a_turn_that_goes_on_in_another_process_has_its_answers_in_it() -> None:
+    rig = HostedRig()
+    run = await rig.queue()
+    step = StepStarted(step="work#2")
+    await watched(rig, run, step, ASKED_IN_STEP, answered(0, "first-model"))
+    spans = await watched(rig, run, step, answered(1, "second-model"), replied(), fence=2)
+    turn = spans["invoke_agent developer"]
+    assert spans["chat second-model"].parent == turn.place
+    assert turn.start == spans["chat second-model"].end
+
+
+async def test_answers_before_a_turn_was_given_up_stand_within_it() -> None:
+    rig = HostedRig()
+    run = await rig.queue()
+    step = StepStarted(step="work#2")
+    spans = await watched(rig, run, step, ASKED_IN_STEP, answered(0, "m"), RunParked(reason=""))
+    assert spans["chat m"].parent == spans["invoke_agent developer"].place
+    assert spans["invoke_agent developer"].error == "no_answer"
 
 
 async def test_the_trace_of_a_run_is_found_by_its_id() -> None:

@@ -45,7 +45,7 @@ class Supplier:
             {"path": request.path, "headers": dict(request.headers), "body": json.loads(sent)}
         )
         if self.holding is not None:
-            self.holding.wait(60)
+            self.holding.wait(120)
         if self.drop:
             request.connection.shutdown(socket.SHUT_RDWR)
             return

@@ -136,7 +136,7 @@ def _kill_after(chaos: Chaos, child: subprocess.Popen[bytes], wanted: int | None
     None: it is left in peace, once the base has moved.
     """
     began = chaos.last()[0]
-    deadline = time.monotonic() + 90
+    deadline = time.monotonic() + 300
     while child.poll() is None and time.monotonic() < deadline:
         if not chaos.moved and chaos.has_workspace():
             chaos.move_base()

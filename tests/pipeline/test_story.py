@@ -420,7 +420,7 @@ async def test_a_conflict_is_solved_by_the_specialist_and_reviewed(tmp_path: Pat
 async def moved_in_between(project: Project, name: str, content: str) -> Run:
     """Run, and move the base while the agents are at work: the workspace has been made by then."""
     working = asyncio.create_task(project.run())
-    await retry_until(lambda: bool(project.git("branch", "--list", "task/*")), seconds=30)
+    await retry_until(lambda: bool(project.git("branch", "--list", "task/*")))
     (project.folder / name).write_text(content)
     project.git("commit", "--quiet", "--all", "--message=Meanwhile")
     return await working

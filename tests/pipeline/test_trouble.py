@@ -37,7 +37,7 @@ async def test_a_base_branch_that_is_gone_needs_a_person_and_nothing_is_lost(
 ) -> None:
     project = Project(tmp_path).build(smooth())
     working = asyncio.create_task(project.run())
-    await retry_until(lambda: bool(project.git("branch", "--list", "task/*")), seconds=30)
+    await retry_until(lambda: bool(project.git("branch", "--list", "task/*")))
     project.git("checkout", "--quiet", "-b", "elsewhere")
     project.git("branch", "--delete", "--force", "main")
     run = await working

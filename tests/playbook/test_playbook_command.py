@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -12,17 +11,9 @@ from tests.cli.desk import Desk
 from tests.playbook.files import PLAYBOOK, PROFILE, write
 
 
-@pytest.fixture
-def desk(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Desk:
-    desk = Desk(tmp_path, capsys)
-    for name in ("PODIUM_DEBUG", "PODIUM_MODE", "PODIUM_PROJECT", "PODIUM_DATABASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("PODIUM_HOME", str(desk.home))
-    monkeypatch.chdir(desk.project)
+@pytest.fixture(autouse=True)
+def _files(desk: Desk) -> None:
     write(desk.project)
-    return desk
 
 
 def test_a_sound_playbook_is_shown_as_the_prompt_with_sections_and_estimate(desk: Desk) -> None:

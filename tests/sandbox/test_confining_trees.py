@@ -143,8 +143,11 @@ def _is_guard(pid: int) -> bool:
     return b"isolated.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-async def test_time_that_is_up_ends_it(launcher: ProcessLauncher, place: Place) -> None:
-    limits = ProcessLimits(seconds=0.3)
+@pytest.mark.parametrize("seconds", [0.001, 0.3])  # also before the walls are up
+async def test_time_that_is_up_ends_it(
+    launcher: ProcessLauncher, place: Place, seconds: float
+) -> None:
+    limits = ProcessLimits(seconds=seconds)
     ended = await launcher.run(place.sh("sleep 1000", limits=limits))
     assert ended.timed_out
 

@@ -57,7 +57,7 @@ async def server(answer: bytes) -> AsyncIterator[tuple[int, list[bytes]]]:
 
 
 async def ask(port: int, request: bytes) -> bytes:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(request)
         answer = await reader.read()
@@ -226,7 +226,7 @@ async def test_nothing_behind_the_declared_body_goes_out(
         writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
         writer.close()
 
-    async with await asyncio.start_server(met, "127.0.0.1", 0) as serving, asyncio.timeout(10):
+    async with await asyncio.start_server(met, "127.0.0.1", 0) as serving, asyncio.timeout(120):
         port = serving.sockets[0].getsockname()[1]
         async with tree_network(f"127.0.0.1:{port}") as (_, proxy):
             reader, writer = await asyncio.open_connection("127.0.0.1", proxy)
@@ -286,7 +286,7 @@ async def test_closing_ends_connections_that_are_open() -> None:
     network.forward({port: inside})
     reader, writer = await asyncio.open_connection("127.0.0.1", inside.getsockname()[1])
     writer.write(b"x")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         await heard.wait()
         await network.closed()
         assert await reader.read() == b""

@@ -273,7 +273,7 @@ async def test_seconds_and_pid_are_the_programs_own() -> None:
     process = await ProcessLauncher().start(python("import os; print(os.getpid())"))
     ended = await process.wait()
     assert int(ended.stdout) == process.pid
-    assert 0 < ended.seconds < 30
+    assert ended.seconds > 0
 
 
 def _script(path: Path, text: str) -> None:

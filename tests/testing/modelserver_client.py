@@ -53,7 +53,7 @@ async def send(
     raw = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
 
     def work() -> Heard:
-        line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
+        line = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
         try:
             line.request(method, path, raw, dict(headers or {}))
             answer = line.getresponse()

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from podium.testing.modelserver import ModelServer, Script
-
-openai = pytest.importorskip("openai")
-anthropic = pytest.importorskip("anthropic")
-genai = pytest.importorskip("google.genai")
 
 SCRIPT = Script.by_marker(
     {
@@ -26,7 +23,23 @@ SCRIPT = Script.by_marker(
 LOOK = {"type": "object", "properties": {"at": {"type": "string"}}}
 
 
-async def test_openais_chat() -> None:
+# They take seconds to import, and every worker of the suite collects this file.
+@pytest.fixture(scope="module")
+def openai() -> Any:
+    return pytest.importorskip("openai")
+
+
+@pytest.fixture(scope="module")
+def anthropic() -> Any:
+    return pytest.importorskip("anthropic")
+
+
+@pytest.fixture(scope="module")
+def genai() -> Any:
+    return pytest.importorskip("google.genai")
+
+
+async def test_openais_chat(openai: Any) -> None:
     async with (
         ModelServer(SCRIPT) as server,
         openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0) as client,
@@ -50,7 +63,7 @@ async def test_openais_chat() -> None:
         assert (call.function.name, call.function.arguments) == ("look", '{"at": "it"}')
 
 
-async def test_openais_responses() -> None:
+async def test_openais_responses(openai: Any) -> None:
     async with (
         ModelServer(SCRIPT) as server,
         openai.AsyncOpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0) as client,
@@ -73,7 +86,7 @@ async def test_openais_responses() -> None:
         assert limited.value.response.headers["retry-after"] == "3"
 
 
-async def test_anthropics_messages() -> None:
+async def test_anthropics_messages(anthropic: Any) -> None:
     async with (
         ModelServer(SCRIPT) as server,
         anthropic.AsyncAnthropic(base_url=server.url, api_key="k", max_retries=0) as client,
@@ -102,7 +115,7 @@ async def test_anthropics_messages() -> None:
             await client.messages.create(messages=wait, **talk)
 
 
-async def test_googles_library() -> None:
+async def test_googles_library(genai: Any) -> None:
     async with ModelServer(SCRIPT) as server:
         client = genai.Client(api_key="k", http_options={"base_url": server.url})
         models = client.aio.models

@@ -54,7 +54,9 @@ def test_who_asks_goes_into_the_call(rig: Rig) -> None:
 
 
 def test_a_tool_that_is_not_there_is_refused_with_the_names_that_are(rig: Rig) -> None:
-    with pytest.raises(UnknownTool, match=r"no tool 'rm'; tools: edit_file, finish, git_commit"):
+    with pytest.raises(
+        UnknownTool, match=r"no tool 'rm'; tools: apply_patch, ask_human, edit_file"
+    ):
         rig.call("rm")
 
 

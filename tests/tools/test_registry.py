@@ -17,14 +17,19 @@ def test_the_built_in_tools_load_and_are_found_by_name() -> None:
     assert names == [
         "read_file",
         "list_files",
+        "find_files",
         "search_text",
         "write_file",
         "edit_file",
+        "apply_patch",
         "restore_file",
+        "restore_files",
         "run_command",
         "git_status",
         "git_diff",
+        "git_log",
         "git_commit",
+        "ask_human",
         "finish",
     ]
     assert registry.spec("read_file") is registry.tool("read_file").spec

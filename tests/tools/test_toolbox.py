@@ -17,7 +17,7 @@ from podium.domain.events import (
     UsageRecorded,
 )
 from podium.domain.gating import CallStatus, Effect, Outcome, Receipt, Refusal, Usage
-from podium.domain.model import Json
+from podium.domain.model import Json, Noun
 from podium.ports import Tx
 from podium.testing import FixedClock, MemoryStore
 from podium.tools import ToolScope, in_thread
@@ -100,9 +100,10 @@ async def test_a_checkpoint_is_written_with_the_settlement_and_again_for_a_settl
     rig = rig_with(tmp_path, send)
     seen: list[tuple[CallStatus, Json]] = []
 
-    def checkpoint(tx: Tx, outcome: Outcome) -> None:
+    def checkpoint(tx: Tx, outcome: Noun) -> None:
         record = tx.call(rig.call("send").key)
         assert record
+        assert isinstance(outcome, Outcome)
         seen.append((record.status, outcome.result))
 
     await rig.toolbox.perform(rig.call("send"), checkpoint)
@@ -250,7 +251,7 @@ async def test_a_cancelled_thread_has_ended_before_the_call_is_settled(tmp_path:
 
     def work() -> None:
         inside.set()
-        go_on.wait(5)
+        go_on.wait(120)
         ended.append(True)
 
     async def send(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -259,7 +260,7 @@ async def test_a_cancelled_thread_has_ended_before_the_call_is_settled(tmp_path:
 
     rig = rig_with(tmp_path, send)
     task = asyncio.create_task(rig.use("send"))
-    await asyncio.to_thread(inside.wait, 5)
+    await asyncio.to_thread(inside.wait, 120)
     for _ in range(3):
         task.cancel()
         await asyncio.sleep(0)

@@ -137,7 +137,7 @@ async def test_followed_logs_go_on_until_the_run_ends(scene: Scene) -> None:
             if len(seen) == 2:
                 await scene.end(run)
 
-    await asyncio.wait_for(follow(), 5)
+    await asyncio.wait_for(follow(), 120)
     assert seen == ["note_taken", "note_taken", "run_succeeded"]
 
 

@@ -64,7 +64,7 @@ def receiving() -> Iterator[Receiver]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            receiver.held.wait(30)
+            receiver.held.wait(120)
             receiver.paths.append(self.path)
             if receiver.status == 200:
                 receiver.raw += body

@@ -7,14 +7,29 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from podium.domain.asking import ModelAnswer
 from podium.domain.errors import ToolMissing, UserMustAct
-from podium.domain.events import RunNeededHuman, StepCompleted
+from podium.domain.events import (
+    AgentAsked,
+    AgentReplied,
+    Event,
+    ModelAnswered,
+    RunNeededHuman,
+    RunSucceeded,
+    StepCompleted,
+    StepStarted,
+    ToolCompleted,
+    ToolRequested,
+)
+from podium.domain.gating import Usage
 from podium.domain.work import QueueSpec, Run, RunStatus
 from podium.engine import FlowDefinition
-from podium.journal.span_places import place_of, trace_of
+from podium.journal.hosted import HostedRun
+from podium.journal.span_places import Span, place_of, trace_of
 from podium.ports import FlowContext, Step
 from podium.testing import MemoryStore, retry_until
 from podium.wiring import span_outbox
@@ -150,6 +165,80 @@ async def test_two_processes_that_host_a_run_in_turn_add_to_one_trace(
     assert len({span.span_id for span in receiver.spans}) == 3
     workers = {str(r.resource_spans[0].resource.attributes) for r in receiver.requests}
     assert len(workers) == 2
+
+
+async def test_model_answers_and_calls_arrive_by_the_conventions_for_generative_models(
+    receiver: Receiver,
+) -> None:
+    rig = HostedRig()
+    environ = {"PODIUM_TRACES": "on", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
+    traces = await TraceExport.open(rig.store, ME, environ, str)
+    assert traces is not None
+    run = await rig.queue(flow="playbook")
+    await rig.start(run)
+    call = f"{run.id}:turn#0:abc.0"
+    turn: dict[str, Any] = {"role": "playbook", "agent": "gemini"}
+    answer = ModelAnswer(
+        number=0,
+        request="x",
+        text=SECRET,
+        model="m-1",
+        usage=Usage(input_tokens=7, output_tokens=3),
+    )
+    await rig.say(
+        run,
+        StepStarted(step="turn#0"),
+        AgentAsked(prompt=SECRET, step="turn#0", **turn),
+        ModelAnswered(step="turn#0", answer=answer, **turn),
+        ToolRequested(
+            call=call, tool="read_file", arguments={"path": SECRET}, digest="", tier="T0", rule="r",
+            reason=SECRET,
+        ),
+        ToolCompleted(call=call, tool="read_file", result=SECRET, receipt=1),
+        AgentReplied(text=SECRET, model="m-1", **turn),
+        StepCompleted(step="turn#0"),
+        RunSucceeded(result=SECRET),
+    )  # fmt: skip
+    await traces.close()
+    spans = receiver.named()
+    agent, chat, tool = (
+        spans[name] for name in ("invoke_agent playbook", "chat m-1", "execute_tool read_file")
+    )
+    assert chat.parent_span_id == tool.parent_span_id == agent.span_id
+    told = attributes(chat.attributes)
+    assert told["gen_ai.operation.name"] == "chat"
+    assert told["gen_ai.request.model"] == "m-1"
+    assert (told["gen_ai.usage.input_tokens"], told["gen_ai.usage.output_tokens"]) == (7, 3)
+    assert attributes(tool.attributes)["gen_ai.tool.name"] == "read_file"
+    assert attributes(agent.attributes)["gen_ai.agent.name"] == "gemini"
+    assert SECRET.encode() not in receiver.raw
+    assert traces.faults == ()
+
+
+async def test_events_that_could_not_be_made_into_spans_are_counted_and_the_others_sent(
+    receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig = HostedRig()
+    environ = {"PODIUM_TRACES": "on", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
+    traces = await TraceExport.open(rig.store, ME, environ, str)
+    assert traces is not None
+    take = traces._maker.take
+
+    def breaks_at_steps(event: Event, run: HostedRun) -> list[Span]:
+        if isinstance(event.body, StepCompleted):
+            raise ValueError("cannot be placed")
+        return take(event, run)
+
+    # No event is known that cannot be made into a span; one day there will be.
+    monkeypatch.setattr(traces._maker, "take", breaks_at_steps)
+    run = await rig.queue(flow="leaf")
+    await rig.start(run)
+    await rig.say(run, StepCompleted(step="think"), RunSucceeded())
+    await traces.close()
+    assert set(receiver.named()) == {"run leaf", "host leaf"}
+    assert traces.faults == (
+        "the export of traces failed at 1 event; the last time with ValueError: cannot be placed",
+    )
 
 
 class Quiet(MemoryStore):

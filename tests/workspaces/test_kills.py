@@ -106,7 +106,7 @@ def kill_after(yard: Yard, task: str, seconds: float | None) -> bool:
     child = PROCESSES.Process(target=live, args=(str(yard.folder), task))
     child.start()
     if seconds is not None:
-        retry_until_blocking(lambda: noted(yard).count("began") > began, seconds=30)
+        retry_until_blocking(lambda: noted(yard).count("began") > began)
         child.join(seconds)
         child.kill()
     child.join()

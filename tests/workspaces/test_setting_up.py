@@ -124,7 +124,7 @@ async def test_the_readiness_check_is_asked_until_it_succeeds(tmp_path: Path) ->
 async def test_a_readiness_check_that_never_succeeds_says_what_it_said_last(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     with pytest.raises(SetUpFailed, match="never succeeded") as caught:
-        await scene.set_up(SetUp(ready=python("print('no db'); raise SystemExit(1)"), seconds=0.5))
+        await scene.set_up(SetUp(ready=("sh", "-c", "echo 'no db'; exit 1"), seconds=4))
     assert caught.value.output == ("no db",)
 
 
@@ -132,7 +132,7 @@ async def test_a_set_up_that_is_called_off_leaves_no_process(tmp_path: Path) -> 
     scene = Scene(tmp_path)
     stay = "import os, time; open('pid', 'w').write(str(os.getpid())); print('up', flush=True); time.sleep(600)"
     task = asyncio.ensure_future(scene.set_up(SetUp(after_create=(python(stay),))))
-    await retry_until(lambda: "  up" in scene.told, seconds=20)
+    await retry_until(lambda: "  up" in scene.told)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -1,15 +1,21 @@
 """Brains of every medium behind one port, and the contract their replies are held to."""
 
 from podium.agents.acp import AcpAgent
-from podium.agents.api import ApiAgent
+from podium.agents.api import (
+    AnthropicAgent,
+    ApiAgent,
+    GeminiAgent,
+    OpenAiAgent,
+    OpenRouterAgent,
+)
 from podium.agents.contract import ContractedAgent
 from podium.agents.failover import FailoverAgent
-from podium.agents.headless.claude import ClaudeAgent
-from podium.agents.headless.codex import CodexAgent
+from podium.agents.headless.claude import ClaudeCliAgent
+from podium.agents.headless.codex import CodexCliAgent
 from podium.agents.headless.command import CommandAgent
-from podium.agents.headless.gemini import GeminiAgent
+from podium.agents.headless.gemini import GeminiCliAgent
 from podium.agents.headless.home import sweep_homes
-from podium.agents.headless.opencode import OpencodeAgent
+from podium.agents.headless.opencode import OpencodeCliAgent
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.agents.scripted import AgentScript, ScriptedAgent
 
@@ -18,14 +24,18 @@ __all__ = [
     "AgentKit",
     "AgentOptions",
     "AgentScript",
+    "AnthropicAgent",
     "ApiAgent",
-    "ClaudeAgent",
-    "CodexAgent",
+    "ClaudeCliAgent",
+    "CodexCliAgent",
     "CommandAgent",
     "ContractedAgent",
     "FailoverAgent",
     "GeminiAgent",
-    "OpencodeAgent",
+    "GeminiCliAgent",
+    "OpenAiAgent",
+    "OpenRouterAgent",
+    "OpencodeCliAgent",
     "ScriptedAgent",
     "sweep_homes",
 ]

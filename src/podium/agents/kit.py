@@ -45,5 +45,7 @@ class AgentKit:
     """Whose logins are copied into them."""
     environ: Mapping[str, str]
     """The person's environment, for finding programs and configured homes. Never handed on."""
+    toolbox_command: tuple[str, ...] = ()
+    """What a CLI without hands starts as its MCP server. It needs the variables of `TurnDoor.env`."""
     redact_json: Callable[[str], str] = str
     """Serialised JSON without its secrets, for what an agent of ours keeps itself."""

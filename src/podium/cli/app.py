@@ -41,6 +41,7 @@ COMMANDS: dict[str, Entry] = {
     "show": Entry("show", "Show a run: its steps, calls, approvals and last events."),
     "logs": Entry("logs", "Print a run's events, or follow them live."),
     "trace": Entry("trace", "Read a run's trace as a timeline: every event, call by call."),
+    "replay": Entry("replay", "Let a run of a playbook happen again, and compare every event."),
     "cancel": Entry("cancel", "End a run and everything it started."),
     "resume": Entry("resume", "Let a run go on here, from its checkpoint."),
     "retry": Entry("retry", "Let a run go again from one of its steps."),

@@ -37,6 +37,7 @@ def show_approval(screen: Screen, approval: Approval) -> None:
             ("why asked", shown_line(approval.reason)),
             ("approvers", ", then ".join(approval.approvers) or "anybody"),
             ("approved by", ", ".join(map(_grant_words, approval.grants))),
+            ("said", shown_line(approval.said)),
             ("waits for", waits_for(approval) if approval.approvers else ""),
             ("rejected by", shown_line(approval.rejected_by)),
             ("because", shown_line(approval.why)),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Protocol
 
 from podium.cli.door import Door
-from podium.cli.pipeline_telling import launch_record
+from podium.cli.lines_telling import launch_record
 from podium.cli.screen import counted, moment
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.ids import short_id

@@ -9,8 +9,10 @@ from textwrap import fill
 from podium.cli.approval_words import arguments_line
 from podium.cli.untrusted import safe_line, shown_line
 from podium.domain import events as e
+from podium.domain.asking import Stop
 from podium.domain.gating import Usage, canonical_json
 from podium.domain.ids import short_id
+from podium.domain.metering import CostMeter
 from podium.domain.model import Json
 from podium.domain.work import RATE_LIMIT
 
@@ -88,13 +90,87 @@ def describe(body: e.EventBody) -> str:
             return f"{body.role}: {body.next_agent} instead of {body.agent}: {body.reason}"
         case e.UsageRecorded():
             return f"{body.source}: {usage_words(body.usage)}"
+        case e.ModelAnswered():
+            return _answered(body)
+        case e.AgentStopped():
+            return f"{body.role} ({body.agent}): {stop_words(body.stop)}"
+        case e.PlaybookBegan() | e.PlaybookEnded():
+            return _of_a_playbook(body)
+        case e.ToolsGiven():
+            return f"{body.role}: {', '.join(body.tools)}"
         case e.NoteTaken():
             return body.text
         case e.CollisionSeen():
             return f"{body.branch} and {body.other_branch} conflict in {', '.join(body.paths[:5])}"
         case e.StageBegan() | e.StageEnded() | e.ChecksRan() | e.BranchDelivered():
             return _of_a_stage(body)
-    return _others(body)
+    return _in_few_words(body) or _others(body)
+
+
+def _in_few_words(body: e.EventBody) -> str:
+    """What needs no more than a line's beginning; empty for what is shown as it is."""
+    match body:
+        case e.RunSucceeded():
+            return "without a result"
+        case e.RunCancelled():
+            return "nothing of it runs any more"
+        case e.StepStarted():
+            return body.step if body.attempt == 1 else f"{body.step} attempt {body.attempt}"
+        case e.SignalReceived() | e.WaitExpired():
+            return f"{shorten(body.name)} in {shorten(body.step)}"
+        case e.ToolsGiven():
+            return f"{body.role}: {', '.join(body.tools) or 'none'}"
+        case e.ChildStarted():
+            return f"{body.flow} as run {shorten(body.child_id)}"
+        case e.ToolInDoubt():
+            return f"{body.tool} may have happened or not; a person must say: {shorten(body.call)}"
+        case e.ToolAbandoned():
+            return f"{body.tool} was given up with its turn: {shorten(body.call)}"
+        case e.ToolResolved():
+            said = "it happened" if body.happened else "it did not happen"
+            return f"{body.by} said that {said}: {shorten(body.call)}"
+        case e.ApprovalGranted():
+            more = "" if body.complete else "; others of the chain are still to come"
+            said = f": {body.said}" if body.said else ""
+            return f"{shorten(body.approval_id)} by {body.by}{more}{said}"
+        case e.ApprovalRejected():
+            why = f": {body.why}" if body.why else ""
+            return f"{shorten(body.approval_id)} by {body.by}{why}"
+        case e.ApprovalExpired():
+            return f"{shorten(body.approval_id)}: nobody answered in time"
+        case e.ApprovalConsumed():
+            return f"{shorten(body.approval_id)} for receipt {body.receipt}"
+    return ""
+
+
+def _answered(body: e.ModelAnswered) -> str:
+    """Who answered, what for, and what it cost. The words come last, since they are cut."""
+    answer = body.answer
+    calls = ", ".join(call.tool for call in answer.calls)
+    wishes = f" asks for {calls}" if calls else ""
+    model = f" {answer.model}" if answer.model else ""
+    said = f": {answer.text}" if answer.text else ""
+    used = f"{answer.usage.input_tokens} + {answer.usage.output_tokens} tokens"
+    return f"{body.role} ({body.agent}){model} #{answer.number}{wishes} [{used}]{said}"
+
+
+def stop_words(stop: Stop) -> str:
+    """Which limit ended a turn."""
+    return f"stopped at the limit of {stop.kind.replace('_', ' ')}: {stop.reason}"
+
+
+def _of_a_playbook(body: e.PlaybookBegan | e.PlaybookEnded) -> str:
+    match body:
+        case e.PlaybookBegan():
+            mode = " (dry run)" if body.dry_run else ""
+            tools = f" with {', '.join(body.tools)}" if body.tools else " without tools"
+            return f"{body.playbook} for {body.profile}{mode}{tools}"
+        case e.PlaybookEnded():
+            criteria = f"{len(body.criteria)} criteria"
+            met = f"met, by {criteria}" if body.met else f"NOT met, by {criteria}"
+            stop = f"; {stop_words(body.stop)}" if body.stop else ""
+            changed = f"; changed {', '.join(body.changed)}" if body.changed else ""
+            return f"{met}{stop}{changed}"
 
 
 def _of_a_stage(body: e.StageBegan | e.StageEnded | e.ChecksRan | e.BranchDelivered) -> str:
@@ -121,6 +197,15 @@ def usage_words(used: Usage) -> str:
     known = "" if used.complete else ", not all is known"
     tokens = f"{used.input_tokens} + {used.output_tokens} tokens"
     return f"{tokens}, ${used.usd:.4f}, {used.seconds:.1f} s{known}"
+
+
+def meter_words(meter: CostMeter) -> str:
+    """What a run has cost by now, for the line beneath its progress; empty while it cost nothing."""
+    used = meter.usage
+    if not (used.input_tokens or used.output_tokens or used.usd):
+        return ""
+    known = "" if used.complete else " or more"
+    return f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}{known}"
 
 
 def _checked(body: e.WorkspaceChecked) -> str:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 import typer
 
 from podium.cli.door import Door
-from podium.cli.event_words import event_line
+from podium.cli.event_words import event_line, meter_words
 from podium.cli.progress import Progress
-from podium.cli.screen import moment
+from podium.cli.screen import AnswerLost, moment
 from podium.domain.errors import PodiumError
 from podium.domain.events import Event
 from podium.domain.ids import short_id
+from podium.domain.metering import METERED_TYPES, CostMeter
 from podium.domain.work import Run, RunStatus
-from podium.ports import Store
-from podium.usecases import Standing, follow_logs, see_through
+from podium.journal.listening import Listening
+from podium.ports import EventQuery, Store
+from podium.usecases import Standing, see_through
 from podium.wiring import Podium
 
 Begin = Callable[[Podium], Awaitable[Run]]
@@ -62,7 +63,7 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
         _say_how_to_go_on(door, run)
         telling = _telling_of(door, run)
         store, engine = await podium.store(), await podium.hosting_engine()
-        async with _shown(store, run, telling):
+        async with _shown(door, store, run, telling):
             run = await see_through(engine, run, wait=wait)
         await telling.look_back(podium, run)
         return run
@@ -95,6 +96,10 @@ def _telling_of(door: Door, run: Run) -> Telling:
         from podium.cli.pipeline_telling import PipelineTelling
 
         return PipelineTelling(door, run)
+    if run.flow == "playbook":
+        from podium.cli.playbook_telling import PlaybookTelling
+
+        return PlaybookTelling(door, run)
     if run.flow == "operator":
         from podium.cli.operator_telling import OperatorTelling
 
@@ -114,26 +119,38 @@ def _say_how_to_go_on(door: Door, run: Run) -> None:
 
 
 @asynccontextmanager
-async def _shown(store: Store, run: Run, telling: Telling) -> AsyncIterator[None]:
-    """While open, events are shown as they come; at its end all that are there have been."""
-    seen = await telling.begin(store)
+async def _shown(door: Door, store: Store, run: Run, telling: Telling) -> AsyncIterator[None]:
+    """While open, events are shown as they come; at its end all that are there have been.
 
-    async def show(*, follow: bool) -> None:
-        nonlocal seen
-        async for event in follow_logs(store, run.id, follow=follow, after_seq=seen):
-            seen = event.seq
-            telling.event(event, progress)
+    A terminal that stands still, or a reader that is slow, does not hold up the run.
+    """
+    seen = await telling.begin(store)
+    meter = await _meter_at(store, run.id, seen)
+
+    def show(event: Event) -> None:
+        meter.take(event.body)
+        telling.event(event, progress)
+        progress.cost(meter_words(meter))
 
     with Progress(sys.stderr) as progress:
-        showing = asyncio.create_task(show(follow=True))
+        query = EventQuery(run_id=run.id, after_seq=seen)
+        listening = Listening(store, query, show, name="the live view")
         try:
             yield
         finally:
             # A waiting run's events never end, and those of an ended one may lag behind.
-            showing.cancel()
-            with suppress(asyncio.CancelledError):
-                await showing
-            await show(follow=False)
+            await listening.close()
+    for fault in listening.faults:
+        door.screen.aside(f"podium: {fault}; `podium logs {short_id(run.id)}` shows all")
+    if isinstance(listening.error, AnswerLost):
+        raise listening.error
+
+
+async def _meter_at(store: Store, run_id: str, seq: int) -> CostMeter:
+    """What the run had cost when that event was the last."""
+    query = EventQuery(run_id=run_id, types=METERED_TYPES, limit=100_000)
+    events = await store.read(lambda view: view.events(query)) if seq else []
+    return CostMeter.of(event.body for event in events if event.seq <= seq)
 
 
 class PlainTelling:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
@@ -109,37 +109,31 @@ def line_of(event: Event) -> str:
 async def followed(door: Door, podium: Podium, *, tell: bool) -> AsyncIterator[Started]:
     """While open, what happens in a run that was started is told on stderr."""
     from podium.cli.progress import Progress
+    from podium.journal.listening import Listening
+    from podium.ports import EventQuery
 
-    following: list[asyncio.Task[None]] = []
+    listening: list[Listening] = []
+    with ExitStack() as shown:
 
-    async def follow(run: Run) -> None:
-        from podium.usecases import follow_logs
+        async def started(run: Run) -> None:
+            _say_how_to_go_on(door, run)
+            if tell:
+                store, query = await podium.store(), EventQuery(run_id=run.id)
+                show = partial(_tell, shown.enter_context(Progress(sys.stderr)))
+                listening.append(Listening(store, query, show, name="the live view"))
 
-        seen, store = 0, await podium.store()
-        with Progress(sys.stderr) as progress:
-            with suppress(asyncio.CancelledError):
-                async for event in follow_logs(store, run.id, follow=True):
-                    seen = event.seq
-                    _tell(event, progress)
+        try:
+            yield started
+        finally:
             # The answer was there before its last events were; they are told all the same.
-            async for event in follow_logs(store, run.id, after_seq=seen):
-                _tell(event, progress)
-
-    async def started(run: Run) -> None:
-        _say_how_to_go_on(door, run)
-        if tell:
-            following.append(asyncio.create_task(follow(run)))
-
-    try:
-        yield started
-    finally:
-        for task in following:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            for each in listening:
+                await each.close()
+    for each in listening:
+        for fault in each.faults:
+            door.screen.aside(f"podium: {fault}")
 
 
-def _tell(event: Event, progress: Progress) -> None:
+def _tell(progress: Progress, event: Event) -> None:
     if line := line_of(event):
         progress.line(line)
 
@@ -170,7 +164,7 @@ class OperatorTelling:
         return await store.read(lambda view: view.last_seq(self._run.id))
 
     def event(self, event: Event, progress: Progress) -> None:
-        _tell(event, progress)
+        _tell(progress, event)
 
     async def look_back(self, podium: Podium, run: Run) -> None:
         from podium.flows.operator.answers import Answers

@@ -24,6 +24,7 @@ class Progress:
         self._stream = stream
         self._live = stream.isatty() and os.environ.get("TERM") != "dumb"
         self._open = ExitStack()
+        self._doing = _Ticking("working", None)
 
     @property
     def width(self) -> int:
@@ -61,25 +62,34 @@ class Progress:
 
     def doing(self, what: str, until: datetime | None = None) -> None:
         """Say at the sign of life what goes on, with the time it takes; with `until`, that it still takes."""
+        self._doing = _Ticking(safe_line(what, self.width // 2), until, self._doing.cost)
         if self._live:
-            self._status.update(_Ticking(safe_line(what, self.width // 2), until))
+            self._status.update(self._doing)
+
+    def cost(self, words: str) -> None:
+        """Say at the sign of life what all of it has cost by now, in words of our own."""
+        changed, self._doing.cost = words != self._doing.cost, words
+        if self._live and changed:
+            self._status.update(self._doing)
 
 
 class _Ticking:
     """Words with a time that is right whenever they are drawn."""
 
-    def __init__(self, what: str, until: datetime | None) -> None:
+    def __init__(self, what: str, until: datetime | None, cost: str = "") -> None:
         self._what = what
         self._until = until
         self._since = time.monotonic()
+        self.cost = cost
 
     def __rich__(self) -> Text:
         from rich.text import Text
 
+        cost = f"; {self.cost}" if self.cost else ""
         if self._until is None:
-            return Text(f"{self._what} {_clock(time.monotonic() - self._since)}")
+            return Text(f"{self._what} {_clock(time.monotonic() - self._since)}{cost}")
         left = (self._until - datetime.now(UTC)).total_seconds()
-        return Text(f"{self._what}, goes on in {_clock(max(0.0, left))}")
+        return Text(f"{self._what}, goes on in {_clock(max(0.0, left))}{cost}")
 
 
 def _clock(seconds: float) -> str:

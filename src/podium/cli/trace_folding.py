@@ -28,7 +28,15 @@ _ENDS = {
     "tool_in_doubt": "IN DOUBT",
     "tool_abandoned": "abandoned",
 }
-_FAILURES = {"tool_failed", "tool_in_doubt", "step_broke", "run_failed"}
+_COUNTED = {
+    "tool_requested",
+    "tool_completed",
+    "tool_failed",
+    "tool_refused",
+    "usage_recorded",
+    "model_answered",
+}
+_FAILURES = {"tool_failed", "tool_in_doubt", "step_broke", "run_failed", "agent_stopped"}
 
 
 class Row(NamedTuple):
@@ -49,6 +57,7 @@ class Totals:
     completed: int = 0
     refused: int = 0
     failed: int = 0
+    model_answers: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     usd: float = 0.0
@@ -59,7 +68,12 @@ class Totals:
     def add(self, data: Data) -> None:
         self.events += 1
         self.last_seq = data["seq"]
-        match data["type"]:
+        kind = data["type"]
+        if kind in _COUNTED:
+            self._count(kind, data)
+
+    def _count(self, kind: str, data: Data) -> None:
+        match kind:
             case "tool_requested":
                 self._call(data)
             case "tool_completed":
@@ -69,8 +83,13 @@ class Totals:
             case "tool_refused":
                 self.refused += 1
                 self._call(data)
+            case "model_answered":
+                self.model_answers += 1
             case "usage_recorded":
-                self.plus(data.get("usage"))
+                used = figures(data)
+                self.input_tokens += used.input_tokens
+                self.output_tokens += used.output_tokens
+                self.usd += used.usd
 
     def _call(self, data: Data) -> None:
         self.calls += 1
@@ -78,16 +97,8 @@ class Totals:
         if isinstance(tool, str) and len(self.tools) < MOST_TOOLS:
             self.tools.add(tool)
 
-    def plus(self, used: Json) -> Totals:
-        """This, with what one event says was used."""
-        if isinstance(used, dict):
-            self.input_tokens += int(number(used.get("input_tokens")))
-            self.output_tokens += int(number(used.get("output_tokens")))
-            self.usd += number(used.get("usd"))
-        return self
-
     def record(self) -> dict[str, Json]:
-        names = ("events", "calls", "completed", "refused", "failed")
+        names = ("events", "calls", "completed", "refused", "failed", "model_answers")
         return {
             **{name: getattr(self, name) for name in names},
             "input_tokens": self.input_tokens,
@@ -127,6 +138,8 @@ class Folding:
         self._open_characters += characters
         while len(self._open) > MOST_OPEN or self._open_characters > MOST_OPEN_CHARACTERS:
             given_up.append(self._taken(next(iter(self._open))))
+        if not given_up and not self.live:
+            return ()
         rows = [Row(OPEN, each, each) for each in given_up if each is not None]
         return [*rows, Row(BEGUN, data, data)] if self.live else rows
 
@@ -161,11 +174,30 @@ def has_failed(data: Data) -> bool:
             return bool(data.get("effect") != "ask")
         case "checks_ran":
             return data.get("passed") is False
+        case "playbook_ended":
+            return data.get("met") is False
         case kind:
             return kind in _FAILURES
 
 
+class Figures(NamedTuple):
+    """What one event says was used."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+
+
+def figures(data: Data) -> Figures:
+    """What this event says was used; nothing where it says nothing."""
+    used = data.get("usage")
+    if not isinstance(used, dict):
+        return Figures()
+    tokens = int(number(used.get("input_tokens"))), int(number(used.get("output_tokens")))
+    return Figures(*tokens, number(used.get("usd")))
+
+
 def number(value: Json) -> float:
     """A figure of a trace; nothing for what is none."""
-    good = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15
-    return value if good else 0.0
+    kind = type(value)
+    return value if (kind is float or kind is int) and -1e15 < value < 1e15 else 0.0

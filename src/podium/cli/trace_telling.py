@@ -38,6 +38,7 @@ class Telling:
         self.shown = 0
         self._screen = screen
         self._wanted = wanted
+        self._wanted_all = wanted == Wanted()
         self._limit = limit
         self._folding = Folding(every_event=every_event)
         self._timeline = Timeline(shutil.get_terminal_size().columns if is_terminal() else 0)
@@ -100,14 +101,15 @@ class Telling:
     def _tell(self, data: Data, line: bytes) -> None:
         self.totals.add(data)
         if not self._screen.json:
-            self._show_all(self._folding.rows(data, len(line)))
+            if rows := self._folding.rows(data, len(line)):
+                self._show_all(rows)
         elif self._wanted.fits(data):
             text = _json_line(data, line)
             self._put(text if self._json_lines or not self.shown else f", {text}")
 
     def _show_all(self, rows: Iterable[Row]) -> None:
         for row in rows:
-            if self._wanted.fits(row.data) and not self.enough:
+            if (self._wanted_all or self._wanted.fits(row.data)) and not self.enough:
                 self._put(self._timeline.lines(row, self.totals))
 
     def _put(self, text: str) -> None:

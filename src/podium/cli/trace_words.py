@@ -11,7 +11,8 @@ from pydantic_core import to_json
 
 from podium.cli.event_words import LONGEST_ARGUMENTS, about, describe, shorten
 from podium.cli.screen import counted, moment
-from podium.cli.trace_folding import Data, Row, Totals, number
+from podium.cli.trace_folding import Data, Row, Totals, figures, number
+from podium.cli.trace_quick import quick_words
 from podium.cli.untrusted import safe_line, shown_line
 from podium.domain.events import read_body
 from podium.domain.gating import canonical_json
@@ -52,9 +53,12 @@ class Timeline:
         """The row, on several lines where somebody has to read a reason."""
         data = row.data
         day, clock, since = self._when(data)
-        front = f"{clock} {since:>7} {data['seq']:>6} {row.outcome or _type(data):<14} {_took(data):>6} "
+        what, took = (row.outcome or _type(data)).ljust(14), _took(data).rjust(6)
+        # Not as format specifications: these are read anew for every row.
+        front = f"{clock} {since.rjust(7)} {str(data['seq']).rjust(6)} {what} {took} "
         if not self._columns:
-            return front + _on_one_line(row, totals)
+            words = quick_words(row)
+            return front + (_on_one_line(row, totals) if words is None else words)
         room = self._columns - len(front)
         if room < _LEAST_ROOM:
             front, room = f"{front.rstrip()}\n  ", max(self._columns, _LEAST_ROOM) - 2
@@ -121,7 +125,8 @@ def totals_line(totals: Totals) -> str:
     how = ", ".join(f"{count} {what}" for count, what in counts if count > 0)
     calls = counted(totals.calls, "call") + (f": {how}" if how else "")
     spent = f"{totals.input_tokens} + {totals.output_tokens} tokens, ${totals.usd:.4f}"
-    return f"{counted(totals.events, 'event')}, {calls}; {spent}"
+    answers = f", {counted(totals.model_answers, 'model answer')}" if totals.model_answers else ""
+    return f"{counted(totals.events, 'event')}, {calls}{answers}; {spent}"
 
 
 def _on_one_line(row: Row, totals: Totals) -> str:
@@ -192,13 +197,13 @@ def _tail(data: Data, request: Data, *, brief: bool) -> str:
 
 
 def _name(value: Json) -> str:
-    return _shown_name(value) if isinstance(value, str) else ""
+    return _shown_name(value[:61]) if isinstance(value, str) else ""
 
 
 @lru_cache(maxsize=200)
 def _shown_name(name: str) -> str:
     """Of tools, tiers and rules there are few."""
-    return shown_line(name[:61], 60)
+    return shown_line(name, 60)
 
 
 def _step(call: Json) -> str:
@@ -223,9 +228,9 @@ def _words(data: Data, totals: Totals) -> str:
         return data["step"] if attempt == 1 else f"{data['step']} attempt {attempt}"
     if data["type"] == "usage_recorded":
         so_far = f"${totals.usd:.4f}, {totals.input_tokens + totals.output_tokens} tokens"
-        used = Totals().plus(data.get("usage"))
-        figures = f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}"
-        return f"so far {so_far}; {_name(data.get('source'))}: {figures}"
+        used = figures(data)
+        share = f"{used.input_tokens} + {used.output_tokens} tokens, ${used.usd:.4f}"
+        return f"so far {so_far}; {_name(data.get('source'))}: {share}"
     return _described(data)
 
 
@@ -248,10 +253,15 @@ def _plain(data: Data) -> str:
 def _span(seconds: float, *, brief: bool = False) -> str:
     """A time span in six characters; `brief` ones tell milliseconds from seconds."""
     if brief and seconds < 1:
-        return f"{seconds * 1000:.0f}ms"
+        return f"{round(seconds * 1000)}ms"
     if seconds < 100:
         return f"{seconds:.1f}s" if brief else f"{seconds:.3f}"
-    whole = int(seconds)
+    return _long_span(int(seconds))
+
+
+@lru_cache(maxsize=50)
+def _long_span(whole: int) -> str:
+    """Many rows share a second."""
     if whole < 3600:
         return f"{whole // 60}m{whole % 60:02}s"
     hours = whole // 3600

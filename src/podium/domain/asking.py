@@ -17,6 +17,59 @@ class TurnLimits(Noun):
     tokens: int | None = None
     usd: float | None = None
     turns: int | None = None
+    tool_calls: int | None = None
+    """Calls that the turn may make, refused ones included."""
+    same_results: int | None = None
+    """How often in a row the very same call may come to the very same result."""
+
+
+StopKind = Literal["turns", "tool_calls", "same_results", "tokens", "usd", "minutes"]
+
+
+class Stop(Noun):
+    """Why a turn was ended before its agent was done."""
+
+    kind: StopKind
+    reason: str
+
+    @property
+    def exit_code(self) -> int:
+        """That of a door that ends with it: time ran out, or something else did."""
+        return 6 if self.kind == "minutes" else 5
+
+
+class WishedCall(Noun):
+    """A call that a model asked for."""
+
+    id: str = ""
+    """The provider's own name for it."""
+    tool: str
+    arguments: Json = None
+    """As it wrote them: they may be no object, or no JSON."""
+
+
+class ModelAnswer(Noun):
+    """One answer of a model within a turn, kept so that a turn can go on with it after a crash."""
+
+    number: int
+    """From 0, within the turn."""
+    request: str
+    """Digest of all that the model was asked: an answer to something else is of no use."""
+    text: str = ""
+    calls: tuple[WishedCall, ...] = ()
+    model: str = ""
+    usage: Usage = Usage()
+    counted: bool = False
+    """Of one from before: what it used was recorded with an attempt that failed, and counts only for limits."""
+    kept: Json = None
+    """The whole of it as whoever asked writes it down. None: it was too large to be kept."""
+
+
+class Finish(Noun):
+    """An agent's word that it is done, given by the tool of that name."""
+
+    summary: str
+    payload: Json = None
 
 
 PayloadFound = Literal["none", "native", "strict", "repaired"]
@@ -66,6 +119,8 @@ class Reply(Noun):
     """Refusals whose reason its protocol could not carry. They go into the next prompt."""
     warnings: tuple[str, ...] = ()
     """What a person should know of the answer, such as a version nobody has tried."""
+    stopped: Stop | None = None
+    """Set when a limit ended the turn; the text is then what was said until there."""
     waiting_approvals: tuple[str, ...] = Field(default=())
     """Approvals this turn's calls were told to wait for."""
     approval_deadlines: dict[str, Moment] = Field(default_factory=dict)

@@ -38,6 +38,8 @@ PodiumError
 │   ├── PlanRejected             exit 4: no plan can be made of what is wished for
 │   ├── PlanNotGated             exit 4: a plan that the quality gate did not let pass
 │   ├── PlanFailed               a call of a plan failed, and the rest was not begun
+│   ├── PlaybookNotMet           a success criterion of a playbook is not met
+│   ├── PlaybookStopped          exit 5 or 6: a limit ended the agent before its work was proved
 │   └── StepFailed               a recorded failure, raised again on replay
 └── Passing                  nobody yet: resume is safe
     ├── StoreBusy
@@ -360,6 +362,18 @@ class PlanNotGated(RunMustStop):
 
 class PlanFailed(RunMustStop):
     """A call of a plan failed. What came before it is done; the rest was not begun."""
+
+
+class PlaybookNotMet(RunMustStop):
+    """The agent ended, and a command that decides about success failed."""
+
+
+class PlaybookStopped(RunMustStop):
+    """A limit ended the agent, and what it had achieved by then is not all that was wanted."""
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 class StepFailed(RunMustStop):

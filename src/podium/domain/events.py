@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter
 
-from podium.domain.asking import PayloadFound
-from podium.domain.gating import TierTerm, Usage
+from podium.domain.asking import ModelAnswer, PayloadFound, Stop
+from podium.domain.gating import FileSeen, TierTerm, Usage
 from podium.domain.model import Json, Moment, Noun
 from podium.domain.work import Failure
 from podium.domain.workspaces import Violation
@@ -163,6 +163,28 @@ class AgentAsked(EventBody):
     role: str
     agent: str
     prompt: str
+    step: str = ""
+    """The step that the turn is. Empty in records of before it was kept."""
+
+
+class ModelAnswered(EventBody):
+    """A model answered within a turn. Durable before anything that it asks for is done."""
+
+    type: Literal["model_answered"] = "model_answered"
+    step: str
+    asking: int = 0
+    role: str
+    agent: str
+    answer: ModelAnswer
+
+
+class AgentStopped(EventBody):
+    """A turn came to a limit and was ended there."""
+
+    type: Literal["agent_stopped"] = "agent_stopped"
+    role: str
+    agent: str
+    stop: Stop
 
 
 class AgentReplied(EventBody):
@@ -225,6 +247,8 @@ class ToolRequested(EventBody):
     reason: str
     approval_id: str | None = None
     observed: bool = False
+    files: tuple[FileSeen, ...] = ()
+    """Files that its command names, as they were: the digest covers their content."""
 
 
 class ToolRefused(EventBody):
@@ -255,6 +279,8 @@ class ToolFailed(EventBody):
     call: str
     tool: str
     error: str
+    result: Json = None
+    """What it gave all the same, such as a command's output."""
     seconds: float = 0.0
     receipt: int
 
@@ -293,6 +319,8 @@ class ApprovalRequested(EventBody):
     arithmetic: tuple[TierTerm, ...] = ()
     approvers: tuple[str, ...] = ()
     deadline: Moment
+    files: tuple[FileSeen, ...] = ()
+    """Files that its command names, as they were: a yes is one to their content."""
 
 
 class ApprovalGranted(EventBody):
@@ -303,6 +331,7 @@ class ApprovalGranted(EventBody):
     by: str
     group: str = ""
     complete: bool = True
+    said: str = ""
 
 
 class ApprovalRejected(EventBody):
@@ -327,6 +356,7 @@ class UsageRecorded(EventBody):
     type: Literal["usage_recorded"] = "usage_recorded"
     source: str
     usage: Usage
+    step: str = ""
 
 
 class StageBegan(EventBody):
@@ -392,6 +422,40 @@ class BranchDelivered(EventBody):
     file: str = ""
 
 
+class PlaybookBegan(EventBody):
+    """A run of a playbook began, with exactly these texts."""
+
+    type: Literal["playbook_began"] = "playbook_began"
+    playbook: str
+    playbook_digest: str
+    profile: str
+    profile_digest: str
+    tools: tuple[str, ...] = ()
+    dry_run: bool = False
+    job: dict[str, Json] = Field(default_factory=dict)
+    """All that the run was given, so that the trace alone can be replayed; its root stands as `.`."""
+
+
+class ToolsGiven(EventBody):
+    """An agent without hands is about to be asked, with exactly these tools."""
+
+    type: Literal["tools_given"] = "tools_given"
+    role: str
+    tools: dict[str, str]
+    """Name → digest of the tool as it is registered."""
+
+
+class PlaybookEnded(EventBody):
+    """What came of it, by the playbook's own criteria."""
+
+    type: Literal["playbook_ended"] = "playbook_ended"
+    met: bool
+    criteria: tuple[dict[str, Json], ...] = ()
+    stop: Stop | None = None
+    changed: tuple[str, ...] = ()
+    """Files that its calls wrote, from the root on."""
+
+
 class NoteTaken(EventBody):
     """A line a flow wants people to see."""
 
@@ -421,6 +485,8 @@ AnyEvent = Annotated[
     | WaitExpired
     | ChildStarted
     | AgentAsked
+    | ModelAnswered
+    | AgentStopped
     | AgentReplied
     | AgentProgressed
     | AgentSwitched
@@ -443,6 +509,9 @@ AnyEvent = Annotated[
     | ChecksRan
     | CollisionSeen
     | BranchDelivered
+    | PlaybookBegan
+    | ToolsGiven
+    | PlaybookEnded
     | NoteTaken,
     Field(discriminator="type"),
 ]

@@ -211,24 +211,25 @@ class Call(Noun):
         """Short digest of tool and arguments."""
         return call_fingerprint(self.tool, self.arguments)
 
-    def digest(self, spec: ToolSpec | None = None) -> str:
+    def digest(self, spec: ToolSpec | None = None, spec_digest: str = "") -> str:
         """What an approval is bound to: the tool as registered, the arguments, what they touch.
 
-        The content of files that a command names is part of it.
+        The content of files that a command names is part of it. `spec_digest` is the spec's own, for
+        who knows it already.
         """
         if not self.files:
-            return self.meaning(spec)
+            return self.meaning(spec, spec_digest)
         files = [file.model_dump(mode="json") for file in self.files]
-        return digest_of({**self._meant(spec), "files": files})
+        return digest_of({**self._meant(spec, spec_digest), "files": files})
 
-    def meaning(self, spec: ToolSpec | None = None) -> str:
+    def meaning(self, spec: ToolSpec | None = None, spec_digest: str = "") -> str:
         """The digest without the content of files: a command that was done may have changed those."""
-        return digest_of(self._meant(spec))
+        return digest_of(self._meant(spec, spec_digest))
 
-    def _meant(self, spec: ToolSpec | None) -> dict[str, Json]:
+    def _meant(self, spec: ToolSpec | None, spec_digest: str) -> dict[str, Json]:
         return {
             "tool": self.tool,
-            "spec": spec.digest() if spec else "",
+            "spec": spec_digest or (spec.digest() if spec else ""),
             "arguments": self.arguments,
             "paths": [path.model_dump(mode="json") for path in self.paths],
             "commands": self.commands,
@@ -364,6 +365,8 @@ class Approval(Noun):
     receipt_number: int | None = None
     rejected_by: str = ""
     why: str = ""
+    said: str = ""
+    """What people said with their yes; the answer, when a question was asked."""
     plan_hash: str = ""
     """Set for a yes to a whole plan: it is held by the plan's run, and used up by the last of its calls."""
     plan_calls: int = 0
@@ -450,6 +453,8 @@ class Permit(Noun):
     approval_id: str | None = None
     settled: Outcome | None = None
     """The outcome when this very call was settled before: do not act again."""
+    said: str = ""
+    """What people said with the yes that this rests on."""
 
 
 class Refusal(Noun):
@@ -531,11 +536,15 @@ def call_fingerprint(tool: str, arguments: dict[str, Json]) -> str:
     return digest_of([tool, arguments]).removeprefix("sha256:")[:12]
 
 
+# Made once: `json.dumps` would make one for every value.
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
+
 def canonical_json(value: Json) -> str:
     """One text for one value: keys sorted, no blanks, no NaN."""
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _CANONICAL.encode(value)
 
 
 def digest_of(value: Json) -> str:

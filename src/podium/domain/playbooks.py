@@ -129,7 +129,9 @@ class Profile(_Described):
     conventions: Annotated[tuple[Text, ...], Field(max_length=100)] = ()
     """How its people work, a sentence or two each."""
     forbidden_paths: Annotated[tuple[Place, ...], Field(max_length=200)] = ()
-    """Globs of what nobody may touch, from the root of the repository on."""
+    """Globs of what an agent may neither read nor change, from the root of the repository on."""
+    read_only_paths: Annotated[tuple[Place, ...], Field(max_length=200)] = ()
+    """Globs of what it may read and not change, such as the tests that its work is held to."""
     allowed_tools: Annotated[tuple[ToolName, ...], Field(max_length=200)] | None = None
     """Tools an agent may be given here. Left out: those that the playbook names."""
     allowed_tiers: tuple[TierWord, ...] = ("T0", "T1", "T2")
@@ -185,7 +187,14 @@ class PlaybookLimits(_Described):
     usd: Amount | None = None
     """What it may cost."""
     minutes: Amount | None = None
-    """How long it may take."""
+    """How long its agent may work, waits for people not counted."""
+    same_results: Annotated[Count, Field(ge=2)] | None = None
+    """How often the same call may come to the same result before the agent is stopped."""
+
+    def completed_by(self, other: PlaybookLimits) -> PlaybookLimits:
+        """With the other's limits where there are none here."""
+        given = self.model_dump(exclude_none=True)
+        return PlaybookLimits.model_validate({**other.model_dump(exclude_none=True), **given})
 
 
 class PlaybookHead(_Described):

@@ -26,8 +26,7 @@ from podium.domain.events import (
     StepStarted,
     WaitExpired,
 )
-from podium.domain.gating import Outcome
-from podium.domain.model import Json
+from podium.domain.model import Json, Noun
 from podium.domain.work import TIMER, Failure, Run, Signal, StepRecord, StepStatus
 from podium.engine.codec import decode, encode
 from podium.engine.hold import RunHold
@@ -57,7 +56,7 @@ class StepHandle:
         self.attempt = attempt
         self.key = key
         self.kept: StepRecord | None = None
-        """The step's record, when a call's settling has written it already."""
+        """The step's record, when the step's own transaction has written it already."""
 
     @property
     def run_id(self) -> str:
@@ -71,8 +70,8 @@ class StepHandle:
     def checkpoint(self) -> Checkpoint:
         return self._write
 
-    def _write(self, tx: Tx, outcome: Outcome) -> None:
-        output = outcome.model_dump(mode="json")
+    def _write(self, tx: Tx, came_out: Noun) -> None:
+        output = came_out.model_dump(mode="json")
         tx.guard(self.run_id, self._context.run.fence)
         self.kept = self._context.record(tx, self.key, output, self.began, attempts=self.attempt)
 

@@ -12,14 +12,14 @@ from pydantic import BaseModel
 
 from podium.domain.asking import Reply, Turn, TurnLimits
 from podium.domain.errors import AgentLost, PodiumError, RateLimited, TimedOut
-from podium.domain.events import AgentAsked, AgentReplied
+from podium.domain.events import AgentAsked, AgentReplied, AgentStopped, RunRetried
 from podium.domain.gating import Approval, ApprovalStatus, Usage
 from podium.domain.model import Moment, Noun
-from podium.domain.work import RATE_LIMIT
+from podium.domain.work import RATE_LIMIT, Run
 from podium.flows.finishing import to_the_end
 from podium.flows.spending import Purse
 from podium.flows.watching import folder_of, watched
-from podium.ports import Agent, FlowContext, Step, StepFunction, Store, Workspace
+from podium.ports import Agent, EventQuery, FlowContext, Step, StepFunction, Store, Workspace
 
 Prepare = Callable[[], Awaitable[None]]
 
@@ -84,7 +84,11 @@ async def ask(
     async def take_turn(step: Step) -> Reply:
         await purse.check(ctx.run, step.key)
         words = await _with_news(purse.store, prompt, earlier)
-        ctx.note(AgentAsked(role=player.role, agent=player.agent.name, prompt=words))
+        if not await _asked_before(purse.store, ctx.run, step.key):
+            asked = AgentAsked(
+                role=player.role, agent=player.agent.name, prompt=words, step=step.key
+            )
+            ctx.note(asked)
         turn = Turn(
             run_id=step.run_id,
             step_key=step.key,
@@ -103,6 +107,8 @@ async def ask(
         async with watched(ctx, workspace):
             reply = await _reply(player, turn, purse)
         # Before the spending, whose transaction carries it along.
+        if reply.stopped is not None:
+            ctx.note(AgentStopped(role=player.role, agent=reply.agent, stop=reply.stopped))
         ctx.note(
             AgentReplied(
                 role=player.role,
@@ -118,9 +124,17 @@ async def ask(
             )
         )
         source = f"agent:{reply.agent or player.agent.name}"
-        await purse.spend(turn.run_id, turn.step_key, source, reply.usage)
         deadlines = await _deadlines(purse.store, reply.waiting_approvals)
-        return reply.model_copy(update={"approval_deadlines": deadlines})
+        known = reply.model_copy(update={"approval_deadlines": deadlines})
+        # Reply, spending and step in one: a crash in between would count the turn twice.
+        await purse.spend(
+            turn.run_id,
+            turn.step_key,
+            source,
+            reply.usage,
+            lambda tx: step.checkpoint(tx, known),
+        )
+        return known
 
     return await _past_limits(ctx, take_turn, purse, name, index)
 
@@ -210,6 +224,22 @@ async def ask_until_answered(
     raise AssertionError("turns are counted without end")
 
 
+async def _asked_before(store: Store, run: Run, step_key: str) -> bool:
+    """Whether an owner of the run that died had put this very turn to its agent."""
+    if run.fence <= 1:
+        return False
+    types = ("agent_asked", "run_retried")
+    query = EventQuery(run_id=run.id, types=types, limit=100_000)
+    asked = False
+    for event in await store.read(lambda view: view.events(query)):
+        match event.body:
+            case AgentAsked(step=step) if step == step_key:
+                asked = True
+            case RunRetried(discarded_steps=steps) if step_key in steps:
+                asked = False
+    return asked
+
+
 async def _with_news(store: Store, prompt: str, earlier: Reply | None) -> str:
     """The prompt, behind what became of the agent's last turn."""
     if earlier is None:
@@ -227,7 +257,8 @@ def _answer_to(approval: Approval) -> str:
     """What a person said to a call, in words for the agent that asked for it."""
     match approval.status:
         case ApprovalStatus.GRANTED:
-            return f"Approved: {approval.summary}. Ask for exactly this call again."
+            said = f" They said: {approval.said}" if approval.said else ""
+            return f"Approved: {approval.summary}. Ask for exactly this call again.{said}"
         case ApprovalStatus.REJECTED:
             why = f": {approval.why}" if approval.why else " without a reason"
             return f"Rejected{why}: {approval.summary}. Do not ask for it again."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -14,7 +14,7 @@ from podium.domain.terms import terms_of
 from podium.domain.work import Run
 from podium.ports import Clock, Store, Tx, View
 
-_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -37,14 +37,22 @@ class Purse:
             await self.store.write(lambda tx: self._lift_recorded(tx, run, step_key))
             raise spent
 
-    async def spend(self, run_id: str, step_key: str, source: str, usage: Usage) -> None:
-        """Count what was used and record it, in one transaction."""
+    async def spend(
+        self,
+        run_id: str,
+        step_key: str,
+        source: str,
+        usage: Usage,
+        also: Callable[[Tx], None] = lambda tx: None,
+    ) -> None:
+        """Count what was used and record it, in one transaction with what `also` writes."""
 
         def count(tx: Tx) -> None:
             now = self.clock.now()
             for counter, amount in counts_of(usage, run_id, step_key, now):
                 tx.count(counter, now, amount)
-            tx.append(run_id, UsageRecorded(source=source, usage=usage))
+            tx.append(run_id, UsageRecorded(source=source, usage=usage, step=step_key))
+            also(tx)
 
         await self.store.write(count)
 
@@ -57,7 +65,7 @@ class Purse:
         if budget.scope == "call":
             return None  # a turn is no call
         used = usage_counted(
-            lambda counter: view.counted(counter, _BEGINNING),
+            lambda counter: view.counted(counter, BEGINNING),
             budget.scope,
             run_id,
             step_key,

@@ -9,14 +9,12 @@ from typing import NamedTuple
 
 from podium.domain.events import Event, RunCancelled, RunFailed, RunParked, RunStarted, RunSucceeded
 from podium.domain.work import Run
+from podium.journal.listening import Harmless, keep_up
 from podium.ports import EventQuery, Store, View
 
 PAGE = 500
 MOST_RUNS = 10_000
 """A run that stopped for a person may never be heard of again; of more than these the oldest is forgotten."""
-
-PAUSE_SECONDS = 1.0
-"""How long it is left alone when the store could not be read."""
 
 _LET_GO = (RunParked, RunSucceeded, RunFailed, RunCancelled)
 
@@ -50,14 +48,28 @@ class HostedFollower:
 
     @classmethod
     async def open(
-        cls, store: Store, worker_id: str, types: Sequence[str], take: Taker
+        cls,
+        store: Store,
+        worker_id: str,
+        types: Sequence[str],
+        take: Taker,
+        *,
+        name: str = "counting",
     ) -> HostedFollower:
-        """`types` are those that `take` wants; who takes and lets go is read besides."""
+        """`types` are those that `take` wants; who takes and lets go is read besides.
+
+        `take` is called in the event loop: it must not wait for anything. `name` is how faults call it.
+        """
         position = await store.read(lambda view: view.last_position())
-        return cls(store, worker_id, types, take, position)
+        return cls(store, worker_id, types, Harmless(name, take), position)
 
     def __init__(
-        self, store: Store, worker_id: str, types: Sequence[str], take: Taker, position: int
+        self,
+        store: Store,
+        worker_id: str,
+        types: Sequence[str],
+        take: Harmless[[Event, HostedRun]],
+        position: int,
     ) -> None:
         self._store = store
         self._worker_id = worker_id
@@ -72,15 +84,15 @@ class HostedFollower:
 
     async def follow(self) -> None:
         """Keep up until the store is closed. Trouble with the store is waited out, never raised."""
-        while True:
-            try:
-                async for _ in self._store.changes():
-                    await self.catch_up()
-                return
-            except Exception as error:
-                # A reading must never bring down who hosts runs; it goes on where it stopped.
-                self.fault = f"{type(error).__name__}: {error}"
-            await asyncio.sleep(PAUSE_SECONDS)
+        await keep_up(self._store, self.catch_up, self._not_read)
+
+    def _not_read(self, error: Exception) -> None:
+        self.fault = f"{type(error).__name__}: {error}"
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Events that were handed on in vain, and why."""
+        return self._take.faults
 
     async def catch_up(self) -> None:
         """Read all there is now."""

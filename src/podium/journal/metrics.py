@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from podium.domain.events import (
     AgentReplied,
+    AgentStopped,
     Event,
+    ModelAnswered,
+    PlaybookEnded,
     RunCancelled,
     RunFailed,
     RunNeededHuman,
@@ -27,6 +30,9 @@ from podium.journal.hosted import HostedRun
 
 COUNTED_TYPES = (
     "agent_replied",
+    "agent_stopped",
+    "model_answered",
+    "playbook_ended",
     "run_needed_human",
     "step_broke",
     "step_completed",
@@ -81,6 +87,15 @@ class HostedMetrics:
             "podium_calls_settled_total", "Allowed calls by what became of them.", ["outcome"]
         )
         self.turns = Counter("podium_turns_total", "Turns that agents answered.", ["role", "model"])
+        self.stopped_turns = Counter(
+            "podium_turns_stopped_total", "Turns that a limit ended.", ["role", "limit"]
+        )
+        self.answers = Counter(
+            "podium_model_answers_total", "Answers of models within turns.", ["role", "model"]
+        )
+        self.playbooks = Counter(
+            "podium_playbooks_ended_total", "Playbooks by whether their criteria were met.", ["met"]
+        )
         self.turn_seconds = Histogram(
             "podium_turn_seconds", "How long agents took to answer.", ["role"], bounds=LONG_SECONDS
         )
@@ -132,6 +147,12 @@ class HostedMetrics:
                 _add_tokens(self.used_tokens, usage, source)
             case AgentReplied():
                 self._replied(event.body)
+            case AgentStopped(role=role, stop=stop):
+                self.stopped_turns.add(role, stop.kind)
+            case ModelAnswered(role=role, answer=answer):
+                self.answers.add(role, answer.model)
+            case PlaybookEnded(met=met):
+                self.playbooks.add("yes" if met else "no")
             case _:
                 self._count_call(event)
 

@@ -14,7 +14,7 @@ from podium.domain.events import (
     ToolRequested,
 )
 from podium.journal.hosted import HostedRun
-from podium.journal.span_begun import Begun, current
+from podium.journal.span_begun import Begun, current, turn_in
 from podium.journal.span_places import (
     Attribute,
     Span,
@@ -52,6 +52,8 @@ def settled(
 ) -> Span:
     """A call that ended, or will not end here."""
     asked = begun.calls.pop(call, None)
+    if turn := turn_in(_step_of(call, run), begun):
+        turn.heard = event.at
     if asked is None:  # by a process before this one
         start, parent = event.at - lasting(seconds), _place_of_call(call, run, begun)
         tool = str(getattr(event.body, "tool", ""))
@@ -85,7 +87,14 @@ def _about_call(tool: str, decision: str, tier: str, rule: str) -> dict[str, Att
 
 
 def _place_of_call(call: str, run: HostedRun, begun: Begun) -> SpanPlace:
-    """The step that a call's key names: run, step and call, with colons between."""
-    step = call.removeprefix(f"{run.id}:").rpartition(":")[0]
+    """The turn or else the step that a call was made in."""
+    step = _step_of(call, run)
+    if turn := turn_in(step, begun):
+        return turn.place
     opened = begun.steps.get(step)
     return step_place(run, step, opened.attempt) if opened else current(run, begun)
+
+
+def _step_of(call: str, run: HostedRun) -> str:
+    """The step that a call's key names: run, step and call, with colons between."""
+    return call.removeprefix(f"{run.id}:").rpartition(":")[0]

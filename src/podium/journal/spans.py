@@ -7,12 +7,13 @@ a run's trace is found by its id. Of what was said and done, a span has names an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from podium.domain.events import (
     AgentAsked,
     AgentReplied,
+    AgentStopped,
     Event,
+    ModelAnswered,
     RunCancelled,
     RunFailed,
     RunNeededHuman,
@@ -24,22 +25,24 @@ from podium.domain.events import (
     StepStarted,
 )
 from podium.journal.hosted import MOST_RUNS, HostedRun
-from podium.journal.span_begun import Begun, Opened, current
+from podium.journal.span_begun import Begun, Opened
 from podium.journal.span_calls import call_spans, settled
 from podium.journal.span_places import (
     Attribute,
     Span,
-    SpanPlace,
     host_place,
     lasting,
     place_of,
     step_place,
     word,
 )
+from podium.journal.span_turns import turn_spans, unanswered
 
 TRACED_TYPES = (
     "agent_asked",
     "agent_replied",
+    "agent_stopped",
+    "model_answered",
     "run_needed_human",
     "step_broke",
     "step_completed",
@@ -74,8 +77,8 @@ class SpanMaker:
                 return list(_left_open(event, run, begun))
             case StepStarted() | StepCompleted() | StepBroke():
                 return list(_step(event, run, begun))
-            case AgentAsked() | AgentReplied():
-                return list(_turn(event, run, begun))
+            case AgentAsked() | ModelAnswered() | AgentStopped() | AgentReplied():
+                return list(turn_spans(event, run, begun))
             case _:
                 return list(call_spans(event, run, begun))
 
@@ -131,7 +134,7 @@ def _left_open(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
     """Steps, turns and calls that will not end here."""
     for call in list(begun.calls):
         yield settled(event, run, begun, call, "unsettled", 0.0)
-    yield from _unanswered(event, begun)
+    yield from unanswered(event, begun)
     for step in list(begun.steps):
         yield _ended_step(event, run, begun, step, "unfinished")
 
@@ -145,7 +148,7 @@ def _step(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
             yield _ended_step(event, run, begun, step, "completed")
         case StepBroke(step=step, failure=failure):
             if step in begun.steps and len(begun.steps) == 1:
-                yield from _unanswered(event, begun)
+                yield from unanswered(event, begun)
             yield _ended_step(event, run, begun, step, "failed", failure.kind)
 
 
@@ -168,55 +171,3 @@ def _ended_step(
         },
         word(error),
     )
-
-
-def _turn(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
-    match event.body:
-        case AgentAsked():
-            begun.turns.append((event.at, event.body, current(run, begun)))
-        case AgentReplied() as reply:
-            asked = next((each for each in begun.turns if each[1].role == reply.role), None)
-            if asked is None:
-                start, parent = event.at - lasting(reply.seconds), current(run, begun)
-            else:
-                begun.turns.remove(asked)
-                start, parent = asked[0], asked[2]
-            yield _answered(event, reply, start, parent)
-
-
-def _answered(event: Event, reply: AgentReplied, start: datetime, parent: SpanPlace) -> Span:
-    return Span(
-        place_of(event.run_id, "turn", event.seq),
-        parent,
-        f"invoke_agent {word(reply.role)}",
-        start,
-        event.at,
-        {
-            "gen_ai.operation.name": "invoke_agent",
-            "gen_ai.agent.name": word(reply.agent),
-            "gen_ai.response.model": word(reply.model),
-            "gen_ai.usage.input_tokens": reply.usage.input_tokens,
-            "gen_ai.usage.output_tokens": reply.usage.output_tokens,
-            "podium.role": word(reply.role),
-            "podium.usd": reply.usage.usd,
-        },
-    )
-
-
-def _unanswered(event: Event, begun: Begun) -> Iterator[Span]:
-    """Turns that no answer will come to."""
-    for number, (start, asked, parent) in enumerate(begun.turns):
-        yield Span(
-            place_of(event.run_id, "unanswered", event.seq, number),
-            parent,
-            f"invoke_agent {word(asked.role)}",
-            start,
-            event.at,
-            {
-                "gen_ai.operation.name": "invoke_agent",
-                "gen_ai.agent.name": word(asked.agent),
-                "podium.role": word(asked.role),
-            },
-            "no_answer",
-        )
-    begun.turns.clear()

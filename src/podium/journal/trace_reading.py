@@ -97,16 +97,13 @@ class TraceReading:
         event = _parsed(line)
         if event is None:
             self._unread(f"line {number} is no event")
-        else:
-            self._watch_order(number, event.data)
-        return event
-
-    def _watch_order(self, number: int, data: dict[str, Json]) -> None:
-        """Within a run numbers rise by one; where they do not, something was lost or came twice."""
-        run, seq = data["run"], data["seq"]
+            return None
+        # Within a run numbers rise by one; where they do not, something was lost or came twice.
+        run, seq = event[0]["run"], event[0]["seq"]
         before, self._before = self._before, (run, seq)
         if before is not None and before[0] == run and seq != before[1] + 1:
             self._fault(f"line {number} has event {seq} behind event {before[1]}")
+        return event
 
     def _unread(self, problem: str) -> None:
         """What stands there may be any number of events: that they are missing is no news."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
-from podium.domain.asking import Turn
+from podium.domain.asking import Finish, ModelAnswer, Stop, Turn
 from podium.domain.events import ProgressKind
 from podium.domain.gating import DoorAnswer, ToolSpec, digest_of
 from podium.domain.model import Json
@@ -72,6 +72,27 @@ class TurnDoor(Protocol):
 
     async def perform(self, tool: str, arguments: Mapping[str, Json]) -> DoorAnswer:
         """Let Podium do it. With allow, `outcome` says how it ended."""
+        ...
+
+    @property
+    def finished_with(self) -> Finish | None:
+        """What the agent said with the tool `finish`, once that was performed in this turn."""
+        ...
+
+    @property
+    def stopped(self) -> Stop | None:
+        """The limit that this turn's calls have come to. From then on every call is denied."""
+        ...
+
+    def said_before(self, number: int, request: str) -> ModelAnswer | None:
+        """The model's answer of this number from before a crash, if it was an answer to this request."""
+        ...
+
+    async def record_answer(self, answer: ModelAnswer) -> None:
+        """Keep an answer of the model. On return it survives a crash.
+
+        Raises what the journal raises: an answer that is not kept is not acted upon.
+        """
         ...
 
     def tell(self, kind: ProgressKind, text: str) -> None:

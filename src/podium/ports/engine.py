@@ -43,7 +43,7 @@ class Step(Protocol):
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """For a step that is one call: settles call and step in one transaction."""
+        """For a step that is one transaction, such as the settling of a call: records the step in it."""
         ...
 
 

@@ -17,11 +17,11 @@ from podium.domain.gating import (
     Refusal,
     ToolSpec,
 )
-from podium.domain.model import Json
+from podium.domain.model import Json, Noun
 from podium.ports.store import Tx
 
-Checkpoint = Callable[[Tx, Outcome], None]
-"""Writes a step's record inside the transaction that settles its call."""
+Checkpoint = Callable[[Tx, Noun], None]
+"""Writes a step's record, with this as its output, inside the transaction that makes it true."""
 
 
 class Gate(Protocol):

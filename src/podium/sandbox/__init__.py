@@ -5,6 +5,7 @@ from podium.sandbox.confining.proxy import serve_network
 from podium.sandbox.confining.toolchains import seen_places
 from podium.sandbox.door import HookDoor, HookDoorSettings, TurnDoor, hook_command
 from podium.sandbox.launcher import ProcessLauncher
+from podium.sandbox.mcp_door import mcp_server_command
 from podium.sandbox.orphans import end_left_server, end_orphans
 from podium.sandbox.settings import LauncherSettings
 
@@ -18,6 +19,7 @@ __all__ = [
     "end_left_server",
     "end_orphans",
     "hook_command",
+    "mcp_server_command",
     "seen_places",
     "serve_network",
 ]

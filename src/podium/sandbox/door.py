@@ -17,13 +17,14 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from podium.domain.asking import Turn
+from podium.domain.asking import Finish, ModelAnswer, Stop, Turn
 from podium.domain.errors import BadInput, NotPossibleNow, PodiumError
 from podium.domain.events import ProgressKind
 from podium.domain.gating import DoorAnswer, Permit, ToolSpec
 from podium.domain.model import Json, Noun, whole_text
 from podium.ports import Journal, Toolbox, ToolDoor, Translate
 from podium.sandbox.door_calls import TurnCalls, as_it_is
+from podium.sandbox.door_memory import memory_of
 from podium.sandbox.door_messages import Answer, checked_message, denial, read_message
 from podium.sandbox.finishing import to_the_end
 
@@ -65,9 +66,15 @@ class HookDoor:
         settings: HookDoorSettings | None = None,
         *,
         redact: Callable[[str], str] = str,
+        hands: bool = True,
+        listens: bool = True,
     ) -> None:
-        """`redact` takes secrets out of what agents say while they work."""
+        """`redact` takes secrets out of what agents say while they work. Without `hands` nothing is
+        permitted that a program would do itself: Podium performs, or nobody does. One that does not
+        listen has no socket: only the agent itself comes in, by the door's methods."""
+        self._listens = listens
         self._redact = redact
+        self._hands = hands
         self._tool_door = tool_door
         self._toolbox = toolbox
         self._journal = journal
@@ -100,7 +107,16 @@ class HookDoor:
             perform_seconds=self._settings.perform_seconds,
             expect_seconds=self._settings.expect_seconds,
             redact=self._redact,
+            memory=await memory_of(self._journal, turn, agent),
+            hands=self._hands,
         )
+        async with self._listening(calls) if self._listens else self._inside(calls) as door:
+            yield door
+        if calls.doubt is not None:
+            raise calls.doubt
+
+    @asynccontextmanager
+    async def _listening(self, calls: TurnCalls) -> AsyncIterator[TurnDoor]:
         if not self._swept:
             self._swept = True
             await asyncio.to_thread(remove_stale_doors, self._settings.folder)
@@ -111,8 +127,13 @@ class HookDoor:
                 yield door
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        if calls.doubt is not None:
-            raise calls.doubt
+
+    @asynccontextmanager
+    async def _inside(self, calls: TurnCalls) -> AsyncIterator[TurnDoor]:
+        try:
+            yield TurnDoor("", calls, self._settings)
+        finally:
+            await to_the_end(calls.close())
 
 
 class TurnDoor:
@@ -148,6 +169,20 @@ class TurnDoor:
     def waiting_approvals(self) -> tuple[str, ...]:
         """Approvals that calls of this turn were told to wait for, in the order of asking."""
         return tuple(self._calls.waiting_approvals)
+
+    @property
+    def finished_with(self) -> Finish | None:
+        return self._calls.finished_with
+
+    @property
+    def stopped(self) -> Stop | None:
+        return self._calls.limits.stopped
+
+    def said_before(self, number: int, request: str) -> ModelAnswer | None:
+        return self._calls.memory.answer(number, request)
+
+    async def record_answer(self, answer: ModelAnswer) -> None:
+        await self._calls.record_answer(answer)
 
     @property
     def unsettled(self) -> tuple[Permit, ...]:

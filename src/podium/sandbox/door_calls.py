@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from podium.domain.asking import Turn
+from podium.domain.asking import Finish, ModelAnswer, Turn
 from podium.domain.errors import (
     AgentMustAct,
     BadArguments,
@@ -17,7 +17,7 @@ from podium.domain.errors import (
     TimedOut,
     UnknownTool,
 )
-from podium.domain.events import NoteTaken, ToolRefused
+from podium.domain.events import ModelAnswered, NoteTaken, ToolRefused
 from podium.domain.gating import (
     BuiltInRule,
     Call,
@@ -34,6 +34,8 @@ from podium.domain.own_tools import GRANTED_AS, granted_words
 from podium.ports import Journal, Toolbox, ToolDoor, Translate, nameless_use
 from podium.sandbox.door_expected import ExpectedUses
 from podium.sandbox.door_faults import Faults
+from podium.sandbox.door_limits import FINISH, CallLimits
+from podium.sandbox.door_memory import TurnMemory
 from podium.sandbox.door_messages import (
     Answer,
     AnyMessage,
@@ -54,6 +56,9 @@ T = TypeVar("T")
 
 MOST_LIKE_CALLS = 1_000_000
 """More than one asking makes of the same wish, so that askings do not get into each other's numbers."""
+
+
+NO_HANDS = "you have no hands of your own here; use the tools that you were given"
 
 
 def as_it_is(tool: str, arguments: dict[str, Json]) -> tuple[str, dict[str, Json]]:
@@ -93,8 +98,14 @@ class TurnCalls:
         perform_seconds: float,
         expect_seconds: float,
         redact: Callable[[str], str],
+        memory: TurnMemory | None = None,
+        hands: bool = True,
     ) -> None:
         self._turn = turn
+        self._hands = hands
+        self.memory = memory or TurnMemory()
+        self.limits = CallLimits(turn.limits)
+        self.finished_with: Finish | None = None
         self._tool_door = tool_door
         self._toolbox = toolbox
         self._journal = journal
@@ -112,6 +123,7 @@ class TurnCalls:
         self.progress = Progress(journal, turn, agent, redact)
         self._paths = {spec.name: spec.paths for spec in toolbox.specs()}
         self._observed_only = {spec.name for spec in toolbox.specs() if spec.observed_only}
+        self._tiers = {spec.name: spec.tier for spec in toolbox.specs()}
         self.doubt: CallInDoubt | None = None
         """A call of this turn whose outcome only a person can tell."""
 
@@ -120,6 +132,8 @@ class TurnCalls:
         return tuple(call.permit for call in self._open.values())
 
     async def answer(self, message: AnyMessage, *, is_hook: bool = False) -> Answer:
+        if isinstance(message, RequestMessage) and not self._hands:
+            return await self._refused(message, None, CallRefused(NO_HANDS))
         if isinstance(message, RequestMessage):
             return await (self._judge_hook(message) if is_hook else self._judge(message))
         if isinstance(message, PerformMessage):
@@ -186,6 +200,7 @@ class TurnCalls:
     async def _judge(self, message: RequestMessage) -> Answer:
         call: Call | None = None
         try:
+            self.limits.begin(message.tool)
             call = self._normalise(message.tool, message.arguments, observed=True)
             work = self._request(call, message)
             answer = await self._bounded(work, self._judging, self._answer_seconds)
@@ -204,6 +219,7 @@ class TurnCalls:
 
     async def _perform(self, message: PerformMessage) -> Answer:
         try:
+            self.limits.begin(message.tool)
             call = self._normalise(message.tool, message.arguments, observed=False)
         except Exception as error:
             return await self._refused(message, None, error)
@@ -215,9 +231,24 @@ class TurnCalls:
             self._keep_doubt(error)
             self.faults.add(error)
             return denial(f"{_words(error)} (call {call.key})")
+        self.limits.ended(call, answer, changes=self._tiers[call.tool] > Tier.T0)
         if isinstance(answer, Refusal):
             return self._refusal(answer)
+        if call.tool == FINISH and answer.ok:
+            self.finished_with = Finish.model_validate(answer.result)
         return outcome_answer(call.key, answer)
+
+    async def record_answer(self, answer: ModelAnswer) -> None:
+        body = ModelAnswered(
+            step=self._turn.step_key,
+            asking=self._turn.asking,
+            role=self._turn.role,
+            agent=self._agent,
+            answer=answer,
+        )
+        self.progress.flush()
+        await self._journal.append(self._turn.run_id, body)
+        self.memory.keep(answer)
 
     def _keep_doubt(self, error: Exception) -> None:
         if isinstance(error, CallInDoubt):
@@ -300,10 +331,13 @@ class TurnCalls:
         self, message: RequestMessage | PerformMessage, call: Call | None, error: Exception
     ) -> Answer:
         """Deny a call that never came to a judgement, and record that."""
-        self.faults.add(error)
         words = _words(error)
+        key = call.key if call else self._key_as_asked(message)
+        if key in self.memory.refused:
+            return denial(words)
+        self.faults.add(error)
         body = ToolRefused(
-            call=call.key if call else self._key_as_asked(message),
+            call=key,
             tool=message.tool,
             arguments=message.arguments,
             effect="deny",

@@ -39,7 +39,7 @@ def main() -> None:
         signal.signal(signal.SIGALRM, _out_of_time)
         signal.setitimer(signal.ITIMER_REAL, _deadline_seconds())
         event = _read_event()
-        answer = _ask(_message_for(event))
+        answer = ask_door(_message_for(event))
         signal.setitimer(signal.ITIMER_REAL, 0)
         if answer.get("decision") != "allow":
             raise Denied(str(answer.get("say") or "denied without a reason"))
@@ -89,7 +89,8 @@ def _message_for(event: dict[str, object]) -> dict[str, object]:
     return {"op": "request", "tool": tool, "arguments": arguments, "ref": use}
 
 
-def _ask(message: dict[str, object]) -> dict[str, object]:
+def ask_door(message: dict[str, object]) -> dict[str, object]:
+    """What the door answers. Raises `Denied` where it cannot be asked."""
     line = json.dumps({"token": os.environ.get("PODIUM_DOOR_TOKEN", ""), **message})
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:

@@ -218,7 +218,7 @@ class GuardedProcess:
         elif self._refused_at:
             stage, number = self._refused_at.split()
             self._refusal = refusal_of(self._spawn, stage, int(number), said)
-        elif not self._up.done():
+        elif not self._up.done() and self._report is None:
             self._refusal = NotPossibleNow(
                 f"the guard for {self._spawn.argv[0]!r} did not come up: {said or 'no reason given'}"
                 "; try again, and look at the Python installation if it stays so"

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from podium.domain.asking import Turn
+from podium.domain.asking import Finish, ModelAnswer, Stop, Turn
 from podium.domain.events import ProgressKind
 from podium.domain.gating import DoorAnswer, Effect, ToolSpec
 from podium.domain.model import Json
@@ -31,6 +31,17 @@ class FakeTurnDoor:
     """Uses that a hook may ask for at the moment."""
     told: list[tuple[ProgressKind, str]] = field(default_factory=list)
     hook_env: Mapping[str, str] = field(default_factory=dict)
+    finished_with: Finish | None = None
+    stopped: Stop | None = None
+    remembered: dict[int, ModelAnswer] = field(default_factory=dict)
+    """What the model said before a crash, and says now."""
+
+    def said_before(self, number: int, request: str) -> ModelAnswer | None:
+        known = self.remembered.get(number)
+        return known if known is not None and known.request == request else None
+
+    async def record_answer(self, answer: ModelAnswer) -> None:
+        self.remembered[answer.number] = answer
 
     def specs(self) -> Sequence[ToolSpec]:
         return self.tools

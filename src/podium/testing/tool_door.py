@@ -121,6 +121,7 @@ class ScriptedToolDoor:
                 tier=str(decision.tier),
                 rule=decision.rule,
                 reason=decision.reason,
+                files=call.files,
             ),
         )
         return Permit(call=call, digest=digest, decision=decision)
@@ -172,6 +173,7 @@ class ScriptedToolDoor:
                 digest=approval.digest,
                 tier=str(approval.tier),
                 deadline=approval.deadline,
+                files=call.files,
             ),
         )
         return approval
@@ -188,7 +190,11 @@ class ScriptedToolDoor:
             update = {"status": CallStatus.FAILED, "outcome": outcome}
             receipt = self._close(tx, record, "failed", update, outcome)
             end = ToolFailed(
-                call=record.key, tool=record.tool, error=outcome.error, receipt=receipt.number
+                call=record.key,
+                tool=record.tool,
+                error=outcome.error,
+                result=outcome.result,
+                receipt=receipt.number,
             )
         tx.append(record.run_id, end)
         return receipt

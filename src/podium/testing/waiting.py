@@ -17,10 +17,10 @@ _LONGEST_PAUSE_SECONDS = 0.05
 
 
 @overload
-async def retry_until(condition: Callable[[], Awaitable[T]], seconds: float = 30.0) -> T: ...
+async def retry_until(condition: Callable[[], Awaitable[T]], seconds: float = 120.0) -> T: ...
 @overload
-async def retry_until(condition: Callable[[], T], seconds: float = 30.0) -> T: ...
-async def retry_until(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
+async def retry_until(condition: Callable[[], T], seconds: float = 120.0) -> T: ...
+async def retry_until(condition: Callable[[], Any], seconds: float = 120.0) -> Any:
     """Ask again and again until the answer is truthy, and give that answer.
 
     `condition` may be plain or a coroutine function. Raises `TimedOut` after `seconds`.
@@ -35,7 +35,7 @@ async def retry_until(condition: Callable[[], Any], seconds: float = 30.0) -> An
     raise AssertionError("unreachable: the pauses end with TimedOut")
 
 
-def retry_until_blocking(condition: Callable[[], T], seconds: float = 30.0) -> T:
+def retry_until_blocking(condition: Callable[[], T], seconds: float = 120.0) -> T:
     """`retry_until` for code without an event loop."""
     for pause in _pauses(condition, seconds):
         if answer := condition():

@@ -1,6 +1,6 @@
 """Tools: the registry, the door every call passes, the toolbox that performs, the built-ins."""
 
-from podium.tools.builtin import builtin_tools, own_tools
+from podium.tools.builtin import builtin_tools, checks_tool, own_tools
 from podium.tools.door import GatedDoor
 from podium.tools.registry import Registry, Tool
 from podium.tools.scope import Handler, ToolScope, in_thread
@@ -17,6 +17,7 @@ __all__ = [
     "ToolScope",
     "ToolboxSettings",
     "builtin_tools",
+    "checks_tool",
     "in_thread",
     "own_tools",
 ]

@@ -104,7 +104,8 @@ def approval_of(tx: Tx, record: CallRecord) -> Approval | None:
 def _unfinished(tx: Tx, wish: Wish, record: CallRecord) -> Permit | CallInDoubt | None:
     idempotent = wish.spec is not None and wish.spec.idempotent
     if idempotent and record.digest == wish.digest:
-        return _permit(wish, record)
+        approval = approval_of(tx, record)
+        return _permit(wish, record).model_copy(update={"said": approval.said if approval else ""})
     if idempotent and record.decision.tier is Tier.T0:
         # A read that would read something else by now leaves nothing to be in doubt about.
         abandon(tx, wish.now, record)

@@ -16,6 +16,7 @@ from podium.domain.gating import (
     BudgetState,
     BuiltInRule,
     Call,
+    CallRecord,
     CallStatus,
     Decision,
     Effect,
@@ -147,7 +148,11 @@ class Judge:
         tx.save_call(wish.record(CallStatus.REQUESTED, decision, approval_id))
         tx.append(wish.call.run_id, self._requested(wish, decision, approval_id))
         return Permit(
-            call=wish.call, digest=wish.digest, decision=decision, approval_id=approval_id
+            call=wish.call,
+            digest=wish.digest,
+            decision=decision,
+            approval_id=approval_id,
+            said=approval.said if approval else "",
         )
 
     def _deny(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
@@ -185,7 +190,10 @@ class Judge:
     def _record_refusal(
         self, tx: Tx, wish: Wish, decision: Decision, approval_id: str | None = None
     ) -> None:
-        tx.save_call(wish.record(CallStatus.REFUSED, decision, approval_id))
+        refused = wish.record(CallStatus.REFUSED, decision, approval_id)
+        if _told_before(tx.call(wish.call.key), refused):
+            return
+        tx.save_call(refused)
         tx.append(
             wish.call.run_id,
             ToolRefused(
@@ -211,7 +219,21 @@ class Judge:
             reason=decision.reason,
             approval_id=approval_id,
             observed=wish.call.observed,
+            files=wish.call.files,
         )
+
+
+def _told_before(earlier: CallRecord | None, refused: CallRecord) -> bool:
+    """Whether a turn that is asked again after a crash was refused this very wish in this very way."""
+    if earlier is None or earlier.status is not CallStatus.REFUSED:
+        return False
+    same = (earlier.digest, earlier.approval_id, earlier.decision.effect, earlier.decision.reason)
+    return same == (
+        refused.digest,
+        refused.approval_id,
+        refused.decision.effect,
+        refused.decision.reason,
+    )
 
 
 def expired(tx: Tx, approval: Approval, now: datetime) -> bool:

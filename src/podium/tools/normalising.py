@@ -11,12 +11,12 @@ from typing import cast
 from jsonschema.exceptions import ValidationError
 
 from podium.domain.errors import BadArguments
-from podium.domain.gating import FileSeen, PathUse, ToolSpec, canonical_json
+from podium.domain.gating import FileSeen, PathArgument, PathUse, ToolSpec, canonical_json
 from podium.domain.model import Json
 from podium.domain.schemas import with_defaults
 from podium.tools.command_files import files_of
 from podium.tools.paths import PathUnusable, path_uses
-from podium.tools.registry import Registry
+from podium.tools.registry import Registry, Touched
 from podium.tools.wording import LONGEST_COMMAND, length_of
 
 Commands = tuple[tuple[str, ...], ...]
@@ -66,8 +66,9 @@ class Normaliser:
         self._refuse(spec, self._secret_problems(arguments))
         complete = with_defaults(spec.input_schema, arguments)
         self._refuse(spec, self._schema_problems(spec, complete))
-        commands, undecidable = self._commands(spec, complete)
-        paths = self._paths(spec, complete, root)
+        touched = self._touched(spec, complete)
+        commands, undecidable = self._commands(spec, complete, touched)
+        paths = self._paths(spec, complete, root, touched)
         return Normal(complete, paths, commands, undecidable, _files(commands, paths, root))
 
     def _refuse(self, spec: ToolSpec, problems: Iterator[str]) -> None:
@@ -100,21 +101,45 @@ class Normaliser:
         for error in sorted(errors, key=lambda error: [str(part) for part in error.absolute_path]):
             yield _in_words(error, spec)
 
-    def _paths(self, spec: ToolSpec, arguments: dict[str, Json], root: Path) -> tuple[PathUse, ...]:
+    def _touched(self, spec: ToolSpec, arguments: dict[str, Json]) -> Touched:
+        """What the arguments stand for. What cannot be told cannot be judged, and is refused."""
+        touches = self._registry.tool(spec.name).touches
+        if touches is None:
+            return Touched()
+        try:
+            return touches(arguments)
+        except ValueError as error:
+            raise BadArguments(spec.name, [str(error)]) from error
+
+    def _paths(
+        self, spec: ToolSpec, arguments: dict[str, Json], root: Path, touched: Touched
+    ) -> tuple[PathUse, ...]:
         uses: list[PathUse] = []
         problems: list[str] = []
-        for argument in spec.paths:
+        named = [(argument, arguments.get(argument.name)) for argument in spec.paths]
+        for path in touched.paths:
+            named.append((PathArgument(name=path.argument, access=path.access), path.given))
+        for argument, value in named:
             try:
-                uses.extend(path_uses(argument, arguments.get(argument.name), root))
+                uses.extend(path_uses(argument, value, root))
             except PathUnusable as error:
                 problems.append(f"{argument.name!r}: {error}")
         self._refuse(spec, iter(problems))
         return tuple(uses)
 
-    def _commands(self, spec: ToolSpec, arguments: dict[str, Json]) -> tuple[Commands, str]:
+    def _commands(
+        self, spec: ToolSpec, arguments: dict[str, Json], touched: Touched
+    ) -> tuple[Commands, str]:
         given = arguments.get(spec.command_argument) if spec.command_argument else None
-        if given is None:
-            return (), ""
+        split = [self._split(spec, each) for each in touched.commands]
+        if given is not None:
+            split.append(self._split(spec, given))
+        commands = tuple(words for found, _ in split for words in found)
+        return commands, "; ".join(undecidable for _, undecidable in split if undecidable)
+
+    def _split(self, spec: ToolSpec, given: Json) -> tuple[Commands, str]:
+        """The simple commands of a shell line, or of a list, which is one."""
+        given = list(given) if isinstance(given, tuple) else given
         words = given if isinstance(given, list) else [given]
         if not words or not all(isinstance(word, str) and "\0" not in word for word in words):
             raise BadArguments(

@@ -48,6 +48,7 @@ def ask_person(
             arithmetic=approval.arithmetic,
             approvers=approval.approvers,
             deadline=approval.deadline,
+            files=wish.call.files,
         ),
     )
     return approval

@@ -6,7 +6,7 @@ import inspect
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from jsonschema import Draft202012Validator
@@ -14,7 +14,7 @@ from jsonschema.exceptions import SchemaError
 from jsonschema.protocols import Validator
 
 from podium.domain.errors import BadInput, UnknownTool
-from podium.domain.gating import ToolSpec
+from podium.domain.gating import Access, ToolSpec
 from podium.domain.model import Json
 from podium.domain.schemas import validator_for
 from podium.tools.scope import Handler
@@ -24,11 +24,33 @@ _NAME = re.compile(r"^[A-Za-z][A-Za-z0-9_.-]{0,63}$")
 
 
 @dataclass(frozen=True)
+class NamedPath:
+    """A path that stands inside an argument."""
+
+    argument: str
+    given: str
+    access: Access
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What a call touches that no argument of its own is: paths in a patch, the command behind a name."""
+
+    paths: tuple[NamedPath, ...] = ()
+    commands: tuple[str | tuple[str, ...], ...] = ()
+    """Shell lines, or programs with their words."""
+
+
+@dataclass(frozen=True)
 class Tool:
     """A spec and what performs it."""
 
     spec: ToolSpec
     handler: Handler
+    touches: Callable[[dict[str, Json]], Touched] | None = None
+    """Says of complete arguments what else is to be judged. Raises `ValueError` in words for the agent."""
+    is_own_words: bool = False
+    """True: what it gives back are words of the agent or of a person, which need no marks."""
 
 
 class Registry:

@@ -56,6 +56,8 @@ class ToolScope:
     """How many characters a secret may take."""
     kept_folder: Path | None = None
     """Where earlier contents of overwritten files are kept for undo. None: they are not."""
+    said: str = ""
+    """The words of the person who approved this very call; empty when they said none."""
 
     @property
     def key(self) -> str:

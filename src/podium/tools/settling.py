@@ -132,6 +132,7 @@ def _ended(record: CallRecord, outcome: Outcome, receipt: Receipt) -> ToolComple
         call=record.key,
         tool=record.tool,
         error=outcome.error,
+        result=outcome.result,
         seconds=outcome.duration_seconds,
         receipt=receipt.number,
     )

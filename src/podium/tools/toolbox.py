@@ -29,6 +29,7 @@ from podium.domain.model import Json, Noun
 from podium.ports import Checkpoint, Clock, Enclosures, Launcher, ToolDoor
 from podium.tools.bounding import DEFAULT_RESULT_BYTES, clean_outcome
 from podium.tools.earlier import CANCELLED
+from podium.tools.marking import marked
 from podium.tools.normalising import CommandSplitter, LooksSecret, Normaliser
 from podium.tools.registry import Registry, Tool
 from podium.tools.scope import ToolScope, to_the_end
@@ -130,7 +131,7 @@ class LocalToolbox:
         found: list[PathUse] = []
         globs = {each.name: each.glob_argument for each in self._registry.tool(tool).spec.paths}
         for use in paths:
-            name = globs[use.argument]
+            name = globs.get(use.argument)
             if name is None or not Path(use.real).is_relative_to(root):
                 continue
             try:
@@ -156,7 +157,7 @@ class LocalToolbox:
         if permit.settled is not None:
             return await self._settle(permit, permit.settled, checkpoint)
         try:
-            outcome = await self._act(self._registry.tool(call.tool), call)
+            outcome = await self._act(self._registry.tool(call.tool), call, permit.said)
         except asyncio.CancelledError:
             # The call has to be settled although the task is being cancelled, perhaps again.
             closing = self._settle(permit, Outcome(ok=False, error=CANCELLED), None)
@@ -176,7 +177,7 @@ class LocalToolbox:
             outcome = Outcome(ok=False, error=_in_words(call.tool, error))
         return await self._settle(permit, outcome, checkpoint)
 
-    async def _act(self, tool: Tool, call: Call) -> Outcome:
+    async def _act(self, tool: Tool, call: Call, said: str = "") -> Outcome:
         begun = self._clock.monotonic()
         root = call.root or str(self._root)
         limit_seconds = tool.spec.timeout_seconds
@@ -192,6 +193,7 @@ class LocalToolbox:
             redact=self._redact,
             longest_secret=self._longest_secret,
             kept_folder=Path(self._settings.kept_folder) if self._settings.kept_folder else None,
+            said=said,
         )
         deadline = asyncio.timeout(limit_seconds)
         try:
@@ -208,7 +210,11 @@ class LocalToolbox:
     async def _settle(
         self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None
     ) -> Outcome:
-        shown = clean_outcome(outcome, self._redact, self._settings.result_bytes)
+        """The second stage that every result passes: what is kept and what the agent sees are the same."""
+        most_bytes = self._settings.result_bytes
+        shown = clean_outcome(outcome, self._redact, most_bytes)
+        if permit.settled is None and not self._registry.tool(permit.call.tool).is_own_words:
+            shown = marked(shown, most_bytes)
         if permit.settled is None or checkpoint is not None:
             await self._door.settle(permit, shown, checkpoint)
         return shown

@@ -15,6 +15,8 @@ from podium.tools.bounding import plain_text
 LONGEST_COMMAND = 4_000
 """A person cannot be asked about a longer one."""
 _LONGEST_VALUE = 400
+_READ_WHOLE = ("ask_human",)
+"""What a person is asked here is the question itself."""
 
 
 def denied(decision: Decision) -> str:
@@ -63,7 +65,8 @@ def summary_of(call: Call, spec: ToolSpec | None = None) -> str:
     command = spec.command_argument if spec else None
     lines = [call.tool]
     for name, value in call.arguments.items():
-        longest = LONGEST_COMMAND if name == command else _LONGEST_VALUE
+        whole = name == command or call.tool in _READ_WHOLE
+        longest = LONGEST_COMMAND if whole else _LONGEST_VALUE
         lines.append(f"  {name}: {_shown(_text_of(value), longest)}")
     lines += [f"  runs {_indented(plain_text(shlex.join(words)))}" for words in call.commands]
     lines += [f"  with {plain_text(file.path)} ({file.sha256[:12]})" for file in call.files]

@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from podium.domain.approving import approval_named_in, grant, mark_expired
-from podium.domain.errors import NotPossibleNow, UnknownId
+from podium.domain.errors import BadInput, NotPossibleNow, UnknownId
 from podium.domain.events import ApprovalGranted, SignalSent
 from podium.domain.gating import Approval, ApprovalStatus
+from podium.domain.ids import short_id
+from podium.domain.model import Json
 from podium.domain.work import Signal
 from podium.ports import Clock, Ids, Store, Tx
 from podium.usecases.find_id import find_id
+
+QUESTION = "ask_human"
+"""The tool whose approval is an answer in words."""
+LONGEST_ANSWER = 4_000
 
 
 async def approve(
@@ -22,10 +28,11 @@ async def approve(
     *,
     by: str,
     groups: Mapping[str, tuple[str, ...]] | None = None,
+    said: str = "",
 ) -> Approval:
     """Say yes to an approval, named by id, short id or `APPROVE: <id>`.
 
-    When the answer is complete its run goes on, in whichever process hosts it. Raises
+    `said` are words for whoever asked; a question needs them, for they are its answer. When the answer is complete its run goes on, in whichever process hosts it. Raises
     `NotPossibleNow` when it is not open any more; one whose deadline passed is marked expired.
     """
     text = approval_named_in(approval) or approval
@@ -35,17 +42,49 @@ async def approve(
         known = open_approval(tx, text, now)
         if known.status is ApprovalStatus.EXPIRED:
             return known
-        granted = grant(known, by, now, groups)
+        words = answer_to(known, said)
+        granted = grant(known, by, now, groups).model_copy(update={"said": words or known.said})
         complete = granted.status is ApprovalStatus.GRANTED
         tx.save_approval(granted)
         group = granted.grants[-1].group
-        body = ApprovalGranted(approval_id=granted.id, by=by, group=group, complete=complete)
+        body = ApprovalGranted(
+            approval_id=granted.id, by=by, group=group, complete=complete, said=words
+        )
         tx.append(granted.run_id, body)
         if complete:
             tell_run(tx, granted, by, now, ids.new("sig"))
         return granted
 
     return refuse_expired(await store.write(work))
+
+
+def answer_to(approval: Approval, said: str) -> str:
+    """The words as they are kept. Raises `BadInput` when they do not answer what is asked."""
+    words = said.strip()
+    if len(words) > LONGEST_ANSWER:
+        raise BadInput(
+            f"{len(words)} characters were said, and {LONGEST_ANSWER} are kept; say less"
+        )
+    words = "".join(char for char in words if char.isprintable() or char in "\n\t")
+    if approval.tool == QUESTION and not words:
+        raise BadInput(
+            f"approval {approval.id} asks a question, and a yes does not answer it: "
+            f'`podium approve {short_id(approval.id)} --say "WORDS"`'
+        )
+    choices = approval.arguments.get("choices") if approval.tool == QUESTION else None
+    return _chosen(approval, words, choices) if isinstance(choices, list) else words
+
+
+def _chosen(approval: Approval, words: str, choices: list[Json]) -> str:
+    """The choice that is meant, by its words or its number."""
+    names = [str(choice) for choice in choices]
+    fitting = [name for name in names if name.casefold() == words.casefold()]
+    if len(fitting) == 1:
+        return fitting[0]
+    if words.isdecimal() and 0 < int(words) <= len(names):
+        return names[int(words) - 1]
+    listed = ", ".join(f"{number} {name!r}" for number, name in enumerate(names, start=1))
+    raise BadInput(f"approval {approval.id} is answered with one of: {listed}; {words!r} is none")
 
 
 def open_approval(tx: Tx, text: str, now: datetime) -> Approval:

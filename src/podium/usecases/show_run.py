@@ -43,6 +43,13 @@ class RunReport(Noun):
                 for step in self.steps
             ],
             "usage": self.work.usage.model_dump(mode="json"),
+            "cost": {
+                "calls": self.work.calls,
+                "model_answers": self.work.model_answers,
+                "agents": {
+                    name: used.model_dump(mode="json") for name, used in self.work.used_by.items()
+                },
+            },
             "calls": [call.model_dump(mode="json") for call in self.calls],
             "approvals": [approval.model_dump(mode="json") for approval in self.approvals],
             "receipts": [receipt.model_dump(mode="json") for receipt in self.receipts],

@@ -13,21 +13,14 @@ from podium.domain.events import (
     StepBroke,
     StepCompleted,
     StepStarted,
-    UsageRecorded,
 )
 from podium.domain.gating import Usage
+from podium.domain.metering import METERED_TYPES, CostMeter
 from podium.domain.model import Noun
 from podium.domain.work import StepRecord
 from podium.ports import EventQuery, View
 
-TYPES = (
-    "run_started",
-    "step_started",
-    "step_completed",
-    "step_broke",
-    "agent_replied",
-    "usage_recorded",
-)
+TYPES = (*METERED_TYPES, "run_started", "step_started", "agent_replied")
 PAGE = 1000
 
 
@@ -37,15 +30,22 @@ class Work(Noun):
     agents: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Step key → those who answered in it, the first first."""
     usage: Usage = Usage()
-    """Of agents and tools together, also of what was discarded or brought no answer."""
+    """Of agents and tools together, also of what was discarded, brought no answer or goes on."""
+    calls: int = 0
+    """Refused ones included."""
+    model_answers: int = 0
+    """Of agents whose models Podium asks itself."""
+    used_by: dict[str, Usage] = Field(default_factory=dict)
+    """Agent → what its turns used that have ended."""
 
 
 def who_worked(view: View, run_id: str, steps: Sequence[StepRecord]) -> Work:
     """Read the run's whole stream once."""
     open_steps: dict[str, None] = {}
     agents: dict[str, dict[str, None]] = {}
-    usage = Usage()
+    meter = CostMeter()
     for event in _events(view, run_id):
+        meter.take(event.body)
         match event.body:
             case RunStarted():
                 open_steps.clear()
@@ -53,12 +53,16 @@ def who_worked(view: View, run_id: str, steps: Sequence[StepRecord]) -> Work:
                 open_steps[step] = None
             case StepCompleted(step=step) | StepBroke(step=step):
                 open_steps.pop(step, None)
-            case UsageRecorded(usage=used):
-                usage = usage.plus(used)
             case AgentReplied() as reply:
                 if (place := _step_of(reply, tuple(open_steps), steps)) is not None:
                     agents.setdefault(place, {})[reply.agent] = None
-    return Work(agents={step: tuple(names) for step, names in agents.items()}, usage=usage)
+    return Work(
+        agents={step: tuple(names) for step, names in agents.items()},
+        usage=meter.usage,
+        calls=meter.calls,
+        model_answers=meter.model_answers,
+        used_by=meter.agents,
+    )
 
 
 def _step_of(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.errors import BadInput
 from podium.flows import Player
-from podium.ports import Agent, HookDoors
+from podium.ports import Agent, Enclosures, HookDoors
 
 if TYPE_CHECKING:
     from podium.agents import AgentKit, AgentOptions
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 AgentBuilder = Callable[["Podium", "AgentSettings", "AgentOptions", "AgentKit"], Agent]
 """Builds an agent of one kind of what podium.yaml says of it."""
+
+
+AgentMaker = Callable[["AgentKit"], Agent]
+"""Makes an agent of a program's own, with the kit that it is run with."""
 
 
 async def players_by_role(podium: Podium) -> Callable[[str], Player]:
@@ -51,11 +56,19 @@ async def players_by_role(podium: Podium) -> Callable[[str], Player]:
     return player_for
 
 
-def build_agent(podium: Podium, name: str, doors: HookDoors) -> Agent:
-    """The agent that podium.yaml calls `name`, held to the contracts of its turns."""
+def build_agent(
+    podium: Podium, name: str, doors: HookDoors, *, desk: Enclosures | None = None
+) -> Agent:
+    """The agent that podium.yaml calls `name`, held to the contracts of its turns.
+
+    With a `desk`, the fences of its own processes, it is without hands: CLIs have their tools switched off.
+    """
     from podium.agents import ContractedAgent
 
-    medium = build_medium(podium, name, doors)
+    if (make := podium.made_agents.get(name)) is not None:
+        made = make(_at_desk(kit_of(podium, doors), desk))
+        return ContractedAgent(made, redact=podium.redactor.text)
+    medium = build_medium(podium, name, doors, desk=desk)
     if podium.settings.agents[name].kind == "scripted":
         # A script was written before the nonce was made.
         return ContractedAgent(medium, new_nonce=None, redact=podium.redactor.text)
@@ -69,6 +82,7 @@ def build_medium(
     *,
     model: str = "",
     unlisted: AgentSettings | None = None,
+    desk: Enclosures | None = None,
 ) -> Agent:
     """The same as it is, for looking at its medium alone.
 
@@ -87,8 +101,11 @@ def build_medium(
             f"agent {name!r}: this Podium has no agents of kind {settings.kind!r}; "
             f"kinds: {_listed(KINDS)}"
         )
-    options, kit = options_of(podium, name, model), kit_of(podium, doors)
-    agent, about = build(podium, settings, options, kit), ABOUT[settings.kind]
+    options, about = options_of(podium, name, model), ABOUT[settings.kind]
+    if desk is not None and about.is_program:
+        options = _handless(options)
+    kit = _at_desk(kit_of(podium, doors), desk)
+    agent = build(podium, settings, options, kit)
     if not about.is_program:
         return agent  # an API agent says by itself whom it asked, and a script asks nobody
     return ExplainedAgent(agent, options, about, about.login_file(kit.user_home, kit.environ))
@@ -111,10 +128,18 @@ def options_of(podium: Podium, name: str, model: str = "") -> AgentOptions:
     )
 
 
+def _at_desk(kit: AgentKit, desk: Enclosures | None) -> AgentKit:
+    return kit if desk is None else replace(kit, enclosures=desk)
+
+
+def _handless(options: AgentOptions) -> AgentOptions:
+    return options.model_copy(update={"options": {**options.options, "hands": False}})
+
+
 def kit_of(podium: Podium, doors: HookDoors) -> AgentKit:
     """What agents are run with."""
     from podium.agents import AgentKit
-    from podium.sandbox import hook_command
+    from podium.sandbox import hook_command, mcp_server_command
 
     return AgentKit(
         launcher=podium.launcher,
@@ -123,6 +148,7 @@ def kit_of(podium: Podium, doors: HookDoors) -> AgentKit:
         transcripts=podium.transcripts,
         clock=podium.clock,
         hook_command=hook_command(),
+        toolbox_command=mcp_server_command(),
         homes=podium.folders.homes,
         user_home=Path(podium.environ.get("HOME") or Path.home()),
         environ=podium.environ,
@@ -154,29 +180,29 @@ def _scripted(
 
 
 def _gemini(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
-    from podium.agents import GeminiAgent
+    from podium.agents import GeminiCliAgent
 
-    return GeminiAgent(options, kit)
+    return GeminiCliAgent(options, kit)
 
 
 def _claude(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
-    from podium.agents import ClaudeAgent
+    from podium.agents import ClaudeCliAgent
 
-    return ClaudeAgent(options, kit)
+    return ClaudeCliAgent(options, kit)
 
 
 def _codex(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
-    from podium.agents import CodexAgent
+    from podium.agents import CodexCliAgent
 
-    return CodexAgent(options, kit)
+    return CodexCliAgent(options, kit)
 
 
 def _opencode(
     podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit
 ) -> Agent:
-    from podium.agents import OpencodeAgent
+    from podium.agents import OpencodeCliAgent
 
-    return OpencodeAgent(options, kit)
+    return OpencodeCliAgent(options, kit)
 
 
 def _command(

@@ -77,7 +77,7 @@ class ProjectEnclosures:
     def _of_folder(self, root: Path) -> Confinement:
         """All of it but its history, which is read-only, and Podium's record, which is hidden."""
         mounts = [Mount(source=str(root), target=str(root), writable=True)]
-        mounts += [Mount(source=str(place), target=str(place)) for place in _history_of(root)]
+        mounts += [Mount(source=str(place), target=str(place)) for place in history_of(root)]
         hidden = root / STATE_FOLDER
         if hidden.is_dir():
             self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -85,7 +85,7 @@ class ProjectEnclosures:
         return Confinement(kind="kernel", mounts=tuple(mounts))
 
 
-def _history_of(root: Path) -> list[Path]:
+def history_of(root: Path) -> list[Path]:
     """Where git keeps what it knows of the folder.
 
     A pointer is believed only where its target points back: the file itself may be of the agent's making,

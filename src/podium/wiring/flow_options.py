@@ -22,6 +22,12 @@ def _pipeline() -> type[BaseModel]:
     return PipelineOptions
 
 
+def _playbook() -> type[BaseModel]:
+    from podium.flows.playbook.options import PlaybookOptions
+
+    return PlaybookOptions
+
+
 def _rehearsal() -> type[BaseModel]:
     from podium.flows import RehearsalOptions
 
@@ -37,6 +43,7 @@ def _sense() -> type[BaseModel]:
 OPTIONS: Mapping[str, Callable[[], type[BaseModel]]] = {
     "operator": _operator,
     "pipeline": _pipeline,
+    "playbook": _playbook,
     "rehearsal": _rehearsal,
     "sense": _sense,
 }

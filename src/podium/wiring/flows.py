@@ -26,6 +26,12 @@ async def _pipeline(podium: Podium) -> Flow:
     return await build_pipeline(podium)
 
 
+async def _playbook(podium: Podium) -> Flow:
+    from podium.wiring.playbooking import build_playbook
+
+    return await build_playbook(podium)
+
+
 async def _operator(podium: Podium) -> Flow:
     from podium.wiring.operating import build_operator_flow
 
@@ -54,6 +60,7 @@ FLOWS: dict[str, FlowBuilder] = {
     "candidate": _candidate,
     "operator": _operator,
     "pipeline": _pipeline,
+    "playbook": _playbook,
     "rehearsal": _rehearsal,
     "sense": _sense,
     "work_order": _work_order,

@@ -69,6 +69,12 @@ class Folders:
         return self.user_state / "homes" / self._project_id
 
     @property
+    def grounds(self) -> Path:
+        """What is kept of folders that playbooks work in, and copies of them: outside the project, so that no
+        git in a copy finds the project's own repository above it."""
+        return self.user_state / "grounds" / self._project_id
+
+    @property
     def _project_id(self) -> str:
         try:
             name = self._id_file.read_text("ascii").strip()

@@ -168,6 +168,8 @@ def secret_inputs(given: Mapping[str, str]) -> None:
 def notes_on(profile: Profile, playbook: Playbook, prompt: Prompt) -> list[str]:
     """What is no fault and yet worth knowing before a run."""
     known = {tool.spec.name for tool in builtin_tools()}
+    if profile.commands.model_dump(exclude_none=True):
+        known.add("run_checks")
     unknown = [name for name in tools_of(profile, playbook.head) or () if name not in known]
     notes = [f"input {name!r} must be given to run it" for name in prompt.missing]
     notes += [

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         Enclosures,
         Engine,
         Forge,
+        Gate,
         HookDoors,
         Ids,
         Launcher,
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from podium.sandbox import ProcessLauncher, Trial
     from podium.tools import LocalToolbox, Registry
     from podium.usecases import Verifier
+    from podium.wiring.agents import AgentMaker
     from podium.wiring.traces import TraceExport
     from podium.workspaces.git.git import Git
 
@@ -65,9 +67,11 @@ class Podium:
         flows: Mapping[str, FlowBuilder] = FLOWS,
         tell: Callable[[str], None] = tell_stderr,
         labels: tuple[str, ...] = (),
+        made_agents: Mapping[str, AgentMaker] | None = None,
     ) -> None:
         """`tell` takes what a person should know although nobody asked; `labels` is what this process
-        offers to queues."""
+        offers to queues; `made_agents` are agents of a program's own, beside those of podium.yaml."""
+        self.made_agents = dict(made_agents or {})
         self.labels = labels
         self.tell = tell
         self.configuration = configuration
@@ -206,11 +210,12 @@ class Podium:
                 from podium.wiring.admission import admit
 
                 await admit(self, self.database_url)
-            from podium.wiring.tidying import tidy_homes
+            from podium.wiring.tidying import tidy_grounds, tidy_homes
             from podium.wiring.traces import TraceExport
 
             await self.end_orphans()
             await tidy_homes(self)
+            await tidy_grounds(self)
             for build in self._flows.values():
                 engine.register(await build(self))
             # Before the first run is taken: a trace begins with that.
@@ -340,19 +345,20 @@ class Podium:
         *,
         attended: bool = False,
         registry: Registry | None = None,
-        gate: RuleGate | None = None,
+        gate: Gate | None = None,
         mode: str = "",
         enclosures: Enclosures | None = None,
+        store: Store | None = None,
     ) -> ToolDoor:
         """The door that calls in a workspace pass. Without `root` that is the project itself.
 
-        `gate`, `mode` and `enclosures` are for a flow that has its own.
+        `gate`, `mode` and `enclosures` are for a flow that has its own; with a `store` of its own it is
+        not asked who owns the run.
         """
         from podium.tools import DoorSettings, GatedDoor
 
-        engine = await self.engine()
         return GatedDoor(
-            await self.store(),
+            store or await self.store(),
             gate or self.gate,
             (registry or self.registry).spec,
             clock=self.clock,
@@ -362,7 +368,7 @@ class Podium:
                 mode=mode or self.settings.mode,
                 attended=attended,
                 budgets=self.settings.budgets.budgets(),
-                owner=engine.worker_id,
+                owner="" if store else (await self.engine()).worker_id,
             ),
             redact=self.redactor.text,
             held=(enclosures or self.enclosures).held,
@@ -374,8 +380,9 @@ class Podium:
         root: Path | None = None,
         registry: Registry | None = None,
         *,
-        gate: RuleGate | None = None,
+        gate: Gate | None = None,
         enclosures: Enclosures | None = None,
+        launcher: Launcher | None = None,
     ) -> LocalToolbox:
         """The tools of a workspace, performed through `door`."""
         from podium.gate import split_command
@@ -384,7 +391,7 @@ class Podium:
         return LocalToolbox(
             registry or self.registry,
             door,
-            self.launcher,
+            launcher or self.launcher,
             enclosures=enclosures or self.enclosures,
             clock=self.clock,
             settings=ToolboxSettings(
@@ -468,9 +475,10 @@ async def open_podium(
     environ: Mapping[str, str],
     *,
     flows: Mapping[str, FlowBuilder] = FLOWS,
+    made_agents: Mapping[str, AgentMaker] | None = None,
 ) -> AsyncIterator[Podium]:
     """A Podium that is closed at the end, also when interrupted."""
-    podium = Podium(configuration, environ, flows=flows)
+    podium = Podium(configuration, environ, flows=flows, made_agents=made_agents)
     try:
         yield podium
     finally:

@@ -1,4 +1,4 @@
-"""Clearing away what runs that are over have left in the homes of their agents."""
+"""Clearing away what runs that are over have left: homes of their agents, and what was kept of folders."""
 
 from __future__ import annotations
 
@@ -27,6 +27,20 @@ async def tidy_homes(podium: Podium) -> None:
     store = await podium.store()
     over = await store.read(lambda view: {name for name in names if _is_over(view.run(name), now)})
     await asyncio.to_thread(sweep_homes, homes, over.__contains__)
+
+
+async def tidy_grounds(podium: Podium) -> None:
+    """Remove copies that runs of playbooks worked in, and what was kept of folders long ago."""
+    if not podium.folders.grounds.is_dir():
+        return
+    from podium.wiring.playbook_places import grounds_of
+
+    grounds = grounds_of(podium)
+    names = await asyncio.to_thread(grounds.runs)
+    now = podium.clock.now()
+    store = await podium.store()
+    over = await store.read(lambda view: {name for name in names if _is_over(view.run(name), now)})
+    await grounds.tidy(over.__contains__)
 
 
 def _is_over(run: Run | None, now: datetime) -> bool:

@@ -95,13 +95,16 @@ class TraceExport:
         outbox = await asyncio.to_thread(_open_outbox, endpoint, worker_id, redact)
         maker = SpanMaker()
         take = partial(_send, maker, outbox)
-        follower = await HostedFollower.open(store, worker_id, TRACED_TYPES, take)
+        follower = await HostedFollower.open(
+            store, worker_id, TRACED_TYPES, take, name="the export of traces"
+        )
         return cls(follower, maker, outbox)
 
     def __init__(self, follower: HostedFollower, maker: SpanMaker, outbox: SpanOutbox) -> None:
         self._follower = follower
         self._maker = maker
         self._outbox = outbox
+        self._unread = ""
         self._following = asyncio.create_task(follower.follow())
 
     @property
@@ -112,16 +115,19 @@ class TraceExport:
     @property
     def faults(self) -> tuple[str, ...]:
         """What of the traces is missing, and why. Complete once this is closed."""
-        return self._outbox.faults
+        unread = (f"the last events are missing in traces: {self._unread}",) if self._unread else ()
+        return (*self._follower.faults, *unread, *self._outbox.faults)
 
     async def close(self) -> None:
         """Send what is left, for some seconds at most. Call it when nothing is hosted any more."""
         self._following.cancel()
         with suppress(asyncio.CancelledError):
             await self._following
-        with suppress(Exception):  # a store that is away; the run is not to suffer for its trace
+        try:
             async with asyncio.timeout(CATCH_UP_SECONDS):
                 await self._follower.catch_up()
+        except Exception as error:  # a store that is away; the run is not to suffer for its trace
+            self._unread = f"{type(error).__name__}: {error}".removesuffix(": ")
         for span in self._maker.close():
             self._outbox.put(span)
         await asyncio.to_thread(self._outbox.close)

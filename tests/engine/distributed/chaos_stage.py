@@ -13,7 +13,7 @@ from tests.engine.distributed.chaos_worker import Duty
 from tests.engine.distributed.namespaces import Machine
 from tests.postgres import Lifeline, PostgresServer, server_programs
 
-ENDS_WITHIN_SECONDS = 30.0
+ENDS_WITHIN_SECONDS = 120.0
 """What a worker is given to end when it is told to."""
 
 

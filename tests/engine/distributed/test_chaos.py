@@ -24,8 +24,8 @@ def test_runs_on_three_machines_survive_kills_stops_cuts_and_a_restart_of_the_se
         tmp_path,
         Plan(
             seed=1,
-            runs=30,
-            kills=3,
+            runs=20,
+            kills=1,
             stops=1,
             cuts=1,
             restarts=1,
@@ -35,7 +35,7 @@ def test_runs_on_three_machines_survive_kills_stops_cuts_and_a_restart_of_the_se
             longest_trouble_seconds=8.0,
             concurrency=5,
             worker_concurrency=2,
-            bound_seconds=150,
+            bound_seconds=400,
         ),
     )
 
@@ -80,6 +80,8 @@ def test_the_runs_of_a_worker_that_dies_or_falls_silent_are_taken_over_within_te
     )
     assert verdict.after_kill_seconds, "no kill hit a run"
     assert verdict.after_silence_seconds, "no stop and no cut hit a run"
+    slowest = max(*verdict.after_kill_seconds, *verdict.after_silence_seconds)
+    assert slowest <= TAKEN_OVER_WITHIN_SECONDS, verdict.told()
 
 
 def _check(folder: Path, plan: Plan) -> Verdict:
@@ -87,8 +89,6 @@ def _check(folder: Path, plan: Plan) -> Verdict:
     print(verdict.told())
     assert not verdict.faults, verdict.told()
     assert sum(verdict.troubles.values()) == len(plan.troubles(Random(plan.seed)))
-    slowest = max((*verdict.after_kill_seconds, *verdict.after_silence_seconds), default=0.0)
-    assert slowest <= TAKEN_OVER_WITHIN_SECONDS, verdict.told()
     return verdict
 
 

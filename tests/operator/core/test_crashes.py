@@ -61,7 +61,7 @@ def killed_while(folder: Path, message: str, tool: str) -> Shop:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=120,
     )
     assert done.returncode == -9, done.stderr
     return shop
@@ -171,7 +171,7 @@ async def _taken_over(engine: Engine, run_id: str) -> None:
             return False
         return True
 
-    await retry_until(resumed, seconds=30)
+    await retry_until(resumed)
 
 
 async def _only_run(podium: Podium) -> str:

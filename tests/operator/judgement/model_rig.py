@@ -128,7 +128,7 @@ def podium_in(
 
 @asynccontextmanager
 async def reader(
-    folder: Path, *steps: Mapping[str, Any], seconds: float = 20.0, pack: Pack = PACK
+    folder: Path, *steps: Mapping[str, Any], seconds: float = 200.0, pack: Pack = PACK
 ) -> AsyncIterator[tuple[ModelClassifier, ModelServer, Podium]]:
     """A classifier that asks the loopback server as it would ask OpenRouter."""
     async with ModelServer(speaking(*steps), key=KEY) as server:

@@ -15,6 +15,7 @@ from tests.operator.judgement.directives_cases import (
     OUTGOING,
 )
 from tests.operator.judgement.model_rig import PACK, said
+from tests.soaking import in_soak
 
 UNREAD = Reading(intent=Intent.CLARIFY)
 BY_NAME = {rule.name: rule for rule in RULES}
@@ -193,5 +194,6 @@ def test_letters_that_nobody_sees_are_read() -> None:
         "💥",
     ],
 )
-def test_texts_of_any_kind_and_length_are_looked_at(piece: str) -> None:
-    assert rule_for(said((piece * 20_000)[:20_000])) is None
+@pytest.mark.parametrize("length", [5_000, in_soak(20_000)])
+def test_texts_of_any_kind_and_length_are_looked_at(piece: str, length: int) -> None:
+    assert rule_for(said((piece * length)[:length])) is None

@@ -32,7 +32,7 @@ from podium.agents.headless.off_loop import off_loop
 from podium.agents.headless.version import untried
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
-from podium.domain.errors import PodiumError
+from podium.domain.errors import BadInput, PodiumError
 from podium.domain.launching import Spawn
 from podium.domain.model import Json
 from podium.domain.own_tools import unknown_words
@@ -59,6 +59,10 @@ class GeminiSetup:
     def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
         self._options = options
         self._own = own_options(options)
+        if not self._own.hands:
+            raise BadInput(
+                f"agent {options.name!r}: over ACP it cannot be without hands; make it `kind: gemini`"
+            )
         self._kit = kit
 
     def logins(self) -> Sequence[Login]:

@@ -2,5 +2,15 @@
 
 from podium.agents.api.agent import ApiAgent
 from podium.agents.api.choosing import ApiSettings, Choice, choose
+from podium.agents.api.named import AnthropicAgent, GeminiAgent, OpenAiAgent, OpenRouterAgent
 
-__all__ = ["ApiAgent", "ApiSettings", "Choice", "choose"]
+__all__ = [
+    "AnthropicAgent",
+    "ApiAgent",
+    "ApiSettings",
+    "Choice",
+    "GeminiAgent",
+    "OpenAiAgent",
+    "OpenRouterAgent",
+    "choose",
+]

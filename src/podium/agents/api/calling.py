@@ -14,6 +14,7 @@ from podium.agents.api.offering import Offer
 from podium.domain.errors import AgentRejected
 from podium.domain.gating import Effect, Outcome, canonical_json
 from podium.domain.model import Json
+from podium.domain.telling import cut_to, told_failure, told_refusal, told_result
 from podium.ports import TurnDoor
 
 LONGEST_TOLD = 200
@@ -31,54 +32,65 @@ class Performed:
 class Calling:
     """Performs calls. Whatever comes of one goes back to the model as its result."""
 
-    def __init__(self, agent: str, door: TurnDoor, offer: Offer, settings: ApiSettings) -> None:
+    def __init__(
+        self, agent: str, door: TurnDoor, offer: Offer, settings: ApiSettings, *, counts: bool
+    ) -> None:
+        """`counts`: notice here when the model goes in a circle, since the door does not."""
         self._agent = agent
+        self._counts = counts
         self._door = door
         self._offer = offer
         self._settings = settings
         self._last = ""
         self._repeats = 0
 
-    async def perform(self, calls: Sequence[ToolCallPart]) -> Performed:
-        """Stops at the first call that waits for a person. Raises `AgentRejected` on a circle."""
+    async def perform(self, calls: Sequence[ToolCallPart], *, told: bool = False) -> Performed:
+        """Stops at the first call that waits for a person. Raises `AgentRejected` on a circle.
+
+        `told`: whoever follows the run has heard of these calls before a crash.
+        """
         performed = Performed()
         for call in calls:
-            result = await self._perform(call)
+            result = await self._perform(call, told)
             if result is None:
                 performed.waiting = True
                 break
             performed.results.append(result)
         return performed
 
-    async def _perform(self, call: ToolCallPart) -> ToolReturnPart | None:
+    async def _perform(self, call: ToolCallPart, told: bool) -> ToolReturnPart | None:
         name = self._offer.real_name(call.tool_name)
         try:
-            arguments = _arguments(call.args)
+            arguments = arguments_of(call)
         except ValueError as error:
             words = (
                 f"the arguments are not a JSON object ({error}); nothing was done, call it again"
             )
-            self._door.tell("tool", f"{name}: {words}")
-            return self._result(call, f"Error: {words}", "failed")
+            self._tell(f"{name}: {words}", told)
+            return self._result(call, told_failure(words), "failed")
         self._count(name, arguments)
-        self._door.tell("tool", f"{name} {canonical_json(arguments)[:LONGEST_TOLD]}")
+        self._tell(f"{name} {canonical_json(arguments)[:LONGEST_TOLD]}", told)
         answer = await self._door.perform(name, arguments)
         if answer.decision is Effect.ASK:
             return None
         if answer.outcome is None or not answer.allowed:
-            return self._result(call, f"Permission Denied: {answer.say}", "denied")
+            return self._result(call, told_refusal(answer.say), "denied")
         return self._result(call, *_told(answer.outcome))
 
     def _result(
         self, call: ToolCallPart, text: str, outcome: Literal["success", "failed", "denied"]
     ) -> ToolReturnPart:
-        longest = self._settings.longest_result_characters
-        if len(text) > longest:
-            text = f"{text[:longest]}\n[… {len(text) - longest} more characters; ask for a part]"
-        return ToolReturnPart(call.tool_name, text, call.tool_call_id, outcome=outcome)
+        told = cut_to(self._settings.longest_result_characters, text)
+        return ToolReturnPart(call.tool_name, told, call.tool_call_id, outcome=outcome)
+
+    def _tell(self, words: str, told: bool) -> None:
+        if not told:
+            self._door.tell("tool", words)
 
     def _count(self, name: str, arguments: dict[str, Json]) -> None:
         """Notice a model that goes in a circle. Another call in between begins anew."""
+        if not self._counts:
+            return
         wish = f"{name} {canonical_json(arguments)}"
         self._repeats = self._repeats + 1 if wish == self._last else 1
         self._last = wish
@@ -89,8 +101,9 @@ class Calling:
             )
 
 
-def _arguments(given: str | dict[str, Json] | None) -> dict[str, Json]:
+def arguments_of(call: ToolCallPart) -> dict[str, Json]:
     """The arguments of a call. Raises `ValueError` for anything but a JSON object."""
+    given: str | dict[str, Json] | None = call.args
     if not given:
         return {}
     try:
@@ -109,9 +122,8 @@ def _refuse(constant: str) -> Json:
 
 def _told(outcome: Outcome) -> tuple[str, Literal["success", "failed"]]:
     if not outcome.ok:
-        return f"Error: {outcome.error or 'the tool failed'}", "failed"
-    result = outcome.result
-    return (result if isinstance(result, str) else canonical_json(result)), "success"
+        return told_failure(outcome.error), "failed"
+    return told_result(outcome.result), "success"
 
 
 def unanswered(

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.messages import (
     ModelMessage,
     ModelResponse,
+    ModelResponsePart,
     ModelResponseStreamEvent,
     PartDeltaEvent,
     PartStartEvent,
@@ -27,7 +29,7 @@ from podium.agents.api.choosing import Choice, Key
 from podium.agents.api.spending import Spending
 from podium.agents.api.trouble import Trouble, trouble_in, trouble_of
 from podium.domain.events import ProgressKind
-from podium.domain.model import Json
+from podium.domain.model import Json, whole_text
 from podium.ports import Clock, Transcript, TurnDoor
 
 MOST_REPEATS = 3
@@ -82,7 +84,7 @@ class Exchange:
     ) -> None:
         self._model = model
         self._choice = choice
-        self._settings = _settings(choice)
+        self._settings = model_settings(choice)
         self._key = key
         self._spending = spending
         self._door = door
@@ -94,7 +96,6 @@ class Exchange:
         self, messages: Sequence[ModelMessage], parameters: ModelRequestParameters
     ) -> ModelResponse:
         """The whole answer. Raises an error of the tree, or `Rejected`."""
-        self._spending.begin_request()
         repeat = 0
         while isinstance(answer := await self._attempt(messages, parameters), _Failed):
             trouble = answer.trouble
@@ -135,13 +136,13 @@ class Exchange:
                         _forget_copies(stream)
                 finally:
                     used = stream.usage
-            return stream.get()
+            return _whole(stream.get())
         except Exception as error:
             trouble = trouble_of(error, self._choice, self._key, self._clock.now())
             return _Failed(trouble, spoken, used)
 
     def _accepted(self, response: ModelResponse) -> ModelResponse:
-        self.note("response", _shown(response))
+        self.note("response", shown(response))
         trouble = trouble_in(response, self._choice, self._key)
         self._spending.add(response)
         if trouble is not None:
@@ -166,10 +167,10 @@ class Exchange:
     def _tell(self, event: ModelResponseStreamEvent) -> None:
         kind, text = _progress(event)
         if text:
-            self._door.tell(kind, text)
+            self._door.tell(kind, whole_text(text))
 
 
-def _settings(choice: Choice) -> ModelSettings:
+def model_settings(choice: Choice) -> ModelSettings:
     """What the library is told of how to answer."""
     wanted, given = choice.settings, ModelSettings()
     if wanted.max_output_tokens is not None:
@@ -193,6 +194,20 @@ def _forget_copies(stream: StreamedResponse) -> None:
             run.content = ""
 
 
+def _whole(response: ModelResponse) -> ModelResponse:
+    """The answer without halves of characters, which nobody could write down."""
+    return replace(response, parts=[_whole_part(part) for part in response.parts])
+
+
+def _whole_part(part: ModelResponsePart) -> ModelResponsePart:
+    mended: dict[str, Any] = {}
+    for name in ("content", "args"):
+        said = getattr(part, name, None)
+        if (whole := whole_text(said)) != said:
+            mended[name] = whole
+    return replace(part, **mended) if mended else part
+
+
 def _progress(event: ModelResponseStreamEvent) -> tuple[ProgressKind, str]:
     match event:
         case PartStartEvent(part=TextPart(content=text)):
@@ -206,7 +221,7 @@ def _progress(event: ModelResponseStreamEvent) -> tuple[ProgressKind, str]:
     return "note", ""
 
 
-def _shown(response: ModelResponse) -> Json:
+def shown(response: ModelResponse) -> Json:
     """The answer for the transcript."""
     parts: list[Json] = []
     for part in response.parts:

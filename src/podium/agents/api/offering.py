@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,9 +14,9 @@ from pydantic_ai.tools import ToolDefinition
 from podium.agents.api.choosing import Choice
 from podium.domain.gating import ToolSpec
 from podium.domain.model import Json
+from podium.domain.telling import offered_names, plain_name
 
 LONGEST_NAME = 64
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 
 
 class Offer:
@@ -37,6 +36,16 @@ class Offer:
     def tools(self) -> list[str]:
         return list(self._real)
 
+    @property
+    def described(self) -> Json:
+        """All of it as JSON: what a model answers depends on what it is offered."""
+        form = self.parameters.output_object
+        tools = [
+            [tool.name, tool.description, dict(tool.parameters_json_schema)]
+            for tool in self.parameters.function_tools
+        ]
+        return [tools, None if form is None else form.json_schema]
+
     def real_name(self, offered: str) -> str:
         """The registry's name for a tool. A name nobody offered stays, for the door to refuse."""
         spec = self._real.get(offered)
@@ -54,7 +63,9 @@ class Offer:
         # Anthropic closes every object, so that one with free names would always come back empty.
         if choice.provider == "anthropic" and _has_free_names(schema):
             return
-        form = OutputObjectDefinition(json_schema=schema, name=_plain(contract.__name__))
+        form = OutputObjectDefinition(
+            json_schema=schema, name=plain_name(contract.__name__, LONGEST_NAME)
+        )
         self.parameters = replace(self.parameters, output_mode="native", output_object=form)
 
     def ask_plainly(self) -> None:
@@ -68,20 +79,10 @@ def _combines(model: Model) -> bool:
 
 
 def _names(specs: Sequence[ToolSpec]) -> dict[str, ToolSpec]:
-    """Names that every provider takes → tool. Two that become alike get a number."""
-    names: dict[str, ToolSpec] = {}
-    for spec in specs:
-        plain = name = _plain(spec.name)
-        number = 2
-        while name in names:
-            ending = f"_{number}"
-            name, number = plain[: LONGEST_NAME - len(ending)] + ending, number + 1
-        names[name] = spec
-    return names
-
-
-def _plain(name: str) -> str:
-    return _NOT_IN_NAMES.sub("_", name)[:LONGEST_NAME]
+    """Names that every provider takes → tool."""
+    by_name = {spec.name: spec for spec in specs}
+    offered = offered_names(by_name, LONGEST_NAME)
+    return {name: by_name[real] for name, real in offered.items()}
 
 
 def _definition(name: str, spec: ToolSpec) -> ToolDefinition:

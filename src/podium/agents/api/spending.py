@@ -8,7 +8,7 @@ from pydantic_ai.usage import RequestUsage
 from podium.agents.pricing import cost_of
 from podium.domain.asking import TurnLimits
 from podium.domain.errors import BudgetSpent
-from podium.domain.gating import Usage
+from podium.domain.gating import Usage, spent_since
 from podium.ports import Clock
 
 MOST_REQUESTS = 50
@@ -26,11 +26,18 @@ class Spending:
         self._began = clock.monotonic()
         self._requests = 0
         self._used = Usage()
+        self._counted = Usage()
         self._priced = True
 
     @property
     def usage(self) -> Usage:
-        return self._used.plus(Usage(turns=1, seconds=self.seconds))
+        own = spent_since(self._counted, self._used)
+        return own.plus(Usage(turns=1, seconds=self.seconds))
+
+    @property
+    def used(self) -> Usage:
+        """By the requests alone."""
+        return self._used
 
     @property
     def seconds(self) -> float:
@@ -58,10 +65,20 @@ class Spending:
         self._requests += 1
 
     def add(self, response: ModelResponse) -> None:
-        """Count an answer. Raises `BudgetSpent` when it went beyond a limit."""
+        """Count an answer."""
         used = response.usage
         told = not used.unmeasured_requests and bool(used.input_tokens or used.output_tokens)
         self._add(used, told, _price_told(response))
+
+    def add_remembered(self, used: Usage, *, counted: bool) -> None:
+        """Count an answer from before, as it was counted then. One that was recorded counts for limits alone."""
+        self._priced = self._priced and (used.complete or used.usd > 0)
+        self._used = self._used.plus(used)
+        if counted:
+            self._counted = self._counted.plus(used)
+
+    def check(self) -> None:
+        """Raises `BudgetSpent` when the answers so far went beyond a limit."""
         tokens = self._used.input_tokens + self._used.output_tokens
         if self._limits.tokens is not None and tokens > self._limits.tokens:
             raise self._spent("tokens", "tokens", tokens, self._limits.tokens)

@@ -8,17 +8,18 @@ from pydantic_ai.messages import (
     ModelRequest,
     ModelRequestPart,
     ModelResponse,
+    ToolReturnPart,
     UserPromptPart,
 )
-from pydantic_ai.models import Model
 
-from podium.agents.api.calling import Calling
+from podium.agents.api.answers import Answers, Heard
+from podium.agents.api.calling import Calling, Performed
 from podium.agents.api.choosing import Choice
 from podium.agents.api.conversation import Conversation
-from podium.agents.api.exchange import Exchange, Rejected
+from podium.agents.api.exchange import Exchange
 from podium.agents.api.offering import Offer
 from podium.agents.contract.strict import load_object
-from podium.domain.asking import Turn
+from podium.domain.asking import Finish, Stop, Turn
 from podium.domain.model import Json
 from podium.ports import TurnDoor
 
@@ -30,6 +31,8 @@ class Said:
     text: str = ""
     model: str = ""
     payload: Json = None
+    done: Finish | None = None
+    stopped: Stop | None = None
     warnings: list[str] = field(default_factory=list)
 
 
@@ -40,34 +43,43 @@ class Talk:
         self,
         turn: Turn,
         choice: Choice,
-        model: Model,
         conversation: Conversation,
+        offer: Offer,
+        answers: Answers,
         exchange: Exchange,
         door: TurnDoor,
     ) -> None:
         self._turn = turn
         self._conversation = conversation
+        self._offer = offer
+        self._answers = answers
         self._exchange = exchange
-        self._offer = Offer(door.specs())
-        if turn.contract is not None:
-            self._offer.ask_natively(turn.contract, model, choice)
-        self._calling = Calling(choice.agent, door, self._offer, choice.settings)
+        self._door = door
+        counts = turn.limits.same_results is None
+        self._calling = Calling(choice.agent, door, offer, choice.settings, counts=counts)
+        self._words: list[str] = []
         self.said = Said(model=choice.model)
 
     async def hold(self) -> Said:
-        """Until the model has said all, or waits for a person; then its open calls stay open."""
+        """Until the model has said all, came to a limit, or waits for a person.
+
+        What was done by then stands in the conversation; calls that wait stay open.
+        """
         parts = await self._opening()
         while parts is not None:
-            answer = await self._ask(parts)
-            parts = await self._perform(answer)
+            self._keep(parts)
+            heard = await self._answers.next(self._conversation.messages)
+            self._hear(heard.response)
+            parts = await self._perform(heard)
+        self.said.warnings[:0] = self._answers.warnings
         return self.said
 
     async def _opening(self) -> list[ModelRequestPart] | None:
-        """What came of the calls that waited, and the prompt. None: they still wait."""
+        """What came of the calls that waited, and the prompt. None: they still wait, or were the last."""
         calls, results = self._conversation.take_open_calls()
         performed = await self._calling.perform(calls)
         parts: list[ModelRequestPart] = [*results, *performed.results]
-        if performed.waiting:
+        if self._is_over(performed):
             self._keep(parts)
             return None
         # A turn that goes on after an approval is asked in the words it was asked in before.
@@ -75,54 +87,40 @@ class Talk:
             parts.append(UserPromptPart(self._turn.prompt))
         return parts
 
-    async def _ask(self, parts: list[ModelRequestPart]) -> ModelResponse:
-        self._keep(parts)
-        answer = await self._request()
+    def _hear(self, answer: ModelResponse) -> None:
         self._conversation.messages.append(answer)
         self.said.text = answer.text or ""
+        self._words += [self.said.text] if self.said.text.strip() else []
         self.said.model = answer.model_name or self.said.model
         if answer.finish_reason == "length":
             self._warn("the answer was cut off at the longest length the provider allows")
-        return answer
 
-    async def _request(self) -> ModelResponse:
-        try:
-            return await self._send()
-        except Rejected as rejected:
-            trouble = rejected.trouble
-        if self._offer.native:
-            # Not every model that is said to take a schema takes this one, or takes it beside tools.
-            self._offer.ask_plainly()
-            self._warn(f"asked without the provider's own schema: {trouble.error}")
-            try:
-                return await self._send()
-            except Rejected as rejected:
-                trouble = rejected.trouble
-        raise trouble.error
-
-    async def _send(self) -> ModelResponse:
-        messages = self._conversation.messages
-        summary = {
-            "messages": len(messages),
-            "tools": self._offer.tools,
-            "native": self._offer.native,
-        }
-        self._exchange.note("request", summary)
-        return await self._exchange.ask(messages, self._offer.parameters)
-
-    async def _perform(self, answer: ModelResponse) -> list[ModelRequestPart] | None:
+    async def _perform(self, heard: Heard) -> list[ModelRequestPart] | None:
         """What the model is told next. None: nothing, the turn is over."""
-        if not answer.tool_calls:
+        calls = heard.response.tool_calls
+        if not calls:
             self._read_payload()
             return None
-        performed = await self._calling.perform(answer.tool_calls)
-        for result in performed.results:
-            shown = {"tool": result.tool_name, "id": result.tool_call_id, "content": result.content}
-            self._exchange.note("result", shown)
-        if performed.waiting:
+        performed = await self._calling.perform(calls, told=heard.remembered)
+        self._note(performed.results)
+        if self._is_over(performed):
             self._keep([*performed.results])
             return None
         return [*performed.results]
+
+    def _is_over(self, performed: Performed) -> bool:
+        """Whether the model is not asked again after these calls."""
+        if performed.waiting:
+            return True
+        self.said.done, self.said.stopped = self._door.finished_with, self._door.stopped
+        if self.said.stopped is not None:
+            self.said.text = "\n\n".join(self._words)
+        return self.said.done is not None or self.said.stopped is not None
+
+    def _note(self, results: list[ToolReturnPart]) -> None:
+        for result in results:
+            shown = {"tool": result.tool_name, "id": result.tool_call_id, "content": result.content}
+            self._exchange.note("result", shown)
 
     def _keep(self, parts: list[ModelRequestPart]) -> None:
         self._conversation.messages.append(ModelRequest(parts=parts))

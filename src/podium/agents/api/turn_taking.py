@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 import httpx2
 
+from podium.agents.api.answers import Answers
 from podium.agents.api.choosing import Choice, Key
 from podium.agents.api.conversation import Conversation, Conversations
 from podium.agents.api.exchange import Exchange, Pace
 from podium.agents.api.line import Line
+from podium.agents.api.offering import Offer
 from podium.agents.api.providers import model_for
 from podium.agents.api.spending import Spending
 from podium.agents.api.talk import Said, Talk
+from podium.agents.finishing import finished
 from podium.agents.kit import AgentKit
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import PodiumError, TimedOut
@@ -23,12 +27,7 @@ __all__ = ["Pace", "take_turn"]
 async def take_turn(turn: Turn, choice: Choice, key: Key, kit: AgentKit, pace: Pace) -> Reply:
     """The reply, kept as a conversation that can go on. What was used is told with every error."""
     spending = Spending(choice.agent, choice.model, turn.limits, kit.clock)
-    conversations = Conversations(
-        kit.homes,
-        turn.run_id,
-        choice.agent,
-        lambda content: key.scrub(kit.redact_json(content)),
-    )
+    conversations = Conversations(kit.homes, turn.run_id, choice.agent, _cleaner(key, kit))
     conversation = conversations.load(turn.session)
     line = Line(choice.base_url, key.headers, choice.settings.silence_seconds)
     held = _Held(turn, choice, key, kit, pace, spending, conversation, line)
@@ -41,8 +40,13 @@ async def take_turn(turn: Turn, choice: Choice, key: Key, kit: AgentKit, pace: P
         error = TimedOut(f"agent {choice.agent!r} gave no answer within {turn.limits.seconds:g} s")
         error.usage = spending.usage.model_copy(update={"complete": False})
         raise error from None
+    except asyncio.CancelledError as error:
+        # What an answer that was under way has used, nobody will learn.
+        vars(error)["usage"] = spending.usage.model_copy(update={"complete": False})
+        raise
     except PodiumError as error:
-        error.usage = spending.usage
+        # A turn that a call in doubt kept from beginning has used nothing.
+        error.usage = spending.usage if held.begun else None
         raise
     session = conversations.save(conversation)
     return held.reply(session)
@@ -71,6 +75,7 @@ class _Held:
         self._conversation = conversation
         self._line = line
         self._said = Said()
+        self.begun = False
         self._waiting: tuple[str, ...] = ()
         self._transcript = ""
 
@@ -81,6 +86,7 @@ class _Held:
             with kit.transcripts.open(turn, self._choice.agent) as transcript:
                 self._transcript = transcript.path
                 async with kit.doors.open(turn, agent=self._choice.agent) as door:
+                    self.begun = True
                     exchange = Exchange(
                         model,
                         self._choice,
@@ -91,7 +97,14 @@ class _Held:
                         kit.clock,
                         self._pace,
                     )
-                    talk = Talk(turn, self._choice, model, self._conversation, exchange, door)
+                    offer = Offer(door.specs())
+                    if turn.contract is not None:
+                        offer.ask_natively(turn.contract, model, self._choice)
+                    clean = _cleaner(self._key, kit)
+                    answers = Answers(self._choice, offer, exchange, self._spending, door, clean)
+                    talk = Talk(
+                        turn, self._choice, self._conversation, offer, answers, exchange, door
+                    )
                     self._said = await talk.hold()
                     self._waiting = door.waiting_approvals
 
@@ -100,7 +113,7 @@ class _Held:
         warnings = [*said.warnings, *self._spending.warnings]
         if self._line.mended:
             warnings.append("the answer held bytes that are no text; they stand as �")
-        return Reply(
+        reply = Reply(
             text=said.text,
             payload=said.payload,
             found="none" if said.payload is None else "native",
@@ -111,5 +124,12 @@ class _Held:
             seconds=self._spending.seconds,
             transcript=self._transcript,
             warnings=tuple(warnings),
+            stopped=said.stopped,
             waiting_approvals=self._waiting,
         )
+        return finished(reply, self._turn, said.done)
+
+
+def _cleaner(key: Key, kit: AgentKit) -> Callable[[str], str]:
+    """Takes the key and other secrets out of serialised JSON."""
+    return lambda content: key.scrub(kit.redact_json(content))

@@ -111,8 +111,11 @@ class ContractedAgent:
 
 
 async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None) -> Reply:
-    """The reply with its payload. One that waits for an approval is not over, and is given as it is."""
-    if reply.waiting_approvals:
+    """The reply with its payload. One that waits for an approval is not over, and is given as it is.
+
+    So is one that a limit ended: nobody may be asked again then.
+    """
+    if reply.waiting_approvals or (reply.stopped is not None and reply.found == "none"):
         return _short(reply)
     if reply.found == "native":
         payload, found = _native(reply, contract), "native"
@@ -146,11 +149,13 @@ def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
 def _left(limits: TurnLimits, used: Usage, seconds: float) -> TurnLimits | None:
     """What is left of the turn's limits for asking again; None when one is used up."""
     tokens = used.input_tokens + used.output_tokens
-    left = TurnLimits(
-        seconds=None if limits.seconds is None else limits.seconds - seconds,
-        tokens=None if limits.tokens is None else limits.tokens - tokens,
-        usd=None if limits.usd is None else limits.usd - used.usd,
-        turns=None if limits.turns is None else limits.turns - used.turns,
+    left = limits.model_copy(
+        update={
+            "seconds": None if limits.seconds is None else limits.seconds - seconds,
+            "tokens": None if limits.tokens is None else limits.tokens - tokens,
+            "usd": None if limits.usd is None else limits.usd - used.usd,
+            "turns": None if limits.turns is None else limits.turns - used.turns,
+        }
     )
     enough = left.seconds is None or left.seconds >= LEAST_SECONDS
     return (

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from podium import __version__
 from podium.agents.confined import Needs, fenced, kept_out
+from podium.agents.finishing import finished
 from podium.agents.hearing import hear_out
 from podium.agents.scripted.played import Played
 from podium.agents.scripted.script import AgentScript
@@ -90,14 +91,15 @@ class ScriptedAgent:
                 process = await self._launcher.start(await self._fenced(turn, door, place))
                 process.close_input()
                 ended = await hear_out(process, played.hear)
-                waiting = door.waiting_approvals
+                waiting, stopped = door.waiting_approvals, door.stopped
+                done = door.finished_with
         usage = played.usage(ended)
         try:
             end = played.end(ended, self._now())
         except PodiumError as error:
             error.usage = usage
             raise
-        return Reply(
+        reply = Reply(
             text=end.reply,
             usage=usage,
             agent=self._name,
@@ -107,8 +109,10 @@ class ScriptedAgent:
             seconds=ended.seconds,
             transcript=transcript.path if transcript else None,
             warnings=kept_out(self._name, ended),
+            stopped=stopped,
             waiting_approvals=waiting,
         )
+        return finished(reply, turn, done)
 
     def _transcript(self, turn: Turn) -> AbstractContextManager[Transcript | None]:
         if self._transcripts is None:

@@ -44,6 +44,8 @@ class Part:
                 # Told to wait for a person: the turn ends here, and goes on with this act.
                 self.finish(next_act=number)
                 return
+            if did is not None and says_it_is_done(did):
+                break
         if self.last_words:
             self.said = [self.last_words]
         self.finish(next_act=None)
@@ -82,6 +84,14 @@ class Part:
             fenced = f"```json\n{json.dumps(self.payload, indent=2, ensure_ascii=False)}\n```"
             words = f"{words}\n\n{fenced}" if words else fenced
         emit({"reply": words, "next_act": next_act}, cut_after=self.cut_after)
+
+
+def says_it_is_done(did: Answer) -> bool:
+    """Whether this was the tool `finish`, which ends a turn."""
+    match did:
+        case {"tool": "finish", "decision": "allow", "outcome": {"ok": True}}:
+            return True
+    return False
 
 
 def misbehave(act: dict[str, object]) -> None:

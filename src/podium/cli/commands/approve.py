@@ -30,6 +30,12 @@ def approve(
             help="Id of the approval, a short form, APPROVE: ID, or of the work order.",
         ),
     ],
+    say: Annotated[
+        str,
+        typer.Option(
+            "--say", metavar="WORDS", help="Words for the agent: the answer to its question."
+        ),
+    ] = "",
     root: RootToo = None,
 ) -> None:
     """Say yes to an approval. It holds once, for exactly what it shows, until its deadline.
@@ -37,6 +43,7 @@ def approve(
     \b
     Example:
       podium approve 3e9d1f5a
+      podium approve 3e9d1f5a --say "the second one"
       podium approve WO-FIX-OPAL_API
     """
     take_root(context, root)
@@ -47,7 +54,9 @@ def approve(
         groups = podium.settings.approvers
         store = await podium.store()
         meant = await store.read(lambda view: approval_meant(view, approval))
-        yes = await say_yes(store, podium.clock, podium.ids, meant, by=door.user, groups=groups)
+        yes = await say_yes(
+            store, podium.clock, podium.ids, meant, by=door.user, groups=groups, said=say
+        )
         return await answered(podium, yes)
 
     given = door.run(work)

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.cli.command import command_app
+from podium.cli.playbook_restoring import restore
+from podium.cli.playbook_running import given_inputs, run
+from podium.cli.playbook_sampling import sample
 from podium.cli.screen import Screen, counted
 from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
@@ -19,13 +22,16 @@ if TYPE_CHECKING:
     from podium.wiring.playbooks import LoadedPlaybook
 
 app = command_app(group=True)
+app.command()(run)
+app.command()(sample)
+app.command()(restore)
 
 BROKEN = 2
 
 
 @app.callback()
 def playbook() -> None:
-    """Check a playbook and its profile, and see the prompt that an agent would be sent."""
+    """Let an agent without hands follow a playbook; check one and see its prompt."""
 
 
 @app.command()
@@ -149,18 +155,11 @@ def _profile(checked: _Checked, here: Path, named: Path | None) -> Profile | Non
 
 
 def _given(checked: _Checked, written: list[str]) -> dict[str, str]:
-    given: dict[str, str] = {}
-    for each in written:
-        name, equals, value = each.partition("=")
-        if not equals or not name.strip():
-            problem = f"write --input NAME=VALUE, not {each[:60]!r}"
-        elif name.strip() in given:
-            problem = f"input {name.strip()!r} is given twice"
-        else:
-            given[name.strip()] = value
-            continue
-        checked.faults.append(("--input", ConfigFault(problem)))
-    return given
+    try:
+        return given_inputs(written)
+    except BadInput as broken:
+        checked.fails(broken, "--input")
+        return {}
 
 
 def _build(

@@ -12,7 +12,7 @@ from podium.cli.door import Door
 from podium.cli.event_words import about, event_line, shorten, usage_words
 from podium.cli.pipeline_report import FLOW as PIPELINE
 from podium.cli.pipeline_report import LookBack, look_back, show_report
-from podium.cli.screen import Screen, moment
+from podium.cli.screen import Screen, counted, moment
 from podium.domain.gating import Usage
 from podium.domain.ids import short_id
 from podium.domain.work import WorkerBeat
@@ -120,11 +120,26 @@ def _facts(report: RunReport, stands: Standing) -> list[tuple[str, str]]:
         ("waits for", run.waiting_for or ""),
         ("created", moment(run.created_at)),
         ("finished", moment(run.finished_at)),
-        ("cost", usage_words(report.work.usage) if report.work.usage != Usage() else ""),
+        ("cost", _cost(report)),
         ("owner", _owner(run.owner, report.owner, alive=stands.hosted) if run.owner else ""),
         ("queue", run.queue or ""),
         ("failure", failure),
     ]
+
+
+def _cost(report: RunReport) -> str:
+    """What was used, by how many answers and calls, and by whom where there were several."""
+    work = report.work
+    if work.usage == Usage():
+        return ""
+    counts = [
+        counted(number, what)
+        for number, what in ((work.model_answers, "model answer"), (work.calls, "call"))
+        if number
+    ]
+    several = work.used_by if len(work.used_by) > 1 else {}
+    shares = [f"{name} ${used.usd:.4f}" for name, used in several.items()]
+    return "; ".join([usage_words(work.usage), *counts, *shares])
 
 
 def _owner(owner: str, beat: WorkerBeat | None, *, alive: bool) -> str:

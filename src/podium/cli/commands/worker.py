@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Annotated
@@ -23,6 +24,7 @@ from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.work import QueueSpec, Run, RunStatus
 from podium.flows.sense.kit import CANDIDATE, ORDERS, SENSE, WORK_ORDER
+from podium.journal.listening import Listening
 from podium.ports import EventQuery, RunQuery, Store, View
 from podium.wiring import Podium
 
@@ -156,46 +158,62 @@ async def _serve(
     """The runs that ended or stopped meanwhile, when nothing is left to do."""
     engine, store = await podium.hosting_engine(), await podium.store()
     seen = await store.read(lambda view: view.last_position())
-    with Progress(sys.stderr) as progress:
-        log = _Log(store, progress, engine.worker_id, seen)
-        async with engine.serve(queues), tended(podium, queues, tell, once=once) as take_more:
-            tell_serving()
-            async for _ in store.changes():
-                idle = await log.catch_up(queues if once else ())
-                if once and idle and not await take_more():
-                    return await store.read(lambda view: _served(view, log.hosted))
+    hosted = _Hosted(store, engine.worker_id, seen)
+    async with (
+        _log(store, seen, tell),
+        engine.serve(queues),
+        tended(podium, queues, tell, once=once) as take_more,
+    ):
+        tell_serving()
+        async for _ in store.changes():
+            idle = await hosted.catch_up(queues if once else ())
+            if once and idle and not await take_more():
+                return await store.read(lambda view: _served(view, hosted.runs))
     raise AssertionError("changes end only when the store is closed")
 
 
-class _Log:
-    """Tells every event, and remembers which runs this worker took."""
+@asynccontextmanager
+async def _log(store: Store, seen: int, tell: Callable[[str], None]) -> AsyncIterator[None]:
+    """While open, every event is told. Whoever reads that slowly, or not at all, holds up no run."""
+    with Progress(sys.stderr) as progress:
+        after = EventQuery(after_position=seen)
+        listening = Listening(store, after, partial(_tell, progress), name="the worker's log")
+        try:
+            yield
+        finally:
+            await listening.close()
+    for fault in listening.faults:
+        tell(f"podium: {fault}")
 
-    def __init__(self, store: Store, progress: Progress, worker_id: str, seen: int) -> None:
+
+def _tell(progress: Progress, event: Event) -> None:
+    # Runs take turns here, so every line says whose it is.
+    run = f"{short_id(event.run_id)} "
+    width = progress.width
+    progress.line(run + event_line(event, width and max(width - len(run), 1)))
+
+
+class _Hosted:
+    """Remembers which runs this worker took."""
+
+    def __init__(self, store: Store, worker_id: str, seen: int) -> None:
         self._store = store
-        self._progress = progress
         self._worker_id = worker_id
         self._seen = seen
-        self.hosted: set[str] = set()
+        self.runs: set[str] = set()
 
     async def catch_up(self, queues: Sequence[QueueSpec]) -> bool:
-        """Tell all there are by now. Gives whether nothing went on in these queues after the last of them."""
+        """Look at all there are by now. Gives whether nothing went on in these queues after the last of them."""
         while True:
-            after = EventQuery(after_position=self._seen, limit=MOST_EVENTS)
-            # Of one moment: nothing that ended the last run is left untold.
+            after = EventQuery(types=("run_started",), after_position=self._seen, limit=MOST_EVENTS)
+            # Of one moment: no run that was taken is left out.
             events, idle = await self._store.read(partial(_look, after, queues))
             for event in events:
-                self._tell(event)
+                self._seen = event.position
+                if isinstance(event.body, RunStarted) and event.body.owner == self._worker_id:
+                    self.runs.add(event.run_id)
             if len(events) < MOST_EVENTS:
                 return idle
-
-    def _tell(self, event: Event) -> None:
-        # Runs take turns here, so every line says whose it is.
-        run = f"{short_id(event.run_id)} "
-        width = self._progress.width
-        self._progress.line(run + event_line(event, width and max(width - len(run), 1)))
-        self._seen = event.position
-        if isinstance(event.body, RunStarted) and event.body.owner == self._worker_id:
-            self.hosted.add(event.run_id)
 
 
 def _served(view: View, hosted: set[str]) -> list[Run]:

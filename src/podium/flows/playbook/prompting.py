@@ -85,7 +85,7 @@ def _parts(
 
 
 def _plugin(profile: Profile) -> str:
-    hidden = {"allowed_tools", "allowed_tiers", "forbidden_paths", "secrets"}
+    hidden = {"allowed_tools", "allowed_tiers", "forbidden_paths", "read_only_paths", "secrets"}
     told = profile.model_dump(mode="json", exclude=hidden, exclude_none=True)
     lines = [line for name, value in told.items() for line in _data_lines(name, value)]
     return "What its repository says of itself:\n\n" + as_data("\n".join(lines))
@@ -114,6 +114,8 @@ def _rules(profile: Profile, playbook: Playbook) -> str:
     lines.append("- Risk of calls that can pass: " + (", ".join(profile.allowed_tiers) or "none"))
     if profile.forbidden_paths:
         lines.append("- Never touch: " + ", ".join(map(in_code, profile.forbidden_paths)))
+    if profile.read_only_paths:
+        lines.append("- Read, never change: " + ", ".join(map(in_code, profile.read_only_paths)))
     if profile.secrets:
         lines.append("- Secrets by name: " + ", ".join(map(in_code, profile.secrets.values())))
     if limits := ", ".join(_limits(playbook.head.limits)):

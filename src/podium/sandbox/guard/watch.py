@@ -47,7 +47,7 @@ class Guard:
             return
         self._say_started()
         survivors = self._wait()
-        if self._warden is not None and not self._warden.program_pid:
+        if self._warden is not None and not self._warden.program_pid and not self._timed_out:
             failure = self._warden.failure
             say(self._control, f"refused exec {failure}" if failure else "refused sandbox 0")
             return

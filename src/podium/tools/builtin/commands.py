@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from podium.domain.errors import ToolBroke
 from podium.domain.gating import Access, Outcome, PathArgument, Tier, ToolSpec
@@ -12,8 +13,8 @@ from podium.tools.command_files import changed_since
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
 
-_LONGEST_SECONDS = 1_800
-_GRACE_SECONDS = 15
+LONGEST_SECONDS = 1_800
+GRACE_SECONDS = 15
 """The launcher ends the tree first; the toolbox only if that takes too long."""
 _OUTPUT_BYTES = 200_000
 
@@ -28,25 +29,47 @@ _STEERING = (
 
 
 async def _run_command(arguments: dict[str, Json], scope: ToolScope) -> Outcome:
-    command: str | list[str] = arguments["command"]
-    argv = ["/bin/sh", "-c", command] if isinstance(command, str) else command
     seconds: float = arguments["timeout_seconds"]
-    if changed := await in_thread(changed_since, scope.call.files, scope.root):
-        raise ToolBroke(f"{changed!r} was changed since the command was judged; ask for it again")
-    ended = await scope.launcher.run(
-        Spawn(
-            argv=tuple(argv),
-            cwd=str(scope.root / scope.relative("cwd")),
-            env={name: scope.reveal(value) for name, value in arguments["env"].items()},
-            limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
-            confinement=await scope.enclosures.confinement(str(scope.root)),
-        )
+    await refuse_changed(scope)
+    ended = await run_confined(
+        scope,
+        arguments["command"],
+        cwd=str(scope.root / scope.relative("cwd")),
+        env={name: scope.reveal(value) for name, value in arguments["env"].items()},
+        limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
     )
-    error = _failure(ended, seconds)
+    error = failure(ended, seconds)
     return Outcome(ok=not error, result=_told(ended, scope), error=error)
 
 
-def _failure(ended: Ended, seconds: float) -> str:
+async def refuse_changed(scope: ToolScope) -> None:
+    """Raise `ToolBroke` when a file that the judged commands name is not what it was then."""
+    if changed := await in_thread(changed_since, scope.call.files, scope.root):
+        raise ToolBroke(f"{changed!r} was changed since the command was judged; ask for it again")
+
+
+async def run_confined(
+    scope: ToolScope,
+    command: str | Sequence[str],
+    *,
+    cwd: str,
+    limits: ProcessLimits,
+    env: dict[str, str] | None = None,
+) -> Ended:
+    """Run a program with its words, or a shell line, confined as the workspace's commands are."""
+    argv = ("/bin/sh", "-c", command) if isinstance(command, str) else tuple(command)
+    return await scope.launcher.run(
+        Spawn(
+            argv=argv,
+            cwd=cwd,
+            env=env or {},
+            limits=limits,
+            confinement=await scope.enclosures.confinement(str(scope.root)),
+        )
+    )
+
+
+def failure(ended: Ended, seconds: float) -> str:
     """Why this is no success. A program that says it failed has failed."""
     if ended.timed_out:
         return f"timed out after {seconds:g} seconds"
@@ -61,12 +84,16 @@ def _told(ended: Ended, scope: ToolScope) -> dict[str, Json]:
         "stdout": scope.clean_output(ended.stdout, ended.stdout_dropped_bytes),
         "stderr": scope.clean_output(ended.stderr, ended.stderr_dropped_bytes),
         "dropped_bytes": ended.stdout_dropped_bytes + ended.stderr_dropped_bytes,
-        "output_sha256": hashlib.sha256(ended.stdout + b"\0" + ended.stderr).hexdigest(),
-        **_kept_out(ended),
+        "output_sha256": output_sha256(ended),
+        **kept_out(ended),
     }
 
 
-def _kept_out(ended: Ended) -> dict[str, Json]:
+def output_sha256(ended: Ended) -> str:
+    return hashlib.sha256(ended.stdout + b"\0" + ended.stderr).hexdigest()
+
+
+def kept_out(ended: Ended) -> dict[str, Json]:
     """What the sandbox refused, where it did: the program itself may not have told."""
     found = {"refused_programs": ended.refused_execs, "refused_hosts": ended.refused_hosts}
     return {name: list(given) for name, given in found.items() if given}
@@ -80,7 +107,7 @@ RUN_COMMAND = Tool(
             "shell line of plain commands. An exit code other than 0 is a failure."
         ),
         tier=Tier.T1,
-        timeout_seconds=_LONGEST_SECONDS + _GRACE_SECONDS,
+        timeout_seconds=LONGEST_SECONDS + GRACE_SECONDS,
         receipt_fields=("exit_code", "output_sha256"),
         paths=(PathArgument(name="cwd", access=Access.READ),),
         command_argument="command",
@@ -116,7 +143,7 @@ RUN_COMMAND = Tool(
                 "timeout_seconds": {
                     "type": "number",
                     "exclusiveMinimum": 0,
-                    "maximum": _LONGEST_SECONDS,
+                    "maximum": LONGEST_SECONDS,
                     "default": 120,
                 },
             },

@@ -8,11 +8,16 @@ from podium.domain.errors import ToolBroke
 from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
 from podium.tools.beneath import find_beneath, remove_beneath, write_beneath
-from podium.tools.kept import keep, kept, sha256_of
+from podium.tools.builtin.told_diffs import told_diff
+from podium.tools.edits import EditRefused, decoded, diff_between
+from podium.tools.intents import keep_for_undo
+from podium.tools.kept import kept, sha256_of
 from podium.tools.registry import Tool
 from podium.tools.scope import REFERENCE, ToolScope, in_thread
+from podium.tools.turns import in_turn
 
 _LARGEST_KEPT_BYTES = 20_000_000
+_LONGEST_DIFF = 6_000
 
 
 async def _write_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -27,8 +32,13 @@ async def _write_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
 
 
 def _write(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
+    with in_turn(scope, path):
+        return _written(scope, path, content)
+
+
+def _written(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
     before = find_beneath(scope.root, path, _LARGEST_KEPT_BYTES)
-    can_undo = before is None or _keep(scope, before)
+    can_undo = before is None or keep_for_undo(scope, before)
     if before != content:
         write_beneath(scope.root, path, content, scope.key)
     written = sha256_of(content)
@@ -41,17 +51,20 @@ def _write(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
         "created": before is None,
         "previous_sha256": previous,
         "can_undo": can_undo,
+        "diff": _diff(scope, path, before, content),
         "undo": undo if can_undo else None,
     }
 
 
-def _keep(scope: ToolScope, content: bytes) -> bool:
-    """Keep an earlier content for undo. False when it is not kept: one that holds a secret never is."""
-    text = content.decode(errors="replace")
-    if scope.kept_folder is None or scope.redact(text) != text:
-        return False
-    keep(scope.kept_folder, content)
-    return True
+def _diff(scope: ToolScope, path: str, before: bytes | None, content: bytes) -> str:
+    """What became other. Whoever wrote a new file knows what is in it."""
+    if before is None or before == content:
+        return ""
+    try:
+        diff = diff_between(path, decoded(before).text, decoded(content).text)
+    except EditRefused:
+        return "[not text]"
+    return told_diff(scope, diff, _LONGEST_DIFF)
 
 
 async def _restore_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -63,6 +76,11 @@ async def _restore_file(arguments: dict[str, Json], scope: ToolScope) -> dict[st
 
 def _restore(scope: ToolScope, path: str, written: str, previous: str | None) -> dict[str, Json]:
     """Done before, it is done: what stands there already is what was asked for."""
+    with in_turn(scope, path):
+        return _restored(scope, path, written, previous)
+
+
+def _restored(scope: ToolScope, path: str, written: str, previous: str | None) -> dict[str, Json]:
     present = find_beneath(scope.root, path, _LARGEST_KEPT_BYTES)
     standing = None if present is None else sha256_of(present)
     if standing not in (written, previous):

@@ -12,8 +12,8 @@ from podium.domain.errors import OutcomeUnknown, ToolBroke
 from podium.domain.gating import Access, Outcome, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
 from podium.tools.beneath import find_beneath, write_beneath
+from podium.tools.builtin.told_diffs import refusal, told_diff
 from podium.tools.edits import (
-    Candidate,
     Edit,
     Edited,
     EditRefused,
@@ -21,16 +21,14 @@ from podium.tools.edits import (
     decoded,
     unified_diff,
 )
+from podium.tools.intents import attempt, fix, keep_for_undo, recall
 from podium.tools.kept import sha256_of
-from podium.tools.orders.intents import attempt, fix, keep_for_undo, recall
-from podium.tools.orders.places import LARGEST_BYTES, place_of, refuse_references
-from podium.tools.orders.turns import in_turn
+from podium.tools.places import LARGEST_BYTES, place_of, refuse_references
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
+from podium.tools.turns import in_turn
 
 _MOST_EDITS = 100
-_LONGEST_DIFF = 12_000
-_LONGEST_SHOWN = 160
 
 
 async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | Outcome:
@@ -49,7 +47,8 @@ async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
     try:
         return await in_thread(_edit, scope, path, edits, arguments.get("expect_sha256"))
     except EditRefused as refused:
-        return _refusal(refused, scope, path)
+        of = f"edit {refused.number} of {path!r}" if refused.number else repr(path)
+        return refusal(refused, scope, of)
 
 
 def _edit(
@@ -109,8 +108,7 @@ def _intent(
     clean = scope.redact(edited.before.original) == edited.before.original
     can_undo = clean and keep_for_undo(scope, present)
     undo = {"path": path, "written_sha256": written, "previous_sha256": previous}
-    # Cleaned before it is cut: half a secret would pass the redactor.
-    diff = scope.clean(unified_diff(path, edited.before, edited.text, edited.changes))
+    diff = unified_diff(path, edited.before, edited.text, edited.changes)
     return {
         "path": path,
         "sha256": written,
@@ -118,38 +116,13 @@ def _intent(
         "previous_sha256": previous,
         "can_undo": can_undo,
         "edits": [{"line": done.line, "found_by": str(done.level)} for done in edited.done],
-        "diff": _cut(diff, _LONGEST_DIFF),
+        "diff": told_diff(scope, diff),
         "undo": undo if can_undo else None,
     }
 
 
 def _stands(scope: ToolScope, path: str, content: bytes) -> bool:
     return find_beneath(scope.root, path, LARGEST_BYTES) == content
-
-
-def _refusal(refused: EditRefused, scope: ToolScope, path: str) -> Outcome:
-    """The words and, as data, the places that come nearest."""
-    of = f"edit {refused.number} of {path!r}" if refused.number else repr(path)
-    shown = [_shown(each, scope) for each in refused.candidates]
-    places = "".join(f"\nline {each['line']}: {each['text']}{_why(each)}" for each in shown)
-    return Outcome(
-        ok=False,
-        error=f"{of} was refused, and nothing was changed: {scope.clean(refused.words)}{places}",
-        result={"refused": str(refused.reason), "edit": refused.number, "candidates": shown},
-    )
-
-
-def _shown(candidate: Candidate, scope: ToolScope) -> dict[str, Json]:
-    text = _cut(scope.clean(candidate.text), _LONGEST_SHOWN)
-    return {"line": candidate.line, "text": text, "differs": candidate.differs}
-
-
-def _why(shown: dict[str, Json]) -> str:
-    return f"  ← {shown['differs']}" if shown["differs"] else ""
-
-
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}\n[cut: {len(text)} characters in all]"
 
 
 _EDIT: Json = {

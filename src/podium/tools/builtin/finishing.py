@@ -31,4 +31,5 @@ FINISH = Tool(
         },
     ),
     _finish,
+    is_own_words=True,
 )

@@ -6,7 +6,6 @@ trailers and repositories above the workspace are out.
 
 from __future__ import annotations
 
-import os
 import re
 
 from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
@@ -14,14 +13,16 @@ from podium.domain.model import Json
 from podium.tools.builtin.repository import (
     CHANGED,
     EVERYTHING,
+    PATHS,
+    REVISION,
     SECONDS,
     Repository,
-    literally,
+    pathspecs,
     without,
 )
 from podium.tools.kept import sha256_of
 from podium.tools.registry import Tool
-from podium.tools.scope import ToolScope, inside
+from podium.tools.scope import ToolScope
 
 _TRAILER = "Podium-Call"
 _TRAILER_LINE = re.compile(r"[A-Za-z0-9-]+: .+")
@@ -68,7 +69,7 @@ async def _git_diff(arguments: dict[str, Json], scope: ToolScope) -> dict[str, J
     if arguments["against"]:
         words.append(arguments["against"])
     repository = await Repository.open(scope)
-    named = _pathspecs(scope)
+    named = pathspecs(scope)
     # With renames a file would be listed by one of its two names only.
     listing = ("diff", "--name-only", "-z", "--no-renames", *words, "--", *named)
     hidden = await repository.hidden(*listing)
@@ -99,14 +100,14 @@ async def _git_commit(arguments: dict[str, Json], scope: ToolScope) -> dict[str,
 
 
 async def _commit(message: str, repository: Repository) -> str:
-    pathspecs = _pathspecs(repository.scope)
-    wanted = pathspecs or [EVERYTHING]
+    named = pathspecs(repository.scope)
+    wanted = named or [EVERYTHING]
     hidden = await repository.hidden(*CHANGED, "--", *wanted)
     left_out = [without(path) for path in (*hidden, *await repository.embedded())]
     await repository.refuse_filtered([*wanted, *left_out])
     await repository.git("add", "--all", "--", *wanted, *left_out)
     staged = await repository.hidden(*_STAGED)
-    only = [*wanted, *map(without, staged)] if pathspecs or staged else []
+    only = [*wanted, *map(without, staged)] if named or staged else []
     await repository.git(
         "commit",
         "--quiet",
@@ -139,20 +140,6 @@ async def _commit_of_this_call(repository: Repository) -> str | None:
     return None
 
 
-def _pathspecs(scope: ToolScope) -> list[str]:
-    """The paths as they were named: git keeps a symlink as itself and refuses to look behind it."""
-    named = [use.given for use in scope.call.paths if use.argument == "paths"]
-    paths = [inside(scope.root, os.path.normpath(scope.root / given), given) for given in named]
-    return [literally(path) for path in paths]
-
-
-_PATHS = {
-    "type": "array",
-    "items": {"type": "string"},
-    "default": [],
-    "description": "Relative to the workspace; none means all.",
-}
-
 GIT_STATUS = Tool(
     ToolSpec(
         name="git_status",
@@ -182,10 +169,10 @@ GIT_DIFF = Tool(
                 "against": {
                     "type": "string",
                     "default": "",
-                    "pattern": "^([A-Za-z0-9_@][A-Za-z0-9_./@^~{}-]*)?$",
+                    "pattern": REVISION,
                     "description": "A commit or branch, or two of them as `a..b`.",
                 },
-                "paths": _PATHS,
+                "paths": PATHS,
             },
             "additionalProperties": False,
         },
@@ -206,7 +193,7 @@ GIT_COMMIT = Tool(
             "type": "object",
             "properties": {
                 "message": {"type": "string", "minLength": 1, "maxLength": 20_000},
-                "paths": _PATHS,
+                "paths": PATHS,
             },
             "required": ["message"],
             "additionalProperties": False,

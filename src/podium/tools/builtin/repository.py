@@ -13,7 +13,8 @@ from pathlib import Path
 
 from podium.domain.errors import ToolBroke
 from podium.domain.launching import Ended, ProcessLimits, Spawn
-from podium.tools.scope import ToolScope
+from podium.domain.model import Json
+from podium.tools.scope import ToolScope, inside
 
 SECONDS = 60.0
 """How long one git command may take."""
@@ -32,6 +33,9 @@ _HARDENED = (
     # An agent's commit does not carry a person's signature.
     "-c",
     "commit.gpgSign=false",
+    # A signature is looked at by a program that the repository may name.
+    "-c",
+    "log.showSignature=false",
     # A folder that merely looks like a repository is none.
     "-c",
     "safe.bareRepository=explicit",
@@ -39,6 +43,14 @@ _HARDENED = (
 CHANGED = ("ls-files", "-z", "--modified", "--others", "--exclude-standard")
 """Lists what differs from the index and what is not in it."""
 EVERYTHING = ":/"
+PATHS: Json = {
+    "type": "array",
+    "items": {"type": "string"},
+    "default": [],
+    "description": "Relative to the workspace; none means all.",
+}
+REVISION = "^([A-Za-z0-9_@][A-Za-z0-9_./@^~{}-]*)?$"
+"""What a commit, a branch, or two of them as `a..b` may look like; never an option."""
 _OF_THE_REPOSITORY = ("local", "worktree")
 
 
@@ -181,6 +193,13 @@ def _entry(line: str) -> tuple[str, str, str]:
 def literally(path: str) -> str:
     """The path as git is to take it: no pattern."""
     return EVERYTHING if path == "." else f":(top,literal){path}"
+
+
+def pathspecs(scope: ToolScope) -> list[str]:
+    """The call's `paths` as they were named: git keeps a symlink as itself and refuses to look behind it."""
+    named = [use.given for use in scope.call.paths if use.argument == "paths"]
+    paths = [inside(scope.root, os.path.normpath(scope.root / given), given) for given in named]
+    return [literally(path) for path in paths]
 
 
 def without(path: str) -> str:

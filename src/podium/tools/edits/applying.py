@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from dataclasses import replace as with_changes
 from itertools import pairwise
 
+from podium.tools.edits.dedented import indented_as_its_line
 from podium.tools.edits.eliding import elided_changes, refuse_placeholder
 from podium.tools.edits.layout import Layout
 from podium.tools.edits.matches import Match, one_of
@@ -54,7 +55,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> Edited:
         found += [(number, change) for change in changes]
         done.append(Done(lookup.layout.line_at(changes[0].start) + 1, changes[0].level))
     found.sort(key=lambda each: (each[1].start, each[1].end))
-    _refuse_overlaps(lookup.layout, found)
+    refuse_overlaps(lookup.layout, found)
     changes = [change for _, change in found]
     after = lookup.layout.rewritten(changes)
     if after == text:
@@ -64,7 +65,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> Edited:
     return Edited(lookup.layout, after, tuple(changes), tuple(done))
 
 
-def _refuse_overlaps(layout: Layout, found: Sequence[tuple[int, Change]]) -> None:
+def refuse_overlaps(layout: Layout, found: Sequence[tuple[int, Change]]) -> None:
+    """Raise `EditRefused` when two of the numbered, sorted changes touch the same text."""
     for (number, change), (other, following) in pairwise(found):
         if following.start < change.end:
             line = layout.line_at(following.start)
@@ -99,7 +101,8 @@ def _exact(edit: Edit, lookup: Lookup) -> list[Change]:
         return []
     matches = [Match(at, at + len(edit.find), Level.EXACT) for at in places]
     match = one_of(matches, layout, edit.at_line)
-    return [Change(match.start, match.end, edit.replace, Level.EXACT)]
+    replace = indented_as_its_line(layout, match, edit.find, edit.replace)
+    return [Change(match.start, match.end, replace, Level.EXACT)]
 
 
 def _loose(edit: Edit, lookup: Lookup) -> list[Change]:

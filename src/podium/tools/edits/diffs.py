@@ -31,6 +31,21 @@ def unified_diff(path: str, before: Layout, after: str, changes: Sequence[Change
     return "".join(parts)
 
 
+def diff_between(path: str, before: str | None, after: str | None, *, was: str = "") -> str:
+    """What `diff -u` would say of two whole texts; None is no file. `was` is the path before, if another."""
+    old, new = _lines(before or ""), _lines(after or "")
+    spans = (
+        _Span(each.old, each.old + each.old_count, each.new, each.new + each.new_count)
+        for each in aligned(old, new)
+        if not each.same
+    )
+    head = "/dev/null" if before is None else f"a/{was or path}"
+    parts = [f"--- {head}\n", f"+++ {'/dev/null' if after is None else f'b/{path}'}\n"]
+    for hunk in _hunks(spans, len(old)):
+        parts += _hunk(old, new, hunk)
+    return "".join(parts)
+
+
 def _lines(text: str) -> list[str]:
     """With their ends. Not `splitlines`, to which a form feed is an end as well."""
     cut = "\n" if "\n" in text else "\r"

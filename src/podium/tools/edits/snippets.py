@@ -61,6 +61,16 @@ def loose_matches(lookup: Lookup, find: str) -> list[Match]:
     return []
 
 
+def whole_line_matches(lookup: Lookup, lines: Sequence[str]) -> list[Match]:
+    """As `loose_matches`, never of a part of a line."""
+    if not any(line.strip() for line in lines):
+        return []
+    for level, key in _KEYS:
+        if found := _whole_lines(lookup, lines, level, key):
+            return found
+    return []
+
+
 def _whole_lines(
     lookup: Lookup, lines: Sequence[str], level: Level | None, key: Key
 ) -> list[Match]:

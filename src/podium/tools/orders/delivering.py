@@ -9,10 +9,10 @@ from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
 from podium.domain.orders import ORDER_ID, WorkOrder
 from podium.tools.beneath import find_beneath, look_beneath, rename_beneath, write_beneath
+from podium.tools.intents import fix, key_digest, recall
 from podium.tools.kept import sha256_of
 from podium.tools.orders.files import PATH, schema_of
-from podium.tools.orders.intents import fix, key_digest, recall
-from podium.tools.orders.places import LARGEST_BYTES, place_of
+from podium.tools.places import LARGEST_BYTES, place_of
 from podium.tools.registry import Tool
 from podium.tools.scope import Handler, ToolScope, in_thread
 

@@ -8,12 +8,12 @@ from podium.domain.errors import OutcomeUnknown, ToolBroke
 from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
 from podium.tools.beneath import find_beneath, write_beneath
+from podium.tools.intents import attempt, fix, keep_for_undo, recall
 from podium.tools.kept import sha256_of
-from podium.tools.orders.intents import attempt, fix, keep_for_undo, recall
-from podium.tools.orders.places import LARGEST_BYTES, place_of, refuse_references
-from podium.tools.orders.turns import in_turn
+from podium.tools.places import LARGEST_BYTES, place_of, refuse_references
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
+from podium.tools.turns import in_turn
 
 NewContent = Callable[[bytes | None], bytes]
 """The content that is wished for, by the one that stands there; None stands for no file."""

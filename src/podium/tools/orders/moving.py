@@ -15,10 +15,10 @@ from podium.tools.beneath import (
     read_beneath,
     write_beneath,
 )
+from podium.tools.intents import attempt, fix, recall
 from podium.tools.kept import sha256_of
 from podium.tools.orders.files import PATH, schema_of
-from podium.tools.orders.intents import attempt, fix, recall
-from podium.tools.orders.places import LARGEST_BYTES, must_be_file, place_of
+from podium.tools.places import LARGEST_BYTES, must_be_file, place_of
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
 

@@ -7,7 +7,7 @@ from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
 from podium.domain.orders import ORDER_ID
 from podium.tools.orders.files import CHANGED_FIELDS, change, schema_of, text_of
-from podium.tools.orders.places import place_of, refuse_references
+from podium.tools.places import place_of, refuse_references
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
 

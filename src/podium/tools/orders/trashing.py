@@ -17,10 +17,10 @@ from podium.tools.beneath import (
     rename_beneath,
     write_beneath,
 )
+from podium.tools.intents import attempt, fix, key_digest, recall
 from podium.tools.orders.files import PATH, schema_of
-from podium.tools.orders.intents import attempt, fix, key_digest, recall
 from podium.tools.orders.moving import identity_of, is_same, meanwhile, must_be_free
-from podium.tools.orders.places import must_be_file, place_of
+from podium.tools.places import must_be_file, place_of
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
 

@@ -24,6 +24,12 @@ def sorted_ignored(worktree: Path, names: Sequence[str]) -> tuple[list[str], lis
 
     The rest is told in words, with sizes.
     """
+    kept, large = small_and_large(worktree, names)
+    return kept, told_large(worktree, large)
+
+
+def small_and_large(worktree: Path, names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The small ones as single files, and the names of the rest."""
     kept: list[str] = []
     large: list[str] = []
     total = 0
@@ -34,10 +40,11 @@ def sorted_ignored(worktree: Path, names: Sequence[str]) -> tuple[list[str], lis
         else:
             kept += sizes
             total += sum(sizes.values())
-    return kept, _told(worktree, large)
+    return kept, large
 
 
-def _told(worktree: Path, names: Sequence[str]) -> list[str]:
+def told_large(worktree: Path, names: Sequence[str]) -> list[str]:
+    """The large ones in words, with sizes; of many the first."""
     told = [f"ignored: {name!r} ({_size(worktree, name)})" for name in names[:_MOST_TOLD]]
     more = len(names) - _MOST_TOLD
     return [*told, f"ignored: {more} more"] if more > 0 else told

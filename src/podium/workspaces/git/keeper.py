@@ -21,8 +21,8 @@ from podium.workspaces.git.large import in_words, too_large
 from podium.workspaces.git.tree_size import FRUGAL, MEMORY_BYTES
 
 _MOST_BYTES = 400_000_000
-_NO_CONVERSION = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
-_SETTINGS = (
+NO_CONVERSION = "* -text -eol -crlf -ident -filter -working-tree-encoding\n"
+BYTE_EXACT = (
     "core.autocrlf=false",
     "core.safecrlf=false",
     "core.fileMode=true",
@@ -126,7 +126,7 @@ class Keeper:
             git_dir=str(self._folder),
             work_tree=work_tree or self._record.path,
             cwd=work_tree or self._record.path,
-            settings=(*_SETTINGS, *FRUGAL),
+            settings=(*BYTE_EXACT, *FRUGAL),
             env={
                 "GIT_OBJECT_DIRECTORY": self._objects,
                 "GIT_INDEX_FILE": str(index or self._folder / "index"),
@@ -148,7 +148,7 @@ class Keeper:
             f"[core]\n\tbare = false\n\trepositoryformatversion = {version}\n"
         )
         (self._folder / "HEAD").write_text("ref: refs/heads/none\n")
-        (self._folder / "info/attributes").write_text(_NO_CONVERSION)
+        (self._folder / "info/attributes").write_text(NO_CONVERSION)
         with suppress(FileNotFoundError):
             (self._folder / "index.lock").unlink()  # a killed Podium's: only one keeps at a time
         self._copy(Path(self._record.git_dir, "info/exclude"), "info/exclude")

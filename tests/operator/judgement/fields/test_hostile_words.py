@@ -18,7 +18,7 @@ from tests.operator.judgement.fields.bike_workshop import (
     read,
 )
 
-LONG = 20_000
+LONG = 8_000
 TOOLS = PACK.registry.tools
 
 FRAGMENTS = st.sampled_from(

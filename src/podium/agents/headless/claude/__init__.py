@@ -1,5 +1,5 @@
 """Claude Code, asked over its own protocol."""
 
-from podium.agents.headless.claude.agent import ClaudeAgent
+from podium.agents.headless.claude.agent import ClaudeCliAgent
 
-__all__ = ["ClaudeAgent"]
+__all__ = ["ClaudeCliAgent"]

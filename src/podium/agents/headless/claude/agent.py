@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
 from podium.agents.about import ABOUT
@@ -21,6 +22,21 @@ from podium.agents.headless.claude.ending import trouble_at_end, words_of
 from podium.agents.headless.claude.records import Heard
 from podium.agents.headless.claude.talk import ClaudeTalk
 from podium.agents.headless.claude.tools import translate, unknown_own_tools
+from podium.agents.headless.claude.without_hands import (
+    PATIENCE,
+    TOOLBOX,
+    switches_without_hands,
+)
+from podium.agents.headless.ending import not_given
+from podium.agents.headless.handless import (
+    NoHands,
+    OwnTools,
+    at_desk,
+    may_end_silently,
+    told_by_door,
+    toolbox_server,
+    without_own_tools,
+)
 from podium.agents.headless.home import Home, Login, private_home
 from podium.agents.headless.version import untried
 from podium.agents.kit import AgentKit, AgentOptions
@@ -35,7 +51,7 @@ STDERR_BYTES = 200_000
 CONVERSATIONS = f"{CONFIG}/projects"
 
 
-class ClaudeAgent:
+class ClaudeCliAgent:
     """One process a turn, in a private home that keeps the run's conversations.
 
     Every use of a tool is put before the turn's door first, in this process and over the CLI's own
@@ -44,7 +60,7 @@ class ClaudeAgent:
 
     def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
         """Raises `BadInput` for options that it does not have."""
-        ClaudeSettings.of(options)
+        self._hands = ClaudeSettings.of(options).hands
         self._options = options
         self._kit = kit
 
@@ -66,22 +82,28 @@ class ClaudeAgent:
             kit.transcripts.open(turn, name) as transcript,
         ):
             turn = home.turn
-            async with kit.doors.open(turn, agent=name, translate=translate) as door:
+            async with self._door(turn) as door:
                 heard.tell = door.tell
                 ended = await self._converse(turn, home, door, heard, transcript)
-                waiting = door.waiting_approvals
-        return home.signed(self._reply(turn, heard, ended, waiting, transcript.path))
+        reply = self._reply(turn, heard, ended, door, transcript.path)
+        return home.signed(told_by_door(reply, turn, door))
+
+    def _door(self, turn: Turn) -> AbstractAsyncContextManager[TurnDoor]:
+        if self._hands:
+            return self._kit.doors.open(turn, agent=self.name, translate=translate)
+        return self._kit.doors.open(without_own_tools(turn), agent=self.name)
 
     async def _converse(
         self, turn: Turn, home: Home, door: TurnDoor, heard: Heard, transcript: Transcript
     ) -> Ended:
         process = await self._start(await self._spawn(turn, home, door))
         heard.asked = True
+        hands: OwnTools = door if self._hands else NoHands(door, TOOLBOX)
         try:
             gatekeeper = ClaudeDoor(
-                door, turn.workspace, takes_answers=schema_for(turn) is not None
+                hands, turn.workspace, takes_answers=schema_for(turn) is not None
             )
-            await ClaudeTalk(process, gatekeeper, door, heard, transcript).hold()
+            await ClaudeTalk(process, gatekeeper, hands, heard, transcript).hold()
         finally:
             # Also when cancelled: nobody gets on before the whole tree is dead.
             ended = await process.end()
@@ -102,10 +124,15 @@ class ClaudeAgent:
             base_url=self._options.base_url,
             command=self._options.command or ABOUT["claude"].program,
         )
+        cwd, tools, patience = turn.workspace, None, {}
+        if not self._hands:
+            server = toolbox_server(self.name, self._kit, door)
+            cwd, tools = at_desk(turn, home).workspace, switches_without_hands(home, server)
+            patience = PATIENCE
         return Spawn(
-            argv=argv_for(self._options, turn),
-            cwd=turn.workspace,
-            env=environment_for(self._options, home),
+            argv=argv_for(self._options, turn, tools),
+            cwd=cwd,
+            env={**environment_for(self._options, home), **patience},
             stdin=_opening(turn.prompt),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
@@ -131,11 +158,12 @@ class ClaudeAgent:
         turn: Turn,
         heard: Heard,
         ended: Ended,
-        waiting: tuple[str, ...],
+        door: TurnDoor,
         transcript: str,
     ) -> Reply:
         result = heard.result or {}
-        trouble = trouble_at_end(self.name, heard, ended, self._kit.clock.now(), waiting)
+        silently, now = may_end_silently(door), self._kit.clock.now()
+        trouble = trouble_at_end(self.name, heard, ended, now, silently)
         if trouble is not None:
             trouble.usage = heard.used(ended.seconds)
             raise trouble
@@ -153,11 +181,16 @@ class ClaudeAgent:
             transcript=transcript,
             warnings=(
                 *untried(self.name, heard.version, KNOWN_VERSION),
-                *unknown_own_tools(self.name, turn),
+                *self._not_given(turn),
                 *kept_out(self.name, ended),
             ),
-            waiting_approvals=waiting,
+            waiting_approvals=door.waiting_approvals,
         )
+
+    def _not_given(self, turn: Turn) -> tuple[str, ...]:
+        if self._hands:
+            return unknown_own_tools(self.name, turn)
+        return not_given(self.name, turn.own_tools or ())
 
 
 def _opening(prompt: str) -> bytes:

@@ -52,6 +52,8 @@ class ClaudeSettings(Noun):
     """How much it thinks. None: its own choice."""
     append_system_prompt: str = ""
     """Said to the model behind the CLI's own instructions, in every turn."""
+    hands: bool = True
+    """False: it has no tools of its own, and Podium performs everything."""
 
     @classmethod
     def of(cls, options: AgentOptions) -> ClaudeSettings:
@@ -68,7 +70,11 @@ class ClaudeSettings(Noun):
             ) from None
 
 
-def argv_for(options: AgentOptions, turn: Turn) -> tuple[str, ...]:
+def argv_for(
+    options: AgentOptions, turn: Turn, tools: tuple[str, ...] | None = None
+) -> tuple[str, ...]:
+    """`tools` are the switches that say which tools there are. None: those of its own that the turn has."""
+    own = ("--tools", ",".join(tools_for(turn)), "--settings", _settings(turn))
     return (
         *(options.command or ("claude",)),
         *("-p", "--verbose", "--include-partial-messages"),
@@ -76,7 +82,7 @@ def argv_for(options: AgentOptions, turn: Turn) -> tuple[str, ...]:
         *("--permission-prompt-tool", "stdio", "--permission-mode", "default"),
         # Nothing of the workspace or the home configures it: settings, hooks, servers, commands.
         *("--setting-sources", "", "--strict-mcp-config", "--disable-slash-commands"),
-        *("--tools", ",".join(tools_for(turn)), "--settings", _settings(turn)),
+        *(own if tools is None else tools),
         *_wishes(options, turn),
     )
 

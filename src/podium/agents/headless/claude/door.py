@@ -6,9 +6,9 @@ import os
 from collections.abc import Mapping
 
 from podium.agents.headless.claude.tools import ANSWER_TOOL
+from podium.agents.headless.handless import OwnTools
 from podium.domain.gating import DoorAnswer, Effect
 from podium.domain.model import Json
-from podium.ports import TurnDoor
 
 BEFORE_TOOL = "podium-before-tool"
 ANSWER_SECONDS = 120
@@ -32,7 +32,7 @@ class ClaudeDoor:
     permission question, which would catch what no hook was called for.
     """
 
-    def __init__(self, door: TurnDoor, workspace: str, *, takes_answers: bool) -> None:
+    def __init__(self, door: OwnTools, workspace: str, *, takes_answers: bool) -> None:
         """`takes_answers`: the turn has a contract, and its payload comes by a tool."""
         self._door = door
         self._workspace = os.path.realpath(workspace)

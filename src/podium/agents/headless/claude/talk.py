@@ -10,10 +10,11 @@ from contextlib import suppress
 
 from podium.agents.headless.claude.door import ClaudeDoor
 from podium.agents.headless.claude.records import Heard, ToolResult, record_of, tool_results
+from podium.agents.headless.handless import OwnTools
 from podium.agents.headless.kept_lines import heard_line, sent_line
 from podium.domain.errors import AgentLost
 from podium.domain.model import Json
-from podium.ports import Process, Transcript, TurnDoor
+from podium.ports import Process, Transcript
 
 CLOSING_SECONDS = 15.0
 """How long it may take to end once it gave its result."""
@@ -37,7 +38,7 @@ class ClaudeTalk:
         self,
         process: Process,
         gatekeeper: ClaudeDoor,
-        door: TurnDoor,
+        door: OwnTools,
         heard: Heard,
         transcript: Transcript,
     ) -> None:

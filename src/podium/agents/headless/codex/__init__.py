@@ -1,5 +1,5 @@
 """codex, asked through its app-server."""
 
-from podium.agents.headless.codex.agent import CodexAgent
+from podium.agents.headless.codex.agent import CodexCliAgent
 
-__all__ = ["CodexAgent"]
+__all__ = ["CodexCliAgent"]

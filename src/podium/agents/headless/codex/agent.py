@@ -1,4 +1,4 @@
-"""`CodexAgent`: OpenAI's codex, driven as `codex app-server`, with its tools before the gate.
+"""`CodexCliAgent`: OpenAI's codex, driven as `codex app-server`, with its tools before the gate.
 
 The app server is used rather than `codex exec`: there the trust in our hook can be set and seen
 in the very process that works, and it tells of every hook and every act, refused ones too.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,12 @@ from podium.agents.headless.codex.talk import CodexTalk, is_piece
 from podium.agents.headless.codex.tools import OWN_TOOLS, Judged
 from podium.agents.headless.codex.trouble import trouble, without_answers
 from podium.agents.headless.codex.usage import Meter
+from podium.agents.headless.codex.without_hands import (
+    TOOLBOX,
+    Handless,
+    Toolbox,
+    models_without_hands,
+)
 from podium.agents.headless.codex.workspace import refuse_foreign_git
 from podium.agents.headless.ending import (
     lost,
@@ -30,6 +36,15 @@ from podium.agents.headless.ending import (
     not_given,
     out_of_time,
     plain_words,
+)
+from podium.agents.headless.handless import (
+    NoHands,
+    OwnTools,
+    at_desk,
+    may_end_silently,
+    told_by_door,
+    toolbox_server,
+    without_own_tools,
 )
 from podium.agents.headless.home import Home, private_home
 from podium.agents.headless.kept_lines import heard_line, sent_line
@@ -61,7 +76,7 @@ _sandbox_works: dict[tuple[str, ...], bool] = {}
 """How codex is started → whether its own sandbox works on this machine."""
 
 
-class CodexAgent:
+class CodexCliAgent:
     """Asks codex, each turn in a process and on a private home of its own."""
 
     def __init__(self, options: AgentOptions, kit: AgentKit) -> None:
@@ -81,8 +96,9 @@ class CodexAgent:
             return await self._ask(turn, meter, began)
 
     async def _ask(self, turn: Turn, meter: Meter, began: float) -> Reply:
-        kit, judged = self._kit, Judged(turn.workspace)
-        refuse_foreign_git(self.name, Path(turn.workspace))
+        kit = self._kit
+        if self._own.hands:
+            refuse_foreign_git(self.name, Path(turn.workspace))
         version = await self._version(turn)
         keep, logins = (codex_home.CONVERSATIONS,), (codex_home.login(kit),)
         with (
@@ -91,12 +107,17 @@ class CodexAgent:
         ):
             turn = home.turn
             sandbox, warnings = await self._sandbox(turn, home)
-            hooks = codex_home.lay_out(home, kit, self._options, turn, sandbox)
-            async with kit.doors.open(turn, agent=self.name, translate=judged.translate) as door:
-                talk = CodexTalk(self.name, door, judged, meter, str(hooks))
-                session, done, ended = await self._talk(turn, home, door, talk, meter, transcript)
-                waiting = door.waiting_approvals
-        text = self._answer(done, ended, talk, waiting)
+            judged = Judged(turn.workspace) if self._own.hands else Toolbox(turn.workspace)
+            async with self._door(turn, judged) as door:
+                hands: OwnTools = door if self._own.hands else NoHands(door, TOOLBOX)
+                seated = turn if self._own.hands else at_desk(turn, home)
+                handless = None if self._own.hands else await self._handless(seated, home, door)
+                hooks = codex_home.lay_out(home, kit, self._options, seated, sandbox, handless)
+                talk = CodexTalk(self.name, hands, judged, meter, str(hooks))
+                env = codex_home.environment(home, self._options, door.hook_env)
+                spawn = self._spawn(seated, env, await self._fence(turn, home, door))
+                session, done, ended = await self._talk(seated, spawn, talk, meter, transcript)
+        text = self._answer(done, ended, talk, may_end_silently(door))
         payload, native = _payload(turn, text)
         seconds = kit.clock.monotonic() - began
         reply = Reply(
@@ -117,15 +138,27 @@ class CodexAgent:
                 *self._warnings(turn, meter, ended),
                 *talk.warnings,
             ),
-            waiting_approvals=waiting,
+            waiting_approvals=door.waiting_approvals,
         )
-        return home.signed(reply)
+        return home.signed(told_by_door(reply, turn, door))
+
+    def _door(self, turn: Turn, judged: Judged) -> AbstractAsyncContextManager[TurnDoor]:
+        if self._own.hands:
+            return self._kit.doors.open(turn, agent=self.name, translate=judged.translate)
+        return self._kit.doors.open(without_own_tools(turn), agent=self.name)
+
+    async def _handless(self, turn: Turn, home: Home, door: TurnDoor) -> Handless:
+        kit, env = self._kit, self._plain_environment(home)
+        server = toolbox_server(self.name, kit, door)
+        models = await models_without_hands(
+            self.name, kit.launcher, self._argv, turn.workspace, env
+        )
+        return Handless(server, models)
 
     async def _talk(
         self,
         turn: Turn,
-        home: Home,
-        door: TurnDoor,
+        spawn: Spawn,
         talk: CodexTalk,
         meter: Meter,
         transcript: Transcript,
@@ -138,15 +171,13 @@ class CodexAgent:
             elif not is_piece(line):
                 transcript.write(heard_line(line))
 
-        env = codex_home.environment(home, self._options, door.hook_env)
-        fence = await self._fence(turn, home, door)
-        async with self._running(turn, env, fence) as process:
+        async with self._running(spawn) as process:
             try:
                 async with talking(
                     process, talk.answer, talk.hear, version_field=False, keep=keep
                 ) as peer:
-                    hooks = str(home.path / codex_home.CODEX_HOME / "hooks.json")
-                    thread, meter.model = await open_conversation(peer, turn, hooks, self.name)
+                    opened = await open_conversation(peer, turn, talk.hooks, self.name)
+                    thread, meter.model = opened
                     done = await talk.ask(peer, thread, _question(turn))
                     ended = await self._leave(process)
                     await peer.over()
@@ -189,28 +220,28 @@ class CodexAgent:
         left_behind = (
             f"agent {self.name!r} did not end by itself; its conversation may not go on",
         )
+        known = OWN_TOOLS if self._own.hands else ()
         return (
-            *not_given(self.name, unknown_words(turn.own_tools, OWN_TOOLS)),
+            *not_given(self.name, unknown_words(turn.own_tools, known)),
             *(() if meter.knows_price else unkept_limits(self.name, turn.limits, "usd")),
             *(left_behind if ended.cancelled else ()),
             *kept_out(self.name, ended),
         )
 
-    @asynccontextmanager
-    async def _running(
-        self, turn: Turn, env: dict[str, str], fence: Confinement
-    ) -> AsyncIterator[Process]:
-        """The app server, which is dead with all its children when this is left."""
-        limits = ProcessLimits(seconds=turn.limits.seconds)
-        spawn = Spawn(
+    def _spawn(self, turn: Turn, env: dict[str, str], fence: Confinement) -> Spawn:
+        return Spawn(
             argv=(*self._argv, "app-server"),
             cwd=turn.workspace,
             env=env,
-            limits=limits,
+            limits=ProcessLimits(seconds=turn.limits.seconds),
             interactive=True,
             confinement=fence,
         )
-        with codex_home.without_leftovers(Path(turn.workspace)):
+
+    @asynccontextmanager
+    async def _running(self, spawn: Spawn) -> AsyncIterator[Process]:
+        """The app server, which is dead with all its children when this is left."""
+        with codex_home.without_leftovers(Path(spawn.cwd)):
             process = await self._kit.launcher.start(spawn)
             try:
                 yield process
@@ -239,6 +270,8 @@ class CodexAgent:
 
     async def _sandbox(self, turn: Turn, home: Home) -> tuple[codex_home.Sandbox, tuple[str, ...]]:
         """Codex's own sandbox where it works; it needs user namespaces, which not every machine gives."""
+        if not self._own.hands:
+            return "read-only", ()
         if (await self._kit.enclosures.confinement(turn.workspace)).kind == "kernel":
             # Its own cannot be put up inside ours, and would keep it from committing.
             return "danger-full-access", ()
@@ -253,16 +286,20 @@ class CodexAgent:
         )
 
     async def _try_sandbox(self, turn: Turn, home: Home) -> bool:
-        (home.path / codex_home.CODEX_HOME).mkdir(mode=0o700, exist_ok=True)
         ended = await self._kit.launcher.run(
             Spawn(
                 argv=(*self._argv, "sandbox", "--", "true"),
                 cwd=turn.workspace,
-                env=codex_home.environment(home, AgentOptions(name=self.name), {}),
+                env=self._plain_environment(home),
                 limits=ProcessLimits(seconds=30.0, output_bytes=10_000),
             )
         )
         return ended.exit_code == 0
+
+    def _plain_environment(self, home: Home) -> dict[str, str]:
+        """What codex is started with beside a turn: neither key nor door."""
+        (home.path / codex_home.CODEX_HOME).mkdir(mode=0o700, exist_ok=True)
+        return codex_home.environment(home, AgentOptions(name=self.name), {})
 
 
 def _question(turn: Turn) -> dict[str, Any]:

@@ -15,7 +15,13 @@ from urllib.parse import urlsplit
 
 from pydantic import ValidationError
 
+from podium.agents.headless.codex.hook import SPARED
 from podium.agents.headless.codex.trouble import LOGS_ANSWERS
+from podium.agents.headless.codex.without_hands import (
+    TOOLBOX,
+    Handless,
+    settings_without_hands,
+)
 from podium.agents.headless.home import Home, Login
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
@@ -73,6 +79,8 @@ class CodexOptions(Noun):
     """How hard the model thinks. Empty: its own default."""
     key_variable: str = "OPENAI_API_KEY"
     """The variable of `env` that holds the provider's key."""
+    hands: bool = True
+    """False: it has no tools of its own, and Podium performs everything."""
 
 
 def codex_options(options: AgentOptions) -> CodexOptions:
@@ -92,11 +100,23 @@ def login(kit: AgentKit) -> Login:
     return Login(_person_home(kit) / "auth.json", f"{CODEX_HOME}/auth.json", fields)
 
 
-def lay_out(home: Home, kit: AgentKit, options: AgentOptions, turn: Turn, sandbox: Sandbox) -> Path:
+def lay_out(
+    home: Home,
+    kit: AgentKit,
+    options: AgentOptions,
+    turn: Turn,
+    sandbox: Sandbox,
+    handless: Handless | None = None,
+) -> Path:
     """Write settings and hook for this turn; gives the path of the hook file."""
     settings = _settings(kit, options, turn, sandbox, home)
+    spared: tuple[str, ...] = ()
+    if handless is not None:
+        models = home.write(f"{CODEX_HOME}/models.json", handless.models)
+        settings = settings_without_hands(settings, handless.server, models)
+        spared = (f"{SPARED}{TOOLBOX}",)
     home.write(f"{CODEX_HOME}/config.toml", toml(settings))
-    command = shlex.join((sys.executable, "-IS", str(HOOK), *kit.hook_command))
+    command = shlex.join((sys.executable, "-IS", str(HOOK), *spared, *kit.hook_command))
     hook = {"type": "command", "command": command, "timeout": HOOK_SECONDS}
     hooks = {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}}
     return home.write_json(f"{CODEX_HOME}/hooks.json", hooks)

@@ -20,6 +20,8 @@ import sys
 SECONDS = 25.0
 """For all questions together; less than half of what codex is told to wait."""
 MOST_CHANGES = 60
+SPARED = "--judged-elsewhere="
+"""Before the hook command: tools whose names begin so are not asked for, Podium judges them itself."""
 
 MARKS = {
     "*** Add File: ": "add",
@@ -47,13 +49,26 @@ def main(hook_command: list[str]) -> None:
         signal.signal(signal.SIGALRM, _out_of_time)
         signal.setitimer(signal.ITIMER_REAL, SECONDS)
         event = json.loads(sys.stdin.buffer.read())
-        for question in questions(event):
+        spared, hook_command = spared_by(hook_command)
+        asked = [] if is_spared(event, spared) else questions(event)
+        for question in asked:
             ask(hook_command, question)
     except Denied as denied:
         _deny(str(denied))
     except BaseException as error:
         _deny(f"podium: the hook failed ({error!r}); denied\n")
     os._exit(0)
+
+
+def spared_by(words: list[str]) -> tuple[str, list[str]]:
+    """How tools are named that need not be asked for, empty when all need it; and the hook command."""
+    if words and words[0].startswith(SPARED):
+        return words[0][len(SPARED) :], words[1:]
+    return "", words
+
+
+def is_spared(event: dict[str, object], spared: str) -> bool:
+    return bool(spared) and str(event.get("tool_name") or "").startswith(spared)
 
 
 def questions(event: dict[str, object]) -> list[dict[str, object]]:

@@ -10,10 +10,10 @@ from podium.agents.headless.codex.tools import WITHOUT_SANDBOX, Judged, escalate
 from podium.agents.headless.codex.trouble import is_worth_a_retry
 from podium.agents.headless.codex.usage import Meter
 from podium.agents.headless.ending import plain_words
+from podium.agents.headless.handless import OwnTools
 from podium.agents.rpc import METHOD_NOT_FOUND, LineClosed, Params, RpcError, RpcPeer
 from podium.domain.errors import NeedsHuman
 from podium.domain.model import Json
-from podium.ports import TurnDoor
 
 LONGEST_OUTPUT_CHARACTERS = 20_000
 MOST_WARNINGS = 10
@@ -42,13 +42,13 @@ class CodexTalk:
     """
 
     def __init__(
-        self, agent: str, door: TurnDoor, judged: Judged, meter: Meter, hooks: str
+        self, agent: str, door: OwnTools, judged: Judged, meter: Meter, hooks: str
     ) -> None:
         self._agent = agent
         self._door = door
         self._judged = judged
         self._meter = meter
-        self._hooks = hooks
+        self.hooks = hooks
         self._thread = ""
         self._turns: set[str] = set()
         self._cleared: set[str] = set()
@@ -167,10 +167,10 @@ class CodexTalk:
         if not isinstance(run, dict) or run.get("eventName") != "preToolUse":
             return
         self._goes_on()
-        if run.get("sourcePath") != self._hooks:
+        if run.get("sourcePath") != self.hooks:
             return
         use = str(run.get("id")).removeprefix(
-            f"pre-tool-use:{run.get('displayOrder')}:{self._hooks}:"
+            f"pre-tool-use:{run.get('displayOrder')}:{self.hooks}:"
         )
         if method == "hook/started":
             self._door.expect(use)

@@ -1,5 +1,5 @@
 """Gemini CLI, behind its hook and a policy."""
 
-from podium.agents.headless.gemini.agent import GeminiAgent
+from podium.agents.headless.gemini.agent import GeminiCliAgent
 
-__all__ = ["GeminiAgent"]
+__all__ = ["GeminiCliAgent"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 
 from podium.agents.about import ABOUT
@@ -27,6 +28,16 @@ from podium.agents.headless.gemini.program import (
 from podium.agents.headless.gemini.prompt import prompt_for
 from podium.agents.headless.gemini.records import Heard
 from podium.agents.headless.gemini.tools import KNOWN, translation_for
+from podium.agents.headless.gemini.without_hands import TOOLBOX
+from podium.agents.headless.handless import (
+    NoHands,
+    OwnTools,
+    at_desk,
+    may_end_silently,
+    told_by_door,
+    toolbox_server,
+    without_own_tools,
+)
 from podium.agents.headless.home import Home
 from podium.agents.headless.identity import identity_for
 from podium.agents.headless.off_loop import home_off_loop, off_loop
@@ -42,7 +53,7 @@ from podium.ports import TurnDoor
 STDERR_BYTES = 200_000
 
 
-class GeminiAgent:
+class GeminiCliAgent:
     """Asks the CLI headless, in a private home that keeps the run's conversations.
 
     Every use of a tool is put before the turn's door by a hook that answers no whatever goes wrong
@@ -58,6 +69,10 @@ class GeminiAgent:
     def name(self) -> str:
         return self._options.name
 
+    @property
+    def _known(self) -> tuple[str, ...]:
+        return KNOWN if self._own.hands else ()
+
     async def ask(self, turn: Turn) -> Reply:
         heard, clock = Heard(), self._kit.clock
         began = clock.monotonic()
@@ -66,24 +81,32 @@ class GeminiAgent:
 
     async def _ask(self, turn: Turn, heard: Heard) -> Reply:
         kit, name = self._kit, self.name
-        prompt = prompt_for(name, turn.prompt, turn.workspace)
         version = await version_of_cli(self._options, kit, turn.workspace)
         logins = logins_for(self._options.env, kit)
         async with home_off_loop(kit, turn, name, keep=(CONVERSATIONS,), logins=logins) as home:
             turn = home.turn
             with kit.transcripts.open(turn, name) as transcript:
-                judged = translation_for(turn)
-                async with kit.doors.open(turn, agent=name, translate=judged) as door:
-                    heard.attend(door, transcript)
-                    spawn = await self._prepare(turn, home, door, prompt)
+                async with self._door(turn) as door:
+                    hands: OwnTools = door if self._own.hands else NoHands(door, TOOLBOX)
+                    heard.attend(hands, transcript)
+                    spawn = await self._prepare(turn, home, door)
                     ended = await self._run(spawn, heard)
-                    waiting = door.waiting_approvals
-        return home.signed(self._reply(turn, heard, ended, version, waiting, transcript.path))
+        reply = self._reply(turn, heard, ended, version, door, transcript.path)
+        return home.signed(told_by_door(reply, turn, door))
 
-    async def _prepare(self, turn: Turn, home: Home, door: TurnDoor, prompt: bytes) -> Spawn:
+    def _door(self, turn: Turn) -> AbstractAsyncContextManager[TurnDoor]:
+        if self._own.hands:
+            judged = translation_for(turn)
+            return self._kit.doors.open(turn, agent=self.name, translate=judged)
+        return self._kit.doors.open(without_own_tools(turn), agent=self.name)
+
+    async def _prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
+        seated, server = turn, None
+        if not self._own.hands:
+            seated, server = at_desk(turn, home), toolbox_server(self.name, self._kit, door)
         selected = selected_login(self.name, self._options.env, home)
-        given = (home, turn, self._own, selected, door.hook_env, self._kit)
-        await off_loop(partial(lay_out, *given, rules=headless_rules(turn)))
+        given = (home, seated, self._own, selected, door.hook_env, self._kit)
+        await off_loop(partial(lay_out, *given, rules=headless_rules(turn), server=server))
         identity = await identity_for(self._kit, self._options.env, turn.workspace)
         needs = Needs(
             writable=home.folders,
@@ -93,9 +116,10 @@ class GeminiAgent:
         )
         return Spawn(
             argv=self._argv(turn),
-            cwd=turn.workspace,
-            env=environment_for(self._options, home, identity),
-            stdin=prompt,
+            cwd=seated.workspace,
+            env=environment_for(self._options, home, identity, trusted=server is not None),
+            # Only now: the CLI would read what was laid out if the prompt named it.
+            stdin=prompt_for(self.name, turn.prompt, seated.workspace),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
             confinement=await fence_for(self._kit, turn, door, needs),
@@ -129,11 +153,11 @@ class GeminiAgent:
         heard: Heard,
         ended: Ended,
         version: str,
-        waiting: tuple[str, ...],
+        door: TurnDoor,
         transcript: str,
     ) -> Reply:
         usage, now = heard.usage(ended.seconds), self._kit.clock.now()
-        trouble = trouble_at_end(self.name, turn, heard, ended, now, waiting)
+        trouble = trouble_at_end(self.name, turn, heard, ended, now, may_end_silently(door))
         if trouble is not None:
             trouble.usage = usage
             raise trouble
@@ -148,12 +172,12 @@ class GeminiAgent:
             transcript=transcript,
             warnings=(
                 *untried(self.name, version, KNOWN_VERSION),
-                *not_given(self.name, unknown_words(turn.own_tools, KNOWN)),
+                *not_given(self.name, unknown_words(turn.own_tools, self._known)),
                 *unkept_limits(self.name, turn.limits, "tokens", "usd"),
                 *heard.warnings,
                 *kept_out(self.name, ended),
             ),
-            waiting_approvals=waiting,
+            waiting_approvals=door.waiting_approvals,
         )
 
 

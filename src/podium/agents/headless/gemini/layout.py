@@ -17,6 +17,7 @@ from urllib.parse import quote
 from pydantic import Field
 
 from podium.agents.headless.gemini.tools import SHELL, SUBAGENTS, agents_for, tools_for
+from podium.agents.headless.gemini.without_hands import OWN_TOOLS, RULES, settings_without_hands
 from podium.agents.headless.home import Home
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
@@ -54,6 +55,8 @@ class GeminiOptions(Noun):
     """Let the CLI stop a model that says or does the same over and over."""
     hide_secrets: bool = True
     """Commands do not see variables whose names or values look secret, such as the key."""
+    hands: bool = True
+    """False: it has no tools of its own, and Podium performs everything."""
 
 
 def lay_out(
@@ -65,17 +68,25 @@ def lay_out(
     kit: AgentKit,
     *,
     rules: str,
+    server: dict[str, Json] | None = None,
 ) -> None:
-    """Write the settings, the rules and the door's hooks of this turn. Nothing older is left."""
-    home.write_json(f"{CONFIG}/settings.json", settings_for(turn, options, selected))
+    """Write the settings, the rules and the door's hooks of this turn. Nothing older is left.
+
+    `server` is the toolbox of a CLI that has no hands.
+    """
+    settings = settings_for(turn, options, selected)
+    if server is not None:
+        settings, rules = settings_without_hands(settings, server), RULES
+    home.write_json(f"{CONFIG}/settings.json", settings)
     home.write(f"{CONFIG}/policies/podium.toml", rules)
     home.write_json(f"{CONFIG}/projects.json", {"projects": {_real(turn.workspace): SLUG}})
     about = {"name": "podium", "version": "1.0.0"}
     home.write_json(f"{EXTENSION}/gemini-extension.json", about)
-    home.write_json(f"{EXTENSION}/hooks/hooks.json", hooks_for(kit.hook_command, door))
+    asked = OWN_TOOLS if server is not None else ""
+    home.write_json(f"{EXTENSION}/hooks/hooks.json", hooks_for(kit.hook_command, door, asked))
 
 
-def settings_for(turn: Turn, options: GeminiOptions, selected: Selected) -> Json:
+def settings_for(turn: Turn, options: GeminiOptions, selected: Selected) -> dict[str, Json]:
     settings: dict[str, Json] = {
         "security": {
             "auth": {"selectedType": selected},
@@ -156,10 +167,11 @@ def _rule(
     return "\n".join(lines) + "\n"
 
 
-def hooks_for(command: tuple[str, ...], door: Mapping[str, str]) -> Json:
-    """Ask before every tool. How it ended, the CLI itself says."""
+def hooks_for(command: tuple[str, ...], door: Mapping[str, str], asked: str = "") -> Json:
+    """Ask before every tool, or before those whose name fits `asked`. How it ended, the CLI itself says."""
     env = {**door, "PODIUM_DOOR_DEADLINE": str(ANSWER_SECONDS)}
-    return {"hooks": {"BeforeTool": [{"hooks": [_hook("podium-before", _asking(command), env)]}]}}
+    hook: dict[str, Json] = {"hooks": [_hook("podium-before", _asking(command), env)]}
+    return {"hooks": {"BeforeTool": [{**hook, "matcher": asked} if asked else hook]}}
 
 
 def _hook(name: str, command: str, env: Mapping[str, str]) -> Json:
@@ -189,8 +201,9 @@ def _asking(command: tuple[str, ...]) -> str:
 
 
 def environment_for(
-    options: AgentOptions, home: Home, identity: Mapping[str, str]
+    options: AgentOptions, home: Home, identity: Mapping[str, str], *, trusted: bool = False
 ) -> dict[str, str]:
+    """`trusted`: it sits in a folder with nothing in it. In another, servers are started only then."""
     served_at = {"GOOGLE_GEMINI_BASE_URL": options.base_url} if options.base_url else {}
     nowhere = str(home.path / CONFIG / "none.json")
     return {
@@ -198,7 +211,7 @@ def environment_for(
         **options.env,
         **identity,
         **home.env,
-        "GEMINI_CLI_TRUST_WORKSPACE": "false",
+        "GEMINI_CLI_TRUST_WORKSPACE": str(trusted).lower(),
         # The machine's own settings could turn hooks off.
         "GEMINI_CLI_SYSTEM_SETTINGS_PATH": nowhere,
         "GEMINI_CLI_SYSTEM_DEFAULTS_PATH": nowhere,

@@ -8,19 +8,20 @@ from collections.abc import Callable, Mapping
 from podium.agents.headless.ending import plain_words
 from podium.agents.headless.gemini.outcomes import outcome
 from podium.agents.headless.gemini.tools import SUBAGENTS
+from podium.agents.headless.handless import OwnTools
 from podium.agents.headless.kept_lines import heard_line
 from podium.agents.pricing import cost_of
 from podium.domain.events import ProgressKind
 from podium.domain.gating import Usage
 from podium.domain.model import Json
-from podium.ports import ANY_USE, Transcript, TurnDoor, nameless_use
+from podium.ports import ANY_USE, Transcript, nameless_use
 
 
 class Heard:
     """Everything a turn's records have said so far. Once attended, progress is told on the way."""
 
     def __init__(self) -> None:
-        self._door: TurnDoor | None = None
+        self._door: OwnTools | None = None
         self._tell: Callable[[ProgressKind, str], None] = lambda kind, text: None
         self._keep: Callable[[str], None] = lambda line: None
         self._unkept: list[str] = []
@@ -40,7 +41,7 @@ class Heard:
         """What the CLI itself calls an error, in its words."""
         self.result: dict[str, Json] | None = None
 
-    def attend(self, door: TurnDoor, transcript: Transcript) -> None:
+    def attend(self, door: OwnTools, transcript: Transcript) -> None:
         self._door, self._tell, self._keep = door, door.tell, transcript.write
 
     def usage(self, seconds: float) -> Usage:

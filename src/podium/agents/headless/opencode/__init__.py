@@ -1,5 +1,5 @@
 """opencode, behind a plugin of ours."""
 
-from podium.agents.headless.opencode.agent import OpencodeAgent
+from podium.agents.headless.opencode.agent import OpencodeCliAgent
 
-__all__ = ["OpencodeAgent"]
+__all__ = ["OpencodeCliAgent"]

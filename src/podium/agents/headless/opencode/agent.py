@@ -47,7 +47,7 @@ KNOWN_VERSION = ABOUT["opencode"].tried
 STDERR_BYTES = 200_000
 
 
-class OpencodeAgent:
+class OpencodeCliAgent:
     """Asks `opencode run`, in a private home that keeps the run's conversations.
 
     Every use of a tool is put before the turn's door by a plugin. Without the plugin, and whenever

@@ -30,6 +30,8 @@ _STATUS = {
     529: ("UNAVAILABLE", "The model is overloaded. Please try again later."),
 }
 _TYPE = "type.googleapis.com/google.rpc."
+_SIGNATURE = "c2NyaXB0ZWQ="
+"""What was thought stands sealed on the first call behind it, and has to come back there."""
 
 
 class GeminiDialect:
@@ -144,10 +146,13 @@ def _thought(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _calls(answer: Answer) -> list[dict[str, Any]]:
-    return [
+    calls: list[dict[str, Any]] = [
         {"functionCall": {"id": call.id, "name": call.name, "args": call.as_function}}
         for call in answer.calls
     ]
+    if calls and answer.thinking:
+        calls[0]["thoughtSignature"] = _SIGNATURE
+    return calls
 
 
 def _chunk(

@@ -12,7 +12,7 @@ from podium.domain.errors import ToolBroke
 from podium.domain.gating import PathUse
 from podium.domain.model import Json
 from podium.tools.beneath import must_be_alone
-from podium.tools.scope import REFERENCE, ToolScope
+from podium.tools.scope import REFERENCE, ToolScope, inside
 
 LARGEST_BYTES = 20_000_000
 """Files beyond are neither changed nor copied."""
@@ -22,8 +22,13 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 def place_of(scope: ToolScope, argument: str = "path") -> str:
     """The judged path from the root on. Raises `ToolBroke` for one that no operation may act on."""
-    path = scope.relative(argument)
-    use = next(use for use in scope.call.paths if use.argument == argument)
+    scope.relative(argument)
+    return place_at(scope, next(use for use in scope.call.paths if use.argument == argument))
+
+
+def place_at(scope: ToolScope, use: PathUse) -> str:
+    """The same of one judged path."""
+    path = inside(scope.root, use.real, use.given)
     if path == ".":
         raise ToolBroke(f"{use.given!r} is the root itself; name something inside it")
     _refuse_unseen(use.given)

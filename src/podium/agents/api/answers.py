@@ -1,0 +1,186 @@
+"""The model's answers in one turn: each is kept before it is acted upon, and none is asked for twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelResponse,
+    ToolCallPart,
+)
+
+from podium.agents.api.calling import arguments_of
+from podium.agents.api.choosing import Choice
+from podium.agents.api.exchange import Exchange, Rejected, model_settings, shown
+from podium.agents.api.offering import Offer
+from podium.agents.api.spending import Spending
+from podium.agents.contract.bounding import bounded
+from podium.domain.asking import ModelAnswer, WishedCall
+from podium.domain.gating import digest_of, spent_since
+from podium.domain.model import Json
+from podium.ports import TurnDoor
+
+LARGEST_KEPT_BYTES = 1_000_000
+"""A larger answer is asked for again after a crash."""
+_PLAINLY = "asked_plainly"
+"""Why an answer was asked for without the provider's schema; kept with it, and never sent."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """An answer of the model."""
+
+    response: ModelResponse
+    remembered: bool
+    """It was given before a crash, and whoever follows the run has heard it then."""
+
+
+class Answers:
+    """Asks the model, or remembers what it said when this very turn was at work before."""
+
+    def __init__(
+        self,
+        choice: Choice,
+        offer: Offer,
+        exchange: Exchange,
+        spending: Spending,
+        door: TurnDoor,
+        clean: Callable[[str], str],
+    ) -> None:
+        """`clean` takes secrets out of serialised JSON."""
+        self._offer = offer
+        self._exchange = exchange
+        self._spending = spending
+        self._door = door
+        self._clean = clean
+        self._number = 0
+        self._taken = 0
+        # Each request holds all of the one before it, so its digest goes on from that one's.
+        self._digest = digest_of(
+            [choice.provider, choice.model, dict(model_settings(choice)), offer.described]
+        )
+        self.warnings: list[str] = []
+
+    async def next(self, messages: Sequence[ModelMessage]) -> Heard:
+        """The answer to these messages, durable by now. Raises an error of the tree.
+
+        Messages that were there the last time are taken to be the same ones.
+        """
+        number, self._number = self._number, self._number + 1
+        self._spending.begin_request()
+        request = self._request(messages)
+        known = self._door.said_before(number, request)
+        response = None if known is None else _read(known.kept)
+        if known is None or response is None:
+            response = await self._ask(messages, number, request)
+            heard = Heard(response, remembered=False)
+        else:
+            self._remember(response, known)
+            heard = Heard(response, remembered=True)
+        self._spending.check()
+        return heard
+
+    def _request(self, messages: Sequence[ModelMessage]) -> str:
+        """The same for the same request, also in another process."""
+        for message in messages[self._taken :]:
+            written = json.loads(self._clean(_written(message)))
+            self._digest = digest_of([self._digest, written["kind"], _lasting(written["parts"])])
+        self._taken = len(messages)
+        return self._digest
+
+    def _remember(self, response: ModelResponse, known: ModelAnswer) -> None:
+        self._exchange.note("remembered", shown(response))
+        self._spending.add_remembered(known.usage, counted=known.counted)
+        if why := (response.metadata or {}).get(_PLAINLY):
+            self._ask_plainly(str(why))
+
+    async def _ask(
+        self, messages: Sequence[ModelMessage], number: int, request: str
+    ) -> ModelResponse:
+        before = self._spending.used
+        response = await self._send(messages)
+        spent = spent_since(before, self._spending.used)
+        written = self._clean(_written(response))
+        said = _read(json.loads(written)) or response
+        fits = len(written) <= LARGEST_KEPT_BYTES
+        answer = ModelAnswer(
+            number=number,
+            request=request,
+            text=bounded(said.text or ""),
+            calls=tuple(self._wish(call, fits) for call in said.tool_calls),
+            model=said.model_name or "",
+            usage=spent,
+            kept=json.loads(written) if fits and _same_calls(said, response) else None,
+        )
+        await self._door.record_answer(answer)
+        return response
+
+    def _wish(self, call: ToolCallPart, fits: bool) -> WishedCall:
+        try:
+            arguments: Json = arguments_of(call)
+        except ValueError:
+            arguments = call.args
+        return WishedCall(
+            id=call.tool_call_id,
+            tool=self._offer.real_name(call.tool_name),
+            arguments=arguments if fits else None,
+        )
+
+    async def _send(self, messages: Sequence[ModelMessage]) -> ModelResponse:
+        try:
+            return await self._send_once(messages)
+        except Rejected as rejected:
+            trouble = rejected.trouble
+        if not self._offer.native:
+            raise trouble.error
+        # Not every model that is said to take a schema takes this one, or takes it beside tools.
+        why = str(trouble.error)
+        self._ask_plainly(why)
+        try:
+            response = await self._send_once(messages)
+        except Rejected as rejected:
+            raise rejected.trouble.error from None
+        response.metadata = {**(response.metadata or {}), _PLAINLY: why}
+        return response
+
+    async def _send_once(self, messages: Sequence[ModelMessage]) -> ModelResponse:
+        summary = {
+            "messages": len(messages),
+            "tools": self._offer.tools,
+            "native": self._offer.native,
+        }
+        self._exchange.note("request", summary)
+        return await self._exchange.ask(messages, self._offer.parameters)
+
+    def _ask_plainly(self, why: str) -> None:
+        self._offer.ask_plainly()
+        self.warnings.append(f"asked without the provider's own schema: {why}")
+
+
+def _written(message: ModelMessage) -> str:
+    # As a list of one: that is what the library reads back.
+    return ModelMessagesTypeAdapter.dump_json([message]).decode()[1:-1]
+
+
+def _read(kept: Json) -> ModelResponse | None:
+    """The answer as it was kept. None: another version of the library wrote it."""
+    try:
+        (message,) = ModelMessagesTypeAdapter.validate_python([kept])
+    except (ValidationError, ValueError):
+        return None
+    return message if isinstance(message, ModelResponse) else None
+
+
+def _lasting(parts: list[dict[str, Json]]) -> Json:
+    """The parts of a message without what is new each time it is made."""
+    return [{name: value for name, value in part.items() if name != "timestamp"} for part in parts]
+
+
+def _same_calls(said: ModelResponse, response: ModelResponse) -> bool:
+    """Whether no secret stood in its calls: without it they would be other calls after a crash."""
+    return [call.args for call in said.tool_calls] == [call.args for call in response.tool_calls]

@@ -1,0 +1,119 @@
+"""An agent held to the limits of a whole run, which may take many turns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from podium.domain.asking import Reply, Stop, StopKind, Turn, TurnLimits
+from podium.domain.errors import BudgetSpent, TimedOut
+from podium.domain.events import ModelAnswered
+from podium.domain.gating import Usage
+from podium.domain.playbooks import PlaybookLimits
+from podium.domain.spending import usage_counted
+from podium.flows.spending import BEGINNING
+from podium.ports import Agent, Clock, EventQuery, Store, View
+
+MOST_ANSWERS = 1_000_000
+_KINDS: dict[str, StopKind] = {"turns": "turns", "tokens": "tokens", "usd": "usd"}
+
+
+class LimitedAgent:
+    """Gives each turn what is left of the run's limits. A limit ends the turn with a reply, not an error.
+
+    So what was achieved by then can be looked at and proved.
+    """
+
+    def __init__(self, agent: Agent, store: Store, clock: Clock, limits: PlaybookLimits) -> None:
+        self._agent = agent
+        self._store = store
+        self._clock = clock
+        self._limits = limits
+
+    @property
+    def name(self) -> str:
+        return self._agent.name
+
+    async def ask(self, turn: Turn) -> Reply:
+        left = await self._store.read(lambda view: self._left(view, turn))
+        spent = next(_spent(left, self._limits), None)
+        if spent is not None:
+            return self._stopped(spent, Usage())
+        try:
+            return await self._agent.ask(turn.model_copy(update={"limits": left}))
+        except BudgetSpent as error:
+            if error.scope != "turn" or error.measure not in _KINDS:
+                raise
+            stop = Stop(kind=_KINDS[error.measure], reason=str(error))
+            return self._stopped(stop, error.usage)
+        except TimedOut as error:
+            if self._limits.minutes is None:
+                raise
+            reason = f"the agent has worked for {self._limits.minutes:g} minutes"
+            return self._stopped(Stop(kind="minutes", reason=reason), error.usage)
+
+    def _stopped(self, stop: Stop, usage: Usage | None) -> Reply:
+        used = usage or Usage(turns=1, complete=False)
+        return Reply(text="", agent=self.name, stopped=stop, usage=used)
+
+    def _left(self, view: View, turn: Turn) -> TurnLimits:
+        """What earlier turns of the run have left; this one may have been begun before a crash."""
+        limits, run_id = self._limits, turn.run_id
+        used = usage_counted(
+            lambda counter: view.counted(counter, BEGINNING),
+            "run",
+            run_id,
+            turn.step_key,
+            self._clock.now(),
+        )
+        calls = sum(
+            each.step_key != turn.step_key and each.agent != "" for each in view.calls(run_id)
+        )
+        seconds = None if limits.minutes is None else limits.minutes * 60
+        # What the agent's own settings say of one turn holds beside it, but for the time: here one turn
+        # may be the whole of the work.
+        own = turn.limits
+        tokens = _less(limits.tokens, used.input_tokens + used.output_tokens)
+        return TurnLimits(
+            seconds=_less(seconds, used.seconds),
+            tokens=_whole(_lower(own.tokens, tokens)),
+            usd=_lower(own.usd, _less(limits.usd, used.usd)),
+            turns=_whole(_lower(own.turns, _less(limits.turns, _answers(view, turn)))),
+            tool_calls=_whole(_less(limits.tool_calls, calls)),
+            same_results=limits.same_results,
+        )
+
+
+def _answers(view: View, turn: Turn) -> int:
+    query = EventQuery(run_id=turn.run_id, types=("model_answered",), limit=MOST_ANSWERS)
+    bodies = (event.body for event in view.events(query))
+    return sum(isinstance(body, ModelAnswered) and body.step != turn.step_key for body in bodies)
+
+
+def _less(limit: float | None, used: float) -> float | None:
+    return None if limit is None else max(limit - used, 0.0)
+
+
+def _lower(one: float | None, other: float | None) -> float | None:
+    return min((each for each in (one, other) if each is not None), default=None)
+
+
+def _whole(number: float | None) -> int | None:
+    return None if number is None else int(number)
+
+
+def _spent(left: TurnLimits, limits: PlaybookLimits) -> Iterator[Stop]:
+    """Limits that have nothing left before the turn begins."""
+    kinds: tuple[tuple[StopKind, float | None, float | None], ...] = (
+        ("minutes", left.seconds, limits.minutes),
+        ("tokens", left.tokens, limits.tokens),
+        ("usd", left.usd, limits.usd),
+        ("turns", left.turns, limits.turns),
+        ("tool_calls", left.tool_calls, limits.tool_calls),
+    )
+    for kind, rest, limit in kinds:
+        if rest is not None and rest <= 0:
+            yield Stop(kind=kind, reason=f"the run's limit of {limit:g} {_named(kind)} is used up")
+
+
+def _named(kind: StopKind) -> str:
+    return {"tool_calls": "tool calls", "usd": "USD", "turns": "answers"}.get(kind, kind)

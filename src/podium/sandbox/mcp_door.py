@@ -1,0 +1,115 @@
+"""The turn's door in the words of the Model Context Protocol: its tools, and what becomes of a call."""
+
+from __future__ import annotations
+
+import sys
+
+from podium.domain import telling
+from podium.sandbox.hook_client import Denied, ask_door
+
+LONGEST_NAME = 48
+"""CLIs put `mcp__podium__` before it, and providers take 64 characters in all."""
+LONGEST_RESULT_CHARACTERS = 40_000
+"""More than the toolbox hands out, and less than what makes a CLI put it into a file instead."""
+
+ADDED_BY_CLIS = ("wait_for_previous",)
+"""Gemini CLI offers this with every tool, heeds it, and hands it on to a server that never asked for it."""
+
+
+FINISH = "finish"
+FINISHED = "you have said that you are done, and nothing more is performed; end your turn"
+
+
+class Unreachable(Exception):
+    """The door did not answer, or with nonsense. The text says so."""
+
+
+def mcp_server_command() -> tuple[str, ...]:
+    """How a CLI starts its only MCP server. It needs the variables of `TurnDoor.env`."""
+    start = f"{__file__.rpartition('/')[0]}/isolated.py"
+    return (sys.executable, "-IS", start, "podium.sandbox.mcp_server")
+
+
+class DoorToolbox:
+    """The tools of this turn, under names that every CLI and provider takes."""
+
+    def __init__(self) -> None:
+        self._specs: dict[str, dict[str, object]] = {}
+        self._is_finished = False
+
+    def listed(self) -> list[dict[str, object]]:
+        """The tools as the protocol lists them. Raises `Unreachable`."""
+        answer = _asked({"op": "tools"})
+        found = answer.get("tools")
+        if answer.get("decision") != "allow" or not isinstance(found, list):
+            raise Unreachable(f"Podium shows no tools: {answer.get('say') or telling.NO_REASON}")
+        specs = {str(spec["name"]): spec for spec in found if isinstance(spec, dict)}
+        names = telling.offered_names(specs, LONGEST_NAME)
+        self._specs = {name: specs[real] for name, real in names.items()}
+        return [_listed(name, spec) for name, spec in self._specs.items()]
+
+    def performed(self, name: str, arguments: dict[str, object]) -> dict[str, object]:
+        """What Podium made of this call, as the result that the model is shown."""
+        if self._is_finished:
+            return shown(telling.told_refusal(FINISHED), ok=False)
+        spec = self._specs.get(name, {})
+        known = _schema(spec).get("properties")
+        own = known if isinstance(known, dict) else {}
+        meant = {
+            argument: value
+            for argument, value in arguments.items()
+            if argument in own or argument not in ADDED_BY_CLIS
+        }
+        # A name that was not offered stays, for the door to refuse.
+        tool = str(spec.get("name") or name)
+        result = _performed(tool, meant)
+        self._is_finished = tool == FINISH and not result["isError"]
+        return result
+
+
+def _listed(name: str, spec: dict[str, object]) -> dict[str, object]:
+    return {
+        "name": name,
+        "description": str(spec.get("description") or spec["name"]),
+        "inputSchema": {"properties": {}, **_schema(spec), "type": "object"},
+    }
+
+
+def _schema(spec: dict[str, object]) -> dict[str, object]:
+    given = spec.get("input_schema")
+    return given if isinstance(given, dict) else {}
+
+
+def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
+    try:
+        answer = _asked({"op": "perform", "tool": tool, "arguments": arguments})
+    except Unreachable as error:
+        return failed(f"{error}. Whether it was done is not known; end your turn and say so")
+    outcome, say = answer.get("outcome"), str(answer.get("say") or "")
+    if answer.get("decision") == "ask":
+        return shown(say or telling.NO_REASON, ok=False)
+    if answer.get("decision") != "allow" or not isinstance(outcome, dict):
+        return shown(telling.told_refusal(say), ok=False)
+    if not outcome.get("ok"):
+        return failed(str(outcome.get("error") or ""))
+    return shown(telling.told_result(outcome.get("result")), ok=True)
+
+
+def failed(words: str) -> dict[str, object]:
+    return shown(telling.told_failure(words), ok=False)
+
+
+def shown(text: str, *, ok: bool) -> dict[str, object]:
+    """Words as the result of a call. Where it failed, the model is told so beside them."""
+    text = telling.cut_to(LONGEST_RESULT_CHARACTERS, text)
+    return {"content": [{"type": "text", "text": text}], "isError": not ok}
+
+
+def _asked(message: dict[str, object]) -> dict[str, object]:
+    try:
+        return ask_door(message)
+    except Denied as error:
+        # What a hook is told: there it means no. Here something may have been done already.
+        raise Unreachable(str(error).removesuffix("; denied")) from None
+    except (ValueError, RecursionError) as error:
+        raise Unreachable(f"Podium's answer cannot be read ({type(error).__name__})") from None

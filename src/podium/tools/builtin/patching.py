@@ -1,0 +1,213 @@
+"""`apply_patch` and its undo, `restore_files`: several files at once, all of them or none."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+
+from podium.domain.errors import ToolBroke
+from podium.domain.gating import Access, Outcome, Tier, ToolSpec
+from podium.domain.model import Json
+from podium.tools.builtin.patch_planning import PatchRefused, Planned, plan, what_is_left
+from podium.tools.builtin.told_diffs import refusal, told_diff
+from podium.tools.intents import attempt, fix, recall
+from podium.tools.kept import kept
+from podium.tools.patches import FilePatch, read_patch
+from podium.tools.places import place_at, refuse_references
+from podium.tools.registry import NamedPath, Tool, Touched
+from podium.tools.replacing import Replacement, Standing, replace_all, standing_at
+from podium.tools.scope import ToolScope, in_thread
+from podium.tools.turns import in_turn
+
+_LONGEST_RECORD = 10_000
+"""How long the list of files, and of what undoes it, may be: neither may be cut from the result."""
+
+
+def _named_in_patch(arguments: dict[str, Json]) -> Touched:
+    """Every place that the patch names. What is moved is not lost, so that is a write."""
+    uses: list[NamedPath] = []
+    for file in read_patch(arguments["patch"]):
+        access = Access.DELETE if file.kind == "delete" else Access.WRITE
+        uses += [NamedPath("patch", place, access) for place in file.places]
+    return Touched(paths=tuple(uses))
+
+
+async def _apply_patch(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | Outcome:
+    files = read_patch(arguments["patch"])
+    refuse_references([_added_by(file) for file in files])
+    places = _places(scope)
+    try:
+        return await in_thread(_apply, scope, files, places)
+    except PatchRefused as refused:
+        number = refused.why.number
+        of = f"hunk {number} of {refused.path!r}" if number else repr(refused.path)
+        return refusal(refused.why, scope, f"the patch, by {of},")
+
+
+def _added_by(file: FilePatch) -> str:
+    """The text that was not there before."""
+    added = [line for hunk in file.hunks for line in hunk.new if line not in set(hunk.old)]
+    return "\n".join([file.content, *added])
+
+
+def _places(scope: ToolScope) -> dict[str, str]:
+    """The judged places by the names they were given. Raises `ToolBroke` where two are one."""
+    places = {use.given: place_at(scope, use) for use in scope.call.paths}
+    folded = [place.casefold() for place in places.values()]
+    for given, place in places.items():
+        if folded.count(place.casefold()) > 1:
+            raise ToolBroke(f"{given!r} is there under several names; use one of them alone")
+    return places
+
+
+def _apply(scope: ToolScope, files: Sequence[FilePatch], places: dict[str, str]) -> dict[str, Json]:
+    """Bring all files to their new contents, once, however often this is tried."""
+    with in_turn(scope, *places.values()):
+        intent = recall(scope)
+        if intent is None:
+            planned = [plan(scope, file, places) for file in files]
+            left = [each for one in planned for each in one.replacements]
+            intent = fix(scope, _intent(scope, planned, left))
+        else:
+            hashes = {
+                each["path"]: (each["previous_sha256"], each["written_sha256"])
+                for each in intent["places"]
+            }
+            left = list(what_is_left(scope, files, places, hashes))
+        with attempt(scope, lambda: all(_stands_as_before(scope, each) for each in left)):
+            replace_all(scope, left)
+        result: dict[str, Json] = intent["result"]
+        return result
+
+
+def _intent(
+    scope: ToolScope, planned: Sequence[Planned], made: Iterable[Replacement]
+) -> dict[str, Json]:
+    """The whole result, fixed before the act, and where every place stands before and after it."""
+    places = [_reversed(each) for each in made]
+    files: list[Json] = [one.told for one in planned]
+    if max(len(json.dumps(files)), len(json.dumps(places))) > _LONGEST_RECORD:
+        raise ToolBroke("the patch names too many files for one record; send it in several parts")
+    can_undo = all(one.can_undo for one in planned)
+    result = {
+        "files": files,
+        "count": len(files),
+        "can_undo": can_undo,
+        "diff": told_diff(scope, "".join(one.diff for one in planned)),
+        "undo": {"files": places} if can_undo else None,
+    }
+    return {"places": places, "result": result}
+
+
+def _reversed(made: Replacement) -> dict[str, Json]:
+    return {
+        "path": made.path,
+        "written_sha256": made.after.sha256,
+        "previous_sha256": made.before.sha256,
+        "mode": made.before.mode,
+    }
+
+
+def _stands_as_before(scope: ToolScope, wished: Replacement) -> bool:
+    return standing_at(scope, wished.path).sha256 == wished.before.sha256
+
+
+def _named_in_files(arguments: dict[str, Json]) -> Touched:
+    paths = (NamedPath("files", str(each["path"]), Access.WRITE) for each in arguments["files"])
+    return Touched(paths=tuple(paths))
+
+
+async def _restore_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+    return await in_thread(_restore, scope, arguments["files"], _places(scope))
+
+
+def _restore(
+    scope: ToolScope, files: Sequence[dict[str, Json]], places: dict[str, str]
+) -> dict[str, Json]:
+    """Done before, it is done: what stands as it was already is left alone."""
+    if len(places) < len(files):
+        raise ToolBroke("a file is named twice; name each once")
+    wished: list[Replacement] = []
+    with in_turn(scope, *places.values()):
+        for each in files:
+            path, previous = places[each["path"]], each["previous_sha256"]
+            present = standing_at(scope, path)
+            if present.sha256 not in (each["written_sha256"], previous):
+                raise ToolBroke(
+                    f"{path!r} was changed since it was patched, and undo would lose that; nothing "
+                    "was changed"
+                )
+            if present.sha256 != previous:
+                content = None if previous is None else kept(scope.kept_folder, previous)
+                wished.append(Replacement(path, present, Standing(content, each["mode"])))
+        replace_all(scope, wished)
+    return {"files": sorted(places.values()), "count": len(places)}
+
+
+_HASH: Json = {"anyOf": [{"type": "string", "pattern": "^[0-9a-f]{64}$"}, {"type": "null"}]}
+
+APPLY_PATCH = Tool(
+    ToolSpec(
+        name="apply_patch",
+        description=(
+            "Apply a patch to files of the workspace, all of it or nothing: a unified diff, or sections "
+            "between `*** Begin Patch` and `*** End Patch`. Files may be changed, added, deleted and "
+            "renamed. Lines that stand nowhere, or at several places, are refused with the nearest."
+        ),
+        tier=Tier.T1,
+        idempotent=True,
+        timeout_seconds=60,
+        undo="restore_files",
+        receipt_fields=("files", "count", "can_undo"),
+        input_schema={
+            "type": "object",
+            "properties": {"patch": {"type": "string", "minLength": 1, "maxLength": 500_000}},
+            "required": ["patch"],
+            "additionalProperties": False,
+        },
+    ),
+    _apply_patch,
+    touches=_named_in_patch,
+)
+
+RESTORE_FILES = Tool(
+    ToolSpec(
+        name="restore_files",
+        description="Undo an apply_patch, provided nobody changed one of its files since.",
+        tier=Tier.T1,
+        idempotent=True,
+        timeout_seconds=60,
+        receipt_fields=("files", "count"),
+        input_schema={
+            "type": "object",
+            "properties": {
+                "files": {
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": 80,
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "path": {"type": "string", "minLength": 1},
+                            "written_sha256": _HASH,
+                            "previous_sha256": _HASH,
+                            "mode": {
+                                "anyOf": [
+                                    {"type": "integer", "minimum": 0, "maximum": 511},
+                                    {"type": "null"},
+                                ],
+                                "description": "Permission bits of a file that is made again.",
+                            },
+                        },
+                        "required": ["path", "written_sha256", "previous_sha256", "mode"],
+                        "additionalProperties": False,
+                    },
+                }
+            },
+            "required": ["files"],
+            "additionalProperties": False,
+        },
+    ),
+    _restore_files,
+    touches=_named_in_files,
+)

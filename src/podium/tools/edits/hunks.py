@@ -1,0 +1,193 @@
+"""Hunks of a patch, put where their lines stand: whole lines, beyond doubt, or refused.
+
+A hunk says more of its place than an edit does: it stands behind the hunk before it, and it may have
+the number of a line, a line above it or the end of the file for a mark. These choose among equal
+places and never make one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from podium.tools.edits.applying import Done, Edited, refuse_overlaps
+from podium.tools.edits.indents import indent_of
+from podium.tools.edits.layout import Layout
+from podium.tools.edits.matches import MOST_CANDIDATES, Match
+from podium.tools.edits.merging import merged
+from podium.tools.edits.nearest import nearest
+from podium.tools.edits.nouns import Candidate, Change, EditRefused, Level, Reason
+from podium.tools.edits.sequences import places_of
+from podium.tools.edits.snippets import Lookup, body_of, whole_line_matches
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Lines that stand together in a file, and what shall stand there."""
+
+    old: tuple[str, ...]
+    new: tuple[str, ...]
+    line: int | None = None
+    """Where it says its first line stands, from 1."""
+    below: tuple[str, ...] = ()
+    """Lines that it says stand above it, such as the head of a function."""
+    at_end: bool = False
+    """It says that it reaches to the end of the file."""
+    ends_open: tuple[bool, bool] = (False, False)
+    """Whether the file's last line has no line end, before and after."""
+
+
+def apply_hunks(text: str, hunks: Sequence[Hunk]) -> Edited:
+    """All hunks made in the text. Raises `EditRefused` when one of them cannot be, beyond doubt."""
+    lookup = Lookup(Layout(text))
+    found: list[tuple[int, Change]] = []
+    done: list[Done] = []
+    behind = drift = 0
+    for number, hunk in enumerate(hunks, start=1):
+        try:
+            match = _place(lookup, hunk, behind, drift)
+            change = _change(lookup.layout, match, hunk)
+        except EditRefused as refused:
+            raise _of_hunk(refused, number) from None
+        line = lookup.layout.line_at(match.start) + 1
+        behind, drift = match.end, line - hunk.line if hunk.line else drift
+        found.append((number, change))
+        done.append(Done(line, match.level))
+    found.sort(key=lambda each: (each[1].start, each[1].end))
+    refuse_overlaps(lookup.layout, found)
+    changes = [change for _, change in found]
+    after = lookup.layout.rewritten(changes)
+    if after == text:
+        raise EditRefused(Reason.NOTHING, "the patch changes nothing: the file stands as it wants")
+    return Edited(lookup.layout, after, tuple(changes), tuple(done))
+
+
+def _place(lookup: Lookup, hunk: Hunk, behind: int, drift: int) -> Match:
+    if not hunk.old:
+        return _end_of_file(lookup.layout, hunk)
+    matches = _matches(lookup, hunk)
+    if not matches:
+        words = (
+            "the lines of the hunk do not stand in the file; read it again and quote it as it is"
+        )
+        raise EditRefused(Reason.MISSING, words, nearest(lookup, "\n".join(hunk.old)))
+    if len(matches) == 1:
+        return matches[0]
+    layout = lookup.layout
+    for choice in (
+        [each for each in matches if _is_marked(layout, each, hunk, drift)],
+        [each for each in matches if each.start >= behind],
+    ):
+        if len(choice) == 1:
+            return choice[0]
+    lines = [layout.line_at(match.start) for match in matches[:MOST_CANDIDATES]]
+    words = (
+        f"the lines of the hunk stand at {len(matches)} places; quote more of what is around them"
+    )
+    places = [Candidate(line + 1, layout.lines[line]) for line in lines]
+    raise EditRefused(Reason.AMBIGUOUS, words, places)
+
+
+def _of_hunk(refused: EditRefused, number: int) -> EditRefused:
+    """The refusal in words about hunks: who sent a patch knows of no `find`."""
+    words = refused.words.replace("`find`", "the hunk").replace("`replace`", "what it puts there")
+    return EditRefused(refused.reason, words, refused.candidates, number)
+
+
+def _matches(lookup: Lookup, hunk: Hunk) -> list[Match]:
+    """Places of its lines by the strictest tolerance that finds any."""
+    layout = lookup.layout
+    exact = [
+        _match(layout, first, first + len(hunk.old) - 1)
+        for first in places_of(hunk.old, layout.lines)
+    ]
+    return exact or whole_line_matches(lookup, hunk.old)
+
+
+def _match(layout: Layout, first: int, last: int) -> Match:
+    end = layout.starts[last] + len(layout.lines[last])
+    return Match(layout.starts[first], end, Level.EXACT)
+
+
+def _is_marked(layout: Layout, match: Match, hunk: Hunk, drift: int) -> bool:
+    """Whether the place has every mark that the hunk names, and it names one at all."""
+    marks: list[bool] = []
+    if hunk.line is not None:
+        marks.append(layout.line_at(match.start) + 1 == hunk.line + drift)
+    if hunk.below:
+        marks.append(_lies_below(layout, match, hunk.below))
+    if hunk.at_end:
+        marks.append(not layout.text[match.end :].strip("\n"))
+    return bool(marks) and all(marks)
+
+
+def _lies_below(layout: Layout, match: Match, heads: Sequence[str]) -> bool:
+    """Whether it is inside what the last of the named lines heads, inside what the one before heads."""
+    at, depth = layout.line_at(match.start), None
+    for head in reversed(heads):
+        at, depth = _head_above(layout, at, body_of(head), depth)
+        if at < 0:
+            return False
+    return True
+
+
+def _head_above(layout: Layout, below: int, head: str, depth: int | None) -> tuple[int, int | None]:
+    """The nearest line above with these words that nothing of its own depth has ended since."""
+    for at in range(below - 1, -1, -1):
+        line = layout.lines[at]
+        if not line.strip():
+            continue
+        own = len(indent_of(line))
+        if depth is not None and own >= depth:
+            continue
+        if _begins_with(body_of(line), head):
+            return at, own
+        depth = own
+    return -1, depth
+
+
+def _begins_with(body: str, head: str) -> bool:
+    """Whether the line is what is named, or goes on behind it: `class A` names `class A(B):`."""
+    after = body[len(head) : len(head) + 1]
+    return body.startswith(head) and not (after.isalnum() or after == "_")
+
+
+def _end_of_file(layout: Layout, hunk: Hunk) -> Match:
+    if hunk.at_end or not layout.text:
+        return Match(len(layout.text), len(layout.text), Level.EXACT)
+    raise EditRefused(
+        Reason.DOUBTFUL,
+        "the hunk has only new lines, so its place cannot be told; quote lines of the file around them",
+    )
+
+
+def _change(layout: Layout, match: Match, hunk: Hunk) -> Change:
+    if not hunk.old:
+        return Change(match.start, match.end, _appended(layout, hunk), match.level)
+    if not hunk.new:
+        return Change(match.start, min(match.end + 1, len(layout.text)), "", match.level)
+    own = layout.text[match.start : match.end].split("\n")
+    try:
+        text = merged(own, hunk.old, hunk.new, match.shift)
+    except EditRefused as refused:
+        line = layout.line_at(match.start)
+        place = Candidate(line + 1, layout.lines[line])
+        raise EditRefused(refused.reason, refused.words, [place]) from None
+    return _with_end(layout, Change(match.start, match.end, text, match.level), hunk)
+
+
+def _appended(layout: Layout, hunk: Hunk) -> str:
+    text = "\n".join(hunk.new)
+    if layout.text and not layout.text.endswith("\n"):
+        return f"\n{text}"
+    return text if hunk.ends_open[1] else f"{text}\n"
+
+
+def _with_end(layout: Layout, change: Change, hunk: Hunk) -> Change:
+    """The file keeps its last line end, or goes on without, unless the hunk says otherwise."""
+    before, after = hunk.ends_open
+    rest = layout.text[change.end :]
+    if before == after or rest.strip("\n"):
+        return change
+    end = len(layout.text)
+    return Change(change.start, end, change.text + ("" if after else "\n"), change.level)

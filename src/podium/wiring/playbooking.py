@@ -1,0 +1,191 @@
+"""A run of a playbook put together: its job, its gate, its tools, its agent without hands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.domain.asking import TurnLimits
+from podium.domain.errors import BadInput
+from podium.domain.playbook_runs import PLAYBOOK, Ground, PlaybookJob
+from podium.domain.playbooks import Playbook, Profile
+from podium.flows import Player
+from podium.flows.playbook import build_prompt, tools_of
+from podium.flows.playbook.kit import Bench, PlaybookKit
+from podium.flows.playbook.options import OWN_LIMITS, PlaybookOptions
+from podium.flows.playbook.story import follow_playbook
+from podium.ports import Agent, Flow, FlowBody, HookDoors, ToolDoor
+from podium.wiring.agents import build_agent
+from podium.wiring.flow_options import flow_options
+from podium.wiring.late_flow import when_needed
+from podium.wiring.playbooks import secret_inputs, surroundings
+
+if TYPE_CHECKING:
+    from podium.tools import LocalToolbox, Registry
+    from podium.wiring.podium import Podium
+    from podium.wiring.profile_gate import ProfileGate
+
+ALWAYS = ("finish",)
+"""Tools that every agent is given: saying that it is done is no risk."""
+WITHOUT_HANDS = ("api", "scripted", "gemini", "claude", "codex")
+"""Kinds of agents that can be without hands, or never had any."""
+
+
+def playbook_job(
+    podium: Podium,
+    playbook: Playbook,
+    profile: Profile,
+    *,
+    root: Path,
+    agent: str = "",
+    inputs: Mapping[str, str] | None = None,
+    dry_run: bool = False,
+) -> PlaybookJob:
+    """Everything that is looked at before a run is stored. Raises `BadInput` and changes nothing."""
+    if not root.is_dir():
+        raise BadInput(f"there is no folder {str(root)!r} to work in")
+    options = _options(podium)
+    given = dict(inputs or {})
+    secret_inputs(given)
+    facts = surroundings()
+    job = PlaybookJob(
+        playbook=playbook,
+        profile=profile,
+        inputs=given,
+        facts=facts,
+        agent=chosen_agent(podium, agent or options.agent),
+        root=str(root.resolve()),
+        tools=_tools(podium, playbook, profile),
+        limits=playbook.head.limits.completed_by(options.limits).completed_by(OWN_LIMITS),
+        dry_run=dry_run,
+    )
+    # What does not fit is said now, and not by a run that was begun.
+    build_prompt(profile, playbook, given, facts)
+    return job
+
+
+def _options(podium: Podium) -> PlaybookOptions:
+    return PlaybookOptions.model_validate(flow_options(podium.configuration, PLAYBOOK))
+
+
+def chosen_agent(podium: Podium, name: str) -> str:
+    """The agent's name, checked. Raises `BadInput` where it is not known which is meant, or it has hands."""
+    agents = podium.settings.agents
+    if name in podium.made_agents:
+        return name
+    if not agents:
+        raise BadInput(
+            "podium.yaml has no agents; add one, such as\n"
+            "  agents:\n"
+            "    gemini: {kind: api, model: 'google:gemini-2.5-flash', env: {GEMINI_API_KEY: 'secret://GEMINI_API_KEY'}}"
+        )
+    listed = ", ".join(sorted(agents))
+    if not name and len(agents) > 1:
+        raise BadInput(
+            f"say which agent follows the playbook: --agent NAME, or `flows: playbook: agent:` in podium.yaml; "
+            f"agents: {listed}"
+        )
+    name = name or next(iter(agents))
+    if name not in agents:
+        raise BadInput(f"podium.yaml has no agent {name!r}; agents: {listed}")
+    if agents[name].kind not in WITHOUT_HANDS:
+        raise BadInput(
+            f"agent {name!r} is of kind {agents[name].kind!r}, whose own tools cannot be switched off; a playbook is "
+            f"followed by agents of these kinds: {', '.join(WITHOUT_HANDS)}"
+        )
+    return name
+
+
+def _tools(podium: Podium, playbook: Playbook, profile: Profile) -> tuple[str, ...]:
+    """Those that both files allow, by name. Raises `BadInput` for one that there is not."""
+    known = [spec.name for spec in registry_for(profile).specs()]
+    wanted = tools_of(profile, playbook.head)
+    if wanted is None:
+        return tuple(known)
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise BadInput(
+            f"there is no tool {', '.join(map(repr, unknown))}; tools: {', '.join(known)}"
+        )
+    return tuple(dict.fromkeys((*wanted, *ALWAYS)))
+
+
+def registry_for(profile: Profile) -> Registry:
+    """The tools of our own, and the plugin's checks as one of them."""
+    from podium.tools import Registry, builtin_tools, checks_tool
+
+    commands = profile.commands.model_dump(exclude_none=True)
+    checks = (checks_tool(commands, profile.secrets),) if commands else ()
+    return Registry([*builtin_tools(), *checks])
+
+
+async def build_playbook(podium: Podium) -> Flow:
+    """The flow with the agents and tools of this project."""
+    from podium.engine import FlowDefinition
+
+    return FlowDefinition(PLAYBOOK, when_needed(lambda: _playbook(podium)), input_type=PlaybookJob)
+
+
+async def _playbook(podium: Podium) -> FlowBody:
+    from podium.wiring.playbook_places import grounds_of
+
+    kit = PlaybookKit(
+        store=await podium.store(),
+        clock=podium.clock,
+        purse=await podium.purse(),
+        grounds=grounds_of(podium),
+        bench=lambda job, ground: bench_for(podium, job, ground),
+    )
+    return follow_playbook(kit)
+
+
+async def bench_for(
+    podium: Podium,
+    job: PlaybookJob,
+    ground: Ground,
+    agent_behind: Callable[[HookDoors], Agent] | None = None,
+) -> Bench:
+    """Agent and tools of one run, behind a door of their own.
+
+    `agent_behind` makes another agent than the settings', which needs no socket to come in by.
+    """
+    from podium.gate import exec_rules
+    from podium.sandbox import HookDoor
+    from podium.wiring.playbook_fence import DeskFence, PlaybookFence
+    from podium.wiring.profile_gate import off_limits, profile_gate
+
+    closed = off_limits(job.profile, ground.root)
+    fence = PlaybookFence(
+        podium.configuration.sandbox, exec_rules, podium.folders.user_state / "empty", closed
+    )
+    registry = registry_for(job.profile)
+
+    async def behind(gate: ProfileGate) -> tuple[ToolDoor, LocalToolbox]:
+        root = Path(ground.root)
+        door = await podium.tool_door(root, registry=registry, gate=gate, enclosures=fence)
+        return door, podium.toolbox_behind(door, root, registry, gate=gate, enclosures=fence)
+
+    door, toolbox = await behind(profile_gate(podium.configuration, job.profile))
+    _, prover = await behind(profile_gate(podium.configuration, job.profile, closed=False))
+    doors = HookDoor(
+        door,
+        toolbox,
+        await podium.journal(),
+        redact=podium.redactor.text,
+        hands=False,
+        listens=agent_behind is None,
+    )
+    if agent_behind is not None:
+        player = Player(PLAYBOOK, agent_behind(doors), allowed_tools=job.tools, own_tools=())
+        return Bench(player, prover, closed)
+    desk = DeskFence(podium.enclosures, ground.root)
+    settings = podium.settings.agents.get(job.agent)
+    player = Player(
+        role=PLAYBOOK,
+        agent=build_agent(podium, job.agent, doors, desk=desk),
+        allowed_tools=job.tools,
+        own_tools=(),
+        limits=settings.limits if settings else TurnLimits(),
+    )
+    return Bench(player, prover, closed)

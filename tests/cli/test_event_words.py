@@ -1,0 +1,122 @@
+"""Words for events: every kind has some, none shows what steers a terminal, all fit on a line."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import pytest
+from pydantic import AwareDatetime
+from pydantic_core import PydanticUndefined
+
+from podium.cli.event_words import describe, event_line
+from podium.domain import events as e
+from podium.domain.asking import ModelAnswer, Stop, WishedCall
+from podium.domain.gating import Usage
+from podium.domain.work import Failure
+
+NOW = datetime(2026, 1, 2, 10, 0, tzinfo=UTC)
+HOSTILE = "\x1b]0;owned\x07\u202eevil\nnext"
+KINDS: tuple[type[e.EventBody], ...] = get_args(get_args(e.AnyEvent)[0])
+
+AS_THEY_ARE = {e.RunStarted, e.RunCancelRequested, e.RunRetried, e.FlowCodeChanged, e.SignalSent}
+"""Kinds whose fields, each by its name, say all there is to say. Any other needs words of its own."""
+
+_SAMPLES: dict[Any, Any] = {
+    str: "word",
+    int: 1,
+    float: 1.5,
+    bool: True,
+    AwareDatetime: NOW,
+    Failure: Failure(kind="Lost", message="it went away"),
+    Stop: Stop(kind="tool_calls", reason="50 of 50 are made"),
+    ModelAnswer: ModelAnswer(number=0, request="sha256:x", text="I will look"),
+    Usage: Usage(),
+}
+
+
+def sample(kind: type[e.EventBody], text: str = "word") -> e.EventBody:
+    """An event of this kind with something in every field that must be given."""
+    given = {
+        name: _value(field.annotation, text)
+        for name, field in kind.model_fields.items()
+        if field.default is PydanticUndefined and field.default_factory is None
+    }
+    return kind.model_validate(given)
+
+
+def _value(annotation: Any, text: str) -> Any:
+    if annotation is str:
+        return text
+    if annotation in _SAMPLES:
+        return _SAMPLES[annotation]
+    origin = getattr(annotation, "__origin__", None)
+    if origin is dict:
+        return {}
+    if options := get_args(annotation):  # the first of a Literal, or the type within Annotated
+        first = options[0]
+        return _value(first, text) if isinstance(first, type) else first
+    raise AssertionError(f"say what a sample of {annotation} is")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_kind_of_event_has_words(kind: type[e.EventBody]) -> None:
+    body = sample(kind)
+    words = describe(body)
+    assert words
+    assert (f"{_first_field(kind)}=" in words) is (kind in AS_THEY_ARE), words
+
+
+def _first_field(kind: type[e.EventBody]) -> str:
+    return next((name for name in kind.model_fields if name not in ("type", "version")), "none")
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_what_others_wrote_cannot_steer_a_terminal(kind: type[e.EventBody]) -> None:
+    body = sample(kind, HOSTILE)
+    event = e.Event.model_construct(run_id="run_x", seq=1, position=1, at=NOW, body=body)
+    line = event_line(event)
+    assert line.isprintable(), line
+    assert "\u202e" not in line
+
+
+def test_an_answer_of_a_model_tells_who_gave_it_and_what_it_asks_for() -> None:
+    answer = ModelAnswer(
+        number=3,
+        request="sha256:x",
+        text="I read it first.",
+        calls=(WishedCall(tool="read_file"), WishedCall(tool="run_command")),
+        model="gemini-x",
+        usage=Usage(input_tokens=900, output_tokens=12),
+    )
+    body = e.ModelAnswered(step="turn#0", role="playbook", agent="gemini", answer=answer)
+    assert describe(body) == (
+        "playbook (gemini) gemini-x #3 asks for read_file, run_command [900 + 12 tokens]: "
+        "I read it first."
+    )
+
+
+def test_a_stop_names_the_limit() -> None:
+    stop = Stop(kind="same_results", reason="read_file gave the same 3 times")
+    body = e.AgentStopped(role="playbook", agent="gemini", stop=stop)
+    assert describe(body) == (
+        "playbook (gemini): stopped at the limit of same results: read_file gave the same 3 times"
+    )
+
+
+def test_the_ends_of_a_playbook_tell_what_it_was_given_and_what_was_proved() -> None:
+    began = e.PlaybookBegan(
+        playbook="tidy", playbook_digest="", profile="app", profile_digest="", tools=("read_file",),
+        dry_run=True,
+    )  # fmt: skip
+    assert describe(began) == "tidy for app (dry run) with read_file"
+    ended = e.PlaybookEnded(
+        met=False,
+        criteria=({"command": "make test", "met": False}, {"command": "make lint", "met": True}),
+        stop=Stop(kind="minutes", reason="20 minutes are over"),
+        changed=("a.py", "b.py"),
+    )
+    assert describe(ended) == (
+        "NOT met, by 2 criteria; stopped at the limit of minutes: 20 minutes are over; "
+        "changed a.py, b.py"
+    )

@@ -1,0 +1,236 @@
+"""Whoever listens to a run can raise, hang, lag or leave: the run is the same, and what was missed is told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+
+from podium.domain.events import Event, NoteTaken, RunStarted
+from podium.domain.work import RunStatus
+from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
+from podium.journal import SqlStore, listening
+from podium.journal.listening import Listening
+from podium.ports import EventQuery, FlowContext, Step, Store, View
+from podium.testing import MemoryStore, retry_until
+from podium.wiring.clock import SystemClock, SystemIds
+
+STEPS = 5
+RUN = "run_x"
+Take = Callable[[Event], None]
+T = TypeVar("T")
+
+
+async def _flow(ctx: FlowContext, _input: object) -> None:
+    async def work(step: Step) -> str:
+        return step.key
+
+    for number in range(STEPS):
+        await ctx.step("work", work, index=number)
+
+
+@asynccontextmanager
+async def opened(folder: Path) -> AsyncIterator[tuple[SqlStore, LocalEngine]]:
+    clock, ids = SystemClock(), SystemIds()
+    store = await SqlStore.open(folder, clock=clock, ids=ids)
+    presence = FolderPresence(folder / "workers")
+    engine = LocalEngine(store, clock=clock, ids=ids, presence=presence, settings=EngineSettings())
+    engine.register(FlowDefinition("steps", _flow))
+    try:
+        yield store, engine
+    finally:
+        await engine.close()
+        await store.close()
+
+
+def listen(
+    store: Store, take: Take, *, run_id: str | None = None, patience: float = 30
+) -> Listening:
+    query = EventQuery(run_id=run_id)
+    return Listening(store, query, take, name="the live view", patience_seconds=patience)
+
+
+async def types_of(store: Store, run_id: str) -> list[str]:
+    events = await store.read(lambda view: view.events(EventQuery(run_id=run_id)))
+    return [event.body.type for event in events]
+
+
+EVENTS = [
+    *("run_queued", "run_started"),
+    *("step_started", "step_completed") * STEPS,
+    "run_succeeded",
+]
+
+
+@pytest.fixture
+def held() -> Iterator[threading.Event]:
+    """What a listener hangs at until the test is over."""
+    held = threading.Event()
+    yield held
+    held.set()
+
+
+async def say(store: Store, *texts: str) -> None:
+    await store.write(lambda tx: [tx.append(RUN, NoteTaken(text=text)) for text in texts])
+
+
+async def test_a_listener_is_told_of_every_event_in_order(tmp_path: Path) -> None:
+    seen: list[str] = []
+    async with opened(tmp_path) as (store, engine):
+        listening = listen(store, lambda event: seen.append(event.body.type))
+        run = await engine.finish((await engine.start("steps")).id)
+        await listening.close()
+        assert await types_of(store, run.id) == seen == EVENTS
+    assert (listening.faults, listening.dropped) == ((), 0)
+
+
+async def test_a_listener_that_raises_is_told_the_next_event_and_costs_the_run_nothing(
+    tmp_path: Path,
+) -> None:
+    seen: list[str] = []
+
+    def take(event: Event) -> None:
+        if isinstance(event.body, RunStarted):
+            raise ValueError("cannot draw this")
+        seen.append(event.body.type)
+
+    async with opened(tmp_path) as (store, engine):
+        listening = listen(store, take)
+        run = await engine.finish((await engine.start("steps")).id)
+        await listening.close()
+        assert await types_of(store, run.id) == EVENTS
+    assert run.status is RunStatus.SUCCEEDED
+    assert seen == [each for each in EVENTS if each != "run_started"]
+    [fault] = listening.faults
+    assert fault == (
+        "the live view failed at 1 event; the last time with ValueError: cannot draw this"
+    )
+
+
+async def test_a_listener_that_hangs_for_ever_is_given_up_and_what_it_missed_is_counted(
+    tmp_path: Path, held: threading.Event
+) -> None:
+    seen: list[str] = []
+
+    def take(event: Event) -> None:
+        seen.append(event.body.type)
+        if len(seen) == 3:
+            held.wait()
+
+    async with opened(tmp_path) as (store, engine):
+        listening = listen(store, take, patience=0.05)
+        run = await engine.finish((await engine.start("steps")).id)
+        assert run.status is RunStatus.SUCCEEDED
+        await retry_until(lambda: len(seen) == 3)
+        await listening.close()
+        assert await types_of(store, run.id) == EVENTS
+    assert listening.dropped == len(EVENTS) - 2
+    [fault] = listening.faults
+    assert fault == "the live view was not told of 11 events: it took nothing any more"
+    held.set()
+    assert len(seen) == 3
+
+
+async def test_a_listener_slower_than_the_run_lags_without_filling_memory_and_loses_nothing(
+    held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listening, "PAGE", 2)
+    store, seen = _Counting(), []
+
+    def take(event: Event) -> None:
+        held.wait()
+        seen.append(event.seq)
+
+    await say(store, *map(str, range(10)))
+    slow = listen(store, take, run_id=RUN)
+    await retry_until(lambda: store.given >= 4)
+    for _ in range(50):  # rounds in which it could read on
+        await store.read(lambda view: view.last_position())
+    assert store.given == 4
+    # One page is with the listener and one behind it; the other six stay where they are.
+    assert seen == []
+    held.set()
+    await slow.close()
+    assert seen == list(range(1, 11))
+    assert slow.faults == ()
+
+
+class _Counting(MemoryStore):
+    """Counts the different events that were read from it."""
+
+    @property
+    def given(self) -> int:
+        return len(self.seqs)
+
+    seqs: set[int]
+
+    def __init__(self) -> None:
+        super().__init__(SystemClock())
+        self.seqs = set()
+
+    async def read(self, work: Callable[[View], T]) -> T:
+        found = await super().read(work)
+        if isinstance(found, list):
+            self.seqs |= {each.seq for each in found if isinstance(each, Event)}
+        return found
+
+
+async def test_a_listener_can_leave_while_the_run_goes_on() -> None:
+    store, seen = MemoryStore(SystemClock()), []
+    listening = listen(store, lambda event: seen.append(event.seq), run_id=RUN)
+    await say(store, "one", "two")
+    await listening.close()
+    await say(store, "three")
+    await listening.close()
+    assert seen == [1, 2]
+    assert (await types_of(store, RUN), listening.faults) == (["note_taken"] * 3, ())
+
+
+async def test_only_what_is_behind_the_cursor_and_of_the_run_is_told() -> None:
+    store, seen = MemoryStore(SystemClock()), []
+    await say(store, "one", "two", "three")
+    await store.write(lambda tx: tx.append("run_y", NoteTaken(text="of another")))
+    query = EventQuery(run_id=RUN, after_seq=1)
+    told = Listening(store, query, lambda event: seen.append(event.seq), name="the view")
+    await say(store, "four")
+    await told.close()
+    assert seen == [2, 3, 4]
+
+
+class _Falters(MemoryStore):
+    """A store that cannot be read for a while."""
+
+    away = 0
+
+    async def read(self, work: Callable[[View], T]) -> T:
+        if self.away:
+            self.away -= 1
+            raise OSError("the disk is away")
+        return await super().read(work)
+
+
+async def test_a_store_that_is_away_for_a_while_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(listening, "PAUSE_SECONDS", 0.001)  # nothing is waited for in it
+    store, seen = _Falters(SystemClock()), []
+    store.away = 3
+    told = listen(store, lambda event: seen.append(event.seq), run_id=RUN)
+    await say(store, "one")
+    await retry_until(lambda: seen == [1])
+    await told.close()
+    assert told.faults == ()
+
+
+async def test_a_store_that_is_away_at_the_end_is_told_and_raises_nothing() -> None:
+    store, seen = _Falters(SystemClock()), []
+    told = listen(store, lambda event: seen.append(event.seq), run_id=RUN)
+    await retry_until(lambda: not told._following.done())
+    store.away = 1000
+    await say(store, "one")
+    await told.close()
+    assert told.faults == ("the live view was not told of 1 event: the journal could not be read",)
