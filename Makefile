@@ -65,7 +65,7 @@ $(RUN_STAMP): pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml $(RUN_STAMP)
-	@sh scripts/need postgres
+	@sh scripts/need postgres tmux
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[api,distributed,otel]' --group dev
 	@touch $@
 

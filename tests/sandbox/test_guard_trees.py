@@ -55,6 +55,7 @@ def test_an_order_arrives_as_it_was_given(
         memory_bytes=memory_bytes,
         processes=processes,
         file_bytes=file_bytes,
+        leaves_server=seconds is None,
     )
     arrived = _sent(order.encode())
     assert arrived is not None

@@ -131,10 +131,13 @@ class Spawn(Noun):
     confinement: Confinement = Confinement()
     farewell_seconds: float = 0.0
     """How long it may tidy up when Podium is killed. Zero: it is killed at once, as befits an agent."""
+    leaves_server: str = ""
+    """What it puts into the background goes on when it has ended with 0, also after Podium's own end; it is
+    ended by this name. Empty: nothing outlives it."""
 
 
 class Ended(Noun):
-    """How a process tree ended. When you hold this, none of its processes is alive."""
+    """How a process tree ended. When you hold this, none of its processes is alive but a server it was to leave."""
 
     exit_code: int | None
     """None when a signal ended it."""

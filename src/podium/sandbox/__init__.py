@@ -6,7 +6,7 @@ from podium.sandbox.confining.toolchains import seen_places
 from podium.sandbox.door import HookDoor, HookDoorSettings, TurnDoor, hook_command
 from podium.sandbox.launcher import ProcessLauncher
 from podium.sandbox.mcp_door import mcp_server_command
-from podium.sandbox.orphans import end_orphans
+from podium.sandbox.orphans import end_left_server, end_orphans
 from podium.sandbox.settings import LauncherSettings
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "ProcessLauncher",
     "Trial",
     "TurnDoor",
+    "end_left_server",
     "end_orphans",
     "hook_command",
     "mcp_server_command",

@@ -14,7 +14,7 @@ from podium.sandbox.confining.mechanism import Mechanism, Trial
 from podium.sandbox.confining.preparing import Prepared, prepare
 from podium.sandbox.environment import ResolveSecret, environment_for, no_secrets
 from podium.sandbox.guard.order import Order
-from podium.sandbox.orphans import MARK_NAME, new_mark
+from podium.sandbox.orphans import MARK_NAME, new_mark, new_server_mark
 from podium.sandbox.process import GuardedProcess
 from podium.sandbox.programs import find_program, refuse_what_cannot_be_enforced
 from podium.sandbox.settings import LauncherSettings
@@ -72,7 +72,7 @@ class ProcessLauncher:
         return await process.wait()
 
     async def _start(self, spawn: Spawn, mechanism: Mechanism | None) -> GuardedProcess:
-        mark = new_mark()
+        mark = new_server_mark(spawn.leaves_server) if spawn.leaves_server else new_mark()
         env = environment_for(spawn, self._settings, self._parent_env, self._resolve_secret)
         env[MARK_NAME] = mark
         confined = prepare(spawn, env, mechanism, self._serve) if mechanism else None
@@ -109,6 +109,7 @@ class ProcessLauncher:
             processes=limits.processes,
             file_bytes=limits.file_bytes,
             plan=confined.plan.encode() if confined else b"",
+            leaves_server=bool(spawn.leaves_server),
         )
 
 

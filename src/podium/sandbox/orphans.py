@@ -1,13 +1,15 @@
 """The second line: finding the processes of a tree by a mark in their environment.
 
-Every tree carries `PODIUM_TREE` with a value of its own. It is needed only when a guard was
-killed, since then nobody is left to whom the tree's orphans come back. A process that wiped its
-environment is not found this way.
+Every tree carries `PODIUM_TREE` with a value of its own. It is needed when a guard was killed,
+since then nobody is left to whom the tree's orphans come back, and for servers that were left
+running on purpose. A process that wiped its environment is not found this way, unless one that
+started it is.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import secrets
 import signal
@@ -17,7 +19,13 @@ from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow
 from podium.sandbox.guard.kernel import ON_LINUX
-from podium.sandbox.guard.processes import Entry, all_entries, entry_of, freeze_and_kill
+from podium.sandbox.guard.processes import (
+    Entry,
+    all_entries,
+    descendants_of,
+    entry_of,
+    freeze_and_kill,
+)
 
 MARK_NAME = "PODIUM_TREE"
 
@@ -31,12 +39,43 @@ def new_mark() -> str:
     return f"{_owner_mark(os.getpid())}-{secrets.token_hex(8)}"
 
 
+def new_server_mark(name: str) -> str:
+    """A mark for a server that is to outlive its Podium. It names no owner, so it is never an orphan's."""
+    return f"{_beginning_for(name)}{secrets.token_hex(8)}"
+
+
+def _beginning_for(name: str) -> str:
+    return f"left-{hashlib.sha256(name.encode()).hexdigest()[:32]}-"
+
+
+def end_left_server(name: str) -> int:
+    """End a server that a spawn left under this name, with all it started; gives how many processes that were.
+
+    Asked to end first. Raises `NotPossibleNow` when one cannot be ended. On macOS nothing is found:
+    there a server has to be asked in its own way.
+    """
+    found = _of_server(name)
+    _ask_to_end(found)
+    # What wiped its environment is known by having been below the others, and no more when they are gone.
+    _refuse_survivors(_end_all(lambda: [*_of_server(name), *filter(_lives, found)]))
+    return len(found)
+
+
+def _of_server(name: str) -> list[Entry]:
+    first = [entry for entry, mark in _marked() if mark.startswith(_beginning_for(name))]
+    below = descendants_of(*(entry.pid for entry in first))
+    return list({entry.identity: entry for entry in (*first, *below)}.values())
+
+
 def end_lost_tree(mark: str, first_pid: int) -> None:
     """Kill what is left of a tree whose guard is no more. Raises `NotPossibleNow` if it cannot be."""
     if not ON_LINUX and first_pid:
         with contextlib.suppress(OSError):
             os.killpg(first_pid, signal.SIGKILL)
-    left = _end_all(lambda: [entry for entry, own in _marked() if own == mark])
+    _refuse_survivors(_end_all(lambda: [entry for entry, own in _marked() if own == mark]))
+
+
+def _refuse_survivors(left: tuple[int, ...]) -> None:
     if left:
         pids = ", ".join(map(str, left))
         raise NotPossibleNow(f"processes {pids} could not be ended; end them before going on")

@@ -41,6 +41,11 @@ def refuse_what_cannot_be_enforced(spawn: Spawn) -> None:
             f"{spawn.argv[0]!r} is to be held to {wanted!r}, but its confinement is of the kind 'none', "
             "which holds nothing; ask for 'kernel', or leave them out"
         )
+    if spawn.leaves_server and confinement.kind != "none":
+        raise NotPossibleNow(
+            f"what {spawn.argv[0]!r} leaves running cannot be confined: the guard that confines ends with it; "
+            "confine what the server starts"
+        )
     if spawn.limits.processes is not None and not ON_LINUX:
         raise NotPossibleNow(
             f"a limit on the processes of {spawn.argv[0]!r} holds on Linux only; take it out"

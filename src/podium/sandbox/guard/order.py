@@ -26,6 +26,7 @@ class Order:
         processes: int | None,
         file_bytes: int | None,
         plan: bytes = b"",
+        leaves_server: bool = False,
     ) -> None:
         self.program = program
         self.argv = argv
@@ -41,6 +42,8 @@ class Order:
         self.file_bytes = file_bytes
         self.plan = plan
         """How the tree is confined, as `Plan` encodes it. Empty: not at all."""
+        self.leaves_server = leaves_server
+        """What the program put into the background goes on once it has ended well."""
 
     def encode(self) -> bytes:
         """The order for the control socket. None of its texts may hold a NUL."""
@@ -50,7 +53,8 @@ class Order:
         ]  # fmt: skip
         fields = [str(number) for number in numbers]
         fields += ["" if number is None else str(number) for number in optional]
-        fields += [self.plan.hex(), self.program, self.cwd, str(len(self.argv)), *self.argv]
+        fields += [str(int(self.leaves_server)), self.plan.hex()]
+        fields += [self.program, self.cwd, str(len(self.argv)), *self.argv]
         for name, value in self.env.items():
             fields += [name, value]
         body = b"\0".join(os.fsencode(field) for field in fields)
@@ -64,7 +68,7 @@ class Order:
         if not body:
             return None
         fields = [os.fsdecode(field) for field in body.split(b"\0")]
-        argv_end = 12 + int(fields[11])
+        argv_end = 13 + int(fields[12])
         rest = fields[argv_end:]
         return cls(
             owner_pid=int(fields[0]),
@@ -75,10 +79,11 @@ class Order:
             memory_bytes=int(fields[5]) if fields[5] else None,
             processes=int(fields[6]) if fields[6] else None,
             file_bytes=int(fields[7]) if fields[7] else None,
-            plan=bytes.fromhex(fields[8]),
-            program=fields[9],
-            cwd=fields[10],
-            argv=fields[12:argv_end],
+            leaves_server=fields[8] == "1",
+            plan=bytes.fromhex(fields[9]),
+            program=fields[10],
+            cwd=fields[11],
+            argv=fields[13:argv_end],
             env=dict(zip(rest[::2], rest[1::2], strict=True)),
         )
 

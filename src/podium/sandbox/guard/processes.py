@@ -96,13 +96,13 @@ def all_entries() -> list[Entry]:
     return [entry for entry in map(entry_of, pids) if entry is not None]
 
 
-def descendants_of(ancestor: int) -> list[Entry]:
+def descendants_of(*ancestors: int) -> list[Entry]:
     """Children, their children and so on, as far as one look can see."""
     children: dict[int, list[Entry]] = {}
     for entry in all_entries():
         children.setdefault(entry.parent, []).append(entry)
     found: list[Entry] = []
-    parents = [ancestor]
+    parents = list(ancestors)
     while parents:
         for entry in children.pop(parents.pop(), ()):
             found.append(entry)

@@ -106,6 +106,8 @@ class Guard:
 
     def _wait(self) -> int:
         while not self._tree.is_empty():
+            if self._order.leaves_server and self._tree.first_status == 0:
+                return 0
             now = time.monotonic()
             if self._tree.first_status is not None and self._kill_at is None:
                 self._kill_at = now + self._order.linger_seconds

@@ -1,0 +1,183 @@
+"""One control-mode connection to a tmux server: every command goes over it, none starts a process."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import deque
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from podium.agents.tui.answers import answer_of, answers_of, refuse_errors
+from podium.agents.tui.trouble import LineLost, ServerGone
+from podium.domain.errors import TimedOut
+from podium.domain.launching import Spawn
+from podium.ports import Launcher, Process
+
+ANSWER_SECONDS = 10.0
+"""How long tmux may take for a command. It answers within a millisecond unless it hangs."""
+
+FAREWELL_SECONDS = 5.0
+"""tmux 3.3a crashes when a client is killed while it attaches; one that is asked to end detaches first."""
+
+
+_NOTHING = "refresh-client"
+"""An empty line would detach."""
+
+
+class Control:
+    """The connection, made when first needed and again when it was lost."""
+
+    def __init__(self, launcher: Launcher, attach: tuple[str, ...], cwd: str) -> None:
+        """`attach` is the command that attaches in control mode."""
+        self._launcher = launcher
+        self._attach = attach
+        self._cwd = cwd
+        self._line: _Line | None = None
+        self._connecting: asyncio.Task[_Line] | None = None
+
+    async def ask(self, command: str, seconds: float = ANSWER_SECONDS) -> list[str]:
+        """The lines that one command answers with.
+
+        Raises `TmuxRefused` or `PaneGone` by tmux's own words, `TimedOut`, `LineLost` when the connection
+        ended meanwhile, and `ServerGone` when there is nothing to connect to.
+        """
+        return answer_of(await self._say(command, seconds), command)
+
+    async def ask_together(
+        self, *commands: str, seconds: float = ANSWER_SECONDS
+    ) -> list[list[str]]:
+        """The answers to several commands, between which nothing else happens in the server. Raises as `ask` does.
+
+        Only the last of them may show what a program drew.
+        """
+        return answers_of(await self._say(" ; ".join(commands), seconds), commands)
+
+    async def tell(self, commands: str, seconds: float = ANSWER_SECONDS) -> None:
+        """Run several commands, parted by ` ; `. Raises as `ask` does, for the first that failed."""
+        refuse_errors(await self._say(commands, seconds), commands)
+
+    async def close(self) -> None:
+        """Detach. A later question connects again."""
+        if self._connecting is not None:
+            await asyncio.wait({self._connecting})
+        line, self._line = self._line, None
+        if line is not None:
+            await line.close()
+
+    async def _say(self, command: str, seconds: float) -> list[bytes]:
+        if "\n" in command:
+            raise ValueError("a newline would end the command; quote it")
+        line = await self._connected(seconds)
+        return await line.say(command, seconds)
+
+    async def _connected(self, seconds: float) -> _Line:
+        if self._line is not None and not self._line.is_over:
+            return self._line
+        if self._connecting is None or self._connecting.done():
+            self._connecting = asyncio.get_running_loop().create_task(self._connect(seconds))
+            self._connecting.add_done_callback(_seen)
+        # Not cancelled half way: a client that attaches must not be killed.
+        return await asyncio.shield(self._connecting)
+
+    async def _connect(self, seconds: float) -> _Line:
+        spawn = Spawn(
+            argv=self._attach, cwd=self._cwd, interactive=True, farewell_seconds=FAREWELL_SECONDS
+        )
+        line = _Line(await self._launcher.start(spawn))
+        try:
+            await line.say(_NOTHING, seconds)
+        except LineLost as lost:
+            raise ServerGone(f"no tmux server answers: {lost}; start the terminals again") from lost
+        except TimedOut:
+            await line.close()
+            raise
+        self._line = line
+        return line
+
+
+def _seen(connecting: asyncio.Task[_Line]) -> None:
+    """Whoever waits gets the failure; when nobody does any more it is no news."""
+    if not connecting.cancelled():
+        connecting.exception()
+
+
+@dataclass
+class _Question:
+    command: str
+    word: bytes
+    answered: asyncio.Future[list[bytes]]
+    lines: list[bytes] = field(default_factory=list)
+
+
+class _Line:
+    """A connection as long as it lasts. Questions are answered in the order they were asked."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._waiting: deque[_Question] = deque()
+        self._reading = asyncio.get_running_loop().create_task(self._read())
+
+    @property
+    def is_over(self) -> bool:
+        return self._reading.done()
+
+    async def say(self, command: str, seconds: float) -> list[bytes]:
+        """All that tmux says until it has run the command."""
+        word = secrets.token_hex(16)
+        answered: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
+        # It stays in the queue when it is given up, since its answer may still come.
+        self._waiting.append(_Question(command, word.encode(), answered))
+        try:
+            async with asyncio.timeout(seconds):
+                await self._process.send(f"{command}\ndisplay-message -p {word}\n".encode())
+                return await answered
+        except TimeoutError:
+            name = command.split(" ", 1)[0]
+            raise TimedOut(
+                f"tmux did not answer {name!r} within {seconds:g} s; see whether it hangs"
+            ) from None
+
+    async def close(self) -> None:
+        self._process.close_input()
+        ending = asyncio.ensure_future(self._process.wait())
+        with suppress(TimeoutError):
+            async with asyncio.timeout(FAREWELL_SECONDS):
+                await asyncio.shield(ending)
+        await self._process.end(FAREWELL_SECONDS)
+        await ending
+        await asyncio.wait({self._reading})
+
+    async def _read(self) -> None:
+        words = ""
+        try:
+            async for line in self._process.lines():
+                self._take(line)
+            words = await self._last_words()
+        finally:
+            # Cancelled with its event loop: nobody is left to wait, but the client shall go.
+            self._process.close_input()
+            self._fail_all(words)
+
+    def _take(self, line: bytes) -> None:
+        if not self._waiting:
+            return  # a notice of something that nobody asked about
+        question = self._waiting[0]
+        if line != question.word:
+            question.lines.append(line)
+            return
+        self._waiting.popleft()
+        if not question.answered.done():
+            question.answered.set_result(question.lines)
+
+    async def _last_words(self) -> str:
+        ended = await self._process.wait()
+        return ended.stderr.decode(errors="replace").strip()
+
+    def _fail_all(self, words: str) -> None:
+        for question in self._waiting:
+            if not question.answered.done():
+                said = "\n".join(line.decode(errors="replace") for line in question.lines)
+                question.answered.set_exception(LineLost(words or said[-200:] or "it hung up"))
+                question.answered.exception()  # whoever asks gets it; nobody has to
+        self._waiting.clear()

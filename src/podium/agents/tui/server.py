@@ -1,0 +1,191 @@
+"""A tmux server of its own for a pair of programs. It outlives the Podium that started it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field
+
+from podium.agents.tui.control import Control
+from podium.agents.tui.program import require_tmux
+from podium.agents.tui.quoting import quoted
+from podium.agents.tui.trouble import LineLost, ServerGone, TmuxRefused
+from podium.domain.errors import BadInput, NotPossibleNow, TimedOut
+from podium.domain.launching import ProcessLimits, Spawn
+from podium.domain.model import NonEmpty, Noun
+from podium.ports import Launcher
+
+_LONGEST_SOCKET_BYTES = 100
+"""The kernel takes no path of a socket beyond 103 bytes on macOS and 107 on Linux."""
+_START_SECONDS = 30.0
+_ATTEMPTS = 20
+_PAUSE_SECONDS = 0.05
+
+EndLeft = Callable[[str], int]
+"""Ends the server that a spawn left under a name, with all it started. Blocks meanwhile."""
+
+
+class TerminalSettings(Noun):
+    """Where a pair's tmux server lives and how large its panes are."""
+
+    socket: Path
+    """Its own; a person attaches by `tmux -S SOCKET attach`."""
+    folder: Path
+    """Private and for this alone: what panes write, and messages handed over as files. Removed with the server."""
+    session: str = Field(default="main", pattern=r"^[A-Za-z0-9_-]+$")
+    columns: int = Field(default=200, ge=20, le=4000)
+    rows: int = Field(default=50, ge=5, le=4000)
+    """Of each pane, whatever the terminal of a person who attaches."""
+    history_lines: int = Field(default=50_000, ge=0, le=1_000_000)
+    program: NonEmpty = "tmux"
+
+
+@dataclass(frozen=True)
+class ServerIdentity:
+    """One life of a server. Pane ids and the ledger's numbers mean nothing in another one."""
+
+    pid: int
+    started: int
+    """Seconds since 1970."""
+
+
+class TmuxServer:
+    """Brings a server up, connects to it, and ends it without a trace."""
+
+    def __init__(self, launcher: Launcher, settings: TerminalSettings, end_left: EndLeft) -> None:
+        self.settings = settings
+        self._launcher = launcher
+        self._end_left = end_left
+        self._tmux = (settings.program, "-S", str(settings.socket.absolute()), "-f", os.devnull)
+        attach = ("attach-session", "-t", f"={settings.session}", "-f", "no-output,ignore-size")
+        self.control = Control(launcher, (*self._tmux, "-C", *attach), "/")
+
+    @property
+    def name(self) -> str:
+        """By which the launcher knows it, in whichever Podium."""
+        return f"tmux {self.settings.socket.absolute()}"
+
+    async def come_up(self) -> ServerIdentity:
+        """Start the server unless it runs, and connect. Harmless when called again, also by another Podium.
+
+        Raises `ToolMissing` without a tmux that will do, `BadInput` for a socket that cannot be made or others could have
+        made, `NotPossibleNow` when somebody else's server answers there, which is left alone.
+        """
+        await require_tmux(self._launcher, self.settings.program)
+        _refuse_long(self.settings.socket)
+        _make_private(self.settings.socket.parent)
+        _make_private(self.settings.folder)
+        await self._start()
+        await self.control.tell(" ; ".join(_OPTIONS))
+        return await self.identity()
+
+    async def identity(self) -> ServerIdentity:
+        """Which life of the server this is. Raises `ServerGone` when there is none."""
+        (line,) = await self.control.ask("display-message -p '#{pid} #{start_time}'")
+        pid, started = line.split()
+        return ServerIdentity(int(pid), int(started))
+
+    async def close(self) -> None:
+        """Let go of the server. It and its programs go on."""
+        await self.control.close()
+
+    async def departing(self) -> None:
+        """End the server and every process it started, and remove what its panes wrote. Harmless when there is none.
+
+        Raises `NotPossibleNow` for a server that is not Podium's.
+        """
+        # Then it is gone already, or does not listen and is ended below.
+        with suppress(ServerGone, LineLost, TmuxRefused, TimedOut):
+            if await self.control.ask(f"show-options -gqv {_OURS}") != ["1"]:
+                await self.control.close()
+                raise self._foreign()
+            await self.control.tell("kill-server")
+        await self.control.close()
+        await asyncio.to_thread(self._end_left, self.name)
+        self.settings.socket.unlink(missing_ok=True)
+        await asyncio.to_thread(shutil.rmtree, self.settings.folder, ignore_errors=True)
+
+    async def _start(self) -> None:
+        """A server that is just ending refuses newcomers for a moment: 3 times in 20 on tmux 3.3a."""
+        for _ in range(_ATTEMPTS):
+            ended = await self._launcher.run(self._new_session())
+            said = ended.stderr.decode(errors="replace").strip()
+            if ended.exit_code == 0 and not ended.stdout.strip():
+                raise self._foreign()
+            if ended.exit_code == 0 or said.startswith("duplicate session"):
+                return
+            await asyncio.sleep(_PAUSE_SECONDS)
+        raise NotPossibleNow(
+            f"tmux would not start at {str(self.settings.socket)!r}: {said or 'no reason given'}"
+        )
+
+    def _new_session(self) -> Spawn:
+        settings = self.settings
+        commands = (
+            f"set -g {_OURS} 1",
+            # These hold only for what comes after them, so they come first. Without the latter tmux would keep the last
+            # thousand commands, messages and variables of programs among them.
+            f"set -g history-limit {settings.history_lines}",
+            "set -s message-limit 0",
+            f"new-session -d -s {settings.session} -x {settings.columns} -y {settings.rows} -c / {PLACEHOLDER}",
+        )
+        begin = ("start-server", ";", "if", "-F", _OURS_OR_NEW, " ; ".join(commands), ";")
+        return Spawn(
+            argv=(*self._tmux, *begin, "show-options", "-gqv", _OURS),
+            cwd="/",
+            limits=ProcessLimits(seconds=_START_SECONDS),
+            leaves_server=self.name,
+        )
+
+    def _foreign(self) -> NotPossibleNow:
+        return NotPossibleNow(
+            f"a tmux server that Podium did not start runs at {str(self.settings.socket)!r}; "
+            "end it yourself, or choose another socket"
+        )
+
+
+PLACEHOLDER = "sleep 2147483647"
+"""What a pane runs until it is given its program."""
+
+_OURS = "@podium"
+_OURS_OR_NEW = f"#{{||:#{{{_OURS}}},#{{==:#{{S:x}},}}}}"
+"""True where the server has our mark, or no session at all."""
+
+_OPTIONS = (
+    # A program that ended can still be read, and the server stays.
+    "set -gw remain-on-exit on",
+    f"set -gwq remain-on-exit-format {quoted('')}",
+    "set -g status off",
+    "set -g default-shell /bin/sh",
+    "set -g default-terminal screen-256color",
+    # Nothing of whoever attaches reaches the programs, and theirs not his clipboard.
+    f"set -g update-environment {quoted('')}",
+    "set -s set-clipboard off",
+    "set -gw allow-rename off",
+    "set -gw automatic-rename off",
+)
+
+
+def _refuse_long(socket: Path) -> None:
+    length = len(os.fsencode(socket.absolute()))
+    if length > _LONGEST_SOCKET_BYTES:
+        raise BadInput(
+            f"the socket {str(socket)!r} has {length} bytes in its path, and a socket can have "
+            f"{_LONGEST_SOCKET_BYTES}; choose a shorter folder"
+        )
+
+
+def _make_private(folder: Path) -> None:
+    """A folder that others may write to could hold a server of theirs, and show them what programs say."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    facts = folder.stat()
+    if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
+        raise BadInput(
+            f"{str(folder)!r} is open to others; `chmod 700` it if it is yours, or choose another folder"
+        )

@@ -1,0 +1,125 @@
+"""Being woken by the kernel when files of a folder are written to. No polling, no thread, no process."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import select
+import struct
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from podium.domain.errors import NotPossibleNow
+
+Heard = Callable[[str], None]
+"""Is given the name of a file that was written to or made; an empty one when any may have been."""
+
+_WRITTEN, _CLOSED, _MADE = 0x2, 0x8, 0x100
+_EVENT = struct.Struct("iIII")
+
+
+class Watch(Protocol):
+    """An ear at a folder."""
+
+    def stop(self) -> None:
+        """Hear no more. Harmless when called twice."""
+        ...
+
+
+def watch_folder(folder: Path, heard: Heard) -> Watch:
+    """Call `heard` in this event loop for what happens to the folder's files, until stopped."""
+    if sys.platform != "linux":
+        return _Kqueue(folder, heard)
+    return _Inotify(folder, heard)
+
+
+class _Inotify:
+    """Linux: one watch for the folder tells of every file in it."""
+
+    def __init__(self, folder: Path, heard: Heard) -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._heard = heard
+        self._file = int(libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+        mask = _WRITTEN | _CLOSED | _MADE
+        if self._file < 0 or libc.inotify_add_watch(self._file, os.fsencode(folder), mask) < 0:
+            why = os.strerror(ctypes.get_errno())
+            self._close()
+            raise NotPossibleNow(
+                f"{str(folder)!r} cannot be watched: {why}; raise fs.inotify.max_user_instances and "
+                "max_user_watches, or end what watches too much"
+            )
+        self._loop = asyncio.get_running_loop()
+        self._loop.add_reader(self._file, self._on_kernel)
+
+    def stop(self) -> None:
+        if self._file >= 0:
+            self._loop.remove_reader(self._file)
+            self._close()
+
+    def _close(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def _on_kernel(self) -> None:
+        data = os.read(self._file, 1 << 16)
+        at = 0
+        names: dict[str, None] = {}
+        while at < len(data):
+            *_, length = _EVENT.unpack_from(data, at)
+            name = data[at + _EVENT.size : at + _EVENT.size + length]
+            names[os.fsdecode(name.rstrip(b"\0"))] = None
+            at += _EVENT.size + length
+        for each in names:
+            self._heard(each)
+
+
+if sys.platform != "linux":
+
+    class _Kqueue:
+        """macOS: the folder tells of new names only, so each file is watched as well."""
+
+        def __init__(self, folder: Path, heard: Heard) -> None:
+            self._folder = folder
+            self._heard = heard
+            self._queue = select.kqueue()
+            self._names: dict[int, str] = {}
+            self._add(folder, "")
+            self._add_new()
+            self._loop = asyncio.get_running_loop()
+            self._loop.add_reader(self._queue.fileno(), self._on_kernel)
+
+        def stop(self) -> None:
+            if not self._queue.closed:
+                self._loop.remove_reader(self._queue.fileno())
+                self._queue.close()
+                for file in self._names:
+                    os.close(file)
+
+        def _add(self, path: Path, name: str) -> None:
+            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            self._names[file] = name
+            flags = select.KQ_NOTE_WRITE | select.KQ_NOTE_EXTEND | select.KQ_NOTE_ATTRIB
+            gone = select.KQ_NOTE_RENAME | select.KQ_NOTE_DELETE
+            how = select.KQ_EV_ADD | select.KQ_EV_CLEAR
+            event = select.kevent(file, select.KQ_FILTER_VNODE, how, flags | gone)
+            self._queue.control([event], 0)
+
+        def _add_new(self) -> list[str]:
+            known = set(self._names.values())
+            new = [path for path in self._folder.iterdir() if path.name not in known]
+            for path in new:
+                self._add(path, path.name)
+            return [path.name for path in new]
+
+        def _on_kernel(self) -> None:
+            for event in self._queue.control(None, 64, 0):
+                name = self._names[event.ident]
+                if event.fflags & (select.KQ_NOTE_RENAME | select.KQ_NOTE_DELETE):
+                    os.close(event.ident)
+                    del self._names[event.ident]
+                for each in self._add_new() if not name else [name]:
+                    self._heard(each)

@@ -1,0 +1,32 @@
+"""Swallows the first Enter, and its composer is not to be seen for a moment then."""
+
+from __future__ import annotations
+
+from podium.testing.tui_zoo.composer import Composer
+
+
+class Blinking(Composer):
+    tick_seconds = 0.02
+
+    def __init__(self, record: str) -> None:
+        super().__init__(record)
+        self._blinks = False
+        self._heard = 0
+
+    def submit(self) -> None:
+        self._heard += 1
+        self._blinks = self._heard % 2 == 1
+        if not self._blinks:
+            super().submit()
+
+    def shown_lines(self) -> list[str]:
+        return ["..."] if self._blinks else super().shown_lines()
+
+    def tick(self) -> None:
+        if self._blinks:
+            self._blinks = False
+            self.draw()
+
+
+def main(record: str) -> None:
+    Blinking(record).run()

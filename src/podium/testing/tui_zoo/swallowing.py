@@ -1,0 +1,23 @@
+"""Takes no notice of the first two Enters after a paste, as a TUI that is still busy with it."""
+
+from __future__ import annotations
+
+from podium.testing.tui_zoo.composer import Composer
+
+_DEAF_TO = 2
+
+
+class Swallowing(Composer):
+    def __init__(self, record: str) -> None:
+        super().__init__(record)
+        self._heard = 0
+
+    def submit(self) -> None:
+        self._heard += 1
+        if self._heard > _DEAF_TO:
+            self._heard = 0
+            super().submit()
+
+
+def main(record: str) -> None:
+    Swallowing(record).run()

@@ -1,0 +1,143 @@
+"""Signs of life: told by the kernel, bounded on disk, kept up without a supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from podium.agents.tui import Activity, Program, look
+from podium.agents.tui import activity as activity_module
+from podium.agents.tui.watching import watch_folder
+from podium.domain.errors import NotPossibleNow
+from podium.testing import retry_until
+from tests.agents.tui.rig import House, a_server, housed
+
+
+async def shell(house: House, line: str) -> str:
+    pane = await house.panes.open(Program(name="shell", argv=("sh", "-c", line), cwd=house.root))
+    await house.activity.follow(pane)
+    return pane
+
+
+async def test_what_a_pane_writes_wakes_whoever_waits_and_another_pane_does_not(
+    house: House,
+) -> None:
+    one, other = await house.open("composer"), await house.open("composer", "executer")
+    await house.shows(one, ">")
+    await house.shows(other, ">")
+    beats, silent = house.activity.beats(one), house.activity.beats(other)
+    waiting = asyncio.ensure_future(house.activity.beyond(one, beats, 30.0))
+    await house.panes.press(one, "x")
+    assert await waiting
+    assert house.activity.beats(other) == silent
+    assert not await house.activity.beyond(other, silent, 0.05)
+
+
+async def test_the_screen_is_never_older_than_the_sign_of_life(house: House) -> None:
+    pane = await shell(house, "for i in $(seq 1 50); do read line; echo got $i; done")
+    for number in range(1, 20):
+        beats = house.activity.beats(pane)
+        await house.control.tell(f"send-keys -t {pane} Enter")
+        while f"got {number}" not in (await look(house.control, pane)).text:
+            assert await house.activity.beyond(pane, beats, 30.0)
+            beats = house.activity.beats(pane)
+
+
+async def test_the_end_of_a_program_is_a_sign_of_life(house: House) -> None:
+    # It goes a while after its last word, so that nothing else can tell of it.
+    pane = await shell(house, "stty -echo; echo ready; read line; sleep 0.3; exit 3")
+    await house.shows(pane, "ready")
+    await house.control.tell(f"send-keys -t {pane} Enter")
+    beats = house.activity.beats(pane)
+    while not (await look(house.control, pane)).dead:
+        assert await house.activity.beyond(pane, beats, 30.0)
+        beats = house.activity.beats(pane)
+
+
+async def test_what_is_kept_is_bounded_private_and_the_newest(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity_module, "_BLOCKS", 8)  # 32 KB instead of 4 MB, to be quick
+    pane = await shell(house, "read line; seq 1 60000; exec sleep 1000")
+    await house.control.tell(f"send-keys -t {pane} Enter")
+    await house.shows(pane, "60000")
+    folder = house.server.settings.folder / "activity"
+
+    def kept() -> bytes:
+        parts = [folder / f"{pane[1:]}.{part}" for part in ("before", "now")]
+        return b"".join(part.read_bytes() for part in parts if part.exists())
+
+    await retry_until(lambda: kept().endswith(b"60000\r\n"))
+    numbers = list(map(int, kept().split(b"\r\n")[1:-1]))
+    assert numbers == list(range(numbers[0], 60001)), "nothing is lost between two files"
+    assert len(kept()) <= 2 * 8 * 4096
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(path.stat().st_mode) for path in folder.glob("*.now")} == {0o600}
+
+
+async def test_a_second_podium_follows_the_same_pane_without_disturbing_the_first(
+    house: House,
+) -> None:
+    pane = await house.open("composer")
+    await house.shows(pane, ">")
+    kept = house.server.settings.folder / "activity" / f"{pane[1:]}.now"
+    await house.panes.press(pane, "a")
+    before = await retry_until(kept.read_bytes)
+    another = a_server(house.root)
+    activity = Activity(another.control, another.settings.folder / "activity")
+    await activity.follow(pane)
+    await activity.follow(pane)
+    assert await house.control.ask(f"display-message -p -t {pane} '#{{pane_pipe}}'") == ["1"]
+    beats = activity.beats(pane), house.activity.beats(pane)
+    await house.panes.press(pane, "x")
+    assert await activity.beyond(pane, beats[0], 30.0)
+    assert await house.activity.beyond(pane, beats[1], 30.0)
+    assert kept.read_bytes().startswith(before), "the first pipe goes on"
+    activity.close()
+    await another.close()
+
+
+async def test_a_program_started_again_in_its_pane_is_still_followed(house: House) -> None:
+    pane = await house.open("composer")
+    await house.shows(pane, ">")
+    await house.panes.restart(pane, house.program("composer"))
+    await house.shows(pane, ">")
+    beats = house.activity.beats(pane)
+    await house.panes.press(pane, "x")
+    assert await house.activity.beyond(pane, beats, 30.0)
+
+
+@pytest.mark.parametrize("name", ["50%H", "a b;c", "#(touch bad)", "it's $HOME"])
+async def test_a_folder_of_any_name_can_keep_what_panes_write(root: Path, name: str) -> None:
+    async with housed(root, folder=root / name) as house:
+        pane = await house.open("composer")
+        await house.shows(pane, ">")
+        beats = house.activity.beats(pane)
+        await house.panes.press(pane, "x")
+        assert await house.activity.beyond(pane, beats, 30.0)
+        assert sorted(os.listdir(root)) == sorted([name, "s"])
+
+
+async def test_a_folder_is_watched_until_that_is_stopped(tmp_path: Path) -> None:
+    heard: list[str] = []
+    watch = watch_folder(tmp_path, heard.append)
+    (tmp_path / "one").write_text("x")
+    await retry_until(lambda: "one" in heard)
+    watch.stop()
+    watch.stop()
+    heard.clear()
+    others: list[str] = []
+    other = watch_folder(tmp_path, others.append)
+    (tmp_path / "two").write_text("x")
+    await retry_until(lambda: "two" in others)
+    other.stop()
+    assert heard == []
+
+
+async def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(NotPossibleNow, match="cannot be watched"):
+        watch_folder(tmp_path / "missing", print)

@@ -1,0 +1,45 @@
+"""Without a tmux that will do, a person is told what to install."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.agents.tui import TerminalSettings, TmuxServer, require_tmux
+from podium.agents.tui.program import is_new_enough
+from podium.domain.errors import ToolMissing
+from podium.domain.launching import Ended
+from podium.testing import FakeLauncher
+
+
+@pytest.mark.parametrize(
+    ("said", "enough"),
+    [
+        ("tmux 3.2", True),
+        ("tmux 3.3a", True),
+        ("tmux next-3.6", True),
+        ("tmux 10.0", True),
+        ("tmux master", True),
+        ("tmux 3.1c", False),
+        ("tmux 2.9a", False),
+        ("", False),
+        ("usage: tmux", False),
+    ],
+)
+def test_versions_are_told_apart(said: str, enough: bool) -> None:
+    assert is_new_enough(said) is enough
+
+
+async def test_a_missing_tmux_says_what_to_install() -> None:
+    with pytest.raises(ToolMissing, match="apt-get install tmux") as told:
+        await require_tmux(FakeLauncher())
+    assert "brew install tmux" in str(told.value)
+
+
+async def test_a_tmux_too_old_is_not_started_at_all(tmp_path: object) -> None:
+    launcher = FakeLauncher({("tmux",): Ended(exit_code=0, stdout=b"tmux 3.1c\n")})
+    settings = TerminalSettings.model_validate(
+        {"socket": f"{tmp_path}/s", "folder": f"{tmp_path}/own"}
+    )
+    with pytest.raises(ToolMissing, match=r"'tmux 3.1c'.*3\.2 or newer"):
+        await TmuxServer(launcher, settings, lambda name: 0).come_up()
+    assert len(launcher.spawns) == 1
