@@ -256,6 +256,8 @@ async def test_a_rate_limit_is_slept_through_and_the_turn_asked_again(house: Hou
     house.clock.advance(7200)
     assert (await ending).result == ["a", "b"]
     assert [turn.prompt for turn in agent.turns] == ["one", "one", "two"]
+    first, again, next_one = (turn.step_key for turn in agent.turns)
+    assert first == again != next_one, "what was done before the limit is found by the step's key"
 
 
 async def test_a_rate_limit_is_remembered_over_a_restart(house: House) -> None:

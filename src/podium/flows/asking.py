@@ -82,16 +82,18 @@ async def ask(
     """
 
     async def take_turn(step: Step) -> Reply:
-        await purse.check(ctx.run, step.key)
+        # The same after a rate limit, when the turn goes on in another step: what was said and done is found by it.
+        key = f"{name}#{index}" if index else name
+        await purse.check(ctx.run, key)
         words = await _with_news(purse.store, prompt, earlier)
-        if not await _asked_before(purse.store, ctx.run, step.key):
+        if not await _asked_before(purse.store, ctx.run, key):
             asked = AgentAsked(
-                role=player.role, agent=player.agent.name, prompt=words, step=step.key
+                role=player.role, agent=player.agent.name, prompt=words, step=key
             )
             ctx.note(asked)
         turn = Turn(
             run_id=step.run_id,
-            step_key=step.key,
+            step_key=key,
             role=player.role,
             prompt=words,
             workspace=folder_of(workspace),
