@@ -186,7 +186,9 @@ async def test_what_a_turn_used_is_counted_and_recorded_once(house: House) -> No
     counted = await house.store.read(lambda view: [view.counted(name, begun) for name in names])
     assert counted == [0.5, 0.5, 0.25]
     recorded = [each for each in await house.events(run) if isinstance(each, UsageRecorded)]
-    assert recorded == [UsageRecorded(source="agent:fake", usage=USED)] * 2
+    assert recorded == [
+        UsageRecorded(source="agent:fake", usage=USED, step=step) for step in ("one", "two")
+    ]
 
 
 async def test_a_turn_without_an_answer_is_counted_too(house: House) -> None:
