@@ -52,6 +52,17 @@ def test_an_agent_that_only_claims_success_has_failed(stage: Stage) -> None:
     assert "no file was changed" in said.out
 
 
+def test_criteria_are_run_again_when_a_person_has_mended_something(stage: Stage) -> None:
+    stage.acts(READ)
+    said = stage.run()
+    assert said.code == 1
+    assert "--from prove" in said.err
+    run_id = next((stage.root / ".podium" / "runs").iterdir()).name
+    (stage.root / "version.txt").write_text("2.0\n")
+    again = stage.desk.run("retry", run_id, "--from", "prove")
+    assert again.code == 0, again.err
+
+
 def test_a_playbook_without_criteria_says_that_nothing_proves_it(stage: Stage) -> None:
     stage.playbook(success=[])
     said = stage.run()

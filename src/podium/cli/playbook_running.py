@@ -103,9 +103,9 @@ def _job(
     place = root or podium.folders.project
     if not place.is_dir():
         raise BadInput(f"there is no folder {str(place)!r}; name one with --root DIR")
-    known = load_profile(profile or place)
     beneath = file.absolute().is_relative_to(podium.folders.project.absolute())
     loaded = read_playbook(file, podium.folders.project if beneath else None)
+    known = load_profile(profile or place)
     if faults := loaded.disagreements(known):
         raise ConfigInvalid(str(file), faults)
     given = given_inputs(inputs)

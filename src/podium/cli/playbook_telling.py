@@ -13,7 +13,7 @@ from podium.domain import events as e
 from podium.domain.ids import short_id
 from podium.domain.playbook_runs import Criterion, PlaybookResult
 from podium.domain.playbooks import PROFILE_FILE
-from podium.domain.work import Run
+from podium.domain.work import Run, RunStatus
 from podium.usecases import Standing
 from podium.wiring import Podium
 
@@ -87,8 +87,18 @@ class PlaybookTelling(LinesTelling):
         self._screen.line(f"run {run.id} {stands.shown_status}")
         if self._result is not None:
             self._show(self._result, run)
-        for words in next_words(stands):
+        for words in self._next(stands):
             self._screen.aside(words)
+
+    def _next(self, stands: Standing) -> list[str]:
+        run = stands.run
+        if run.status is not RunStatus.FAILED or self._result is None or run.failure is None:
+            return next_words(stands)
+        short = short_id(run.id)
+        return [
+            f"podium: {run.failure.message}",
+            f"`podium retry {short} --from prove` runs the criteria again, `--from follow` asks the agent anew",
+        ]
 
     def _show(self, result: PlaybookResult, run: Run) -> None:
         for criterion in result.criteria:

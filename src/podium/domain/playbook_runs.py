@@ -111,6 +111,7 @@ class PlaybookResult(Noun):
     """How a run ended."""
 
     met: bool
+    run_id: str = ""
     words: str
     """The agent's last ones: untrusted, and no proof of anything."""
     criteria: tuple[Criterion, ...] = ()

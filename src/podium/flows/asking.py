@@ -87,9 +87,7 @@ async def ask(
         await purse.check(ctx.run, key)
         words = await _with_news(purse.store, prompt, earlier)
         if not await _asked_before(purse.store, ctx.run, key):
-            asked = AgentAsked(
-                role=player.role, agent=player.agent.name, prompt=words, step=key
-            )
+            asked = AgentAsked(role=player.role, agent=player.agent.name, prompt=words, step=key)
             ctx.note(asked)
         turn = Turn(
             run_id=step.run_id,

@@ -17,6 +17,7 @@ from podium.flows.playbook.options import OWN_LIMITS, PlaybookOptions
 from podium.flows.playbook.story import follow_playbook
 from podium.ports import Agent, Enclosures, Flow, FlowBody, HookDoors, ToolDoor
 from podium.wiring.agents import build_agent
+from podium.wiring.closed_door import NoDoors
 from podium.wiring.flow_options import flow_options
 from podium.wiring.late_flow import when_needed
 from podium.wiring.playbooks import secret_inputs, surroundings
@@ -63,6 +64,7 @@ def playbook_job(
         dry_run=dry_run,
     )
     # What does not fit is said now, and not by a run that was begun.
+    build_agent(podium, job.agent, NoDoors(), desk=podium.enclosures)
     build_prompt(profile, playbook, given, facts)
     return job
 
@@ -78,7 +80,7 @@ def chosen_agent(podium: Podium, name: str) -> str:
         return name
     if not agents:
         raise BadInput(
-            "podium.yaml has no agents; add one, such as\n"
+            f"no agent is known here; add one to {podium.folders.project_file}, such as\n"
             "  agents:\n"
             "    gemini: {kind: api, model: 'google:gemini-2.5-flash', env: {GEMINI_API_KEY: 'secret://GEMINI_API_KEY'}}"
         )

@@ -173,8 +173,7 @@ def notes_on(profile: Profile, playbook: Playbook, prompt: Prompt) -> list[str]:
     unknown = [name for name in tools_of(profile, playbook.head) or () if name not in known]
     notes = [f"input {name!r} must be given to run it" for name in prompt.missing]
     notes += [
-        f"there is no built-in tool {name!r}; the agent is only given it by a pack"
-        for name in unknown
+        f"there is no tool {name!r}, so that `podium playbook run` refuses it" for name in unknown
     ]
     most = playbook.head.limits.tokens
     if most is not None and prompt.estimated_tokens > most:

@@ -35,6 +35,7 @@ async def ended(
         result = PlaybookResult(
             met=_met(reply, criteria) and not broken,
             broken=broken,
+            run_id=step.run_id,
             words=reply.text[:LONGEST_WORDS],
             criteria=criteria,
             stop=reply.stopped,
