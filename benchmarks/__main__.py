@@ -24,6 +24,7 @@ NAMES = (
     "confining",
     "working",
     "asking",
+    "wrapping",
     "piping",
     "contract",
     "operating",

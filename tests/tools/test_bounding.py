@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podium.domain.gating import Outcome
-from podium.tools.bounding import bound, clean_outcome, plain_text
+from podium.tools.bounding import Cleaner, bound, clean_outcome, plain_text
 
 JSONS = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=400),
@@ -76,6 +76,15 @@ def test_a_secret_hidden_behind_an_escape_or_at_the_cut_is_redacted() -> None:
     )
 
     for limit in range(150, 1200, 7):
-        shown = clean_outcome(outcome, redact, limit)
+        shown = clean_outcome(outcome, Cleaner(redact), limit)
         assert "s3cret" not in json.dumps(shown.result)
         assert shown.error == "***"
+
+
+def test_a_cleaner_is_asked_again_for_the_same_text_and_never_gives_it_as_it_was() -> None:
+    cleaner = Cleaner(lambda text: text.replace("s3cret", "***"))
+    hostile = ("a s3cret", "a s3\x1b[0mcret", "s3cret " * 50, "a s3cret")
+
+    told = [cleaner.text(text) for text in hostile * 2]
+
+    assert told == ["a ***", "a ***", "*** " * 50, "a ***"] * 2

@@ -6,10 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Budget, Call, Decision, Effect, GateContext, Refusal
+from podium.domain.gating import (
+    Budget,
+    Call,
+    Decision,
+    Effect,
+    GateContext,
+    Refusal,
+    Tier,
+    ToolSpec,
+)
 from podium.domain.model import Json
 from podium.domain.work import Run
 from podium.testing import ScriptedGate, decision
+from podium.tools.judging import SpecDigests
 from tests.tools.rig import RUN, Rig, a_tool, make_rig
 
 LIMIT = Budget(scope="run", usd=2)
@@ -105,3 +115,14 @@ async def test_a_walk_is_told_which_files_to_leave_out_of_which_workspace(tmp_pa
     outcome = await rig.toolbox.perform(call)
     assert "plain.txt" in str(outcome)
     assert "KEY=1" not in str(outcome)
+
+
+def test_a_spec_that_was_replaced_gets_a_digest_of_its_own() -> None:
+    digests = SpecDigests()
+    first = ToolSpec(name="send", tier=Tier.T3)
+    second = first.model_copy(update={"tier": Tier.T1})
+
+    assert [digests.of(spec) for spec in (first, second, first)] == [
+        spec.digest() for spec in (first, second, first)
+    ]
+    assert digests.of(None) == ""

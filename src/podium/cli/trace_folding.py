@@ -48,6 +48,10 @@ class Row(NamedTuple):
     request: Data | None = None
 
 
+# A row's own `__new__` is Python, and takes several times as long.
+_new = tuple.__new__
+
+
 @dataclass
 class Totals:
     """What there was so far, shown or not."""
@@ -122,13 +126,13 @@ class Folding:
         """What there is to show now that this has happened, which took so many characters to say."""
         kind = data["type"]
         if self._every_event or kind[:5] != "tool_":
-            return (Row("", data),)
+            return (_new(Row, ("", data, None)),)
         if kind == "tool_requested":
             return self._begun(data, characters)
         if kind == "tool_refused":
             return (Row("asks" if data.get("effect") == "ask" else "DENIED", data),)
         if kind in _ENDS:
-            return (Row(_ENDS[kind], data, self._taken(str(data.get("call")))),)
+            return (_new(Row, (_ENDS[kind], data, self._taken(str(data.get("call"))))),)
         return (Row("", data),)
 
     def _begun(self, data: Data, characters: int) -> Sequence[Row]:

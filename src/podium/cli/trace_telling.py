@@ -36,6 +36,8 @@ class Telling:
         `json_lines` each event is an object of its own instead of all being one."""
         self.totals = Totals()
         self.shown = 0
+        self.enough = False
+        """Whether nothing more is to be shown."""
         self._screen = screen
         self._wanted = wanted
         self._wanted_all = wanted == Wanted()
@@ -46,11 +48,6 @@ class Telling:
         self._page_rows = 1 if at_once else FIRST_PAGE
         self._at_once = at_once
         self._json_lines = json_lines
-
-    @property
-    def enough(self) -> bool:
-        """Whether nothing more is to be shown."""
-        return self._screen.reader_gone or 0 < self._limit <= self.shown
 
     def read(self, reading: TraceReading, after_seq: int = 0) -> None:
         """Tell what is in a trace. Nothing is said before the first of it could be read."""
@@ -97,6 +94,7 @@ class Telling:
             # Every row is safe already; to look through all of it again would take longer than reading it.
             self._screen.pass_on("\n".join([*self._page, ""]).encode(errors="backslashreplace"))
             self._page.clear()
+            self.enough = self.enough or self._screen.reader_gone
 
     def _tell(self, data: Data, line: bytes) -> None:
         self.totals.add(data)
@@ -114,6 +112,7 @@ class Telling:
 
     def _put(self, text: str) -> None:
         self.shown += 1
+        self.enough = self.shown == self._limit or self.enough
         self._page.append(text)
         if self._at_once or len(self._page) >= self._page_rows:
             self.flush()

@@ -38,8 +38,9 @@ class Timeline:
         self._columns = columns
         self._first: datetime | None = None
         self._day = ""
-        self._second: tuple[str, tzinfo | None] = ("", None)
-        self._shown = ""
+        self._second = ""
+        self._zone: tzinfo | None = None
+        self._clock = ""
 
     def begins(self, data: Data) -> None:
         """Count from this event on, whether it is shown or not."""
@@ -88,18 +89,16 @@ class Timeline:
         at = _moment(data)
         if at is None:
             return "", "?".ljust(8 if self._columns else 19), ""
-        since = f"+{_span((at - self._first).total_seconds())}" if self._first else ""
-        clock = self._clock(at, data["at"][:19])
+        since = _since((at - self._first).total_seconds()) if self._first else ""
+        second = data["at"][:19]
+        if second != self._second or at.tzinfo is not self._zone:
+            # The person's own time costs more than all else of a line: to ask once a second will do.
+            self._second, self._zone, self._clock = second, at.tzinfo, moment(at)
+        clock = self._clock
         if not self._columns:
             return "", clock, since
         new, self._day = self._day != clock[:10], clock[:10]
         return (f"-- {self._day}\n" if new else ""), clock[11:], since
-
-    def _clock(self, at: datetime, second: str) -> str:
-        """The person's own time. Asking for it costs more than all else of a line: once a second will do."""
-        if (second, at.tzinfo) != self._second:
-            self._second, self._shown = (second, at.tzinfo), moment(at)
-        return self._shown
 
 
 def _moment(data: Data) -> datetime | None:
@@ -148,8 +147,14 @@ def _type(data: Data) -> str:
 
 
 def _took(data: Data) -> str:
-    seconds = data.get("seconds")
-    return "" if seconds is None else _span(number(seconds), brief=True)
+    """In six characters, milliseconds told from seconds."""
+    given = data.get("seconds")
+    if given is None:
+        return ""
+    seconds = number(given)
+    if seconds < 1:
+        return f"{seconds * 1000:.0f}ms"
+    return f"{seconds:.1f}s" if seconds < 100 else _long_span(int(seconds))
 
 
 def _call_words(row: Row, room: int, columns: int) -> str:
@@ -250,13 +255,9 @@ def _plain(data: Data) -> str:
         return "?"
 
 
-def _span(seconds: float, *, brief: bool = False) -> str:
-    """A time span in six characters; `brief` ones tell milliseconds from seconds."""
-    if brief and seconds < 1:
-        return f"{round(seconds * 1000)}ms"
-    if seconds < 100:
-        return f"{seconds:.1f}s" if brief else f"{seconds:.3f}"
-    return _long_span(int(seconds))
+def _since(seconds: float) -> str:
+    """In seven characters."""
+    return f"+{seconds:.3f}" if seconds < 100 else "+" + _long_span(int(seconds))
 
 
 @lru_cache(maxsize=50)

@@ -77,12 +77,13 @@ class RuleGate:
     def quotas_for(self, call: Call, context: GateContext) -> tuple[Quota, ...]:
         """The quotas this call counts against; all of them when that cannot be told."""
         try:
+            quotas = [each for each in self._quotas if each[0].means_tool(call.tool)]
+            if not quotas:
+                return ()
             facts = gather(call, context)
             uses = facts.uses or (None,)
             return tuple(
-                quota
-                for matcher, quota in self._quotas
-                if matcher.means_tool(call.tool) and any(matcher.fits(facts, use) for use in uses)
+                quota for matcher, quota in quotas if any(matcher.fits(facts, use) for use in uses)
             )
         except Exception:
             return tuple(quota for _, quota in self._quotas)

@@ -162,7 +162,8 @@ def _parsed(line: bytes) -> Traced | None:
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
-    return Traced(data, line) if whole else None
+    # Past the class's own `__new__`, which is Python and would take a good part of reading the line.
+    return tuple.__new__(Traced, (data, line)) if whole else None
 
 
 def _json_of(line: bytes) -> Json:

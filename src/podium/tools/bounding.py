@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from podium.domain.gating import Outcome
 from podium.domain.model import Json
@@ -19,6 +20,13 @@ _SMALLEST_SHARE = 80
 """Below this a cut text would be little but its own marker."""
 _MARKER_SHARE = 60
 """Room for the brackets and the words that say what a list or an object had in all."""
+_LONGEST_REMEMBERED = 80
+_MOST_REMEMBERED = 500
+_MOST_BYTES_OF_ONE = 6
+"""What one character takes at most in JSON: `\\u001b`."""
+
+# Made once: `json.dumps` would make one for every value.
+_ENCODER = json.JSONEncoder(ensure_ascii=False)
 
 # Escape sequences (operating system commands, control sequences, two-byte ones), then every
 # control character that is not a tab, a line feed or the first half of a Windows line end.
@@ -32,15 +40,29 @@ _ESCAPES = re.compile(
 
 def plain_text(text: str) -> str:
     """The text without terminal escapes, control characters and halves of characters."""
+    if text.isascii() and text.isprintable():
+        return text
     return _ESCAPES.sub("", text).encode(errors="replace").decode()
 
 
-def clean_outcome(outcome: Outcome, redact: Callable[[str], str], limit_bytes: int) -> Outcome:
+class Cleaner:
+    """Takes escapes and secrets out of texts. Short ones are remembered: the same come with every result."""
+
+    def __init__(self, redact: Callable[[str], str]) -> None:
+        self._redact = redact
+        self._remembered = lru_cache(maxsize=_MOST_REMEMBERED)(self._cleaned)
+
+    def text(self, text: str) -> str:
+        short = len(text) <= _LONGEST_REMEMBERED
+        return self._remembered(text) if short else self._cleaned(text)
+
+    def _cleaned(self, text: str) -> str:
+        return self._redact(plain_text(text))
+
+
+def clean_outcome(outcome: Outcome, cleaner: Cleaner, limit_bytes: int) -> Outcome:
     """The outcome as an agent may see it and the store may keep it."""
-
-    def clean(text: str) -> str:
-        return redact(plain_text(text))
-
+    clean = cleaner.text
     return outcome.model_copy(
         update={
             "result": bound(_each_text(outcome.result, clean), limit_bytes),
@@ -96,6 +118,8 @@ def _bound_list(value: list[Json], limit_bytes: int) -> list[Json]:
 
 def _cut(text: str, limit_bytes: int) -> str:
     """Two thirds from the beginning, one from the end: failures tend to be told last."""
+    if len(text) <= limit_bytes // _MOST_BYTES_OF_ONE - len('""'):
+        return text
     whole = len(text.encode())
     room = limit_bytes
     shown = text
@@ -117,4 +141,4 @@ def _each_text(value: Json, change: Callable[[str], str]) -> Json:
 
 
 def _size(value: Json) -> int:
-    return len(json.dumps(value, ensure_ascii=False).encode())
+    return len(_ENCODER.encode(value).encode())

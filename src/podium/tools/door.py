@@ -8,7 +8,7 @@ from podium.domain.errors import CallInDoubt
 from podium.domain.gating import Call, Outcome, Permit, Receipt, Refusal
 from podium.domain.launching import Held
 from podium.ports import Checkpoint, Clock, Gate, Ids, Store
-from podium.tools.bounding import clean_outcome
+from podium.tools.bounding import Cleaner, clean_outcome
 from podium.tools.judging import Judge, SpecLookup
 from podium.tools.settling import Settler
 from podium.tools.wish import DoorSettings
@@ -32,7 +32,7 @@ class GatedDoor:
         """`held` says how the kernel holds commands in a folder. None: only their words are judged."""
         self._store = store
         self._settings = settings
-        self._redact = redact
+        self._cleaner = Cleaner(redact)
         self._judge = Judge(
             gate=gate, specs=specs, clock=clock, ids=ids, settings=settings, held=held
         )
@@ -66,7 +66,7 @@ class GatedDoor:
         The outcome is kept without escapes and secrets, and cut to a size. Raises
         `NotPossibleNow` when the store knows of no such permit.
         """
-        kept = clean_outcome(outcome, self._redact, self._settings.result_bytes)
+        kept = clean_outcome(outcome, self._cleaner, self._settings.result_bytes)
         return await self._store.write(
             lambda tx: self._settler.settle(tx, permit, kept, checkpoint)
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from podium.domain.approving import hold_plan, mark_expired, reserve
@@ -31,6 +31,7 @@ from podium.domain.gating import (
 from podium.domain.launching import Held
 from podium.domain.spending import usage_counted
 from podium.domain.terms import terms_of
+from podium.domain.work import Run
 from podium.ports import Clock, Gate, Ids, Tx
 from podium.tools import wording
 from podium.tools.bounding import bound
@@ -45,6 +46,23 @@ SpecLookup = Callable[[str], ToolSpec | None]
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class SpecDigests:
+    """Digests of specs, each made once. A registry gives the very same spec for a name every time."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[ToolSpec, str]] = {}
+
+    def of(self, spec: ToolSpec | None) -> str:
+        """Empty for None. Known by the object itself, for a copy of a spec may say something else."""
+        if spec is None:
+            return ""
+        known, digest = self._known.get(spec.name, (None, ""))
+        if known is not spec:
+            digest = spec.digest()
+            self._known[spec.name] = (spec, digest)
+        return digest
+
+
 @dataclass(frozen=True)
 class Judge:
     """Answers requests inside a transaction. Writes whatever the answer rests on."""
@@ -55,12 +73,14 @@ class Judge:
     ids: Ids
     settings: DoorSettings
     held: Callable[[str], Held | None]
+    digests: SpecDigests = field(default_factory=SpecDigests)
 
     def answer(self, tx: Tx, call: Call) -> Permit | Refusal | CallInDoubt:
         """`CallInDoubt` is given back, not raised, so that the transaction commits."""
-        self._refuse_strangers(tx, call.run_id)
+        run = self._refuse_strangers(tx, call.run_id)
         spec = self.specs(call.tool)
-        wish = Wish(call=call, spec=spec, digest=call.digest(spec), now=self.clock.now())
+        digest = call.digest(spec, self.digests.of(spec))
+        wish = Wish(call=call, spec=spec, digest=digest, now=self.clock.now(), run=run)
         record = tx.call(call.key)
         known = answer_from_record(tx, wish, record) if record else None
         return known or self._judge(tx, wish)
@@ -73,11 +93,15 @@ class Judge:
         spec = self.specs(tool)
         return spec is not None and spec.idempotent
 
-    def _refuse_strangers(self, tx: Tx, run_id: str) -> None:
-        """A process that lost the run while it was stopped may not act for it any more."""
+    def _refuse_strangers(self, tx: Tx, run_id: str) -> Run | None:
+        """A process that lost the run while it was stopped may not act for it any more.
+
+        Gives the run, if it had to be looked up.
+        """
         run = tx.run(run_id) if self.settings.owner else None
         if run is not None and run.owner != self.settings.owner:
             raise LeaseLost(run_id)
+        return run
 
     def _judge(self, tx: Tx, wish: Wish) -> Permit | Refusal:
         approval = self._granted(tx, wish)
@@ -102,7 +126,7 @@ class Judge:
     ) -> tuple[Decision, tuple[Quota, ...]]:
         """The gate's word. Whatever it raises is a no."""
         try:
-            terms = terms_of(tx.run(wish.call.run_id))
+            terms = terms_of(wish.run or tx.run(wish.call.run_id))
             root = wish.call.root or self.settings.root
             held = self.held(root)
             context = GateContext(

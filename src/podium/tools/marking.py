@@ -94,6 +94,7 @@ _SIGNS = (
     _sign("fence", "message from podium,note from podium", r"\w{4,7} from podium"),
     _sign("fence", "approve: apr_,approval apr_", r"approv\w{1,2}:? apr_\w{1,60}"),
 )
+_HEADS = tuple(dict.fromkeys(head for sign in _SIGNS for head in sign.heads))
 # Directions of writing; characters without width, joiners only between plain letters, where no script
 # needs them; tags, but for those of flags; runs of selectors, which can carry bytes.
 _HIDDEN = re.compile(
@@ -121,6 +122,8 @@ _MAY_HIDE = frozenset(
 
 def marked(outcome: Outcome, limit_bytes: int) -> Outcome:
     """The outcome with its marks, no longer than the limit; the very same where there is nothing."""
+    if not _may_hold_signs("\n".join([*_texts_of(outcome.result), outcome.error])):
+        return outcome
     marks = [*marks_in(outcome.result), *_marks_of(outcome.error, "error")]
     if not marks:
         return outcome
@@ -143,6 +146,28 @@ def marks_in(value: Json, place: str = "") -> Iterator[dict[str, Json]]:
             yield from marks_in(item, f"{place}[{number}]")
 
 
+def _texts_of(value: Json) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            yield name
+            yield from _texts_of(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts_of(item)
+
+
+def _may_hold_signs(text: str) -> bool:
+    """Whether it is worth a look. Most results have many short texts, and nothing in any of them."""
+    small = text.lower()
+    return any(head in small for head in _HEADS) or _may_hide(text)
+
+
+def _may_hide(text: str) -> bool:
+    return not text.isascii() and not _MAY_HIDE.isdisjoint(set(text))
+
+
 def _marks_of(text: str, place: str) -> Iterator[dict[str, Json]]:
     """What was found in one text, in time by its length."""
     lines: list[int] = []
@@ -157,7 +182,7 @@ def _signs_in(text: str) -> Iterator[tuple[str, int, str]]:
     small = _small(text)
     for sign in _SIGNS:
         yield from islice(_of_sign(sign, text, small), MOST_MARKS + 1)
-    if not text.isascii() and not _MAY_HIDE.isdisjoint(set(text)):
+    if _may_hide(text):
         for found in islice(_HIDDEN.finditer(text), MOST_MARKS + 1):
             yield "hidden", found.start(), found[0]
 

@@ -27,7 +27,7 @@ from podium.domain.gating import (
 )
 from podium.domain.model import Json, Noun
 from podium.ports import Checkpoint, Clock, Enclosures, Launcher, ToolDoor
-from podium.tools.bounding import DEFAULT_RESULT_BYTES, clean_outcome
+from podium.tools.bounding import DEFAULT_RESULT_BYTES, Cleaner, clean_outcome
 from podium.tools.earlier import CANCELLED
 from podium.tools.marking import marked
 from podium.tools.normalising import CommandSplitter, LooksSecret, Normaliser
@@ -77,6 +77,7 @@ class LocalToolbox:
         self._root = Path(settings.root).resolve()
         self._resolve_secret = resolve_secret
         self._redact = redact
+        self._cleaner = Cleaner(redact)
         self._longest_secret = longest_secret
         self._passed_over = passed_over
         self._normaliser = Normaliser(
@@ -203,16 +204,19 @@ class LocalToolbox:
             if not deadline.expired():
                 raise
             result = Outcome(ok=False, error=f"timed out after {limit_seconds:g} seconds")
-        outcome = result if isinstance(result, Outcome) else Outcome(ok=True, result=result)
-        canonical_json(outcome.result)  # what is not plain JSON could be neither kept nor sealed
-        return outcome.model_copy(update={"duration_seconds": self._clock.monotonic() - begun})
+        seconds = self._clock.monotonic() - begun
+        given = result.result if isinstance(result, Outcome) else result
+        canonical_json(given)  # what is not plain JSON could be neither kept nor sealed
+        if isinstance(result, Outcome):
+            return result.model_copy(update={"duration_seconds": seconds})
+        return Outcome(ok=True, result=result, duration_seconds=seconds)
 
     async def _settle(
         self, permit: Permit, outcome: Outcome, checkpoint: Checkpoint | None
     ) -> Outcome:
         """The second stage that every result passes: what is kept and what the agent sees are the same."""
         most_bytes = self._settings.result_bytes
-        shown = clean_outcome(outcome, self._redact, most_bytes)
+        shown = clean_outcome(outcome, self._cleaner, most_bytes)
         if permit.settled is None and not self._registry.tool(permit.call.tool).is_own_words:
             shown = marked(shown, most_bytes)
         if permit.settled is None or checkpoint is not None:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from podium.domain.gating import Budget, Call, CallRecord, CallStatus, Decision, ToolSpec
 from podium.domain.model import Noun
+from podium.domain.work import Run
 from podium.tools.bounding import DEFAULT_RESULT_BYTES
 
 
@@ -36,6 +37,8 @@ class Wish:
     """None: the registry does not know the tool."""
     digest: str
     now: datetime
+    run: Run | None = None
+    """Its run, where that was looked up already."""
 
     @property
     def meaning(self) -> str:
