@@ -349,6 +349,14 @@ def test_what_cannot_be_run_is_said_before_anything_is_begun(
     assert not (stage.root / ".podium").exists()
 
 
+def test_a_secret_that_would_steer_commands_is_refused_before_anything_is_begun(
+    stage: Stage,
+) -> None:
+    stage.profile(secrets={"LD_PRELOAD": "secret://LD_PRELOAD"})
+    said = stage.run()
+    assert (said.code, "LD_PRELOAD would steer" in said.err) == (2, True), said.err
+
+
 def test_an_agent_that_keeps_its_hands_cannot_follow_a_playbook(stage: Stage) -> None:
     stage.settings(agents={"cmd": {"kind": "command", "command": ["true"]}})
     said = stage.run()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from podium.domain.asking import TurnLimits
 from podium.domain.errors import BadInput
 from podium.domain.playbook_runs import PLAYBOOK, Ground, PlaybookJob
-from podium.domain.playbooks import Playbook, Profile
+from podium.domain.playbooks import PROFILE_FILE, Playbook, Profile
 from podium.flows import Player
 from podium.flows.playbook import build_prompt, tools_of
 from podium.flows.playbook.kit import Bench, PlaybookKit
@@ -48,6 +49,7 @@ def playbook_job(
     if not root.is_dir():
         raise BadInput(f"there is no folder {str(root)!r} to work in")
     _refuse_places_of_podium(podium, root.resolve())
+    _refuse_steering(profile)
     options = _options(podium)
     given = dict(inputs or {})
     secret_inputs(given)
@@ -207,6 +209,16 @@ def _fence(
 
     empty = podium.folders.user_state / "empty"
     return PlaybookFence(podium.configuration.sandbox, exec_rules, empty, closed, hidden)
+
+
+def _refuse_steering(profile: Profile) -> None:
+    """Raises `BadInput` for secrets under names that would make a command run something else."""
+    from podium.tools.builtin.commands import STEERING
+
+    if caught := [name for name in profile.secrets if re.search(STEERING, name)]:
+        raise BadInput(
+            f"{PROFILE_FILE}: secrets: {', '.join(caught)} would steer what a command runs; give it another name"
+        )
 
 
 def _refuse_places_of_podium(podium: Podium, root: Path) -> None:

@@ -20,7 +20,7 @@ GRACE_SECONDS = 15
 _OUTPUT_BYTES = 200_000
 
 # Variables through which a program can be made to run something else than what was judged.
-_STEERING = (
+STEERING = (
     "^(PATH|IFS|ENV|CDPATH|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|HOME|SHELL|EDITOR|VISUAL|PAGER|"
     "BROWSER|PYTHONPATH|PYTHONHOME|PYTHONSTARTUP|PYTHONINSPECT|PYTHONWARNINGS|PYTHONBREAKPOINT|"
     "NODE_OPTIONS|NODE_PATH|RUBYOPT|RUBYLIB|PERL5OPT|PERL5LIB|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|"
@@ -138,7 +138,7 @@ RUN_COMMAND = Tool(
                     "description": "Variables to set. `secret://NAME` stands for a secret.",
                     "propertyNames": {
                         "pattern": "^[A-Za-z_][A-Za-z0-9_]*$",
-                        "not": {"pattern": _STEERING},
+                        "not": {"pattern": STEERING},
                     },
                     "additionalProperties": {"type": "string"},
                 },
