@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 import pytest
@@ -157,6 +158,43 @@ def test_a_program_cannot_rewrite_the_settings_of_the_next_run(stage: Stage) -> 
     code, _ = stage.events()
     assert code == 0
     assert stage.text("podium.yaml") == before
+
+
+def test_other_projects_beneath_keep_their_memory(stage: Stage) -> None:
+    for name in (".git", ".podium"):
+        (stage.root / "sub" / name).mkdir(parents=True)
+        (stage.root / "sub" / name / "own").write_text("mine\n")
+    sly = "import pathlib\nfor p in pathlib.Path('sub').rglob('own'): p.write_text('PWN')\n"
+    (stage.root / "sly.py").write_text(sly)
+    stage.acts(EDIT, call("run_command", command="python3 sly.py || true"))
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    assert stage.text("sub/.git/own") == stage.text("sub/.podium/own") == "mine\n"
+
+
+def test_a_planted_repository_is_seen_also_where_the_folder_could_not_be_kept(stage: Stage) -> None:
+    stage.profile(forbidden_paths=[])
+    plant = "mkdir -p sub/.GIT && truncate -s 1200M large"
+    (stage.root / "plant.py").write_text(f"import os\nos.system({plant!r})\n")
+    stage.acts(EDIT, call("run_command", command="python3 plant.py"))
+    code, lines = stage.events()
+    assert code == 1, lines[-1]
+    assert "sub/.GIT" in result_of(lines)["run"]["failure"]["message"]
+
+
+def test_what_is_closed_file_by_file_is_closed_as_a_folder(stage: Stage) -> None:
+    stage.profile(read_only_paths=["vendor/*"], forbidden_paths=[])
+    stage.acts(EDIT, call("run_command", command="python3 -c \"open('vendor/x','w')\" || true"))
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    assert sorted(each.name for each in (stage.root / "vendor").iterdir()) == ["lib.txt"]
+
+
+def test_names_that_are_no_text_do_not_stop_a_run(stage: Stage) -> None:
+    (stage.root / os.fsdecode(b"caf\xe9.txt")).write_text("x\n")
+    (stage.root / "vendor" / os.fsdecode(b"\xff")).write_text("x\n")
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
 
 
 @pytest.mark.parametrize("root", ["..", "/", "home"])

@@ -12,7 +12,13 @@ from pydantic import BaseModel
 
 from podium.domain.asking import Reply, Turn, TurnLimits
 from podium.domain.errors import AgentLost, PodiumError, RateLimited, TimedOut
-from podium.domain.events import AgentAsked, AgentReplied, AgentStopped, RunRetried
+from podium.domain.events import (
+    AgentAsked,
+    AgentReplied,
+    AgentStopped,
+    ModelAnswered,
+    RunRetried,
+)
 from podium.domain.gating import Approval, ApprovalStatus, Usage
 from podium.domain.model import Moment, Noun
 from podium.domain.work import RATE_LIMIT, Run
@@ -82,8 +88,7 @@ async def ask(
     """
 
     async def take_turn(step: Step) -> Reply:
-        # The same after a rate limit, when the turn goes on in another step: what was said and done is found by it.
-        key = f"{name}#{index}" if index else name
+        key = await _turn_key(purse.store, step, f"{name}#{index}" if index else name)
         await purse.check(ctx.run, key)
         words = await _with_news(purse.store, prompt, earlier)
         if not await _asked_before(purse.store, ctx.run, key):
@@ -222,6 +227,17 @@ async def ask_until_answered(
             await ctx.wait(f"approval:{approval}", index=number, until=deadline)
         earlier = reply
     raise AssertionError("turns are counted without end")
+
+
+async def _turn_key(store: Store, step: Step, first: str) -> str:
+    """By which the turn is known. After a rate limit one whose model's answers are kept goes on where it was;
+    any other begins anew, and its calls with it."""
+    if step.key == first:
+        return first
+    query = EventQuery(run_id=step.run_id, types=("model_answered",), limit=100_000)
+    bodies = [event.body for event in await store.read(lambda view: view.events(query))]
+    kept = any(isinstance(body, ModelAnswered) and body.step == first for body in bodies)
+    return first if kept else step.key
 
 
 async def _asked_before(store: Store, run: Run, step_key: str) -> bool:

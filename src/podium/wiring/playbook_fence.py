@@ -9,8 +9,10 @@ from podium.domain.errors import CallRefused, NotPossibleNow
 from podium.domain.launching import Confinement, ExecRules, Held, Mount, NetworkPolicy
 from podium.ports import Enclosures
 from podium.wiring.enclosures import history_of
-from podium.wiring.folders import PROJECT_FILE, STATE_FOLDER
+from podium.wiring.folders import STATE_FOLDER
 from podium.wiring.settings import SandboxSettings
+
+DOT_GIT = ".git"
 
 
 class PlaybookFence:
@@ -61,12 +63,12 @@ class PlaybookFence:
     def _mounts(self, root: Path) -> Iterator[Mount]:
         yield Mount(source=str(root), target=str(root), writable=True)
         yield from (Mount(source=str(each), target=str(each)) for each in history_of(root))
-        # Written by a program, they would be the next run's orders.
-        for place in (root / PROJECT_FILE, *self._places(root, self._closed)):
+        # Nested ones too: a program that writes there gives git its orders.
+        for place in self._places(root, lambda path: _is(DOT_GIT, path) or self._closed(path)):
             if _is_plain(place):
                 yield Mount(source=str(place), target=str(place))
         folder, file = self._nothing()
-        for place in (root / STATE_FOLDER, *self._places(root, self._hidden)):
+        for place in self._places(root, lambda path: _is(STATE_FOLDER, path) or self._hidden(path)):
             if _is_plain(place):
                 yield Mount(source=str(folder if place.is_dir() else file), target=str(place))
 
@@ -81,9 +83,19 @@ class PlaybookFence:
         from podium.workspaces.git.folder_closed import closed_places
 
         try:
-            return [root / path for path in closed_places(root, meant)]
+            found = closed_places(root, meant)
         except NotPossibleNow as error:
             raise CallRefused(str(error)) from None
+        for path in found:
+            if not path.isprintable():
+                raise CallRefused(
+                    f"{path!r} is closed, and no fence can be drawn around such a name"
+                )
+        return [root / path for path in found]
+
+
+def _is(name: str, path: str) -> bool:
+    return path.rpartition("/")[2] == name
 
 
 def _is_plain(place: Path) -> bool:

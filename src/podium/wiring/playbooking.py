@@ -160,13 +160,22 @@ async def bench_for(
     """
     from podium.sandbox import HookDoor
     from podium.wiring.playbook_fence import DeskFence
-    from podium.wiring.profile_gate import off_limits, profile_gate
+    from podium.wiring.profile_gate import automation, off_limits, profile_gate
 
-    root, closed = Path(ground.root), off_limits(job.profile)
+    root, named, runs_by_itself = Path(ground.root), off_limits(job.profile), automation()
     gate = profile_gate(podium.configuration, job.profile)
+
+    def closed(path: str) -> bool:
+        return named(path) or runs_by_itself(path)
+
+    def hidden(path: str) -> bool:
+        # Certificates that everybody has look like keys, and programs break without them.
+        real = str(root / path)
+        return not path.endswith(".pem") and gate.passed_over(real, str(root))
+
     # The plugin's own checks go through all of it; what an agent thinks of itself does not.
     whole = _fence(podium, closed)
-    narrow = _fence(podium, closed, lambda path: gate.passed_over(str(root / path), str(root)))
+    narrow = _fence(podium, closed, hidden)
     registry = registry_for(job.profile, whole)
 
     async def behind(gate: ProfileGate, fence: Enclosures) -> tuple[ToolDoor, LocalToolbox]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 
 from pydantic import ValidationError
 
@@ -10,7 +11,7 @@ from podium.domain.errors import BadInput
 from podium.domain.gating import Budget, Call, Decision, Effect, GateContext, Quota, Tier
 from podium.domain.playbook_runs import PLAYBOOK
 from podium.domain.playbooks import PROFILE_FILE, Profile
-from podium.gate import Policy, PolicyLayer, compile_policy
+from podium.gate import Policy, PolicyLayer, compile_policy, default_policy
 from podium.ports import Gate
 from podium.wiring.configuration import Configuration
 from podium.wiring.policy import build_gate
@@ -72,8 +73,8 @@ def profile_gate(
 def places_layer(profile: Profile) -> PolicyLayer:
     """A layer that closes the profile's paths. It comes from a repository: it only tightens."""
     zones = {
-        "profile-forbidden": {"paths": profile.forbidden_paths, "kind": "forbidden"},
-        "profile-read-only": {"paths": profile.read_only_paths, "kind": "read-only"},
+        "profile-forbidden": {"paths": _folders(profile.forbidden_paths), "kind": "forbidden"},
+        "profile-read-only": {"paths": _folders(profile.read_only_paths), "kind": "read-only"},
     }
     given = {name: zone for name, zone in zones.items() if zone["paths"]}
     try:
@@ -82,6 +83,11 @@ def places_layer(profile: Profile) -> PolicyLayer:
         faults = "; ".join(str(fault["msg"]) for fault in error.errors())
         raise BadInput(f"{PROFILE_FILE}: forbidden_paths, read_only_paths: {faults}") from None
     return PolicyLayer(origin="project", policy=policy)
+
+
+def _folders(globs: Sequence[str]) -> tuple[str, ...]:
+    """All that is in a folder is the folder: so nothing new comes into it either."""
+    return tuple(re.sub(r"(?<=[^/])(/\*{1,2})+$", "", glob.rstrip("/")) or glob for glob in globs)
 
 
 def _states_layer() -> PolicyLayer:
@@ -108,4 +114,14 @@ def off_limits(profile: Profile) -> Callable[[str], bool]:
     paths = (*profile.forbidden_paths, *profile.read_only_paths)
     closed = profile.model_copy(update={"forbidden_paths": paths, "read_only_paths": ()})
     gate = compile_policy([places_layer(closed)])
+    return lambda path: gate.passed_over(f"{_ANYWHERE}/{path}", _ANYWHERE)
+
+
+def automation() -> Callable[[str], bool]:
+    """Whether a path is one that runs by itself, here or elsewhere, or that says how Podium works."""
+    known = default_policy().zones
+    paths = (*known["automation"].paths, *known["podium-settings"].paths)
+    zones = {"automation": {"paths": paths, "kind": "forbidden"}}
+    layer = PolicyLayer(origin="built-in", policy=Policy.model_validate({"zones": zones}))
+    gate = compile_policy([layer])
     return lambda path: gate.passed_over(f"{_ANYWHERE}/{path}", _ANYWHERE)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from podium.domain.asking import Reply, Stop, StopKind, Turn, TurnLimits
 from podium.domain.errors import BudgetSpent, TimedOut
 from podium.domain.events import ModelAnswered
-from podium.domain.gating import Usage
+from podium.domain.gating import Usage, spent_since
 from podium.domain.playbooks import PlaybookLimits
-from podium.domain.spending import usage_counted
+from podium.domain.spending import CountedScope, usage_counted
 from podium.flows.spending import BEGINNING
 from podium.ports import Agent, Clock, EventQuery, Store, View
 
@@ -52,6 +52,27 @@ class LimitedAgent:
             reason = f"the agent has worked for {self._limits.minutes:g} minutes"
             return self._stopped(Stop(kind="minutes", reason=reason), error.usage)
 
+    def _again(self, view: View, turn: Turn) -> Usage:
+        """What was recorded with an attempt at this very turn, and is counted again as it is remembered."""
+        recorded = self._counted(view, turn, "step")
+        answers = [
+            each.answer.usage for each in _answered(view, turn) if each.step == turn.step_key
+        ]
+        return Usage(
+            input_tokens=min(recorded.input_tokens, sum(each.input_tokens for each in answers)),
+            output_tokens=min(recorded.output_tokens, sum(each.output_tokens for each in answers)),
+            usd=min(recorded.usd, sum(each.usd for each in answers)),
+        )
+
+    def _counted(self, view: View, turn: Turn, scope: CountedScope) -> Usage:
+        return usage_counted(
+            lambda counter: view.counted(counter, BEGINNING),
+            scope,
+            turn.run_id,
+            turn.step_key,
+            self._clock.now(),
+        )
+
     def _stopped(self, stop: Stop, usage: Usage | None) -> Reply:
         used = usage or Usage(turns=1, complete=False)
         return Reply(text="", agent=self.name, stopped=stop, usage=used)
@@ -59,17 +80,12 @@ class LimitedAgent:
     def _left(self, view: View, turn: Turn) -> TurnLimits:
         """What earlier turns of the run have left; this one may have been begun before a crash."""
         limits, run_id = self._limits, turn.run_id
-        used = usage_counted(
-            lambda counter: view.counted(counter, BEGINNING),
-            "run",
-            run_id,
-            turn.step_key,
-            self._clock.now(),
-        )
+        used = spent_since(self._again(view, turn), self._counted(view, turn, "run"))
         calls = sum(
             each.step_key != turn.step_key and each.agent != "" for each in view.calls(run_id)
         )
         seconds = None if limits.minutes is None else limits.minutes * 60
+        others = sum(each.step != turn.step_key for each in _answered(view, turn))
         # What the agent's own settings say of one turn holds beside it, but for the time: here one turn
         # may be the whole of the work.
         own = turn.limits
@@ -78,16 +94,16 @@ class LimitedAgent:
             seconds=_less(seconds, used.seconds),
             tokens=_whole(_lower(own.tokens, tokens)),
             usd=_lower(own.usd, _less(limits.usd, used.usd)),
-            turns=_whole(_lower(own.turns, _less(limits.turns, _answers(view, turn)))),
+            turns=_whole(_lower(own.turns, _less(limits.turns, others))),
             tool_calls=_whole(_less(limits.tool_calls, calls)),
             same_results=limits.same_results,
         )
 
 
-def _answers(view: View, turn: Turn) -> int:
+def _answered(view: View, turn: Turn) -> list[ModelAnswered]:
     query = EventQuery(run_id=turn.run_id, types=("model_answered",), limit=MOST_ANSWERS)
     bodies = (event.body for event in view.events(query))
-    return sum(isinstance(body, ModelAnswered) and body.step != turn.step_key for body in bodies)
+    return [body for body in bodies if isinstance(body, ModelAnswered)]
 
 
 def _less(limit: float | None, used: float) -> float | None:

@@ -23,17 +23,22 @@ def closed_places(root: Path, is_closed: Callable[[str], bool]) -> list[str]:
         found.append(path)
         if len(found) > MOST_CLOSED:
             raise NotPossibleNow(
-                f"the profile's closed paths mean more than {MOST_CLOSED} places; name the folders they are in"
+                f"more than {MOST_CLOSED} places here are closed to the agent, by the profile or as files of secrets; name "
+                "the folders they are in, or work in a smaller folder with --root"
             )
     return sorted(found)
+
+
+def is_memory(path: str) -> bool:
+    """Whether it is of a kind that git, or Podium, takes its orders from."""
+    return path.rpartition("/")[2].lower() in (DOT_GIT, STATE)
 
 
 def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
     looked_at = 0
     for folder, folders, names in os.walk(root):
         place = os.path.relpath(folder, root)
-        folders[:] = [name for name in folders if name not in (DOT_GIT, STATE)]
-        closed = set[str]()
+        closed = {name for name in folders if is_memory(name)}
         for name in (*folders, *names):
             looked_at += 1
             if looked_at > MOST_LOOKED_AT:

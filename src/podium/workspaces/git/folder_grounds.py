@@ -13,11 +13,11 @@ from pathlib import Path
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.playbook_runs import Changes, Ground
 from podium.workspaces.git.clearing import clear_away
-from podium.workspaces.git.folder_closed import closed_places
+from podium.workspaces.git.folder_closed import closed_places, is_memory
 from podium.workspaces.git.folder_copying import FolderCopies
 from podium.workspaces.git.folder_kept import Kept, difference
 from podium.workspaces.git.folder_shadow import REFS, SCRATCH, FolderShadow
-from podium.workspaces.git.folder_walking import DOT_GIT, STATE, GroundLimits, shown
+from podium.workspaces.git.folder_walking import GroundLimits, shown
 from podium.workspaces.git.git import Git
 
 START, LEFT = "start", "left"
@@ -53,18 +53,15 @@ class FolderGrounds:
         """
         _check_run(run_id)
         place = await self._copies.make(run_id, Path(root)) if as_copy else Path(root)
+        ground = Ground(root=str(place), is_copy=as_copy)
         try:
-            closed = await asyncio.to_thread(closed_places, place, is_closed)
+            closed = await _guarded(place, is_closed)
+            ground = ground.model_copy(update={"closed": closed})
             kept = await self._kept(run_id, place)
         except (NotPossibleNow, OSError) as error:
-            return Ground(root=str(place), is_copy=as_copy, why_none=f"nothing was kept: {error}")
-        return Ground(
-            root=str(place),
-            is_copy=as_copy,
-            snapshot=ref_of(run_id, START),
-            left_out=tuple(map(shown, kept.left_out)),
-            closed=tuple(closed),
-        )
+            return ground.model_copy(update={"why_none": f"nothing was kept: {error}"})
+        left_out = tuple(map(shown, kept.left_out))
+        return ground.model_copy(update={"snapshot": ref_of(run_id, START), "left_out": left_out})
 
     async def _kept(self, run_id: str, place: Path) -> Kept:
         """What was there when the run asked first: after a kill nothing else is taken for that."""
@@ -84,31 +81,32 @@ class FolderGrounds:
         is_closed: Callable[[str], bool] = lambda path: False,
     ) -> Changes:
         """What is different now. It is kept too, so that later changes can be told from the run's own."""
+        # An ignore list may be of the agent's making and a folder too large to be kept: new ones are looked for apart.
+        try:
+            closed = await _guarded(Path(ground.root), is_closed)
+        except (NotPossibleNow, OSError) as error:
+            return Changes(unknown=f"{error}")
+        planted = tuple(path for path in closed if path not in ground.closed)
         if not ground.snapshot:
-            return Changes(unknown=ground.why_none or f"nothing was kept of {root!r}")
+            unknown = ground.why_none or f"nothing was kept of {root!r}"
+            return Changes(trespasses=planted, unknown=unknown)
         run_id = run_of(ground.snapshot)
         try:
             then = await self.shadow.known(ground.snapshot)
             if then is None:
-                return Changes(unknown=f"what was kept of {root!r} is gone")
+                return Changes(trespasses=planted, unknown=f"what was kept of {root!r} is gone")
             now = await self.shadow.read(Path(ground.root), self.index_of(run_id))
             await self.shadow.keep(now, ref_of(run_id, LEFT), f"after {run_id}")
             diff, whole = await self.shadow.difference(then, now, LARGEST_DIFF_BYTES)
             is_ignored = await self.shadow.ignores(Path(ground.root))
-            closed = await asyncio.to_thread(closed_places, Path(ground.root), is_closed)
         except (NotPossibleNow, OSError) as error:
-            return Changes(unknown=f"{error}")
+            return Changes(trespasses=planted, unknown=f"{error}")
         paths = difference(then, now).paths
-        # An ignore list may be of the agent's making, so new ones are looked for apart from what is kept.
-        trespasses = {
-            *filter(is_closed, paths),
-            *(path for path in closed if path not in ground.closed),
-            *(path for path in now.passed_over - then.passed_over if _is_planted(path)),
-        }
+        trespasses = {*planted, *(shown(path) for path in paths if is_closed(path))}
         return Changes(
             paths=tuple(shown(path) for path in paths if not is_ignored(path)),
             ignored=tuple(shown(path) for path in paths if is_ignored(path)),
-            trespasses=tuple(map(shown, sorted(trespasses))),
+            trespasses=tuple(sorted(trespasses)),
             diff=diff if whole else f"{diff}{_CUT}",
         )
 
@@ -169,9 +167,13 @@ class FolderGrounds:
                 clear_away(place)
 
 
-def _is_planted(path: str) -> bool:
-    """Whether it is of a kind that git, or Podium, would take its orders from."""
-    return path.rpartition("/")[2] in (DOT_GIT, STATE)
+async def _guarded(root: Path, is_closed: Callable[[str], bool]) -> tuple[str, ...]:
+    """What nobody may change or plant, as text that can be written anywhere."""
+
+    def guarded(path: str) -> bool:
+        return is_memory(path) or is_closed(path)
+
+    return tuple(map(shown, await asyncio.to_thread(closed_places, root, guarded)))
 
 
 def ref_of(run_id: str, moment: str) -> str:
