@@ -82,6 +82,7 @@ ONE_OF_EACH = {
     "cancel": ("cancel", "abcd1234"),
     "resume": ("resume", "abcd1234"),
     "retry": ("retry", "abcd1234"),
+    "replay": ("replay", "abcd1234"),
     "approvals": ("approvals",),
     "approve": ("approve", "abcd1234"),
     "reject": ("reject", "abcd1234", "--why", "no"),

@@ -8,7 +8,7 @@ from typing import Any, Literal, NoReturn
 
 import pytest
 
-from podium.domain.gating import Outcome
+from podium.domain.model import Noun
 from podium.engine import FlowDefinition
 from podium.ports import Checkpoint, Flow, FlowContext, Step, StepFunction, Tx
 from tests.dispatched import ENGINE
@@ -57,7 +57,7 @@ class _Unrecorded:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        def lose(tx: Tx, outcome: Outcome) -> None:
+        def lose(tx: Tx, outcome: Noun) -> None:
             raise _Lost
 
         return lose

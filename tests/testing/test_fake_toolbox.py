@@ -20,6 +20,7 @@ from podium.domain.gating import (
     Tier,
     ToolSpec,
 )
+from podium.domain.model import Noun
 from podium.domain.work import StepRecord, StepStatus
 from podium.ports import EventQuery, Toolbox, ToolDoor, Tx
 from podium.testing import (
@@ -105,7 +106,8 @@ async def test_a_call_requested_and_never_settled_is_in_doubt(allowing: Bench) -
 
 
 async def test_the_checkpoint_is_written_with_the_receipt_or_neither_is(allowing: Bench) -> None:
-    def step(tx: Tx, outcome: Outcome) -> None:
+    def step(tx: Tx, outcome: Noun) -> None:
+        assert isinstance(outcome, Outcome)
         tx.save_step(
             StepRecord(
                 run_id="run_a",
@@ -116,7 +118,7 @@ async def test_the_checkpoint_is_written_with_the_receipt_or_neither_is(allowing
             )
         )
 
-    def crash(tx: Tx, outcome: Outcome) -> None:
+    def crash(tx: Tx, outcome: Noun) -> None:
         step(tx, outcome)
         raise ZeroDivisionError
 

@@ -29,6 +29,8 @@ from podium.wiring.clock import SystemClock, SystemIds
 from tests.soaking import in_soak
 
 CLOCK, IDS = SystemClock(), SystemIds()
+FRESH = get_context("spawn")
+"""Not forked: another test's thread may hold a lock, which nobody in a fork would ever let go of."""
 RACERS = 3
 
 Reach = Callable[[Store, DbosEngine, str], Awaitable[bool]]
@@ -59,7 +61,7 @@ def test_one_thing_is_had_by_one_of_three_processes(
     postgres_url: str, tmp_path: Path, reach: Reach, rounds: int
 ) -> None:
     names = asyncio.run(_prepare_things(postgres_url, tmp_path, reach, rounds))
-    barrier = get_context("fork").Barrier(RACERS)
+    barrier = FRESH.Barrier(RACERS)
     won = _in_processes(partial(_reach_for_all, postgres_url, tmp_path, reach, names, barrier))
     winners = [sum(each) for each in zip(*won, strict=True)]
     assert winners == [1] * rounds
@@ -123,9 +125,8 @@ async def _serve_until_empty(url: str, folder: Path, queue: QueueSpec) -> list[s
 
 def _in_processes(work: Callable[[], Coroutine[Any, Any, list[Any]]]) -> list[list[Any]]:
     """What each of the processes gives back."""
-    context = get_context("fork")
-    pipes = [context.Pipe(duplex=False) for _ in range(RACERS)]
-    racers = [context.Process(target=_racer, args=(work, sender)) for _, sender in pipes]
+    pipes = [FRESH.Pipe(duplex=False) for _ in range(RACERS)]
+    racers = [FRESH.Process(target=_racer, args=(work, sender)) for _, sender in pipes]
     for racer in racers:
         racer.start()
     for _, sender in pipes:
