@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from podium.domain.asking import Reply, Turn, TurnLimits
+from podium.domain.asking import ModelAnswer, Reply, Turn, TurnLimits
 from podium.domain.errors import AgentLost, AgentRefused, RateLimited
-from podium.domain.events import AgentReplied, AnyEvent, UsageRecorded
+from podium.domain.events import AgentReplied, AnyEvent, ModelAnswered, UsageRecorded
 from podium.domain.gating import Approval, Budget, Tier, Usage
 from podium.domain.work import QueueSpec, Run, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
@@ -258,8 +258,26 @@ async def test_a_rate_limit_is_slept_through_and_the_turn_asked_again(house: Hou
     house.clock.advance(7200)
     assert (await ending).result == ["a", "b"]
     assert [turn.prompt for turn in agent.turns] == ["one", "one", "two"]
-    first, again, next_one = (turn.step_key for turn in agent.turns)
-    assert first == again != next_one, "what was done before the limit is found by the step's key"
+    first, again, _ = (turn.step_key for turn in agent.turns)
+    assert first != again, "an agent that begins anew is not answered by what it asked before"
+
+
+async def test_a_turn_whose_models_answers_are_kept_goes_on_after_a_rate_limit(
+    house: House,
+) -> None:
+    agent = house.answers(limited(house, hours=2), "a", "b")
+    engine = house.open()
+    run = await engine.start("story")
+    ending = asyncio.ensure_future(engine.finish(run.id, stop_when_waiting=True))
+    await waiting(house, run.id)
+    kept = ModelAnswered(
+        step="one", role="r", agent="fake", answer=ModelAnswer(number=0, request="r")
+    )
+    await house.store.write(lambda tx: tx.append(run.id, kept))
+    house.clock.advance(7200)
+    assert (await ending).result == ["a", "b"]
+    first, again, _ = (turn.step_key for turn in agent.turns)
+    assert first == again, "what was said and done before the limit is found by the step's key"
 
 
 async def test_a_rate_limit_is_remembered_over_a_restart(house: House) -> None:
