@@ -344,3 +344,10 @@ async def test_podiums_own_folder_within_is_neither_kept_nor_copied(tmp_path: Pa
     assert (await grounds.changes(ground, str(root))).paths == ()
     copy = await grounds.prepare("run_other", str(root), as_copy=True)
     assert os.listdir(copy.root) == ["a"]
+
+
+async def test_a_place_that_was_left_half_made_is_made_whole(tmp_path: Path) -> None:
+    (tmp_path / "grounds" / "kept.git" / "objects").mkdir(parents=True)
+    grounds, root = grounds_in(tmp_path), folder_in(tmp_path, {"a.txt": b"1\n"})
+    ground = await grounds.prepare(RUN, str(root))
+    assert (ground.snapshot != "", ground.why_none) == (True, "")

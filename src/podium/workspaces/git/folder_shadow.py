@@ -86,6 +86,8 @@ class FolderShadow:
         """What a ref stands for; None when there is no such ref."""
         if not self._dir.is_dir():
             return None
+        # Whoever made it may have been killed in the middle.
+        await asyncio.to_thread(self._make)
         asked = f"{ref}:manifest\n".encode()
         answer = await self._run("cat-file", "--batch=%(objecttype)", stdin=asked)
         kind, _, rest = answer.partition(b"\n")
@@ -95,6 +97,7 @@ class FolderShadow:
         """Names of all that is kept for a run, those with numbers in their order."""
         if not self._dir.is_dir():
             return []
+        await asyncio.to_thread(self._make)
         form = ("for-each-ref", "--sort=version:refname", "--format=%(refname)")
         return (await self._run(*form, f"{REFS}/{run_id}/")).decode().splitlines()
 
