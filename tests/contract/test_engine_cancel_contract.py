@@ -9,7 +9,7 @@ import pytest
 
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.events import RunCancelRequested, RunRetried
-from podium.domain.work import QueueSpec, RunStatus
+from podium.domain.work import QueueSpec, Run, RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import FlowContext, RunQuery, Step
 from podium.testing import retry_until
@@ -69,6 +69,25 @@ async def test_a_cancelled_run_is_cancelled_only_when_its_step_has_ended(room: E
     assert RunCancelRequested(by="ada", why="wrong task") in bodies
     assert bodies[-1].type == "run_cancelled"
     assert await (await room.store()).read(lambda view: view.steps(run.id)) == []
+
+
+async def test_the_end_of_a_run_is_seen_though_its_process_went_right_after_it(
+    room: EngineRoom, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stubborn = Stubborn()
+    stubborn.may_end.set()
+    engine, other = await room.open(stubborn.flow), await room.open()
+    run = await engine.start("stubborn")
+    await retry_until(lambda: stubborn.story)
+
+    async def ends_and_goes(run: Run) -> bool:
+        await other.cancel(run.id, by="ada")
+        await engine.finish(run.id)
+        return False
+
+    # Between two looks of who stays with it, where nothing else can get in by a test's will.
+    monkeypatch.setattr(other, "_is_served", ends_and_goes)
+    assert (await other.finish(run.id)).status is RunStatus.CANCELLED
 
 
 async def test_a_waiting_run_is_cancelled(room: EngineRoom) -> None:

@@ -157,7 +157,8 @@ class RunEngine(ABC):
                     # It is stored as running here for ever, which it is not.
                     raise error
                 if run_id not in self._hosts and not await self._is_served(run):
-                    return run
+                    # Its owner may have ended it after the first look and gone before the second.
+                    return await self._store.read(lambda view: known_run(view, run_id))
                 await asyncio.sleep(self._settings.gather_seconds)
         raise AssertionError("changes end only when the store is closed")
 
