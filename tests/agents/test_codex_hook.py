@@ -61,6 +61,24 @@ def test_a_no_is_handed_on_with_its_reason(tmp_path: Path, script: bool) -> None
 
 @pytest.mark.parametrize("script", [False, True])
 @pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ("import sys; sys.stderr.write('no newline'); sys.exit(2)", "no newline"),
+        ("import sys; sys.stderr.write(' \\n'); sys.exit(2)", "podium: Permission Denied, w"),
+        ("import sys; sys.exit(2)", "podium: Permission Denied, without a reason"),
+    ],
+)
+def test_a_no_never_goes_without_a_reason(
+    tmp_path: Path, answer: str, reason: str, script: bool
+) -> None:
+    """Codex goes on after a no that says nothing."""
+    done = run_hook(tmp_path, EVENT, answer, script=script)
+    assert done.returncode == 2
+    assert done.stderr.startswith(reason)
+
+
+@pytest.mark.parametrize("script", [False, True])
+@pytest.mark.parametrize(
     "answer",
     [
         "raise SystemExit(1)",

@@ -6,7 +6,8 @@ tool's input, and one patch may change many files. So each wish becomes one or s
 to the hook command, and all of them have to be answered by yes.
 
 Yes is exit 0 and not a word: codex takes a spoken "allow" for a broken hook. Everything else is
-exit 2 with the reason on stderr, because codex goes on after any other failure of a hook.
+exit 2 with the reason on stderr, because codex goes on after any other failure of a hook, and
+after an exit 2 without a reason too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 SECONDS = 25.0
 """For all questions together; less than half of what codex is told to wait."""
 MOST_CHANGES = 60
+LONGEST_REASON_BYTES = 65_536
 SPARED = "--judged-elsewhere="
 """Before the hook command: tools whose names begin so are not asked for, Podium judges them itself."""
 
@@ -146,38 +148,42 @@ def _header(line: str) -> tuple[str, str]:
 
 
 def ask(hook_command: list[str], question: dict[str, object]) -> None:
-    """Raise what the hook command denies with, which is also on stderr already."""
-    descriptor = _readable(json.dumps(question).encode())
-    child = _start(hook_command, descriptor)
+    """Raise what the hook command denies with."""
+    descriptor, reason = _readable(json.dumps(question).encode()), _readable(b"")
+    child = _start(hook_command, descriptor, reason)
     os.close(descriptor)
     _, status = os.waitpid(child, 0)
+    said = os.pread(reason, LONGEST_REASON_BYTES, 0).decode(errors="replace")
+    os.close(reason)
     if os.waitstatus_to_exitcode(status) == 2:
-        raise Denied("")
+        raise Denied(said if said.strip() else "podium: Permission Denied, without a reason\n")
     if status != 0:
         raise Denied("podium: the question to the tool door failed; denied\n")
 
 
-def _start(command: list[str], stdin: int) -> int:
+def _start(command: list[str], stdin: int, stderr: int) -> int:
     """Start the hook command; gives its process id."""
     if command[:2] != [sys.executable, "-IS"] or not command[2].endswith(".py"):
         actions = [
             (os.POSIX_SPAWN_DUP2, stdin, 0),
             (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+            (os.POSIX_SPAWN_DUP2, stderr, 2),
         ]
         return os.posix_spawnp(command[0], command, os.environ, file_actions=actions)
     child = os.fork()
     if child == 0:
-        _become(command[2:], stdin)
+        _become(command[2:], stdin, stderr)
     return child
 
 
-def _become(script: list[str], stdin: int) -> None:
+def _become(script: list[str], stdin: int, stderr: int) -> None:
     """Go on as that script: the interpreter is the same, and starting another takes longest of all."""
     code = 1
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         os.dup2(stdin, 0)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.dup2(stderr, 2)
         sys.argv = script
         with open(script[0], "rb") as file:  # noqa: PTH123 — as below
             source = compile(file.read(), script[0], "exec")
@@ -185,6 +191,7 @@ def _become(script: list[str], stdin: int) -> None:
         code = 0
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 1
+        sys.stderr.flush()  # the last words without a newline would be lost
     finally:
         os._exit(code)
 
