@@ -13,7 +13,6 @@ import pytest
 from podium.agents.headless.gemini import layout as gemini_layout
 from podium.agents.headless.gemini.outcomes import outcome
 from podium.agents.headless.gemini.tools import translate
-from podium.domain.asking import Turn
 from podium.domain.events import ToolCompleted, ToolFailed, ToolRefused, ToolRequested
 from podium.domain.model import Json
 from podium.sandbox import hook_command
@@ -46,6 +45,7 @@ async def test_a_command_runs_after_it_was_allowed_and_is_receipted(tmp_path: Pa
     assert (judged.observed, judged.agent, judged.role) == (True, "gemini", "developer")
 
 
+@pytest.mark.soak  # a start takes seconds, and its siblings here hold most of it
 async def test_a_denied_command_does_not_run_and_the_model_is_told_why(tmp_path: Path) -> None:
     steps: Steps = {"leave": [{"run": LEAVE}, "I could not."]}
     async with gemini_rig(tmp_path, steps, denies=("run_command",)) as rig:
@@ -116,9 +116,9 @@ async def test_only_files_and_shell_are_there_unless_the_role_has_more(tmp_path:
     async with gemini_rig(tmp_path, steps) as rig:
         await rig.ask("use")
         offered = set(rig.server.requests[0].tools)
-        await rig.ask("use", own_tools=("codebase_investigator", "google_web_search", "telepathy"))
+        own = ("codebase_investigator", "google_web_search", "telepathy")
+        reply = await rig.ask("use", own_tools=own)
         more = set(rig.server.requests[-1].tools)
-        reply = await rig.ask("use", own_tools=("telepathy",))
     files = {"read_file", "write_file", "replace", "list_directory", "glob", "grep_search"}
     assert offered == files | {"run_shell_command"}
     assert more == offered | {"google_web_search", "invoke_agent"}
@@ -235,8 +235,7 @@ def test_different_edits_are_different_calls() -> None:
 
 
 def test_no_model_mends_an_edit_after_it_was_judged() -> None:
-    turn = Turn(run_id="r", step_key="s", role="x", prompt="p", workspace="/w")
-    settings = gemini_layout.settings_for(turn, gemini_layout.GeminiOptions(), "gemini-api-key")
+    settings = gemini_layout.settings_for(gemini_layout.GeminiOptions(), "gemini-api-key")
     assert settings["tools"]["disableLLMCorrection"] is True
 
 
@@ -288,7 +287,9 @@ async def test_a_door_that_is_gone_is_a_no(tmp_path: Path) -> None:
         assert "Podium is not there" in rig.told_the_model()
 
 
-async def test_a_workspace_cannot_configure_it(tmp_path: Path) -> None:
+async def test_a_workspace_cannot_configure_it_and_what_is_denied_stays_undone(
+    tmp_path: Path,
+) -> None:
     async with gemini_rig(
         tmp_path, {"leave": [{"run": LEAVE}, "No."]}, denies=("run_command",)
     ) as rig:
@@ -296,12 +297,17 @@ async def test_a_workspace_cannot_configure_it(tmp_path: Path) -> None:
         reply = await rig.ask("leave")
         assert reply.text == "No."
         assert rig.branch() == "work"
+        assert not (rig.workspace / "ran.marker").exists()
         assert [path.name for path in rig.workspace.glob("TRAP*")] == []
         told = rig.told_the_model()
+        assert "Permission Denied: " in told
+        assert "the rules of the house" in told
         assert not [
             name for name in ("a planted rule", "planted skill", "planted agent") if name in told
         ]
         assert len(rig.gate.judged) == 1
+        (refused,) = await rig.tool_events()
+    assert isinstance(refused, ToolRefused)
 
 
 def _plant_traps(workspace: Path) -> None:
@@ -360,6 +366,7 @@ async def test_what_it_plants_in_its_home_is_gone_in_the_next_turn(tmp_path: Pat
     assert not left.intersection((*mine, ".gemini/tmp/workspace/skills"))
 
 
+@pytest.mark.soak  # a start takes seconds, and its siblings here hold most of it
 async def test_files_that_it_may_not_write_stay_as_they_were(tmp_path: Path) -> None:
     edit = use("replace", file_path="README", old_string="x", new_string="y", instruction="i")
     write = use("write_file", file_path="new.txt", content="hi")

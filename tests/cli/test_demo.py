@@ -35,10 +35,10 @@ DISTURBING = {
 }
 
 
-def test_the_demo_shows_all_that_it_promises_and_leaves_nothing_behind(
+def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged_and_is_right(
     desk: Desk,
 ) -> None:
-    said = desk.spawn("demo", "--json", env=DISTURBING)
+    said = desk.spawn("demo", "--json", "--keep", "sample", env=DISTURBING)
     assert said.code == 0, said.err
     told = said.json
     assert told["missing"] == []
@@ -60,35 +60,46 @@ def test_the_demo_shows_all_that_it_promises_and_leaves_nothing_behind(
     assert told["denied"] == ["run_command git checkout main"]
     assert any("|\\" in line for line in told["graph"])
     assert "$ kill -9 " in said.err
-    assert not Path(told["workspace"]).parents[1].exists()
-    assert not desk.home.exists()
-    assert list(desk.project.iterdir()) == []
-
-
-def test_what_the_demo_delivered_can_be_merged_and_is_right_and_its_files_are_on_the_page(
-    desk: Desk,
-) -> None:
-    said = desk.spawn("demo", "--keep", "sample")
-    assert said.code == 0, said.err
     sample = desk.project / "sample"
     assert unnamed(sample, desk.home) == [], "not on docs/state.md"
     (branch,) = _git(sample, "branch", "--list", "task/*", "--format=%(refname:short)").split()
-    assert f"$ git log --oneline --graph {branch}" in said.out
-    assert f"to merge           git merge --no-ff {branch}" in said.out
-    request = next((sample / ".podium" / "pull_requests").iterdir())
-    assert str(request) in said.out
+    assert (told["branch"], Path(told["pull_request"]).parent) == (
+        branch,
+        sample / ".podium" / "pull_requests",
+    )
     _git(sample, "merge", "--quiet", "--no-ff", "--no-edit", branch)
     sums = "from prices import total; print(total([50.0], 10, 5), total([200.0], 10))"
     done = subprocess.run(
         [sys.executable, "-c", sums], cwd=sample, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["50.0", "180.0"]
-    shown = desk.spawn("show", said.out.split()[-1], "--project", "sample")
+    shown = desk.spawn("show", told["run"], "--project", "sample")
     assert shown.code == 0
     assert "LEAD ANALYST            REJECT" in shown.out
     assert "succeeded  pipeline" in desk.spawn("runs", "--project", "sample").out
-    assert re.search(r"Look around: cd sample && (/\S+/)?podium show run_", said.out)
     assert desk.spawn("receipts", "verify", "--project", "sample").code == 0
+
+
+@pytest.mark.soak  # a second demo takes as long as the first
+def test_the_demo_in_words_names_all_that_it_kept(desk: Desk) -> None:
+    said = desk.spawn("demo", "--keep", "sample")
+    assert said.code == 0, said.err
+    sample = desk.project / "sample"
+    (branch,) = _git(sample, "branch", "--list", "task/*", "--format=%(refname:short)").split()
+    assert f"$ git log --oneline --graph {branch}" in said.out
+    assert f"to merge           git merge --no-ff {branch}" in said.out
+    request = next((sample / ".podium" / "pull_requests").iterdir())
+    assert str(request) in said.out
+    assert re.search(r"Look around: cd sample && (/\S+/)?podium show run_", said.out)
+
+
+@pytest.mark.soak  # the same; that an interrupted one leaves nothing behind is tried every time
+def test_the_demo_leaves_nothing_behind(desk: Desk) -> None:
+    said = desk.spawn("demo", "--json", env=DISTURBING)
+    assert said.code == 0, said.err
+    assert not Path(said.json["workspace"]).parents[1].exists()
+    assert not desk.home.exists()
+    assert list(desk.project.iterdir()) == []
 
 
 def test_a_sample_that_cannot_be_kept_is_refused_in_words(desk: Desk) -> None:

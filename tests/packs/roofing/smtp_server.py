@@ -46,6 +46,8 @@ class SmtpServer:
     hang_up_after: str = ""
     """`connect`, `rcpt`, `data` (in the middle of the message) or `message` (instead of an answer)."""
     silent_after_message: bool = False
+    is_silent: bool = False
+    """Whether it owes the answer to a whole message."""
     was_left: bool = False
     """Whether the client hung up on its silence."""
     received: list[Received] = field(default_factory=list)
@@ -173,7 +175,9 @@ class _Talk:
         if server.hang_up_after == "message":
             return False
         if server.silent_after_message:
-            await self._reader.read()
+            server.is_silent = True
+            with suppress(ConnectionError):
+                await self._reader.read()
             server.was_left = True
             return False
         if server.final_reply.startswith("250"):
