@@ -12,7 +12,9 @@ from pydantic_core import PydanticUndefined
 from podium.cli.event_words import describe, event_line
 from podium.domain import events as e
 from podium.domain.asking import ModelAnswer, Stop, WishedCall
+from podium.domain.duets import Leg
 from podium.domain.gating import Usage
+from podium.domain.messages import Message
 from podium.domain.work import Failure
 
 NOW = datetime(2026, 1, 2, 10, 0, tzinfo=UTC)
@@ -32,6 +34,8 @@ _SAMPLES: dict[Any, Any] = {
     Stop: Stop(kind="tool_calls", reason="50 of 50 are made"),
     ModelAnswer: ModelAnswer(number=0, request="sha256:x", text="I will look"),
     Usage: Usage(),
+    Leg: Leg(number=0, round=1, expected_from="PLANNER", expected=("plan",), task="t", nonce="n"),
+    Message: Message(to="EXECUTER", type="plan", id="t-n", body="sweep"),
 }
 
 

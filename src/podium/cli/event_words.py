@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from textwrap import fill
 
 from podium.cli.approval_words import arguments_line
+from podium.cli.duet_words import of_a_duet
 from podium.cli.untrusted import safe_line, shown_line
 from podium.domain import events as e
 from podium.domain.asking import Stop
@@ -96,8 +97,8 @@ def describe(body: e.EventBody) -> str:
             return f"{body.role} ({body.agent}): {stop_words(body.stop)}"
         case e.PlaybookBegan() | e.PlaybookEnded():
             return _of_a_playbook(body)
-        case e.ToolsGiven():
-            return f"{body.role}: {', '.join(body.tools)}"
+        case e.PairSeated() | e.LegOpened() | e.MessageHeard() | e.BlockIgnored() | e.SideNudged():
+            return of_a_duet(body)
         case e.NoteTaken():
             return body.text
         case e.CollisionSeen():

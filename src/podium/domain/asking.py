@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import BaseModel, Field
 
 from podium.domain.gating import Usage
+from podium.domain.messages import Awaited
 from podium.domain.model import Json, Moment, NonEmpty, Noun
 
 
@@ -98,6 +99,12 @@ class Turn(Noun):
     """Untrusted sources that led to the turn."""
     asking: int = 0
     """Which asking of the step this is: what is wished for again in a later one is done again."""
+    awaits: Awaited | None = None
+    """The message that it is to bring. An agent that hears all that was said need not look for it."""
+
+
+ReadFrom = Literal["", "transcript", "screen"]
+"""Where the words of a program on a terminal were read: to the byte in what it wrote down, or on its screen."""
 
 
 class Reply(Noun):
@@ -115,6 +122,7 @@ class Reply(Noun):
     seconds: float = 0.0
     transcript: str | None = None
     """Path of what was really said, line by line."""
+    read_from: ReadFrom = ""
     untold: tuple[str, ...] = ()
     """Refusals whose reason its protocol could not carry. They go into the next prompt."""
     warnings: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from podium.domain.events import (
     RunRetried,
 )
 from podium.domain.gating import Approval, ApprovalStatus, Usage
+from podium.domain.messages import Awaited
 from podium.domain.model import Moment, Noun
 from podium.domain.work import RATE_LIMIT, Run
 from podium.flows.finishing import to_the_end
@@ -68,6 +69,7 @@ async def ask(
     index: int = 0,
     earlier: Reply | None = None,
     contract: type[BaseModel] | None = None,
+    awaits: Awaited | None = None,
     provenance: tuple[str, ...] = (),
     prepare: Prepare | None = None,
 ) -> Reply:
@@ -77,7 +79,8 @@ async def ask(
     waited for, and of refusals whose reason its protocol could not carry.
 
     With a `contract` the reply's payload validates as it, or `ReplyInvalid` is raised. `provenance`
-    names the untrusted sources that the prompt holds words of. `prepare` is called each time before the
+    names the untrusted sources that the prompt holds words of. `awaits` is the message that the turn is to
+    bring, for agents that are heard by looking. `prepare` is called each time before the
     turn is asked, also when it is asked again after a crash: it puts things where the turn starts from.
 
     The turn is asked only while every budget has something left, else `BudgetSpent` is raised and
@@ -106,6 +109,7 @@ async def ask(
             own_tools=player.own_tools,
             contract=contract,
             provenance=provenance,
+            awaits=awaits,
         )
         if prepare is not None:
             await prepare()
@@ -126,6 +130,7 @@ async def ask(
                 found=reply.found,
                 transcript=reply.transcript,
                 warnings=reply.warnings,
+                read_from=reply.read_from,
             )
         )
         source = f"agent:{reply.agent or player.agent.name}"
@@ -190,7 +195,9 @@ async def ask_until_answered(
     name: str,
     workspace: str | Workspace,
     most_turns: int = MOST_TURNS,
+    earlier: Reply | None = None,
     contract: type[BaseModel] | None = None,
+    awaits: Awaited | None = None,
     provenance: tuple[str, ...] = (),
     prepare: Prepare | None = None,
 ) -> Reply:
@@ -198,9 +205,9 @@ async def ask_until_answered(
 
     Between two turns of the conversation every approval it waits for is answered or too late; what
     came too late is asked anew by the next turn. After each `most_turns` turns a person is asked
-    whether to go on. `prepare` is for the first turn: later ones go on with what it left.
+    whether to go on. `prepare` is for the first turn: later ones go on with what it left. The first turn
+    goes on with the conversation of an `earlier` reply.
     """
-    earlier: Reply | None = None
     for number in count():
         if number and number % most_turns == 0:
             reason = (
@@ -218,6 +225,7 @@ async def ask_until_answered(
             index=number,
             earlier=earlier,
             contract=contract,
+            awaits=awaits,
             provenance=provenance,
             prepare=None if number else prepare,
         )

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from enum import Enum
 from functools import cache
-from types import ModuleType
 from typing import Any, Literal, get_args, get_origin
 
 from podium.domain import events, gating, work
@@ -36,19 +35,43 @@ def belongs_to_record(text: str) -> bool:
 @cache
 def record_words() -> frozenset[str]:
     """Names of fields, types of events, and states."""
-    return frozenset(word for module in (events, gating, work) for word in _words_of(module))
+    return frozenset(word for each in _record_classes() for word in _words_of(each))
 
 
-def _words_of(module: ModuleType) -> Iterator[str]:
-    for thing in vars(module).values():
-        if not isinstance(thing, type):
-            continue
-        if issubclass(thing, Enum):
-            yield from (str(member) for member in thing)
-        elif issubclass(thing, Noun):
-            for name, field in thing.model_fields.items():
-                yield name
-                yield from _literals(field.annotation)
+def _record_classes() -> set[type]:
+    """All that a record can be made of: records hold records."""
+    found: set[type] = set()
+    waiting = [thing for module in (events, gating, work) for thing in vars(module).values()]
+    while waiting:
+        thing = waiting.pop()
+        if isinstance(thing, type) and thing not in found:
+            found.add(thing)
+            waiting.extend(part for each in _annotations(thing) for part in _parts(each))
+    return found
+
+
+def _words_of(thing: type) -> Iterator[str]:
+    if issubclass(thing, Enum):
+        yield from (str(member) for member in thing)
+    elif issubclass(thing, Noun):
+        yield from thing.model_fields
+        for each in _annotations(thing):
+            yield from _literals(each)
+
+
+def _annotations(thing: type) -> list[Any]:
+    if not issubclass(thing, Noun):
+        return []
+    return [field.annotation for field in thing.model_fields.values()]
+
+
+def _parts(annotation: Any) -> Iterator[Any]:
+    """What an annotation is made of, such as the noun in a tuple of them."""
+    if arguments := get_args(annotation):
+        for argument in arguments:
+            yield from _parts(argument)
+    else:
+        yield annotation
 
 
 def _literals(annotation: Any) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from podium.agents.contract.agent import ContractedAgent
 from podium.agents.contract.block import Block, read_block
+from podium.agents.contract.messages import MessageStream, read_messages
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.payload import Found, read_payload
 from podium.agents.contract.wanted import NONCE_KEY
@@ -11,7 +12,9 @@ __all__ = [
     "Block",
     "ContractedAgent",
     "Found",
+    "MessageStream",
     "NotAnAnswer",
     "read_block",
+    "read_messages",
     "read_payload",
 ]

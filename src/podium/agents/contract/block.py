@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from podium.agents.contract.cleaning import without_escapes
-from podium.agents.contract.framing import body_freed, header_of
+from podium.agents.contract.framing import EDGE, LEAD, body_freed, header_of
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.thinking import thoughts
 from podium.domain.model import Json
@@ -27,8 +27,6 @@ MOST_BLOCKS = 1000
 
 MOST_HEADER = 4000
 
-_LEAD = r"^(?P<lead>[\u200b\ufeff]?[ \t]{0,200}+(?:[⏺●•✦◆│┃|][ \t]{0,200}+)?)"
-_EDGE = r"[ \t]{0,200}+[│┃|]?+[ \t]{0,2000}+$"
 _HEADER_ENDS = re.compile(r"\]\][ \t│┃|]*+(?:\n|\Z)")
 _ATTRIBUTES = re.compile(r"""([\w-]{1,40})=(?:"([^"\n]{0,200})"|'([^'\n]{0,200})')""")
 
@@ -169,10 +167,10 @@ def _patterns(name: str, *, angled: bool) -> tuple[re.Pattern[str], re.Pattern[s
     if angled:
         said = r"""(?P<said>(?:[ \t]{1,8}[\w-]{1,40}=(?:"[^"\n]{0,200}"|'[^'\n]{0,200}')){0,8})"""
         return (
-            re.compile(rf"{_LEAD}<{name}{said}[ \t]{{0,8}}>", re.MULTILINE),
-            re.compile(rf"</{name}>{_EDGE}", re.MULTILINE),
+            re.compile(rf"{LEAD}<{name}{said}[ \t]{{0,8}}>", re.MULTILINE),
+            re.compile(rf"</{name}>{EDGE}", re.MULTILINE),
         )
     return (
-        re.compile(rf"{_LEAD}\[\[{name}(?=[\s{{\]])", re.MULTILINE),
-        re.compile(rf"{_LEAD}\[\[/{name}\]\]{_EDGE}", re.MULTILINE),
+        re.compile(rf"{LEAD}\[\[{name}(?=[\s{{\]])", re.MULTILINE),
+        re.compile(rf"{LEAD}\[\[/{name}\]\]{EDGE}", re.MULTILINE),
     )

@@ -7,8 +7,12 @@ from typing import Literal
 from podium.agents.contract.strict import load_object
 from podium.domain.model import Json
 
-_BORDERS = "│┃|"
-_BLANKS = " \t"
+BORDERS = "│┃|"
+BLANKS = " \t"
+LEAD = r"^(?P<lead>[\u200b\ufeff]?[ \t]{0,200}+(?:[⏺●•✦◆│┃|][ \t]{0,200}+)?)"
+"""Pattern of what may stand before a tag."""
+EDGE = r"[ \t]{0,2000}+[│┃|]?+[ \t]{0,2000}+$"
+"""Pattern of what may stand behind one."""
 
 
 def header_of(written: str) -> tuple[dict[str, Json], Literal["strict", "repaired"]] | None:
@@ -18,7 +22,7 @@ def header_of(written: str) -> tuple[dict[str, Json], Literal["strict", "repaire
         return load_object(source), "strict"
     except ValueError:
         pass
-    lines = [line.strip(_BLANKS + _BORDERS) for line in source.split("\n")]
+    lines = [line.strip(BLANKS + BORDERS) for line in source.split("\n")]
     try:
         wrapped = load_object("\n".join(lines), raw_breaks=True)
         return dict(map(_joined, wrapped.items())), "repaired"
@@ -47,7 +51,7 @@ def body_freed(body: str, lead: str, *, is_framed: bool) -> str:
     if not lead:
         return body
     lines = body.split("\n")
-    if is_framed and lead.strip() and lead.strip(_BLANKS) in _BORDERS:
+    if is_framed and lead.strip() and lead.strip(BLANKS) in BORDERS:
         framed = [_unframed(line) for line in lines]
         whole = [each for each in framed if each is not None]
         if len(whole) == len(lines):
@@ -58,7 +62,7 @@ def body_freed(body: str, lead: str, *, is_framed: bool) -> str:
 
 def _unframed(line: str) -> str | None:
     """What stands between two borders; None when they are not there."""
-    inner = line.strip(_BLANKS)
-    if len(inner) < 2 or inner[0] not in _BORDERS or inner[-1] not in _BORDERS:
+    inner = line.strip(BLANKS)
+    if len(inner) < 2 or inner[0] not in BORDERS or inner[-1] not in BORDERS:
         return None
-    return inner[1:-1].removeprefix(" ").rstrip(_BLANKS)
+    return inner[1:-1].removeprefix(" ").rstrip(BLANKS)

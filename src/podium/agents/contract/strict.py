@@ -13,6 +13,7 @@ from podium.domain.model import Json
 
 MOST_DEPTH = 100
 
+_TOO_DEEP = f"it is nested deeper than {MOST_DEPTH} levels"
 _SUSPECT = re.compile("\\\\u(?:[dD][89a-fA-F]|0000)|[\ud800-\udfff]")
 _DAMAGED = re.compile("[\x00\ud800-\udfff]")
 
@@ -25,7 +26,23 @@ def load_object(source: str, *, raw_breaks: bool = False) -> dict[str, Json]:
     try:
         value = (_LENIENT if raw_breaks else _DECODER).decode(source)
     except RecursionError:
-        raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels") from None
+        raise ValueError(_TOO_DEEP) from None
+    return _object(value, source)
+
+
+def leading_object(source: str) -> tuple[dict[str, Json], int]:
+    """The object that this text begins with, raw breaks in its strings allowed, and where it ends.
+
+    Raises `ValueError` as `load_object` does.
+    """
+    try:
+        value, end = _LENIENT.raw_decode(source)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    return _object(value, source[:end]), end
+
+
+def _object(value: Json, source: str) -> dict[str, Json]:
     if not isinstance(value, dict):
         raise ValueError("it is not an object")
     check_value(value, look_at_strings=_SUSPECT.search(source) is not None)
@@ -48,7 +65,7 @@ def check_value(value: Json, *, look_at_strings: bool = True) -> None:
         if not inner:
             return
         level = inner
-    raise ValueError(f"it is nested deeper than {MOST_DEPTH} levels")
+    raise ValueError(_TOO_DEEP)
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

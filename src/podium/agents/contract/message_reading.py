@@ -1,0 +1,185 @@
+"""Takes lines one by one and finds the messages in them. What counts stands in `messages.py`."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from podium.agents.contract.cleaning import without_escapes
+from podium.agents.contract.message_body import Setting, body_of, without_section
+from podium.agents.contract.message_tags import Fence, Header, Read, closes, header_begun
+from podium.agents.contract.not_an_answer import on_one_line
+from podium.domain.messages import Heard, Ignored, Message
+from podium.domain.model import whole_text
+
+MOST_MESSAGES = 1000
+MOST_IGNORED = 100
+"""Of one text. The last are kept."""
+
+MOST_BODY = 1_000_000
+"""Characters of a block, and of a line."""
+
+MOST_DEEP = 3
+"""Blocks that quote each other. Each has a text of its own, so that this bounds how often a line is copied."""
+
+_SHOWN = 200
+
+
+@dataclass
+class _Open:
+    """A block whose end was not seen yet."""
+
+    read: Read
+    setting: Setting
+    shown: str
+    """Its opening line."""
+    start: int
+    """Of its body, among the lines that are kept."""
+    began: int
+    """Characters that were kept before its body."""
+    mended: int
+    """Lines that were mended before it."""
+    fence: Fence = field(default_factory=Fence)
+    perhaps_end: int | None = None
+    """Where the first closing tag stands in fenced code of its text."""
+
+
+class MessageReader:
+    """Keeps the lines of open blocks, and tells the messages when they are whole."""
+
+    def __init__(self, columns: int) -> None:
+        self._columns = columns
+        self._messages: deque[Message] = deque(maxlen=MOST_MESSAGES)
+        self._ignored: deque[tuple[str, str]] = deque(maxlen=MOST_IGNORED)
+        """Why, and what is shown."""
+        self._header: Header | None = None
+        """An opening tag that is not whole yet."""
+        self._fault = ""
+        self._blocks: list[_Open] = []
+        """Each quoted in the text of the one before."""
+        self._kept: list[str] = []
+        self._characters = 0
+        self._mended = 0
+        self._mended_before = 0
+
+    def heard(self) -> Heard:
+        """What was found since this was asked last."""
+        ignored = [_ignored(why, shown) for why, shown in self._ignored]
+        found = Heard(messages=tuple(self._messages), ignored=tuple(ignored))
+        self._messages.clear()
+        self._ignored.clear()
+        return found
+
+    def take(self, raw: str | None) -> None:
+        """The next line, without its break. None: one that is too long to be kept."""
+        if raw is None:
+            self._give_up_all("a line of it is too long")
+            return
+        written = without_escapes(raw)
+        line = written.removesuffix("\r")
+        begun = header_begun(line)
+        is_end = begun is None and closes(line)
+        if self._header and (begun or is_end or not self._header.take(line)):
+            self._give_up_header()
+        if begun:
+            self._begin(begun)
+        self._mended += written is not raw
+        if is_end:
+            self._close()
+        self._keep(written)
+        if self._header:
+            self._try_header(self._header, has_returns=line is not written)
+
+    def end(self) -> None:
+        """No line follows."""
+        self._give_up_all("the text ends before it does")
+
+    def _begin(self, header: Header) -> None:
+        while self._blocks and not self._is_quoting():
+            self._give_up(self._blocks.pop(), "another block begins before it ends")
+        self._header, self._fault = header, "its opening tag does not end"
+        self._mended_before = self._mended
+
+    def _is_quoting(self) -> bool:
+        last = self._blocks[-1]
+        has_room = len(self._blocks) < MOST_DEEP
+        return has_room and last.fence.is_open and last.perhaps_end is None
+
+    def _try_header(self, header: Header, *, has_returns: bool) -> None:
+        try:
+            read = header.read()
+        except ValueError as error:
+            self._fault = f"its metadata cannot be read: {error}"
+            return
+        if read is None:
+            return
+        self._header = None
+        setting = Setting(header.lead, header.width, read.row_width, self._columns, has_returns)
+        begun = (len(self._kept), self._characters, self._mended_before)
+        self._blocks.append(_Open(read, setting, header.shown, *begun))
+
+    def _close(self) -> None:
+        if not self._blocks:
+            return
+        block = self._blocks[-1]
+        if not block.fence.is_open:
+            self._tell(self._blocks.pop(), len(self._kept))
+        elif block.perhaps_end is None:
+            block.perhaps_end = len(self._kept)
+
+    def _keep(self, line: str) -> None:
+        """The line belongs to the text of every block that is open."""
+        if not self._blocks:
+            self._kept.clear()
+            return
+        self._kept.append(line)
+        self._characters += len(line) + 1
+        for depth, block in enumerate(self._blocks, 1):
+            was_open = block.fence.is_open
+            block.fence.take(line)
+            if was_open and not block.fence.is_open:
+                while len(self._blocks) > depth:
+                    self._give_up(self._blocks.pop(), "the code that quotes it ends before it does")
+        if self._characters - self._blocks[0].began > MOST_BODY:
+            self._drop_outermost()
+
+    def _drop_outermost(self) -> None:
+        self._give_up(self._blocks.pop(0), "it is too long")
+        past = self._blocks[0].start if self._blocks else len(self._kept)
+        del self._kept[:past]
+        for block in self._blocks:
+            block.start -= past
+            block.perhaps_end = None if block.perhaps_end is None else block.perhaps_end - past
+
+    def _give_up_all(self, why: str) -> None:
+        if self._header:
+            self._give_up_header()
+        while self._blocks:
+            self._give_up(self._blocks.pop(), why)
+
+    def _give_up_header(self) -> None:
+        if self._header:
+            self._ignored.append((self._fault, self._header.shown))
+        self._header = None
+
+    def _give_up(self, block: _Open, why: str) -> None:
+        if block.perhaps_end is None:
+            self._ignored.append((why, block.shown))
+        else:
+            self._tell(block, block.perhaps_end)
+
+    def _tell(self, block: _Open, end: int) -> None:
+        read = block.read
+        lines = [read.rest] * (read.rest != "") + self._kept[block.start : end]
+        written = "\n".join(lines)
+        freed = body_of(lines, block.setting)
+        body = whole_text(without_section(freed, read.type))
+        mended = read.is_wrapped or freed != written or self._mended != block.mended
+        self._messages.append(
+            Message(to=read.to, type=read.type, id=read.id, body=body, mended=mended)
+        )
+
+
+def _ignored(why: str, shown: str) -> Ignored:
+    shown = whole_text(on_one_line(shown.strip(), _SHOWN))
+    return Ignored(why=whole_text(on_one_line(why)), shown=shown)

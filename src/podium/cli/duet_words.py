@@ -1,0 +1,33 @@
+"""Words for what happens in a duet."""
+
+from __future__ import annotations
+
+from podium.domain import events as e
+from podium.domain.messages import Message
+
+DuetEvent = e.PairSeated | e.LegOpened | e.MessageHeard | e.BlockIgnored | e.SideNudged
+
+
+def of_a_duet(body: DuetEvent) -> str:
+    """One event, on a line that may be cut at its end."""
+    match body:
+        case e.PairSeated():
+            return f"{body.pair}: {body.planner} plans, {body.executer} executes ({body.transport})"
+        case e.LegOpened():
+            wanted = " or ".join(body.leg.expected)
+            return f"{wanted} awaited from {body.leg.expected_from}, round {body.leg.round}"
+        case e.MessageHeard():
+            return _heard(body)
+        case e.BlockIgnored():
+            return f"of {body.sender}: {body.why}: {body.shown}"
+        case e.SideNudged():
+            return f"{body.side}: {body.why}"
+
+
+def _heard(body: e.MessageHeard) -> str:
+    how = f"to {body.routed_to}" if body.routed_to else f"not handed on, {body.why}"
+    return f"{body.message.type} of {body.sender}, {how}: {first_line(body.message)}"
+
+
+def first_line(message: Message) -> str:
+    return message.body.strip().partition("\n")[0]

@@ -1,0 +1,85 @@
+"""Programs on terminals as others see and steer them: what they are at, and what they show."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from podium.domain.duets import PairName
+from podium.domain.messages import Side
+from podium.domain.model import Moment, NonEmpty, Noun
+
+TerminalStatus = Literal["gone", "starting", "ready", "busy", "asking", "unknown"]
+"""`gone`: its program is not there, or is no more."""
+
+Columns = Annotated[int, Field(ge=20, le=4000)]
+Rows = Annotated[int, Field(ge=5, le=4000)]
+
+MOST_KEYS = 1000
+MOST_KEY_CHARACTERS = 10_000
+
+
+class Terminal(Noun):
+    """Which program is meant."""
+
+    pair: PairName = "main"
+    side: Side
+
+
+class TerminalState(Noun):
+    """What a program is at."""
+
+    terminal: Terminal
+    agent: str
+    """Kind of program: `claude`, `codex`, `gemini`, `generic`."""
+    status: TerminalStatus
+    question: str = ""
+    """What it asks a person, when it is `asking`."""
+    pane: str = ""
+    pid: int = 0
+    session: str = ""
+    """Its conversation. Empty: it has not begun."""
+    sent: int = 0
+    """Messages that it took."""
+    active_at: Moment | None = None
+    """When it last wrote something."""
+
+
+class TerminalPicture(Noun):
+    """What a program shows."""
+
+    lines: tuple[str, ...]
+    left_out: int = 0
+    """Lines before these that there was no room for."""
+    columns: int
+    rows: int
+    cursor_column: int = 0
+    cursor_row: int = 0
+    """From 0, within what is visible."""
+
+
+class KeysPressed(Noun):
+    """Keys for a program, one after another."""
+
+    terminal: Terminal
+    keys: tuple[Annotated[NonEmpty, Field(max_length=MOST_KEY_CHARACTERS)], ...] = Field(
+        min_length=1, max_length=MOST_KEYS
+    )
+    """By tmux's names, as `Escape`, `C-c` and `Enter`; any other word is typed as it stands."""
+
+
+class NewSize(Noun):
+    """How large both panes of a pair are to be."""
+
+    pair: PairName = "main"
+    columns: Columns
+    rows: Rows
+
+
+class TerminalNews(Noun):
+    """Something changed: what the program is at now, and shows."""
+
+    state: TerminalState
+    picture: TerminalPicture | None = None
+    """None: there is nothing to be seen."""

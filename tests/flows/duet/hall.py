@@ -1,0 +1,116 @@
+"""A duet of two fakes, on an engine and a store in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from podium.agents.contract.messages import read_messages
+from podium.domain.asking import Reply, Turn
+from podium.domain.duets import DUET, DuetJob, DuetLimits, Pair, Seat
+from podium.domain.events import AnyEvent
+from podium.domain.messages import Address, Message, MessageType, block_of
+from podium.domain.work import Run
+from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
+from podium.flows import Player, Purse
+from podium.flows.duet import Chair, DuetKit, Stage, play_duet
+from podium.ports import EventQuery
+from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds
+
+Answer = Callable[[Turn], Reply]
+
+
+def pair(name: str = "main") -> Pair:
+    seat = Seat(agent="fake", cwd="/w")
+    return Pair(name=name, planner=seat, executer=seat)
+
+
+def says(
+    kind: MessageType, to: Address, body: str, before: str = "", after: str = ""
+) -> Callable[[Turn], Reply]:
+    """Answers with this block, under the id of its turn."""
+
+    def answer(turn: Turn) -> Reply:
+        assert turn.awaits is not None
+        message = Message(to=to, type=kind, id=turn.awaits.id, body=body)
+        return Reply(text=f"{before}\n{block_of(message)}\n{after}".strip(), session="s1")
+
+    return answer
+
+
+def plans(body: str = "1. do it") -> Answer:
+    return says("plan", "EXECUTER", body)
+
+
+def results(body: str = "it is done") -> Answer:
+    return says("result", "PLANNER", body)
+
+
+class Hall:
+    """Two fakes on a stage. Opened again it is another process on the same store."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.clock = FixedClock()
+        self.store = MemoryStore(self.clock)
+        self.planner = FakeAgent(name="planner")
+        self.executer = FakeAgent(name="executer")
+        self.on_screen = False
+        self.keeps_conversation = True
+        self._nonces = iter(f"{number:08x}" for number in range(0xA0, 0xFFFF))
+        self._ids = SteadyIds()
+        self._engines: list[LocalEngine] = []
+
+    def cast(self, planner: list[Any], executer: list[Any]) -> None:
+        self.planner = FakeAgent(planner, name="planner")
+        self.executer = FakeAgent(executer, name="executer")
+
+    def open(self) -> LocalEngine:
+        engine = LocalEngine(
+            self.store,
+            clock=self.clock,
+            ids=self._ids,
+            presence=FolderPresence(self.folder),
+            settings=EngineSettings(tick_seconds=0.02),
+        )
+        engine.register(FlowDefinition(DUET, play_duet(self._kit()), input_type=DuetJob))
+        self._engines.append(engine)
+        return engine
+
+    async def play(self, *pairs: Pair, **limits: Any) -> Run:
+        """One task to its end."""
+        engine = self.open()
+        job = DuetJob(text="tidy up", pairs=pairs or (pair(),), limits=DuetLimits(**limits))
+        run = await engine.start(DUET, job.model_dump(mode="json"))
+        return await engine.finish(run.id)
+
+    async def stop(self, engine: LocalEngine) -> None:
+        self._engines.remove(engine)
+        await engine.close()
+
+    async def close(self) -> None:
+        for engine in self._engines:
+            await engine.close()
+        await self.store.close()
+
+    async def told(self, run: Run, *types: str) -> list[AnyEvent]:
+        query = EventQuery(run_id=run.id, types=types)
+        return [event.body for event in await self.store.read(lambda view: view.events(query))]
+
+    def _kit(self) -> DuetKit:
+        async def stage(pair: Pair) -> Stage:
+            return Stage(self._chair(self.planner), self._chair(self.executer))
+
+        return DuetKit(
+            store=self.store,
+            clock=self.clock,
+            purse=Purse(self.store, self.clock),
+            stage=stage,
+            read=read_messages,
+            new_nonce=lambda: next(self._nonces),
+        )
+
+    def _chair(self, agent: FakeAgent) -> Chair:
+        player = Player(agent.name, agent)
+        return Chair(player, "/w", self.on_screen, self.keeps_conversation)
