@@ -21,6 +21,7 @@ from podium.sandbox.confining.mechanism import LANDLOCK, Mechanism
 from podium.sandbox.confining.proxy import serve_network
 from tests.attacks.arena import FORBIDDEN, SEARCH_PATH, Arena
 from tests.gate.rig import command_call, context_for, gate_of
+from tests.sandbox.terminals import on_terminal
 
 SECONDS = 60.0
 _MOST_OUTPUT_BYTES = 1_000_000
@@ -156,17 +157,43 @@ class Default(Layout):
     async def agent(
         self, arena: Arena, text: str, env: Mapping[str, str], confinement: Confinement
     ) -> Turn:
-        ended = await self.launcher.run(
-            Spawn(
-                argv=("bash", "-c", text),
-                cwd=arena.task.path,
-                env={"PATH": SEARCH_PATH, "HOME": f"{arena.task.private}/home", **env},
-                limits=ProcessLimits(seconds=SECONDS),
-                confinement=confinement,
-            )
-        )
+        ended = await self.launcher.run(self.spawn(arena, text, env, confinement))
         output = (ended.stdout + ended.stderr).decode(errors="replace")
         return Turn(output, "; ".join(ended.refused_execs))
+
+    def spawn(
+        self, arena: Arena, text: str, env: Mapping[str, str], confinement: Confinement
+    ) -> Spawn:
+        return Spawn(
+            argv=("bash", "-c", text),
+            cwd=arena.task.path,
+            env={"PATH": SEARCH_PATH, "HOME": f"{arena.task.private}/home", **env},
+            limits=ProcessLimits(seconds=SECONDS),
+            confinement=confinement,
+        )
+
+
+class OnTerminal(Default):
+    """The same on a terminal, where nothing of it hangs on the Podium that asked for it."""
+
+    name = "terminal"
+
+    async def agent(
+        self, arena: Arena, text: str, env: Mapping[str, str], confinement: Confinement
+    ) -> Turn:
+        # On a terminal git would wait for somebody to turn the page.
+        spawn = self.spawn(arena, text, {**env, "GIT_PAGER": "cat"}, confinement)
+        command = await self.launcher.on_terminal(spawn)
+        with on_terminal(command) as terminal:
+            await terminal.exit_code()
+            return Turn(terminal.text.replace("\r", ""))
+
+
+class LandlockOnTerminal(OnTerminal):
+    """And where nothing can be mounted."""
+
+    name = "terminal-landlock"
+    mechanism = Mechanism(name=LANDLOCK)
 
 
 class Mounts(Default):
@@ -232,6 +259,7 @@ class SharedGit(Default):
 
 
 LAYOUTS: tuple[type[Layout], ...] = (
-    Nothing, TrustingFirewall, Firewall, SharedGit, Ungated, Landlock, Mounts, Default,
+    Nothing, TrustingFirewall, Firewall, SharedGit, Ungated, LandlockOnTerminal, OnTerminal, Landlock,
+    Mounts, Default,
 )  # fmt: skip
 """From the weakest on."""

@@ -51,6 +51,21 @@ def test_no_attack_gets_through_the_default_layout(group: str, user: str) -> Non
     print(f"\n{group}, {user}: 0 of {len(found)} through")
 
 
+_OF_TERMINALS = (
+    *("E12", "E13", "E50", "E55", "E56", "E57", "E59", "E60", "E62", "E63", "E74"),
+    *("F03", "F40", "N17", "N18", "N30", "N43"),
+)
+"""What is different where a program has a terminal, and who holds it is no child of Podium."""
+
+
+def test_no_attack_gets_through_on_a_terminal() -> None:
+    if not ordinary_python():
+        pytest.skip("an ordinary user may start no Python of this version here")
+    found = list(outcomes("ordinary", "terminal", _OF_TERMINALS))
+    assert len(found) == len(_OF_TERMINALS)
+    assert _through(found) == {}
+
+
 _WORK = """
 set -e
 echo work > src/new; git add src/new; git commit -qm work; git log -1 --format=%s
@@ -60,7 +75,7 @@ python3 -c 'import tempfile; tempfile.TemporaryFile(); print("temporary")'
 """
 
 
-@pytest.mark.parametrize("layout", ["default", "mounts"])
+@pytest.mark.parametrize("layout", ["default", "mounts", "terminal", "terminal-landlock"])
 async def test_what_the_agent_was_given_works_in_the_same_layout(layout: str) -> None:
     attack = Attack("W00", "git", "ordinary work", (_WORK,))
     found = [outcome async for outcome in run_attacks([attack], layout, place())]
@@ -86,15 +101,15 @@ def test_every_attack_is_live_where_nothing_protects(user: str) -> None:
     assert held <= excused
 
 
-_SHOWN = {"landlock": {"E72", "N15"}}
+_SHOWN = {"landlock": {"E72", "N15"}, "terminal-landlock": {"E72", "N15"}}
 """Landlock cannot take lists of sockets and processes out of /proc: what is read there cannot be reached."""
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("user", ["ordinary", "root"])
-@pytest.mark.parametrize("layout", ["mounts", "landlock"])
-def test_no_attack_gets_through_where_one_layer_is_missing(layout: str, user: str) -> None:
+@pytest.mark.parametrize("layout", ["mounts", "landlock", "terminal", "terminal-landlock"])
+def test_no_attack_gets_through_another_layout(layout: str, user: str) -> None:
     assert _through(_run(user, layout)).keys() <= _SHOWN.get(layout, set())
 
 

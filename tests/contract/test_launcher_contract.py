@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import tempfile
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -48,6 +50,9 @@ class Confined:
 
     async def run(self, spawn: Spawn) -> Ended:
         return await self._inner.run(_walled(spawn))
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        return await self._inner.on_terminal(_walled(spawn))
 
 
 def _walled(spawn: Spawn) -> Spawn:
@@ -142,3 +147,13 @@ async def test_the_lines_of_a_process_that_is_ended_come_to_their_end(launcher: 
 
 async def _all_lines(process: Process) -> list[bytes]:
     return [line async for line in process.lines()]
+
+
+async def test_a_command_for_a_terminal_is_given_for_programs_that_are_there(
+    launcher: Launcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nobody will come for what is written for the command.
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    assert await launcher.on_terminal(QUICK)
+    with pytest.raises(ToolMissing):
+        await launcher.on_terminal(Spawn(argv=("no-such-program",), cwd="/"))

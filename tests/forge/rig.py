@@ -34,6 +34,9 @@ class RecordingLauncher:
         self.spawns.append(spawn)
         return await self._inner.run(spawn)
 
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        return await self._inner.on_terminal(spawn)
+
 
 class Yard:
     """A user's repository with a task's branch, and the bare one behind its remote."""

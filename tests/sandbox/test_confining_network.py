@@ -14,8 +14,9 @@ from podium.domain.errors import NotPossibleNow
 from podium.domain.launching import Confinement
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining import filters, landlock
-from podium.sandbox.confining.listeners import ports_inside, proxy_env, proxy_port
+from podium.sandbox.confining.listeners import ports_inside, proxy_port
 from podium.sandbox.confining.mechanism import BUBBLEWRAP, Mechanism
+from podium.sandbox.confining.upstream import proxy_env
 from tests.sandbox.confined import Place, achieved, launcher_by
 
 HELLO = """

@@ -236,3 +236,25 @@ async def test_the_hook_ignores_what_its_surroundings_would_have_python_load(
             stdin=json.dumps(EVENT).encode(),
         )
         assert_denied(await ProcessLauncher().run(spawn))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [None, "", "{", "[]", "7", "{}", '{"PODIUM_DOOR": 7, "PODIUM_DOOR_TOKEN": "t"}', "\0" * 20_000],
+)
+async def test_a_door_file_that_names_no_door_is_a_denial(tmp_path: Path, text: str | None) -> None:
+    file = tmp_path / "door.json"
+    if text is not None:
+        file.write_text(text)
+    # What stands in the environment counts for nothing beside the file.
+    async with server(tmp_path, b'{"decision": "allow"}\n') as env:
+        ended = await run_hook({**env, "PODIUM_DOOR_FILE": str(file)})
+    assert_denied(ended, "no turn of Podium's is on")
+
+
+async def test_a_door_is_found_by_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "door.json"
+    async with server(tmp_path, b'{"decision": "allow"}\n') as env:
+        file.write_text(json.dumps(env))
+        ended = await run_hook({"PODIUM_DOOR_FILE": str(file)})
+    assert ended.exit_code == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 from podium.domain.launching import Confinement, Mount, Spawn
 from podium.wiring.configuration import load_configuration
 from podium.wiring.podium import open_podium
+from tests.sandbox.terminals import on_terminal
 
 
 async def test_programs_of_the_project_on_the_search_path_run_and_show_nothing_else_of_it(
@@ -24,6 +25,12 @@ async def test_programs_of_the_project_on_the_search_path_run_and_show_nothing_e
     environ = {"PATH": path, "HOME": str(home), "PODIUM_HOME": str(tmp_path / "own")}
     mount = Mount(source=str(work), target=str(work), writable=True)
     fence = Confinement(kind="kernel", mounts=(mount,))
+    spawn = Spawn(argv=("tool",), cwd=str(work), confinement=fence)
     async with open_podium(load_configuration(environ, project=project), environ) as podium:
-        ended = await podium.launcher.run(Spawn(argv=("tool",), cwd=str(work), confinement=fence))
+        ended = await podium.launcher.run(spawn)
+        command = await podium.launcher.on_terminal(spawn)
     assert ended.stdout.strip() == b"ran"
+    with on_terminal(command) as terminal:
+        await terminal.exit_code()
+    assert terminal.text.splitlines()[0] == "ran"
+    assert "hidden" not in terminal.text

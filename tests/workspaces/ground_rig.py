@@ -85,3 +85,6 @@ class DyingLauncher:
         if self._left < 0:
             raise asyncio.CancelledError
         return await self._inner.run(spawn)
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        return await self._inner.on_terminal(spawn)

@@ -70,6 +70,9 @@ class BwrapLauncher:
     async def run(self, spawn: Spawn) -> Ended:
         return await self._inner.run(self._wrapped(spawn))
 
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        return await self._inner.on_terminal(self._wrapped(spawn))
+
     def _wrapped(self, spawn: Spawn) -> Spawn:
         self.spawns.append(spawn)
         if spawn.confinement.kind == "none":

@@ -54,3 +54,14 @@ class Launcher(Protocol):
     async def run(self, spawn: Spawn) -> Ended:
         """Start, wait, and end the whole tree; also when cancelled."""
         ...
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        """The command by which somebody else starts it, once, as the first program of a terminal, within minutes.
+
+        It brings its folder, variables, limits and confinement along; of who starts it only `TERM` and `COLORTERM`, where
+        the spawn sets none, and the mark of a tmux server count. It outlives Podium, ends with its whole tree when its program ends or the
+        terminal goes, and exits as the program did: 128 + n after a signal, 126 where it could not be started. Raises as
+        `start` does for what can be known before. Without Linux it is the spawn's own words. What the spawn says of input, output and time beyond Podium's own
+        has no meaning here.
+        """
+        ...

@@ -1,7 +1,9 @@
 """Ask Podium whether a CLI may use a tool: the command of its hooks.
 
 Runs alone, started by `isolated.py`: the hook's JSON on stdin, PODIUM_DOOR and
-PODIUM_DOOR_TOKEN in the environment, PODIUM_DOOR_DEADLINE for the seconds it may take in all.
+PODIUM_DOOR_TOKEN in the environment, PODIUM_DOOR_DEADLINE for the seconds it may take in all. For a
+CLI that outlives its turns PODIUM_DOOR_FILE names a JSON file instead, in which the two stand while
+a turn is on.
 
 Allowed is exit 0 with the decision on stdout. Everything else is a denial: exit 2, the reason on
 stderr and nothing on stdout. That is the one form all CLIs take for a no; they go on as if
@@ -28,6 +30,7 @@ BEFORE = ("PreToolUse", "BeforeTool")
 DEFAULT_DEADLINE_SECONDS = 5.0
 LONGEST_ANSWER_BYTES = 1_000_000
 LONGEST_REASON_CHARACTERS = 4_000
+LONGEST_DOOR_FILE_BYTES = 10_000
 
 
 class Denied(Exception):
@@ -91,10 +94,11 @@ def _message_for(event: dict[str, object]) -> dict[str, object]:
 
 def ask_door(message: dict[str, object]) -> dict[str, object]:
     """What the door answers. Raises `Denied` where it cannot be asked."""
-    line = json.dumps({"token": os.environ.get("PODIUM_DOOR_TOKEN", ""), **message})
+    place, token = _door_of_this_turn()
+    line = json.dumps({"token": token, **message})
     door = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        door.connect(os.environ.get("PODIUM_DOOR", ""))
+        door.connect(place)
         door.sendall(line.encode() + b"\n")
         heard = _read_line(door)
     except OSError as error:
@@ -105,6 +109,22 @@ def ask_door(message: dict[str, object]) -> dict[str, object]:
     if not isinstance(answer, dict):
         raise Denied("Podium's answer is not a JSON object; denied")
     return answer
+
+
+def _door_of_this_turn() -> tuple[str, str]:
+    """Where the door is, and the token for it."""
+    name = os.environ.get("PODIUM_DOOR_FILE")
+    if name is None:
+        return os.environ.get("PODIUM_DOOR", ""), os.environ.get("PODIUM_DOOR_TOKEN", "")
+    try:
+        with open(name, "rb") as file:  # noqa: PTH123 — pathlib loads too slowly
+            found = json.loads(file.read(LONGEST_DOOR_FILE_BYTES))
+        place, token = found["PODIUM_DOOR"], found["PODIUM_DOOR_TOKEN"]  # type: ignore[index]  # all but an object is caught
+        if isinstance(place, str) and isinstance(token, str):
+            return place, token
+    except (OSError, ValueError, LookupError, TypeError):
+        pass
+    raise Denied("no turn of Podium's is on; denied, wait until you are given work")
 
 
 def _read_line(door: socket.socket) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,11 +14,18 @@ from podium.sandbox.confining.listeners import Serve
 from podium.sandbox.confining.mechanism import Mechanism, Trial
 from podium.sandbox.confining.preparing import Prepared, prepare
 from podium.sandbox.environment import ResolveSecret, environment_for, no_secrets
+from podium.sandbox.guard.kernel import ON_LINUX
 from podium.sandbox.guard.order import Order
 from podium.sandbox.orphans import MARK_NAME, new_mark, new_server_mark
 from podium.sandbox.process import GuardedProcess
 from podium.sandbox.programs import find_program, refuse_what_cannot_be_enforced
 from podium.sandbox.settings import LauncherSettings
+from podium.sandbox.terminal.papers import Folder, remove_stale_papers
+from podium.sandbox.terminal.preparing import (
+    attendant_command,
+    papers_for,
+    prepare_for_terminal,
+)
 
 
 class ProcessLauncher:
@@ -62,6 +70,32 @@ class ProcessLauncher:
         """Start, wait, and end the whole tree; also when cancelled."""
         process = await self.start(spawn)
         return await process.wait()
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        """The command by which somebody else starts it as the first program of a terminal; see `Launcher`."""
+        refuse_what_cannot_be_enforced(spawn)
+        mechanism = None
+        if spawn.confinement.kind != "none":
+            mechanism = self._mechanism or await self._canary.mechanism()
+        elif not ON_LINUX:
+            return spawn.argv
+        env = environment_for(spawn, self._settings, self._parent_env, self._resolve_secret)
+        return await asyncio.to_thread(self._handed_over, spawn, env, mechanism)
+
+    def _handed_over(
+        self, spawn: Spawn, env: dict[str, str], mechanism: Mechanism | None
+    ) -> tuple[str, ...]:
+        remove_stale_papers()
+        folder = Folder.make()
+        try:
+            confined = prepare_for_terminal(spawn, env, mechanism, folder) if mechanism else None
+            order = self._order_for(spawn, env, "", confined)
+            order.on_terminal = True
+            folder.write(papers_for(spawn, order, mechanism, self._parent_env))
+        except BaseException:
+            folder.remove()
+            raise
+        return attendant_command(folder)
 
     async def survey(self) -> tuple[Trial, ...]:
         """Try every way of confining on this machine, whatever is remembered."""

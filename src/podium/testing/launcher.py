@@ -83,6 +83,12 @@ class FakeLauncher:
         finally:
             await process.end()
 
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        """Its own words: who starts them starts it as it is."""
+        self._end_of(spawn)
+        self.spawns.append(spawn)
+        return spawn.argv
+
     def _end_of(self, spawn: Spawn) -> PreparedEnd:
         for length in range(len(spawn.argv), 0, -1):
             if spawn.argv[:length] in self._ends:

@@ -52,6 +52,10 @@ class ConfiningLauncher:
         with self._missing_in_short(spawn):
             return await self._inner.run(self._fitted(spawn))
 
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        with self._missing_in_short(spawn):
+            return await self._inner.on_terminal(self._fitted(spawn))
+
     def _fitted(self, spawn: Spawn) -> Spawn:
         if spawn.confinement.kind == "kernel":
             return self._completed(spawn)

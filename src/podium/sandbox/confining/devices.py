@@ -16,6 +16,8 @@ from podium.sandbox.confining.namespaces import NEW_MOUNTS, NEW_USER, OWNER_OF_N
 from podium.sandbox.confining.syscalls import LIBC
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
+_TERMINAL = "console"
+"""The one that bubblewrap itself was started on, if it was."""
 _READ_ONLY, _REMOUNT, _BIND = 1, 32, 4096
 _KEPT_FLAGS = 2 | 8
 """No set-uid, no programs; whoever is in a user namespace may not take these off."""
@@ -41,6 +43,8 @@ def _hold_and_leave(mounts: int) -> None:
         enter(mounts, NEW_MOUNTS)
         for name in _DEVICES:
             _make_read_only(f"/dev/{name}")
+        if os.path.exists(f"/dev/{_TERMINAL}"):  # noqa: PTH110 — pathlib loads too slowly
+            _make_read_only(f"/dev/{_TERMINAL}")
         failure = 0
     except OSError as error:
         failure = error.errno or errno.EIO

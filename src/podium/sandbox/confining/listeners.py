@@ -57,11 +57,3 @@ def ports_inside(confinement: Confinement) -> list[int]:
         return []
     proxy = [proxy_port(confinement)] if has_proxy(confinement) else []
     return [*proxy, *dict.fromkeys(confinement.forwarded_ports)]
-
-
-def proxy_env(port: int) -> dict[str, str]:
-    """The variables by which programs find their proxy."""
-    address = f"http://127.0.0.1:{port}"
-    names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
-    direct = "127.0.0.1,localhost,::1"
-    return {**dict.fromkeys(names, address), "NO_PROXY": direct, "no_proxy": direct}

@@ -19,13 +19,13 @@ from podium.sandbox.confining.listeners import (
     Serving,
     has_proxy,
     ports_inside,
-    proxy_env,
     proxy_port,
 )
 from podium.sandbox.confining.mechanism import BUBBLEWRAP, Mechanism
 from podium.sandbox.confining.plan import Plan
 from podium.sandbox.confining.tampering import refuse_what_was_tampered_with
 from podium.sandbox.confining.unmounted import reach, shown_folders
+from podium.sandbox.confining.upstream import proxy_env
 from podium.sandbox.orphans import MARK_NAME
 from podium.sandbox.programs import find_program
 
@@ -123,16 +123,15 @@ class Prepared:
         """Plan it for Landlock: the tree stays where it is, and few doors are open."""
         confinement = self._confinement
         inside = Inside(confinement.mounts)
-        self._temporary = os.path.realpath(tempfile.mkdtemp(prefix="podium-"))
+        self._temporary = self.make_temporary()
         self.env = {**env, "TMPDIR": self._temporary, **confinement.unmounted_env}
         if "HOME" not in {**spawn.env, **confinement.unmounted_env}:
             self.env["HOME"] = inside.outside(confinement.home) or self._temporary
         ports = list(confinement.forwarded_ports)
-        if has_proxy(confinement):
-            self._proxy = socket.create_server(("127.0.0.1", 0))
-            port = self._proxy.getsockname()[1]
-            ports.append(port)
-            self.env |= proxy_env(port)
+        proxy = self.open_proxy() if has_proxy(confinement) else 0
+        if proxy:
+            ports.append(proxy)
+            self.env |= proxy_env(proxy)
         self.cwd = inside.outside(spawn.cwd) or spawn.cwd
         _refuse_missing_folder(spawn, os.path.isdir(self.cwd))  # noqa: PTH112 — `Path.is_dir` raises
         readable, writable = reach(confinement, self._temporary, as_root=os.geteuid() == 0)
@@ -149,8 +148,17 @@ class Prepared:
             rules=as_data(confinement.execs) if confinement.execs else None,
         )
         if self._proxy is not None:
-            proxy, self._proxy = self._proxy, None
-            self._begin_serving(proxy, {})
+            listener, self._proxy = self._proxy, None
+            self._begin_serving(listener, {})
+
+    def make_temporary(self) -> str:
+        """A new folder for `TMPDIR`, by its real path."""
+        return os.path.realpath(tempfile.mkdtemp(prefix="podium-"))
+
+    def open_proxy(self) -> int:
+        """Open a port for the proxy, and give its number; 0 when somebody else will open one."""
+        self._proxy = socket.create_server(("127.0.0.1", 0))
+        return int(self._proxy.getsockname()[1])
 
 
 def prepare(
@@ -160,10 +168,22 @@ def prepare(
 
     The caller closes what it gets when the tree is gone.
     """
-    confinement = spawn.confinement
-    _refuse_contradictions(confinement, serve)
-    refuse_what_was_tampered_with(confinement)
+    if serve is None and ports_inside(spawn.confinement):
+        raise NotPossibleNow(
+            f"the network policy {spawn.confinement.network!r} needs somebody who serves the connections, and "
+            "this launcher has nobody; use `none` or `open`"
+        )
     prepared = Prepared(spawn, serve)
+    plan_for(prepared, spawn, env, mechanism)
+    return prepared
+
+
+def plan_for(
+    prepared: Prepared, spawn: Spawn, env: Mapping[str, str], mechanism: Mechanism
+) -> None:
+    """Complete it by this way of confining. Raises when that cannot be; then it is closed."""
+    _refuse_contradictions(spawn.confinement)
+    refuse_what_was_tampered_with(spawn.confinement)
     try:
         if mechanism.name == BUBBLEWRAP:
             prepared.mount(spawn, env, mechanism)
@@ -172,17 +192,11 @@ def prepare(
     except BaseException:
         prepared.close()
         raise
-    return prepared
 
 
-def _refuse_contradictions(confinement: Confinement, serve: Serve | None) -> None:
+def _refuse_contradictions(confinement: Confinement) -> None:
     if len(confinement.forwarded_ports) > MOST_PORTS - 1:
         raise BadInput(f"more than {MOST_PORTS - 1} ports cannot be forwarded; name fewer")
-    if serve is None and ports_inside(confinement):
-        raise NotPossibleNow(
-            f"the network policy {confinement.network!r} needs somebody who serves the connections, and "
-            "this launcher has nobody; use `none` or `open`"
-        )
     for path in (*confinement.pinned, *(mount.target for mount in confinement.mounts)):
         if not path.startswith("/") or "\0" in path:
             raise BadInput(f"{path!r} is no absolute path; a confined tree sees only such")

@@ -10,11 +10,10 @@ import asyncio
 import socket
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from podium.domain.launching import Confinement
 from podium.sandbox.confining.hosts import Destination, is_listed, read_destination
-from podium.sandbox.confining.listeners import Serve
 from podium.sandbox.confining.plain_http import (
     Malformed,
     Request,
@@ -23,6 +22,11 @@ from podium.sandbox.confining.plain_http import (
     read_request,
 )
 from podium.sandbox.confining.upstream import NotReached, Streams, Upstream
+
+if TYPE_CHECKING:
+    # Not loaded beside a terminal, where this runs without any package.
+    from podium.domain.launching import Confinement
+    from podium.sandbox.confining.listeners import Serve
 
 HEAD_BYTES = 32_768
 HEAD_SECONDS = 15.0

@@ -22,6 +22,8 @@ TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+STAYS = -1
+"""Not an answer: the call goes on waiting."""
 _MOST_TOLD = 20
 _LONGEST_TOLD = 300
 
@@ -69,6 +71,8 @@ class Supervisor:
             failure = getattr(error, "errno", None) or errno.EACCES
         finally:
             notice.close()
+        if failure == STAYS:
+            return
         if failure is None:
             let_go_on(self.listener, notice)
         else:

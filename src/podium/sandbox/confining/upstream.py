@@ -83,6 +83,14 @@ class Upstream:
         return reader, writer
 
 
+def proxy_env(port: int) -> dict[str, str]:
+    """The variables by which programs find their proxy."""
+    address = f"http://127.0.0.1:{port}"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")
+    direct = "127.0.0.1,localhost,::1"
+    return {**dict.fromkeys(names, address), "NO_PROXY": direct, "no_proxy": direct}
+
+
 async def _dial_straight(wanted: Destination) -> Streams:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(wanted.host, wanted.port, type=socket.SOCK_STREAM)

@@ -76,7 +76,7 @@ class Warden:
         self._ours.close()
         if not descriptors:
             return None
-        self._supervisor = Supervisor(descriptors[0], self._plan, pid, self._on_program)
+        self._supervisor = self._supervisor_for(descriptors[0], pid)
         poll = select.poll()
         for descriptor in (descriptors[0], report):
             poll.register(descriptor, select.POLLIN)
@@ -97,6 +97,9 @@ class Warden:
             return []
         told, self._supervisor.untold = self._supervisor.untold, []
         return told
+
+    def _supervisor_for(self, listener: int, pid: int) -> Supervisor:
+        return Supervisor(listener, self._plan, pid, self._on_program)
 
     @property
     def program_status(self) -> int | None:

@@ -27,6 +27,7 @@ class Order:
         file_bytes: int | None,
         plan: bytes = b"",
         leaves_server: bool = False,
+        on_terminal: bool = False,
     ) -> None:
         self.program = program
         self.argv = argv
@@ -44,6 +45,8 @@ class Order:
         """How the tree is confined, as `Plan` encodes it. Empty: not at all."""
         self.leaves_server = leaves_server
         """What the program put into the background goes on once it has ended well."""
+        self.on_terminal = on_terminal
+        """It belongs to the terminal that its guard has: typed keys and signals go to it."""
 
     def encode(self) -> bytes:
         """The order for the control socket. None of its texts may hold a NUL."""
@@ -53,7 +56,7 @@ class Order:
         ]  # fmt: skip
         fields = [str(number) for number in numbers]
         fields += ["" if number is None else str(number) for number in optional]
-        fields += [str(int(self.leaves_server)), self.plan.hex()]
+        fields += [str(int(self.leaves_server)), str(int(self.on_terminal)), self.plan.hex()]
         fields += [self.program, self.cwd, str(len(self.argv)), *self.argv]
         for name, value in self.env.items():
             fields += [name, value]
@@ -65,10 +68,17 @@ class Order:
         """The order waiting on the socket; None when Podium went away before it was complete."""
         head = _read_exactly(control, _LENGTH_BYTES)
         body = head and _read_exactly(control, int.from_bytes(head, "big"))
-        if not body:
-            return None
+        return cls._decode(body) if body else None
+
+    @classmethod
+    def decode(cls, data: bytes) -> Order:
+        """The order as `encode` gave it, whole."""
+        return cls._decode(data[_LENGTH_BYTES:])
+
+    @classmethod
+    def _decode(cls, body: bytes) -> Order:
         fields = [os.fsdecode(field) for field in body.split(b"\0")]
-        argv_end = 13 + int(fields[12])
+        argv_end = 14 + int(fields[13])
         rest = fields[argv_end:]
         return cls(
             owner_pid=int(fields[0]),
@@ -80,10 +90,11 @@ class Order:
             processes=int(fields[6]) if fields[6] else None,
             file_bytes=int(fields[7]) if fields[7] else None,
             leaves_server=fields[8] == "1",
-            plan=bytes.fromhex(fields[9]),
-            program=fields[10],
-            cwd=fields[11],
-            argv=fields[13:argv_end],
+            on_terminal=fields[9] == "1",
+            plan=bytes.fromhex(fields[10]),
+            program=fields[11],
+            cwd=fields[12],
+            argv=fields[14:argv_end],
             env=dict(zip(rest[::2], rest[1::2], strict=True)),
         )
 

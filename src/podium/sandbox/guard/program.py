@@ -18,24 +18,30 @@ _OF_A_SANDBOX = 3
 def become(order: Order, report: int, guard_pid: int, warden: Warden | None) -> None:
     """Turn this fork into the program, or into what confines it. Never returns."""
     stage = "session"
+    held = warden is not None and warden.changes_folder
     try:
-        os.setsid()
+        if order.on_terminal and not held:
+            take_terminal()
+        else:
+            os.setsid()
         if ON_LINUX:
             die_with_parent()
             if os.getppid() != guard_pid:
                 os._exit(127)
             # A descendant that could become another user could not be ended any more.
             gain_no_privileges()
-        _reset_signals()
+        reset_signals()
         stage = "cwd"
-        os.chdir("/" if warden and warden.changes_folder else order.cwd)
+        os.chdir("/" if held else order.cwd)
         program, argv, env = order.program, order.argv, order.env
         if warden:
             stage = "sandbox"
-            program, argv, env = warden.command(program, argv, env)
+            # A sandbox that only stands around a program on a terminal gets none of its variables.
+            given = {} if order.on_terminal and held else env
+            program, argv, env = warden.command(program, argv, given)
             warden.confine()
         stage = "limits"
-        _set_limits(order)
+        set_limits(limits_of(order))
         stage = "exec"
         os.execve(program, argv, env)  # noqa: S606 — the one place that does
     except BaseException as error:
@@ -45,21 +51,31 @@ def become(order: Order, report: int, guard_pid: int, warden: Warden | None) -> 
         os._exit(127)
 
 
-def _set_limits(order: Order) -> None:
+def take_terminal() -> None:
+    """Lead a group of its own that the terminal, on stdin, types to. SIGTTOU must be ignored."""
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpgrp())
+
+
+def limits_of(order: Order) -> list[tuple[int, int]]:
+    """Kinds of limits and amounts. Counts the processes of this user, so it must be asked outside of a sandbox."""
+    found: list[tuple[int, int]] = []
     if order.file_bytes is not None:
-        _limit(resource.RLIMIT_FSIZE, order.file_bytes)
+        found.append((resource.RLIMIT_FSIZE, order.file_bytes))
     if order.processes is not None:
         # The kernel counts all threads of the user, so those of others come on top.
         own = _OF_A_SANDBOX if order.plan else 0
-        _limit(resource.RLIMIT_NPROC, order.processes + own + _threads_of_this_user())
+        found.append((resource.RLIMIT_NPROC, order.processes + own + _threads_of_this_user()))
     if order.memory_bytes is not None:
-        _limit(resource.RLIMIT_AS, order.memory_bytes)
+        found.append((resource.RLIMIT_AS, order.memory_bytes))
+    return found
 
 
-def _limit(kind: int, amount: int) -> None:
-    hard = resource.getrlimit(kind)[1]
-    value = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
-    resource.setrlimit(kind, (value, value))
+def set_limits(limits: list[tuple[int, int]]) -> None:
+    for kind, amount in limits:
+        hard = resource.getrlimit(kind)[1]
+        value = amount if hard == resource.RLIM_INFINITY else min(amount, hard)
+        resource.setrlimit(kind, (value, value))
 
 
 def _threads_of_this_user() -> int:
@@ -73,7 +89,7 @@ def _threads_of_this_user() -> int:
     return count
 
 
-def _reset_signals() -> None:
+def reset_signals() -> None:
     """Undo what Python and the guard set: an ignored signal stays ignored over exec."""
     signal.set_wakeup_fd(-1)
     for signum in range(1, signal.NSIG):

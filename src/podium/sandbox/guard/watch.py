@@ -33,7 +33,7 @@ class Guard:
         self._asked = False
         self._crowded = False
         plan = Plan.decode(order.plan) if order.plan else None
-        self._warden = Warden(plan, control) if plan else None
+        self._warden = self._warden_for(plan) if plan else None
         self._calls: int | None = None
         self._started = False
         self._wake = self._watch()
@@ -55,11 +55,14 @@ class Guard:
         words = (exit_code, signum, int(self._timed_out), survivors, int(self._crowded))
         say(self._control, "ended " + " ".join(map(str, words)))
 
+    def _warden_for(self, plan: Plan) -> Warden:
+        return Warden(plan, self._control)
+
     def _how_it_ended(self) -> tuple[int, int]:
-        exit_code, signum = _split_status(self._tree.first_status)
+        exit_code, signum = split_status(self._tree.first_status)
         status = self._warden.program_status if self._warden else None
         if status is not None and exit_code > _BY_SIGNAL:
-            return _split_status(status)
+            return split_status(status)
         if self._asked and self._tree.keepers and exit_code > _BY_SIGNAL:
             # A sandbox tells of its program's end by a signal as shells do, and it was us who sent one.
             return -1, exit_code - _BY_SIGNAL
@@ -208,7 +211,7 @@ def say(control: int, line: str) -> None:
             raise
 
 
-def _split_status(status: int | None) -> tuple[int, int]:
+def split_status(status: int | None) -> tuple[int, int]:
     """Exit code and signal, -1 for the one that does not apply."""
     if status is None:
         return -1, int(signal.SIGKILL)
@@ -223,19 +226,20 @@ def leave_signals_to_podium() -> None:
         signal.signal(signum, signal.SIG_IGN)
 
 
-def watch_over(control: int) -> None:
+def watch_over(
+    control: int, kind: type[Guard] = Guard, tree: ReapedTree | GroupTree | None = None
+) -> None:
     """Guard one tree as ordered over this socket. Says first who this is, for when it must be killed."""
     me = entry_of(os.getpid())
     say(control, f"guard {os.getpid()} {me.start if me else 0}")
     order = Order.read_from(control)
     if order is not None:
-        _guard(control, order)
+        _guard(control, order, kind, tree or (ReapedTree() if ON_LINUX else GroupTree()))
 
 
-def _guard(control: int, order: Order) -> None:
-    tree = ReapedTree() if ON_LINUX else GroupTree()
+def _guard(control: int, order: Order, kind: type[Guard], tree: ReapedTree | GroupTree) -> None:
     try:
-        Guard(control, order, tree).run()
+        kind(control, order, tree).run()
     except BaseException as error:
         tree.kill()
         say(control, f"broke {error!r}")

@@ -113,3 +113,6 @@ class NoLauncher:
 
     async def run(self, spawn: Spawn) -> Ended:
         raise NotPossibleNow("a replay starts no process")
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        raise NotPossibleNow("a replay starts no process")

@@ -1,0 +1,173 @@
+"""The attendant: the first program of a terminal, which looks after the one that a person sees there."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+from podium.sandbox.confining.plan import Plan
+from podium.sandbox.confining.proxy import TreeNetwork
+from podium.sandbox.confining.upstream import Upstream, proxy_env
+from podium.sandbox.guard.kernel import adopt_orphans
+from podium.sandbox.guard.order import Order
+from podium.sandbox.guard.trees import ReapedTree
+from podium.sandbox.guard.watch import leave_signals_to_podium, watch_over
+from podium.sandbox.terminal.guarding import TerminalGuard, TerminalTree
+from podium.sandbox.terminal.papers import Folder, Papers
+
+NOT_STARTED = 126
+_BY_SIGNAL = 128
+_MOST_PORTS = 200
+_FAREWELL_SECONDS = 2.0
+"""For a tree whose terminal went away, before it is killed."""
+_OF_THE_TERMINAL = ("TERM", "COLORTERM", "PODIUM_TREE")
+"""Variables that who starts it knows better."""
+_LEFT_TO_THE_PROGRAM = (
+    signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGPIPE,
+)  # fmt: skip
+
+
+def main(folder: str) -> None:
+    """Start what the papers in the folder say, and leave as it did."""
+    for signum in _LEFT_TO_THE_PROGRAM:
+        signal.signal(signum, signal.SIG_IGN)
+    os.chdir("/")
+    # What who starts it left open is none of the program's business.
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+    place = Folder(Path(folder))
+    try:
+        papers = place.take()
+    except OSError as error:
+        _say(f"what this terminal was for is gone ({error.strerror}); start it again")
+        os._exit(NOT_STARTED)
+    code = Attendant(papers).run()
+    place.remove()
+    os._exit(code)
+
+
+class Attendant:
+    """Starts the guard of one program, and serves what it may connect to."""
+
+    def __init__(self, papers: Papers) -> None:
+        self._papers = papers
+        self._order = Order.decode(papers.order)
+        self._proxy: socket.socket | None = None
+        self._network = TreeNetwork(papers.hosts, Upstream.of(dict(papers.upstream)))
+        self._heard = b""
+        self._listeners: list[socket.socket] = []
+        self._stopped: list[str] = []
+        self._refused = ""
+        self._code: int | None = None
+
+    def run(self) -> int:
+        """The program's exit code, once nothing of it is left."""
+        adopt_orphans()
+        self._complete()
+        self._control, theirs = socket.socketpair()
+        if os.fork() == 0:
+            self._control.close()
+            try:
+                leave_signals_to_podium()
+                watch_over(theirs.fileno(), TerminalGuard, TerminalTree())
+            finally:
+                os._exit(0)
+        theirs.close()
+        self._control.sendall(self._order.encode())
+        # Not `asyncio.run`, which would wait for a name server that does not answer.
+        asyncio.new_event_loop().run_until_complete(self._attend())
+        # Nobody is left, unless the guard itself was killed.
+        ReapedTree().kill()
+        if self._refused:
+            _say(self._why_not())
+            return NOT_STARTED
+        return _BY_SIGNAL + signal.SIGKILL if self._code is None else self._code
+
+    def _complete(self) -> None:
+        """What only the terminal knows: its own kind, and a port that is free now."""
+        order = self._order
+        order.owner_pid = os.getpid()
+        known = [name for name in _OF_THE_TERMINAL if name not in self._papers.named]
+        order.env |= {name: os.environ[name] for name in known if name in os.environ}
+        if self._papers.opens_proxy:
+            self._proxy = socket.create_server(("127.0.0.1", 0))
+            port = self._proxy.getsockname()[1]
+            plan = Plan.decode(order.plan)
+            plan.ports.append(port)
+            order.plan = plan.encode()
+            order.env |= proxy_env(port)
+
+    async def _attend(self) -> None:
+        loop = asyncio.get_running_loop()
+        over = asyncio.Event()
+        for signum in (signal.SIGHUP, signal.SIGTERM):
+            loop.add_signal_handler(signum, self._ask_to_end)
+        if self._proxy is not None:
+            self._network.serve_proxy(self._proxy)
+        self._control.setblocking(False)
+        loop.add_reader(self._control, self._hear, over)
+        await over.wait()
+        loop.remove_reader(self._control)
+        await self._network.closed()
+
+    def _ask_to_end(self) -> None:
+        with suppress(OSError):  # then the guard has just left
+            self._control.send(f"end {_FAREWELL_SECONDS}\n".encode())
+
+    def _hear(self, over: asyncio.Event) -> None:
+        try:
+            data, descriptors, *_ = socket.recv_fds(
+                self._control, 65536, _MOST_PORTS, socket.MSG_CMSG_CLOEXEC
+            )
+        except BlockingIOError:
+            return
+        except OSError:
+            data, descriptors = b"", []
+        self._listeners += [socket.socket(fileno=descriptor) for descriptor in descriptors]
+        *lines, self._heard = (self._heard + data).split(b"\n")
+        for line in lines:
+            self._understand(*line.decode().split(" ", 1))
+        if not data:
+            over.set()
+
+    def _understand(self, word: str, rest: str) -> None:
+        if word == "listening":
+            by_port = dict(zip(map(int, rest.split()), self._listeners, strict=True))
+            proxy = by_port.pop(self._papers.proxy_port, None)
+            if proxy is not None:
+                self._network.serve_proxy(proxy)
+            self._network.forward(by_port)
+        elif word == "stopped":
+            self._stopped.append(rest)
+        elif word in ("refused", "broke"):
+            self._refused = f"{word} {rest}"
+        elif word == "ended":
+            code, signum, timed_out, _, crowded = (int(number) for number in rest.split())
+            self._code = _BY_SIGNAL + signum if code < 0 else code
+            if timed_out or crowded:
+                limit = "processes" if crowded else "seconds"
+                _say(f"ended for having more than {getattr(self._order, limit):g} {limit}")
+
+    def _why_not(self) -> str:
+        word, stage, *rest = self._refused.split(" ", 2)
+        if word == "refused" and self._stopped:
+            return f"refused: {self._stopped[0]}"
+        cannot = {
+            "session": "have this terminal",
+            "cwd": f"start in {self._order.cwd!r}",
+            "limits": "be limited",
+            "exec": "be executed",
+        }.get(stage, "be confined")
+        number = int(rest[0]) if word == "refused" else 0
+        why = f": {os.strerror(number)}" if number else ""
+        return f"{self._order.argv[0]!r} cannot {cannot}{why}; see `podium doctor`"
+
+
+def _say(words: str) -> None:
+    plain = "".join(letter if letter.isprintable() else "?" for letter in words)
+    sys.stderr.write(f"podium: {plain}\r\n")
+    sys.stderr.flush()

@@ -1,0 +1,78 @@
+"""The fence around the programs of a pair: a person's own folder, and nothing that tells either of them what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.domain.errors import BadInput, CallRefused
+from podium.domain.launching import Confinement, Held
+from podium.ports import Enclosures
+from podium.wiring.folders import STATE_FOLDER
+from podium.wiring.playbook_fence import PlaybookFence
+
+if TYPE_CHECKING:
+    from podium.wiring.podium import Podium
+
+_ANYWHERE = "/folder"
+"""Which folder it is makes no difference to its zones."""
+
+
+class DuetFence:
+    """Fences for folders that pairs work in; see `Enclosures`."""
+
+    def __init__(self, plain: Enclosures, folders: Enclosures, kept: Sequence[Path]) -> None:
+        """`plain` decides whether and how the network is held, `folders` what is shown. `kept` are places, such as the
+        socket of the pair's tmux, that no program of a pair may see."""
+        self._plain = plain
+        self._folders = folders
+        self._kept = tuple(place.resolve() for place in kept)
+
+    async def confinement(self, root: str) -> Confinement:
+        """Raises `BadInput` for a folder that holds what is kept, or that no fence can be drawn around."""
+        fence = await self._plain.confinement(root)
+        if fence.kind == "none":
+            return fence
+        self._refuse_kept(root)
+        try:
+            shown = await self._folders.confinement(root)
+        except CallRefused as refused:
+            why = str(refused).partition(";")[0]
+            raise BadInput(
+                f"no fence can be drawn around {root!r}: {why}; give the pair a smaller folder with --cwd DIR"
+            ) from None
+        return fence.model_copy(update={"mounts": shown.mounts})
+
+    def held(self, root: str) -> Held | None:
+        return self._plain.held(root)
+
+    def _refuse_kept(self, root: str) -> None:
+        real = Path(root).resolve()
+        for place in self._kept:
+            if place.is_relative_to(real) or real.is_relative_to(place):
+                raise BadInput(
+                    f"{root!r} holds what Podium itself keeps ({str(place)!r}), which no agent may touch; give the "
+                    "pair a folder of its own with --cwd DIR"
+                )
+
+
+def duet_fence(podium: Podium, *kept: Path) -> DuetFence:
+    """The fence for a pair whose own things, its tmux socket above all, are `kept`."""
+    from podium.gate import exec_rules
+    from podium.wiring.profile_gate import automation
+
+    gate, own, runs_by_itself = podium.gate, podium.folders, automation()
+    closed_paths = [path for path in gate.closed_paths if path != STATE_FOLDER]
+
+    def closed(path: str) -> bool:
+        named = any(path == place or path.startswith(f"{place}/") for place in closed_paths)
+        return named or runs_by_itself(path)
+
+    def hidden(path: str) -> bool:
+        # Certificates that everybody has look like keys, and programs break without them.
+        return not path.endswith(".pem") and gate.passed_over(f"{_ANYWHERE}/{path}", _ANYWHERE)
+
+    settings, empty = podium.configuration.sandbox, own.user_state / "empty"
+    folders = PlaybookFence(settings, exec_rules, empty, closed, hidden)
+    return DuetFence(podium.enclosures, folders, (own.user_state, own.user_config, *kept))
