@@ -120,6 +120,10 @@ ABOUT: Mapping[str, About] = {
             "OPENROUTER_API_KEY",
         ),
     ),
+    "bus": About(
+        door="none of its own; the socket in PODIUM_DOOR, whose variables come with each turn",
+        is_program=False,
+    ),
     "command": About(
         door="none of its own; the socket in PODIUM_DOOR, if the program asks there", any_key=True
     ),

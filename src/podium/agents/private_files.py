@@ -18,14 +18,15 @@ def plain_name(name: str) -> str:
     return f"{kept[:LONGEST_NAME]}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:8]}"
 
 
-def write_private(target: Path, content: bytes) -> None:
-    """Replace a file in one step, readable by nobody else. On return it survives a crash."""
+def write_private(target: Path, content: bytes, *, survives: bool = True) -> None:
+    """Replace a file in one step, readable by nobody else. On return it survives a crash, unless it need not."""
     handle, name = tempfile.mkstemp(dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())
+            if survives:
+                os.fsync(file.fileno())
         Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -23,12 +23,3 @@ def root() -> Iterator[Path]:
 async def house(root: Path) -> AsyncIterator[House]:
     async with housed(root) as made:
         yield made
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those on a live tmux server wait for it in ways that a loaded machine still breaks: not in every run."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents and "root" in getattr(
-            item, "fixturenames", ()
-        ):
-            item.add_marker(pytest.mark.soak)

@@ -140,15 +140,8 @@ async def housed(root: Path, **fields: object) -> AsyncIterator[House]:
 
 
 async def client_of(house: House) -> int:
-    """The pid of the only client. One that has only just come in is answered before it is listed."""
-    found: list[str] = []
-
-    async def listed() -> bool:
-        found[:] = await house.control.ask("list-clients -F '#{client_pid}'")
-        return bool(found)
-
-    await retry_until(listed)
-    (pid,) = found
+    """The pid of the only client."""
+    (pid,) = await house.control.ask("list-clients -F '#{client_pid}'")
     return int(pid)
 
 

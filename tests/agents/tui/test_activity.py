@@ -58,6 +58,35 @@ async def test_the_end_of_a_program_is_a_sign_of_life(house: House) -> None:
         beats = house.activity.beats(pane)
 
 
+async def test_when_all_is_silent_tmux_is_asked_whether_it_missed_an_end(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(activity_module, "SILENCE_SECONDS", 0.01)
+    asked: list[str] = []
+
+    async def tell(commands: str) -> None:
+        asked.append(commands)
+
+    monkeypatch.setattr(house.control, "tell", tell)  # a missed end cannot be made at will
+    assert not await house.activity.beyond("%0", 0, 0.2)
+    assert {"pane_dead" in each and "run-shell" in each for each in asked} == {True}
+
+
+@pytest.mark.soak
+async def test_the_end_of_each_of_three_hundred_programs_is_a_sign_of_life(house: House) -> None:
+    """Of a hundred ends tmux 3.3a misses one."""
+    pane = await shell(house, "exec sleep 1000")
+    argv = ("sh", "-c", "stty -echo; echo ready; read line; sleep 0.05; exit 3")
+    for _ in range(300):
+        await house.panes.restart(pane, Program(name="shell", argv=argv, cwd=house.root))
+        await house.shows(pane, "ready")
+        beats = house.activity.beats(pane)
+        await house.control.tell(f"send-keys -t {pane} Enter")
+        while (await look(house.control, pane)).exit_code != 3:
+            assert await house.activity.beyond(pane, beats, 60.0)
+            beats = house.activity.beats(pane)
+
+
 async def test_what_is_kept_is_bounded_private_and_the_newest(
     house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -89,6 +118,7 @@ async def test_a_second_podium_follows_the_same_pane_without_disturbing_the_firs
     await house.shows(pane, ">")
     kept = house.server.settings.folder / "activity" / f"{pane[1:]}.now"
     await house.panes.press(pane, "a")
+    await retry_until(kept.exists)
     before = await retry_until(kept.read_bytes)
     another = a_server(house.root)
     activity = Activity(another.control, another.settings.folder / "activity")

@@ -100,7 +100,7 @@ async def test_a_podium_that_ends_without_detaching_does_not_hang_and_leaves_no_
     house: House,
 ) -> None:
     podium = [sys.executable, "-c", PODIUM, str(house.root)]
-    assert subprocess.check_output(podium, cwd=ROOT, timeout=100) == b"here\n"
+    assert subprocess.check_output(podium, cwd=ROOT, timeout=300) == b"here\n"
 
     async def is_alone() -> bool:
         return len(await house.control.ask("list-clients")) == 1
@@ -116,6 +116,13 @@ async def main():
     print(*await a_server(Path(sys.argv[1])).control.ask("display-message -p here"))
 asyncio.run(main())
 """
+
+
+async def test_a_connection_belongs_to_its_session_before_anything_is_asked(house: House) -> None:
+    """tmux 3.3a answers clients that are still coming in, and such a client is nobody's."""
+    for _ in range(10):
+        await house.server.close()
+        assert len(await house.control.ask("list-clients")) == 1
 
 
 async def test_where_no_server_is_that_is_told(root: Path) -> None:

@@ -188,6 +188,16 @@ async def test_a_huge_message_goes_as_a_file(house: House) -> None:
     assert Path(line.split(" in the file ")[1].split(" - ")[0]).read_text() == huge
 
 
+async def test_words_with_a_sign_that_the_program_spoils_go_as_a_file(house: House) -> None:
+    patience = QUICK.model_copy(update={"spoilt": "\t"})
+    injector = house.injector(await house.open("composer"), patience=patience)
+    assert (await injector.deliver(1, "all:\n\tmake it")).as_file
+    assert not (await injector.deliver(2, "all:\n    make it")).as_file
+    line, words = house.taken()
+    assert Path(line.split(" in the file ")[1].split(" - ")[0]).read_text() == "all:\n\tmake it"
+    assert words == "all:\n    make it"
+
+
 async def test_a_plain_line_program_gets_each_line_with_enter(house: House) -> None:
     injector = house.injector(await house.open("echo"), "lines")
     await injector.deliver(1, "one\ntwo;\n\nC-c\n")

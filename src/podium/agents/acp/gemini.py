@@ -70,7 +70,7 @@ class GeminiSetup:
 
     async def prepare(self, turn: Turn, home: Home, door: TurnDoor) -> Spawn:
         options, kit = self._options, self._kit
-        selected = selected_login(options.name, options.env, home)
+        selected = selected_login(options.name, options.env, home.logins)
         await off_loop(partial(_set_apart, home.path / CONVERSATIONS))
         given = (home, turn, self._own, selected, door.hook_env, kit)
         await off_loop(partial(lay_out, *given, rules=asking_rules(turn)))

@@ -45,24 +45,12 @@ class Login:
 
 
 @dataclass(frozen=True)
-class Home:
-    """A private home, laid out for one turn."""
+class Folders:
+    """Private folders of one program: how files are laid in them, and by what it finds them."""
 
-    turn: Turn
-    """The turn, with its conversation as the CLI names it."""
     path: Path
     temporary: Path
     """For `TMPDIR`. Not above the home's own files: codex refuses to work beneath it."""
-    logins: tuple[str, ...] = field(default=())
-    """Targets of the logins that were there to be copied."""
-    number: int = 1
-    """Turns at the same time have homes of their own, and conversations stay where they began."""
-
-    def signed(self, reply: Reply) -> Reply:
-        """The reply, with its conversation named so that it is found in this home again."""
-        if self.number == 1 or reply.session is None:
-            return reply
-        return reply.model_copy(update={"session": f"{self.number}{_MARK}{reply.session}"})
 
     def write(self, name: str, content: str) -> Path:
         """Lay a file of settings, private and new."""
@@ -92,6 +80,24 @@ class Home:
         }
 
 
+@dataclass(frozen=True)
+class Home(Folders):
+    """A private home, laid out for one turn."""
+
+    turn: Turn
+    """The turn, with its conversation as the CLI names it."""
+    logins: tuple[str, ...] = field(default=())
+    """Targets of the logins that were there to be copied."""
+    number: int = 1
+    """Turns at the same time have homes of their own, and conversations stay where they began."""
+
+    def signed(self, reply: Reply) -> Reply:
+        """The reply, with its conversation named so that it is found in this home again."""
+        if self.number == 1 or reply.session is None:
+            return reply
+        return reply.model_copy(update={"session": f"{self.number}{_MARK}{reply.session}"})
+
+
 @contextmanager
 def private_home(
     kit: AgentKit,
@@ -118,11 +124,11 @@ def private_home(
         _sweep(home, {Path(place) for place in keep})
         _remove(temporary)
         _real_folder(temporary)
-        seeds = {login: seed for login in logins if (seed := _seed(login, home)) is not None}
+        seeds = {login: seed for login in logins if (seed := copy_login(login, home)) is not None}
         asked = turn.model_copy(update={"session": session})
         ended_by_itself = False
         try:
-            yield Home(asked, home, temporary, tuple(login.target for login in seeds), taken)
+            yield Home(home, temporary, asked, tuple(login.target for login in seeds), taken)
             ended_by_itself = True
         except PodiumError as error:
             ended_by_itself = not isinstance(error, TimedOut)
@@ -282,8 +288,8 @@ def _sweep(folder: Path, keep: set[Path], inner: Path = Path()) -> None:
             _remove(Path(entry.path))
 
 
-def _seed(login: Login, home: Path) -> bytes | None:
-    """Copy the login. None when the person has none."""
+def copy_login(login: Login, home: Path) -> bytes | None:
+    """Copy the login into a private home. None when the person has none."""
     try:
         with login.source.open("rb") as file:
             content = file.read(LARGEST_LOGIN_BYTES + 1)

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from podium.agents.tui.control import Control
 from podium.agents.tui.quoting import literally, quoted, without_dates
 from podium.agents.tui.watching import Watch, watch_folder
+from podium.domain.errors import AgentLost, NotPossibleNow, TimedOut
 
 _BLOCK_BYTES = 4096
 _BLOCKS = 1024
@@ -27,6 +30,13 @@ _KEEP = (
 )
 _END = "exec touch {folder}/#{{hook_pane}}.ended"
 
+SILENCE_SECONDS = 5.0
+# While tmux 3.3a has libutempter write that a terminal closed, it is deaf to the end of its children: of a hundred
+# programs that ended it did not learn of one, until the next child of its own ended.
+_COLLECT = (
+    "if -F -t {pane} '#{{&&:#{{pane_dead}},#{{==:#{{pane_dead_status}},}}}}' 'run-shell -b true'"
+)
+
 
 class Activity:
     """Counts signs of life of each pane, for one server. Closed by whoever made it."""
@@ -36,6 +46,7 @@ class Activity:
         self._control = control
         self._folder = folder.absolute()
         self._beats: dict[str, int] = {}
+        self._callers: dict[str, list[Callable[[], None]]] = {}
         self._woken = asyncio.Event()
         self._watch: Watch | None = None
 
@@ -59,6 +70,10 @@ class Activity:
             f"set-hook -g pane-died {hook} ; if -F -t {pane} '#{{?pane_pipe,0,1}}' {pipe}"
         )
 
+    def file(self, pane: str) -> Path:
+        """Where the newest of what the pane writes is kept. It may not be there yet, and is begun anew when it is full."""
+        return self._folder / f"{pane.removeprefix('%')}.now"
+
     def beats(self, pane: str) -> int:
         """How many signs of life there were so far. Ask before looking at the screen."""
         return self._beats.get(pane, 0)
@@ -68,10 +83,28 @@ class Activity:
         try:
             async with asyncio.timeout(seconds):
                 while self.beats(pane) <= beats:
-                    await self._woken.wait()
+                    await self._until_woken(pane)
         except TimeoutError:
             return False
         return True
+
+    async def _until_woken(self, pane: str) -> None:
+        try:
+            async with asyncio.timeout(SILENCE_SECONDS):
+                await self._woken.wait()
+        except TimeoutError:
+            await self.collect(pane)
+
+    async def collect(self, pane: str) -> None:
+        """Have tmux learn of a program's end that it may have missed. For whoever has heard nothing for a while."""
+        with suppress(AgentLost, NotPossibleNow, TimedOut):  # whoever looks at the pane is told
+            await self._control.tell(_COLLECT.format(pane=pane))
+
+    def call(self, pane: str, stirred: Callable[[], None]) -> Callable[[], None]:
+        """Call this at each sign of life of the pane, right when it comes. Returns what ends that."""
+        callers = self._callers.setdefault(pane, [])
+        callers.append(stirred)
+        return lambda: callers.remove(stirred)
 
     def close(self) -> None:
         """Notice nothing more. The server goes on keeping what panes write."""
@@ -83,6 +116,8 @@ class Activity:
         written = f"%{file.partition('.')[0].removeprefix('%')}"
         for pane in [written] if file else list(self._beats):
             self._beats[pane] = self.beats(pane) + 1
+            for stirred in self._callers.get(pane, ()):
+                stirred()
         # Whoever waits now is woken; whoever begins to wait later waits for the next.
         self._woken.set()
         self._woken = asyncio.Event()

@@ -30,8 +30,8 @@ class Screen:
     """A person scrolls back: keys go to tmux."""
     dead: bool
     exit_code: int | None
-    """Of a program that ended. None also when a signal ended it, and while tmux does not know: one in fifty
-    it never learns."""
+    """Of a program that ended. None also when a signal ended it, and while tmux does not know: one in a hundred
+    it learns only when `Activity` has it look."""
     title: str
     """What the program calls its window."""
 
@@ -60,9 +60,19 @@ async def look(control: Control, pane: str) -> Screen:
     )
 
 
-async def history(control: Control, pane: str) -> tuple[str, ...]:
-    """Everything that the pane still has, oldest first, down to the last line it shows."""
-    return _clean(await control.ask(f"capture-pane -p -J -S - -E - -t {pane}"))
+async def history(control: Control, pane: str, lines: int | None = None) -> tuple[str, ...]:
+    """Everything that the pane still has, oldest first, down to the last line it shows.
+
+    With `lines` only so many of those that have scrolled off, and the screen.
+    """
+    start = "-" if lines is None else f"-{lines}"
+    return _clean(await control.ask(f"capture-pane -p -J -S {start} -E - -t {pane}"))
+
+
+async def history_size(control: Control, pane: str) -> int:
+    """How many lines have scrolled off and are kept."""
+    (line,) = await control.ask(f"display-message -p -t {pane} '#{{history_size}}'")
+    return int(line)
 
 
 async def refuse_dead(control: Control, pane: str, screen: Screen) -> None:

@@ -14,15 +14,16 @@ from podium.domain.errors import TimedOut
 from podium.domain.launching import Spawn
 from podium.ports import Launcher, Process
 
-ANSWER_SECONDS = 10.0
-"""How long tmux may take for a command. It answers within a millisecond unless it hangs."""
+ANSWER_SECONDS = 30.0
+"""How long tmux may take for a command. It answers within a millisecond unless it hangs or the machine is overloaded."""
 
 FAREWELL_SECONDS = 5.0
 """tmux 3.3a crashes when a client is killed while it attaches; one that is asked to end detaches first."""
 
 
-_NOTHING = "refresh-client"
-"""An empty line would detach."""
+_ATTACHED = b"%session-changed "
+"""What tmux tells a client that has come in. tmux 3.3a runs commands that are sent to it earlier as well, for a client
+that belongs to no session yet."""
 
 
 class Control:
@@ -86,7 +87,7 @@ class Control:
         )
         line = _Line(await self._launcher.start(spawn))
         try:
-            await line.say(_NOTHING, seconds)
+            await line.come_in(seconds)
         except LineLost as lost:
             raise ServerGone(f"no tmux server answers: {lost}; start the terminals again") from lost
         except TimedOut:
@@ -106,6 +107,7 @@ def _seen(connecting: asyncio.Task[_Line]) -> None:
 class _Question:
     command: str
     word: bytes
+    """What the line that ends its answer begins with."""
     answered: asyncio.Future[list[bytes]]
     lines: list[bytes] = field(default_factory=list)
 
@@ -122,15 +124,23 @@ class _Line:
     def is_over(self) -> bool:
         return self._reading.done()
 
+    async def come_in(self, seconds: float) -> None:
+        """Wait until the client belongs to its session. Comes before anything is said."""
+        await self._answer("attach-session", b"", _ATTACHED, seconds)
+
     async def say(self, command: str, seconds: float) -> list[bytes]:
         """All that tmux says until it has run the command."""
         word = secrets.token_hex(16)
+        sent = f"{command}\ndisplay-message -p {word}\n".encode()
+        return await self._answer(command, sent, word.encode(), seconds)
+
+    async def _answer(self, command: str, sent: bytes, word: bytes, seconds: float) -> list[bytes]:
         answered: asyncio.Future[list[bytes]] = asyncio.get_running_loop().create_future()
         # It stays in the queue when it is given up, since its answer may still come.
-        self._waiting.append(_Question(command, word.encode(), answered))
+        self._waiting.append(_Question(command, word, answered))
         try:
             async with asyncio.timeout(seconds):
-                await self._process.send(f"{command}\ndisplay-message -p {word}\n".encode())
+                await self._process.send(sent)
                 return await answered
         except TimeoutError:
             name = command.split(" ", 1)[0]
@@ -163,7 +173,7 @@ class _Line:
         if not self._waiting:
             return  # a notice of something that nobody asked about
         question = self._waiting[0]
-        if line != question.word:
+        if not line.startswith(question.word):
             question.lines.append(line)
             return
         self._waiting.popleft()

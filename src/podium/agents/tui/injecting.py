@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,12 +22,21 @@ from podium.agents.tui.pasting import (
     typing,
 )
 from podium.agents.tui.seeing import Composer, Eyes, Patience
-from podium.agents.tui.trouble import DeliveryInDoubt, LineLost, NotListening
+from podium.agents.tui.trouble import (
+    DeliveryInDoubt,
+    LineLost,
+    NotListening,
+    NumberTaken,
+    TmuxRefused,
+)
 from podium.domain.errors import BadInput
 
 _MOST_LINES = 5
 """So many connections may be lost over one message before that is told."""
 
+
+_GLANCE_SECONDS = 0.5
+"""Between two looks at the ledger, while words are waited for that may have gone on by another's hand."""
 
 _REST_SECONDS = 0.005
 """Between two looks: a program that floods its screen would keep us looking all the time."""
@@ -70,70 +80,92 @@ class Injector:
         self._patience = patience or Patience()
         self.ledger = Ledger(control, pane)
 
-    async def deliver(self, number: int, text: str) -> Delivered:
+    async def deliver(self, number: int, text: str, owner: str = "") -> Delivered:
         """Hand over message `number`. On return the program has taken it, and the ledger says so.
 
-        Raises `NotListening` while the composer is not free or does not let go: call again with the same number.
-        `DeliveryInDoubt` when it was pasted and never seen, `ProgramEnded`, `PaneGone` or `ServerGone` when the
-        program is no more.
+        `owner` is a word by which whoever sends it is known; the same one goes on with it after a crash. Raises
+        `NumberTaken` when the number went to another's words, `NotListening` while the composer is not free or
+        does not let go: call again with the same number. `DeliveryInDoubt` when it was pasted and never seen,
+        `ProgramEnded`, `PaneGone` or `ServerGone` when the program is no more.
         """
         fit = fit_for_terminal(text)
         for _ in range(_MOST_LINES - 1):
             try:
-                return await self._deliver(number, fit)
+                return await self._deliver(number, fit, owner)
             except LineLost:
                 continue  # the ledger knows how far it came
-        return await self._deliver(number, fit)
+        return await self._deliver(number, fit, owner)
 
-    async def _deliver(self, number: int, fit: str) -> Delivered:
+    async def _deliver(self, number: int, fit: str, owner: str) -> Delivered:
         await self._activity.follow(self._pane)
-        entry = await self.ledger.read()
+        entry = await self._owned(number, owner)
         if entry.sent >= number:
             return Delivered(number, before=True)
         if number != entry.sent + 1:
             raise BadInput(
                 f"message {number} cannot follow {entry.sent}; they are numbered without gaps"
             )
-        words = await self._words(number, fit)
+        words = await self._words(number, fit, owner)
         if self._eyes.manner == "lines":
-            await self._type(number, words.rstrip("\n"))
+            await self._type(number, words.rstrip("\n"), owner)
             return Delivered(number, as_file=words != fit)
-        enters = await self._hand_over(entry, number, words)
+        enters = await self._hand_over(entry, number, words, owner)
         return Delivered(number, enters=enters, as_file=words != fit)
 
-    async def _words(self, number: int, fit: str) -> str:
+    async def _owned(self, number: int, owner: str) -> Entry:
+        entry = await self.ledger.read()
+        if entry.pasted >= number and entry.owners.get(number, owner) != owner:
+            raise NumberTaken(
+                f"message {number} of pane {self._pane} is somebody else's; send this one by the next number"
+            )
+        return entry
+
+    async def _refuse_late(self, number: int, owner: str) -> Entry:
+        """Of two who put in the same number the second finds that he was late, and leaves nothing behind."""
+        try:
+            return await self._owned(number, owner)
+        except NumberTaken:
+            with suppress(TmuxRefused):
+                await self._control.tell(f"delete-buffer -b {self._buffer(number, owner)}")
+            raise
+
+    async def _words(self, number: int, fit: str, owner: str) -> str:
         """What is put in: the message, or a line that says where it is."""
-        if fits(fit, self._eyes.manner, self._patience.longest_paste_bytes):
+        patience = self._patience
+        whole = not any(sign in fit for sign in patience.spoilt)
+        if whole and fits(fit, self._eyes.manner, patience.longest_paste_bytes):
             return fit
-        name = f"{self._pane.removeprefix('%')}-{number}.txt"
+        # By its owner's name too: of two who want the number, neither writes over the other's words.
+        name = f"{self._pane.removeprefix('%')}-{number}{owner and f'-{owner}'}.txt"
         return await asyncio.to_thread(referring_to, self._messages, name, fit)
 
-    async def _type(self, number: int, words: str) -> None:
-        buffer = self._buffer(number)
+    async def _type(self, number: int, words: str, owner: str) -> None:
+        buffer = self._buffer(number, owner)
         await refuse_dead(self._control, self._pane, await look(self._control, self._pane))
         await self._control.tell(loading(buffer, words))
         put_in = f"{leave_mode(self._pane)} ; {typing(buffer, self._pane)}"
-        await self.ledger.type_once(number, put_in)
+        await self.ledger.type_once(number, put_in, owner)
+        await self._refuse_late(number, owner)
 
-    async def _hand_over(self, entry: Entry, number: int, words: str) -> int:
+    async def _hand_over(self, entry: Entry, number: int, words: str, owner: str) -> int:
         if entry.pasted < number:
-            await self._paste(number, words)
+            await self._paste(number, words, owner)
+            entry = await self._refuse_late(number, owner)
         if entry.shown < number:
             await self._see_it(number, words)
         return await self._submit(number, words)
 
-    async def _paste(self, number: int, words: str) -> None:
+    async def _paste(self, number: int, words: str, owner: str) -> None:
         found = await self._until(lambda it: it == "empty", words, self._patience.ready_seconds)
         if found != "empty":
             raise NotListening(f"pane {self._pane}: {_WHY[found]}")
-        buffer = self._buffer(number)
+        buffer = self._buffer(number, owner)
         await self._control.tell(loading(buffer, words))
         put_in = f"{leave_mode(self._pane)} ; {pasting(buffer, self._pane)}"
-        await self.ledger.paste_once(number, put_in)
+        await self.ledger.paste_once(number, put_in, owner)
 
     async def _see_it(self, number: int, words: str) -> None:
-        found = await self._until(lambda it: it == "ours", words, self._patience.paint_seconds)
-        if found != "ours":
+        if not await self._is_seen(words, lambda entry: entry.shown >= number):
             raise DeliveryInDoubt(
                 f"message {number} was pasted into pane {self._pane} and did not show in its input; look at the pane, "
                 "then retry the message or take it as sent"
@@ -143,38 +175,57 @@ class Injector:
 
     async def _submit(self, number: int, words: str) -> int:
         """Press Enter until the words have left. Gives how often that was, in this life and earlier ones."""
+        waited_for = 0
         for _ in range(self._patience.most_enters):
             entry = await self.ledger.read()
+            # Another hand may be at the same message: its Enter is given as much time as ours.
+            patience = 0.0 if entry.enters == waited_for else self._patience.enter_seconds
+            if entry.sent >= number:
+                return entry.enters
             if entry.enters == 0:
                 await self._refuse_vanished(number, words)
-            elif await self._has_left(words, 0.0):
+            elif await self._has_left(words, patience):
                 return await self._note_sent(number, entry)
             press = f"{leave_mode(self._pane)} ; send-keys -t {self._pane} C-m"
+            before = self._eyes.composer(await self._look(), words)
             await self.ledger.press_once(number, entry.enters, press)
-            if await self._has_left(words, self._patience.enter_seconds):
+            if await self._has_left(words, self._patience.enter_seconds, before):
                 return await self._note_sent(number, await self.ledger.read())
+            waited_for = entry.enters + 1
         raise NotListening(
             f"message {number} stands in the input of pane {self._pane}, which does not take Enter; look at the pane"
         )
 
     async def _refuse_vanished(self, number: int, words: str) -> None:
         """Words that went without Enter were removed, or sent by a person."""
-        found = await self._until(lambda it: it == "ours", words, self._patience.paint_seconds)
-        if found != "ours":
+        if not await self._is_seen(words, lambda entry: entry.enters > 0 or entry.sent >= number):
             raise DeliveryInDoubt(
                 f"message {number} left the input of pane {self._pane} before Enter was pressed; look at the pane, "
                 "then retry the message or take it as sent"
             )
 
+    async def _is_seen(self, words: str, is_past: Callable[[Entry], bool]) -> bool:
+        """Whether the words show in the composer, or another hand has gone on with them meanwhile."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._patience.paint_seconds
+        while True:
+            left = deadline - loop.time()
+            found = await self._until(lambda it: it == "ours", words, min(left, _GLANCE_SECONDS))
+            if found == "ours" or is_past(await self.ledger.read()):
+                return True
+            if left <= 0:
+                return False
+
     async def _note_sent(self, number: int, entry: Entry) -> int:
         await self.ledger.note_sent(number)
         return entry.enters
 
-    async def _has_left(self, words: str, seconds: float) -> bool:
-        if await self._until(lambda it: it != "ours", words, seconds) == "ours":
+    async def _has_left(self, words: str, seconds: float, before: Composer = "ours") -> bool:
+        """Wait until they have left, or something else is seen than what was `before`."""
+        if await self._until(lambda it: it != before, words, seconds) in _STILL_THERE:
             return False
         await asyncio.sleep(self._patience.settle_seconds)
-        return self._eyes.composer(await self._look(), words) != "ours"
+        return self._eyes.composer(await self._look(), words) not in _STILL_THERE
 
     async def _until(
         self, enough: Callable[[Composer], bool], words: str, seconds: float
@@ -196,12 +247,15 @@ class Injector:
         await refuse_dead(self._control, self._pane, screen)
         return screen
 
-    def _buffer(self, number: int) -> str:
-        return f"podium-{self._pane.removeprefix('%')}-{number}"
+    def _buffer(self, number: int, owner: str) -> str:
+        return f"podium-{self._pane.removeprefix('%')}-{number}{owner and f'-{owner}'}"
 
+
+_STILL_THERE: tuple[Composer, ...] = ("ours", "unsent")
 
 _WHY: dict[Composer, str] = {
     "other": "something else stands in its input; send or remove it first",
     "ours": "the message stands in its input already, and not by this hand; send or remove it first",
+    "unsent": "the message stands in its input already, and was not sent; send or remove it first",
     "unseen": "its input is not to be seen: it starts, works or asks something; look at the pane",
 }

@@ -8,19 +8,24 @@ left either no trace or both; a command of it that arrives late finds its condit
     pasted  the words are in the program's input, or on their way
     shown   they were seen there; only then is Enter pressed
     sent    they were seen to leave
+    owners  whose words the last messages were
 
-Messages of a pane are numbered from 1 without gaps. The numbers hold for one life of the server.
+Messages of a pane are numbered from 1 without gaps. The numbers hold for one life of the server. Two Podiums may want the
+same number: the words that were put in first have it, and the other sees by the owner that it was not his.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import secrets
+from dataclasses import dataclass, field
 
 from podium.agents.tui.control import Control
 from podium.agents.tui.quoting import quoted
 from podium.domain.errors import BadInput
 
 _FIELDS = ("pasted", "shown", "sent", "enters")
+_OWNERS_LENGTH = 2000
+"""Some sixty of the last owners are known."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,13 @@ class Entry:
     sent: int
     enters: int
     """How often Enter was pressed for the one that is being sent."""
+    owners: dict[int, str] = field(default_factory=dict)
+    """Of the last messages. An empty one is of somebody who gave no name."""
+
+    @property
+    def is_settled(self) -> bool:
+        """No message is on its way."""
+        return self.pasted == self.sent
 
 
 class Ledger:
@@ -42,23 +54,26 @@ class Ledger:
         self._pane = pane
 
     async def read(self) -> Entry:
-        form = "|".join(f"#{{{_option(name)}}}" for name in _FIELDS)
+        form = "|".join(f"#{{{_option(name)}}}" for name in (*_FIELDS, "owners"))
         (line,) = await self._control.ask(f"display-message -p -t {self._pane} '{form}'")
-        return Entry(*(int(number or 0) for number in line.split("|")))
+        *numbers, owners = line.split("|")
+        pasted, shown, sent, enters = (int(number or 0) for number in numbers)
+        return Entry(pasted, shown, sent, enters, _owners(owners))
 
     async def next_number(self) -> int:
         """What the next message of this pane is called."""
         return (await self.read()).sent + 1
 
-    async def paste_once(self, number: int, commands: str) -> None:
-        """Run the commands that paste message `number`, unless that was done before."""
-        notes = f"{self._note('pasted', number)} ; {self._note('enters', 0)}"
-        await self._if(_is("pasted", number - 1), f"{commands} ; {notes}")
+    async def paste_once(self, number: int, commands: str, owner: str = "") -> None:
+        """Run the commands that paste message `number`, unless that was done before, by whomever."""
+        notes = (self._note("pasted", number), self._note("enters", 0), self._own(number, owner))
+        await self._if(_is("pasted", number - 1), " ; ".join((commands, *notes)))
 
-    async def type_once(self, number: int, commands: str) -> None:
+    async def type_once(self, number: int, commands: str, owner: str = "") -> None:
         """Run the commands that put in and submit message `number` in one go, unless that was done before."""
         notes = [self._note(name, number) for name in ("pasted", "shown", "sent")]
-        await self._if(_is("sent", number - 1), " ; ".join((commands, *notes)))
+        done = " ; ".join((commands, *notes, self._own(number, owner)))
+        await self._if(_is("sent", number - 1), done)
 
     async def note_shown(self, number: int) -> None:
         await self._if(_is("pasted", number), self._note("shown", number))
@@ -85,18 +100,52 @@ class Ledger:
     async def _if(self, condition: str, commands: str) -> None:
         await self._control.tell(f"if -F -t {self._pane} {quoted(condition)} {quoted(commands)}")
 
+    async def press_between(self, commands: str) -> bool:
+        """Run the commands unless a message is on its way. False: one is, and nothing was done."""
+        word = secrets.token_hex(8)
+        settled = f"#{{==:{_value('pasted')},{_value('sent')}}}"
+        done = _option("pressed")
+        await self._if(settled, f"{commands} ; set -p -t {self._pane} {done} {word}")
+        return await self._control.ask(f"display-message -p -t {self._pane} '#{{{done}}}'") == [
+            word
+        ]
+
     def _note(self, name: str, number: int) -> str:
         return f"set -p -t {self._pane} {_option(name)} {number}"
+
+    def _own(self, number: int, owner: str) -> str:
+        """The newest first, so that the oldest are cut off."""
+        owners = _option("owners")
+        known = f"{number}={owner},#{{={_OWNERS_LENGTH}:{owners}}}"
+        return f"set -p -F -t {self._pane} {owners} '{known}'"
 
 
 def _option(name: str) -> str:
     return f"@podium_{name}"
 
 
+def _owners(told: str) -> dict[int, str]:
+    """Whose each message was: of a number that was given again, the last. A name that was cut is none."""
+    whole = told.split(",")[:-1]
+    pairs = [each.split("=", 1) for each in whole if "=" in each]
+    return {int(number): owner for number, owner in reversed(pairs) if number.isdecimal()}
+
+
+def forget_input(pane: str) -> str:
+    """The commands for a pane whose program is started anew: what stood in its input went with it."""
+    sent = _value("sent")
+    return " ; ".join(
+        f"set -p -F -t {pane} {_option(name)} '{sent}'" for name in ("pasted", "shown")
+    )
+
+
 def _is(name: str, number: int) -> str:
-    """True for an option of this value; one that was never set is 0."""
-    value = f"#{{?{_option(name)},#{{{_option(name)}}},0}}"
-    return f"#{{==:{value},{number}}}"
+    return f"#{{==:{_value(name)},{number}}}"
+
+
+def _value(name: str) -> str:
+    """An option that was never set is 0."""
+    return f"#{{?{_option(name)},#{{{_option(name)}}},0}}"
 
 
 def _both(one: str, other: str) -> str:

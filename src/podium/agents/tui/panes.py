@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import Field
 
 from podium.agents.tui.control import Control
+from podium.agents.tui.ledger import forget_input
 from podium.agents.tui.quoting import literally, quoted
 from podium.agents.tui.server import PLACEHOLDER, TerminalSettings
 from podium.agents.tui.trouble import PaneGone
@@ -66,9 +67,9 @@ class Panes:
         return pane
 
     async def find(self, name: str) -> str:
-        """The id of the pane of this name. Raises `PaneGone` when there is none."""
-        for pane, (own, _) in (await self._all()).items():
-            if own == name:
+        """The id of the pane of this name whose program was started. Raises `PaneGone` when there is none."""
+        for pane, facts in (await self._all()).items():
+            if facts == (name, "1"):
                 return pane
         raise PaneGone(f"no pane is called {name!r}; start its program again")
 
@@ -118,7 +119,7 @@ class Panes:
         folder = quoted(literally(str(program.cwd)))
         await self._control.tell(
             f"respawn-pane -k -t {pane} -c {folder} {variables} -- {_command(program.argv)} ; "
-            f"clear-history -t {pane} ; set -p -t {pane} {_STARTED} 1"
+            f"clear-history -t {pane} ; {forget_input(pane)} ; set -p -t {pane} {_STARTED} 1"
         )
 
     def _value(self, value: str) -> str:

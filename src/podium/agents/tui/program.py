@@ -11,7 +11,7 @@ from podium.ports import Launcher
 OLDEST = (3, 2)
 """The first that can keep a client from getting every pane's output, and give each pane variables of its own."""
 
-_INSTALL = "install tmux 3.2 or newer (Debian, Ubuntu: sudo apt-get install tmux; macOS: brew install tmux), or use agents without a terminal"
+_INSTALL = "install tmux 3.2 or newer (Debian, Ubuntu: sudo apt-get install tmux; macOS: brew install tmux), or do without terminals: `podium duet up --transport headless`"
 _SECONDS = 30.0
 
 

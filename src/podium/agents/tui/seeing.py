@@ -11,9 +11,10 @@ Manner = Literal["paste", "reference", "lines"]
 """How words are put in: as a bracketed paste; as one line that names a file, where a program takes no such
 paste; or line by line, each with Enter, for a program that reads plain lines."""
 
-Composer = Literal["empty", "ours", "other", "unseen"]
-"""What stands where the program takes input: nothing; the words that were put there, or their stand-in; something
-else; or the place is not to be seen: the program starts, works or asks."""
+Composer = Literal["empty", "ours", "unsent", "other", "unseen"]
+"""What stands where the program takes input: nothing; the words that were put there, or their stand-in; those words with
+the Enter that was to send them, taken for a newline; something else; or the place is not to be seen: the program starts,
+works or asks."""
 
 
 class Eyes(Protocol):
@@ -42,3 +43,5 @@ class Patience(Noun):
     most_enters: int = 10
     longest_paste_bytes: int = 65_536
     """What is longer is handed over as a file."""
+    spoilt: str = ""
+    """Signs that it does not take as they are. Words with one of them are handed over as a file."""

@@ -12,17 +12,16 @@ from pathlib import Path
 
 from pydantic import Field
 
+from podium.agents.private_sockets import make_private, refuse_long
 from podium.agents.tui.control import Control
 from podium.agents.tui.program import require_tmux
 from podium.agents.tui.quoting import quoted
 from podium.agents.tui.trouble import LineLost, ServerGone, TmuxRefused
-from podium.domain.errors import BadInput, NotPossibleNow, TimedOut
+from podium.domain.errors import NotPossibleNow, TimedOut
 from podium.domain.launching import ProcessLimits, Spawn
 from podium.domain.model import NonEmpty, Noun
 from podium.ports import Launcher
 
-_LONGEST_SOCKET_BYTES = 100
-"""The kernel takes no path of a socket beyond 103 bytes on macOS and 107 on Linux."""
 _START_SECONDS = 30.0
 _ATTEMPTS = 20
 _PAUSE_SECONDS = 0.05
@@ -62,7 +61,15 @@ class TmuxServer:
         self.settings = settings
         self._launcher = launcher
         self._end_left = end_left
-        self._tmux = (settings.program, "-S", str(settings.socket.absolute()), "-f", os.devnull)
+        # With `-u`: where the person's language says nothing of UTF-8, tmux would spoil tabs and all that is not ASCII.
+        self._tmux = (
+            settings.program,
+            "-u",
+            "-S",
+            str(settings.socket.absolute()),
+            "-f",
+            os.devnull,
+        )
         attach = ("attach-session", "-t", f"={settings.session}", "-f", "no-output,ignore-size")
         self.control = Control(launcher, (*self._tmux, "-C", *attach), "/")
 
@@ -78,9 +85,9 @@ class TmuxServer:
         made, `NotPossibleNow` when somebody else's server answers there, which is left alone.
         """
         await require_tmux(self._launcher, self.settings.program)
-        _refuse_long(self.settings.socket)
-        _make_private(self.settings.socket.parent)
-        _make_private(self.settings.folder)
+        refuse_long(self.settings.socket)
+        make_private(self.settings.socket.parent)
+        make_private(self.settings.folder)
         await self._start()
         await self.control.tell(" ; ".join(_OPTIONS))
         return await self.identity()
@@ -170,22 +177,3 @@ _OPTIONS = (
     "set -gw allow-rename off",
     "set -gw automatic-rename off",
 )
-
-
-def _refuse_long(socket: Path) -> None:
-    length = len(os.fsencode(socket.absolute()))
-    if length > _LONGEST_SOCKET_BYTES:
-        raise BadInput(
-            f"the socket {str(socket)!r} has {length} bytes in its path, and a socket can have "
-            f"{_LONGEST_SOCKET_BYTES}; choose a shorter folder"
-        )
-
-
-def _make_private(folder: Path) -> None:
-    """A folder that others may write to could hold a server of theirs, and show them what programs say."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    facts = folder.stat()
-    if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
-        raise BadInput(
-            f"{str(folder)!r} is open to others; `chmod 700` it if it is yours, or choose another folder"
-        )

@@ -33,5 +33,9 @@ class NotListening(NotPossibleNow):
     """The program's input is not free, or does not let go of what stands in it. Nothing is lost: ask again."""
 
 
+class NumberTaken(NotPossibleNow):
+    """Somebody else's words were sent by this number. Nothing was put in: take the next."""
+
+
 class DeliveryInDoubt(NeedsHuman):
     """A message was pasted and never seen in the program's input. It is not sent again by itself."""

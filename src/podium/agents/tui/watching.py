@@ -19,6 +19,9 @@ Heard = Callable[[str], None]
 
 _WRITTEN, _CLOSED, _MADE = 0x2, 0x8, 0x100
 _EVENT = struct.Struct("iIII")
+_BREATH_SECONDS = 0.008
+_NEW_PART = 0.02
+"""A hundred tellings or so in quick succession make them usual; a program that writes a long answer makes fewer."""
 
 
 class Watch(Protocol):
@@ -52,6 +55,9 @@ class _Inotify:
                 "max_user_watches, or end what watches too much"
             )
         self._loop = asyncio.get_running_loop()
+        self._told_at = self._loop.time()
+        self._usual_seconds = 1.0
+        """Between two tellings of the kernel, by and large."""
         self._loop.add_reader(self._file, self._on_kernel)
 
     def stop(self) -> None:
@@ -66,6 +72,11 @@ class _Inotify:
 
     def _on_kernel(self) -> None:
         data = os.read(self._file, 1 << 16)
+        now = self._loop.time()
+        passed, self._told_at = min(now - self._told_at, 1.0), now
+        self._usual_seconds += (passed - self._usual_seconds) * _NEW_PART
+        if self._usual_seconds < _BREATH_SECONDS:
+            self._take_breath()
         at = 0
         names: dict[str, None] = {}
         while at < len(data):
@@ -75,6 +86,15 @@ class _Inotify:
             at += _EVENT.size + length
         for each in names:
             self._heard(each)
+
+    def _take_breath(self) -> None:
+        """Where many programs redraw their screens all the time, hear of several at once."""
+        self._loop.remove_reader(self._file)
+        self._loop.call_later(_BREATH_SECONDS, self._listen_again)
+
+    def _listen_again(self) -> None:
+        if self._file >= 0:
+            self._loop.add_reader(self._file, self._on_kernel)
 
 
 if sys.platform != "linux":

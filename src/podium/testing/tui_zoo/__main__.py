@@ -1,4 +1,4 @@
-"""Start one of the zoo: `python -IS tui_zoo KIND RECORD`. Loads nothing of Podium but this folder, for speed."""
+"""Start one of the zoo: `python -IS tui_zoo KIND RECORD [ANSWERS]`. Loads nothing of Podium but this folder, for speed."""
 
 import importlib
 import sys
@@ -8,11 +8,11 @@ _HERE = Path(__file__).resolve().parent
 _NAMES = ("podium", "podium.testing", "podium.testing.tui_zoo")
 
 
-def main(kind: str, record: str) -> None:
+def main(kind: str, record: str, answers: str = "") -> None:
     for name, folder in zip(_NAMES, (_HERE.parents[1], _HERE.parent, _HERE), strict=True):
         package = sys.modules[name] = type(sys)(name)
         package.__path__ = [str(folder)]
-    importlib.import_module(f"podium.testing.tui_zoo.{kind}").main(record)
+    importlib.import_module(f"podium.testing.tui_zoo.{kind}").main(record, answers)
 
 
 if __name__ == "__main__":

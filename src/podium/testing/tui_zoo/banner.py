@@ -6,8 +6,8 @@ from podium.testing.tui_zoo.composer import Composer
 
 
 class Banner(Composer):
-    def __init__(self, record: str) -> None:
-        super().__init__(record)
+    def __init__(self, record: str, answers: str = "") -> None:
+        super().__init__(record, answers)
         self._pictures = 0
 
     def shown_lines(self) -> list[str]:
@@ -16,5 +16,5 @@ class Banner(Composer):
         return [*news, *super().shown_lines()]
 
 
-def main(record: str) -> None:
-    Banner(record).run()
+def main(record: str, answers: str = "") -> None:
+    Banner(record, answers).run()

@@ -8,8 +8,8 @@ from podium.testing.tui_zoo.composer import Composer
 class Blinking(Composer):
     tick_seconds = 0.02
 
-    def __init__(self, record: str) -> None:
-        super().__init__(record)
+    def __init__(self, record: str, answers: str = "") -> None:
+        super().__init__(record, answers)
         self._blinks = False
         self._heard = 0
 
@@ -28,5 +28,5 @@ class Blinking(Composer):
             self.draw()
 
 
-def main(record: str) -> None:
-    Blinking(record).run()
+def main(record: str, answers: str = "") -> None:
+    Blinking(record, answers).run()

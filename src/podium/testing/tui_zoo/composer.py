@@ -10,13 +10,22 @@ import json
 import os
 import select
 import termios
+import time
 import tty
+from typing import NoReturn
+
+from podium.testing.tui_zoo.answers import read_answers
+from podium.testing.tui_zoo.brain import Brain
+from podium.testing.tui_zoo.painting import rows_of
 
 PROMPT = "> "
 STAND_IN = "[Pasted text +{lines} lines]"
 MOST_LINES_SHOWN = 3
+BUSY_WORDS = "(esc to interrupt)"
+ASKING_WORDS = "(y/n)"
 
 _PASTE_BEGINS, _PASTE_ENDS = b"\x1b[200~", b"\x1b[201~"
+_ESCAPE, _CONTROL_C, _ENTER, _BACKSPACE = 0x1B, 0x03, 0x0D, 0x7F
 
 
 class Composer:
@@ -26,19 +35,24 @@ class Composer:
     tick_seconds: float | None = None
     """How often `tick` is called while nothing is typed. None: never."""
 
-    def __init__(self, record: str) -> None:
+    def __init__(self, record: str, answers: str = "") -> None:
         self.record = record
         self.text = b""
-        self.said: list[str] = []
+        self.busy = False
+        self.question = ""
+        self._answers = read_answers(answers) if answers else None
+        self._brain = Brain(self, record, self._answers) if self._answers else None
         self._pasting = False
+        self._enters = 0
+        self._rows = 0
+        self._next_tick = 0.0
 
     def run(self) -> None:
         """Take input until Ctrl-C or the end of the terminal."""
         before = termios.tcgetattr(0)
         tty.setraw(0)
         try:
-            self.write(self.opening())
-            self.draw()
+            self._begin()
             while self._take_input():
                 pass
         finally:
@@ -49,11 +63,34 @@ class Composer:
         return "\x1b[?2004h" if self.takes_brackets else ""
 
     def draw(self) -> None:
-        """Paint everything anew, in one write."""
-        self.write("\x1b[H\x1b[2J" + "\r\n".join(self.shown_lines()))
+        """Paint the lower part anew, in one write."""
+        lines = self.live_lines()
+        self.write(self.erasing() + "\r\n".join(lines))
+        self.keep_rows(lines)
+
+    def print_lines(self, lines: list[str], *, more: bool = False) -> None:
+        """Put lines above the lower part. They scroll up into the history."""
+        self.write(self.erasing() + "".join(f"{line}\r\n" for line in lines))
+        self._rows = 0
+        self.draw()
+
+    def erasing(self) -> str:
+        """What takes the lower part off the screen."""
+        up = f"\x1b[{self._rows - 1}A" if self._rows > 1 else ""
+        return f"\r{up}\x1b[J"
+
+    def keep_rows(self, lines: list[str]) -> None:
+        """Remember how high the lower part is."""
+        columns = os.get_terminal_size(0).columns
+        self._rows = sum(rows_of(line, columns) for line in "\r\n".join(lines).split("\r\n"))
+
+    def live_lines(self) -> list[str]:
+        """The lower part: what it is at, and the composer, or a question in its place."""
+        return [self.question] if self.question else self.shown_lines()
 
     def shown_lines(self) -> list[str]:
-        return [*self.said[-10:], "-" * 20, PROMPT + self.shown_text(), "-" * 20]
+        working = [f"* Working {BUSY_WORDS}"] if self.busy else []
+        return [*working, "-" * 20, PROMPT + self.shown_text(), "-" * 20]
 
     def shown_text(self) -> str:
         lines = self.text.decode(errors="replace").split("\n")
@@ -67,37 +104,71 @@ class Composer:
         self.text = b""
         with open(self.record, "a") as file:  # noqa: PTH123 — pathlib loads slowly
             file.write(json.dumps(text) + "\n")
-        self.said.append(f"* took {len(text)} characters")
+        self.print_lines([f"* took {len(text)} characters"])
+        if self._brain:
+            self._brain.hear(text, self._enters)
+        self._enters = 0
 
     def tick(self) -> None:
         """Some time passed."""
 
+    def die(self, exit_code: int) -> NoReturn:
+        """As a program dies that was not asked to."""
+        if self._brain:
+            self._brain.die()
+        os._exit(exit_code)
+
     def typed(self, data: bytes) -> None:
         """What came in one read, outside of a paste."""
+        if self.question:
+            self._answered(data)
+            return
         for byte in data:
-            if byte == 0x03:
+            if byte == _CONTROL_C and not self._interrupt():
                 raise KeyboardInterrupt
-            if byte == 0x0D:
+            if byte == _ENTER:
+                self._enters += 1
                 self.submit()
-            elif byte == 0x7F:
+            elif byte == _BACKSPACE:
                 self.text = self.text[:-1]
-            elif byte != 0x1B:
+            elif byte not in (_ESCAPE, _CONTROL_C):
                 self.text += bytes([byte])
 
     def pasted(self, data: bytes) -> None:
-        self.text += data.replace(b"\r", b"\n")
+        if not self.question:
+            self.text += data.replace(b"\r", b"\n")
 
     @staticmethod
     def write(text: str) -> None:
-        data = text.encode()
+        data = text.encode(errors="replace")
         while data:
             data = data[os.write(1, data) :]
 
+    def _begin(self) -> None:
+        if self._brain and self._answers:
+            self._brain.state("starting")
+            time.sleep(self._answers.start_seconds)
+        self.write(self.opening())
+        self.print_lines(["* Welcome"])
+        if self._brain:
+            self._brain.state("asking" if self.question else "ready")
+
+    def _answered(self, data: bytes) -> None:
+        if data != b"y":
+            return
+        self.question = ""
+        if self._brain and not self.busy:
+            self._brain.state("ready")
+
+    def _interrupt(self) -> bool:
+        return self._brain is not None and self._brain.interrupt()
+
     def _take_input(self) -> bool:
-        if not select.select([0], [], [], self.tick_seconds)[0]:
-            self.tick()
+        if not select.select([0], [], [], self._patience())[0]:
+            self._go_on()
             return True
         data = os.read(0, 65536)
+        self._next_tick = time.monotonic() + (self.tick_seconds or 0)
         if not data:
             return False
         try:
@@ -107,8 +178,25 @@ class Composer:
         self.draw()
         return True
 
+    def _patience(self) -> float | None:
+        """Seconds until something is due by itself."""
+        due = [self._brain.due_seconds() if self._brain else None]
+        if self.tick_seconds is not None:
+            due.append(max(0.0, self._next_tick - time.monotonic()))
+        return min((each for each in due if each is not None), default=None)
+
+    def _go_on(self) -> None:
+        if self._brain and self._brain.due_seconds() == 0:
+            self._brain.go_on()
+        if self.tick_seconds is not None and time.monotonic() >= self._next_tick:
+            self._next_tick = time.monotonic() + self.tick_seconds
+            self.tick()
+
     def _part(self, data: bytes) -> None:
-        """Tell what is pasted from what is typed."""
+        """Tell what is pasted from what is typed, and Escape from both."""
+        if data == bytes([_ESCAPE]) and not self._pasting:
+            self._interrupt()
+            return
         while data:
             ends = _PASTE_ENDS if self._pasting else _PASTE_BEGINS
             piece, found, data = data.partition(ends)
@@ -118,5 +206,5 @@ class Composer:
                 self._pasting = not self._pasting
 
 
-def main(record: str) -> None:
-    Composer(record).run()
+def main(record: str, answers: str = "") -> None:
+    Composer(record, answers).run()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from podium.testing.tui_zoo.composer import Composer
 
 EXIT_CODE = 70
@@ -13,8 +11,8 @@ class Crashing(Composer):
     def pasted(self, data: bytes) -> None:
         self.write("".join(f"trace {number}\r\n" for number in range(50)))
         self.write("fatal: out of memory\r\n")
-        os._exit(EXIT_CODE)
+        self.die(EXIT_CODE)
 
 
-def main(record: str) -> None:
-    Crashing(record).run()
+def main(record: str, answers: str = "") -> None:
+    Crashing(record, answers).run()

@@ -1,27 +1,53 @@
-"""Repaints as Ink does, line by line in writes of their own, and takes an Enter that comes with other input for text."""
+"""Repaints as Ink does, line by line in writes of their own, and takes an Enter that comes with other input for text.
+
+What it says is indented behind a bullet and broken between words; a spinner turns while it works.
+"""
 
 from __future__ import annotations
 
+import os
+
 from podium.testing.tui_zoo.composer import Composer
+from podium.testing.tui_zoo.painting import word_wrapped
+
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_INDENT, _BULLET = "  ", "⏺ "
 
 
 class Ink(Composer):
-    def __init__(self, record: str) -> None:
-        super().__init__(record)
-        self._drawn = 0
+    tick_seconds = 0.1
+
+    def __init__(self, record: str, answers: str = "") -> None:
+        super().__init__(record, answers)
+        self._frame = 0
 
     def draw(self) -> None:
-        for _ in range(self._drawn):
-            self.write("\x1b[2K\x1b[1A")
-        self.write("\x1b[2K\r")
-        lines = "\r\n".join(self.shown_lines()).split("\r\n")
-        for line in lines:
+        self.write(self.erasing())
+        lines = "\r\n".join(self.live_lines()).split("\r\n")
+        for line in lines[:-1]:
             self.write(f"{line}\r\n")
-        self._drawn = len(lines)
+        self.write(lines[-1])
+        self.keep_rows(lines)
+
+    def shown_lines(self) -> list[str]:
+        spinner = [f"{_FRAMES[self._frame]} Thinking…"] if self.busy else []
+        return [*spinner, *super().shown_lines()]
+
+    def print_lines(self, lines: list[str], *, more: bool = False) -> None:
+        columns = os.get_terminal_size(0).columns - len(_INDENT)
+        rows = [_INDENT + row for line in lines for row in word_wrapped(line, columns)]
+        if not more:
+            rows[0] = _BULLET + rows[0].removeprefix(_INDENT)
+        super().print_lines(rows, more=more)
+
+    def tick(self) -> None:
+        if self.busy:
+            self._frame = (self._frame + 1) % len(_FRAMES)
+            self.draw()
 
     def typed(self, data: bytes) -> None:
         super().typed(data if len(data) == 1 else data.replace(b"\r", b"\n"))
 
 
-def main(record: str) -> None:
-    Ink(record).run()
+def main(record: str, answers: str = "") -> None:
+    Ink(record, answers).run()

@@ -19,5 +19,5 @@ class Resizing(Composer):
         return ["=" * width if line.startswith("---") else line for line in lines]
 
 
-def main(record: str) -> None:
-    Resizing(record).run()
+def main(record: str, answers: str = "") -> None:
+    Resizing(record, answers).run()

@@ -10,8 +10,8 @@ _FRAMES = "|/-\\"
 class Spinning(Composer):
     tick_seconds = 0.1
 
-    def __init__(self, record: str) -> None:
-        super().__init__(record)
+    def __init__(self, record: str, answers: str = "") -> None:
+        super().__init__(record, answers)
         self._turns = 0
 
     def shown_lines(self) -> list[str]:
@@ -22,5 +22,5 @@ class Spinning(Composer):
         self.draw()
 
 
-def main(record: str) -> None:
-    Spinning(record).run()
+def main(record: str, answers: str = "") -> None:
+    Spinning(record, answers).run()

@@ -8,8 +8,8 @@ _DEAF_TO = 2
 
 
 class Swallowing(Composer):
-    def __init__(self, record: str) -> None:
-        super().__init__(record)
+    def __init__(self, record: str, answers: str = "") -> None:
+        super().__init__(record, answers)
         self._heard = 0
 
     def submit(self) -> None:
@@ -19,5 +19,5 @@ class Swallowing(Composer):
             super().submit()
 
 
-def main(record: str) -> None:
-    Swallowing(record).run()
+def main(record: str, answers: str = "") -> None:
+    Swallowing(record, answers).run()

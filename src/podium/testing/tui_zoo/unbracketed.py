@@ -9,5 +9,5 @@ class Unbracketed(Composer):
     takes_brackets = False
 
 
-def main(record: str) -> None:
-    Unbracketed(record).run()
+def main(record: str, answers: str = "") -> None:
+    Unbracketed(record, answers).run()

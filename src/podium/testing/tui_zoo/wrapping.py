@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from podium.testing.tui_zoo.composer import Composer
+from podium.testing.tui_zoo.painting import cut
 
 WIDTH = 80
 
@@ -10,12 +11,11 @@ WIDTH = 80
 class Wrapping(Composer):
     def shown_lines(self) -> list[str]:
         lines = "\r\n".join(super().shown_lines()).split("\r\n")
-        return [piece for line in lines for piece in _pieces(line)]
+        return [piece for line in lines for piece in cut(line, WIDTH)]
+
+    def print_lines(self, lines: list[str], *, more: bool = False) -> None:
+        super().print_lines([piece for line in lines for piece in cut(line, WIDTH)], more=more)
 
 
-def _pieces(line: str) -> list[str]:
-    return [line[at : at + WIDTH] for at in range(0, max(len(line), 1), WIDTH)]
-
-
-def main(record: str) -> None:
-    Wrapping(record).run()
+def main(record: str, answers: str = "") -> None:
+    Wrapping(record, answers).run()

@@ -15,6 +15,7 @@ from podium.agents.headless.claude.command import (
     argv_for,
     environment_for,
     has_login_in,
+    login_in,
     schema_for,
 )
 from podium.agents.headless.claude.door import INTRODUCTION, ClaudeDoor
@@ -144,14 +145,7 @@ class ClaudeCliAgent:
             return ()
         configured = self._kit.environ.get("CLAUDE_CONFIG_DIR")
         folder = Path(configured) if configured else self._kit.user_home / CONFIG
-        names = ("accessToken", "refreshToken", "expiresAt")
-        return (
-            Login(
-                source=folder / ".credentials.json",
-                target=f"{CONFIG}/.credentials.json",
-                refreshable=tuple(f"claudeAiOauth.{name}" for name in names),
-            ),
-        )
+        return (login_in(folder),)
 
     def _reply(
         self,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Literal
 
 from pydantic import ValidationError
 
 from podium.agents.headless.claude.tools import tools_for
-from podium.agents.headless.home import Home
+from podium.agents.headless.home import Folders, Login
 from podium.agents.kit import AgentOptions
 from podium.domain.asking import Turn
 from podium.domain.errors import AgentRejected, BadInput
@@ -19,6 +20,8 @@ from podium.domain.model import Json, Noun
 CONFIG = ".claude"
 """Its own folder, from the private home on."""
 RETRIES = 2
+ALONE = ("--setting-sources", "", "--strict-mcp-config", "--disable-slash-commands")
+"""Nothing of the workspace or the home configures it: settings, hooks, servers, commands."""
 
 _QUIET = {
     "DISABLE_TELEMETRY": "1",
@@ -80,14 +83,13 @@ def argv_for(
         *("-p", "--verbose", "--include-partial-messages"),
         *("--input-format", "stream-json", "--output-format", "stream-json"),
         *("--permission-prompt-tool", "stdio", "--permission-mode", "default"),
-        # Nothing of the workspace or the home configures it: settings, hooks, servers, commands.
-        *("--setting-sources", "", "--strict-mcp-config", "--disable-slash-commands"),
+        *ALONE,
         *(own if tools is None else tools),
         *_wishes(options, turn),
     )
 
 
-def environment_for(options: AgentOptions, home: Home) -> dict[str, str]:
+def environment_for(options: AgentOptions, home: Folders) -> dict[str, str]:
     served_at = {"ANTHROPIC_BASE_URL": options.base_url} if options.base_url else {}
     return {
         **_QUIET,
@@ -106,6 +108,16 @@ def has_login_in(env: Mapping[str, str]) -> bool:
     return any(env.get(name) for name in named)
 
 
+def login_in(folder: Path) -> Login:
+    """The file that keeps a person logged in whose own folder this is."""
+    names = ("accessToken", "refreshToken", "expiresAt")
+    return Login(
+        source=folder / ".credentials.json",
+        target=f"{CONFIG}/.credentials.json",
+        refreshable=tuple(f"claudeAiOauth.{name}" for name in names),
+    )
+
+
 def schema_for(turn: Turn) -> dict[str, Json] | None:
     """The contract as the CLI takes it. It only takes objects."""
     if turn.contract is None:
@@ -120,14 +132,8 @@ def _settings(turn: Turn) -> str:
 
 
 def _wishes(options: AgentOptions, turn: Turn) -> tuple[str, ...]:
-    limits, schema, own = turn.limits, schema_for(turn), ClaudeSettings.of(options)
+    limits, schema = turn.limits, schema_for(turn)
     wishes: dict[str, str] = {}
-    if own.effort:
-        wishes["--effort"] = own.effort
-    if own.append_system_prompt:
-        wishes["--append-system-prompt"] = own.append_system_prompt
-    if options.model:
-        wishes["--model"] = options.model
     if turn.session is not None:
         wishes["--resume"] = _conversation(turn.session)
     if schema is not None:
@@ -136,7 +142,18 @@ def _wishes(options: AgentOptions, turn: Turn) -> tuple[str, ...]:
         wishes["--max-turns"] = str(limits.turns)
     if limits.usd is not None:
         wishes["--max-budget-usd"] = f"{limits.usd:.6f}"
-    return tuple(word for pair in wishes.items() for word in pair)
+    return (*model_switches(options), *(word for pair in wishes.items() for word in pair))
+
+
+def model_switches(options: AgentOptions) -> tuple[str, ...]:
+    """What it thinks with, and how. Raises `BadInput` for what it does not know."""
+    own = ClaudeSettings.of(options)
+    wishes = {
+        "--effort": own.effort,
+        "--append-system-prompt": own.append_system_prompt,
+        "--model": options.model,
+    }
+    return tuple(word for name, wish in wishes.items() if wish for word in (name, wish))
 
 
 def _conversation(session: str) -> str:

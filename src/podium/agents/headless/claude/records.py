@@ -33,7 +33,7 @@ _TELLING = (
 )
 """Arguments that say what a use of a tool is about, the most telling first."""
 
-_MADE_UP_MODEL = "<synthetic>"
+MADE_UP_MODEL = "<synthetic>"
 """Stands where the CLI itself speaks in the model's place, such as to tell of an error."""
 
 
@@ -172,7 +172,7 @@ class Heard:
 
     def _take_message(self, message: Mapping[str, Json], by_subagent: bool) -> None:
         model = message.get("model")
-        if isinstance(model, str) and model not in ("", _MADE_UP_MODEL) and not by_subagent:
+        if isinstance(model, str) and model not in ("", MADE_UP_MODEL) and not by_subagent:
             self.model = model
         for block in _blocks(message.get("content")):
             if block.get("type") == "tool_use":

@@ -15,7 +15,7 @@ from podium.domain.own_tools import granted_words, unknown_words
 ANSWER_TOOL = "StructuredOutput"
 """How the CLI takes an answer that has to fit a schema. Nothing happens by it."""
 
-_WORKING_TOOLS = {
+WORKING_TOOLS = {
     "Bash": "run_command",
     "Edit": "edit_file",
     "Glob": "list_files",
@@ -53,7 +53,7 @@ _TEXTS = (("old_string", "-"), ("new_string", "+"), ("new_source", "+"))
 def tools_for(turn: Turn) -> tuple[str, ...]:
     """The CLI's tools that this turn has. All others are not there at all."""
     allowed, granted = turn.allowed_tools, granted_words(turn.own_tools)
-    working = [tool for tool, name in _WORKING_TOOLS.items() if allowed is None or name in allowed]
+    working = [tool for tool, name in WORKING_TOOLS.items() if allowed is None or name in allowed]
     own = [tool for word, tool in _OWN_TOOLS.items() if word in granted]
     return tuple(sorted((*working, *own)))
 

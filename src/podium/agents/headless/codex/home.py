@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -22,17 +22,18 @@ from podium.agents.headless.codex.without_hands import (
     Handless,
     settings_without_hands,
 )
-from podium.agents.headless.home import Home, Login
+from podium.agents.headless.home import Folders, Home, Login
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
 from podium.domain.errors import BadInput
-from podium.domain.model import Noun
+from podium.domain.model import Json, Noun
 from podium.domain.own_tools import granted_words
 
 CODEX_HOME = ".codex"
 CONVERSATIONS = f"{CODEX_HOME}/sessions"
 HOOK = Path(__file__).with_name("hook.py")
 HOOK_SECONDS = 60
+EVERY_TOOL = "*"
 PROVIDER = "podium"
 OPENAI_URL = "https://api.openai.com/v1"
 LARGEST_SETTINGS_BYTES = 1_000_000
@@ -96,8 +97,13 @@ def codex_options(options: AgentOptions) -> CodexOptions:
 
 def login(kit: AgentKit) -> Login:
     """The person's own login."""
+    return login_in(_person_home(kit))
+
+
+def login_in(person: Path) -> Login:
+    """The login that is kept in this folder of codex's."""
     fields = ("tokens.id_token", "tokens.access_token", "tokens.refresh_token", "last_refresh")
-    return Login(_person_home(kit) / "auth.json", f"{CODEX_HOME}/auth.json", fields)
+    return Login(person / "auth.json", f"{CODEX_HOME}/auth.json", fields)
 
 
 def lay_out(
@@ -109,16 +115,32 @@ def lay_out(
     handless: Handless | None = None,
 ) -> Path:
     """Write settings and hook for this turn; gives the path of the hook file."""
-    settings = _settings(kit, options, turn, sandbox, home)
+    settings = settings_for(
+        options,
+        Path(turn.workspace),
+        sandbox,
+        _person_home(kit),
+        granted=granted_words(turn.own_tools),
+        zone=kit.environ.get("TZ", ""),
+    )
     spared: tuple[str, ...] = ()
     if handless is not None:
         models = home.write(f"{CODEX_HOME}/models.json", handless.models)
         settings = settings_without_hands(settings, handless.server, models)
         spared = (f"{SPARED}{TOOLBOX}",)
     home.write(f"{CODEX_HOME}/config.toml", toml(settings))
-    command = shlex.join((sys.executable, "-IS", str(HOOK), *spared, *kit.hook_command))
-    hook = {"type": "command", "command": command, "timeout": HOOK_SECONDS}
-    hooks = {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}}
+    return lay_hook(home, hook_for((*spared, *kit.hook_command)))
+
+
+def hook_for(hook_command: Iterable[str]) -> dict[str, Json]:
+    """Our hook, as codex is told of it. It asks the hook command."""
+    command = shlex.join((sys.executable, "-IS", str(HOOK), *hook_command))
+    return {"type": "command", "command": command, "timeout": HOOK_SECONDS}
+
+
+def lay_hook(home: Folders, hook: dict[str, Json]) -> Path:
+    """Write the file that puts a hook before every use of a tool; gives its path."""
+    hooks: Json = {"hooks": {"PreToolUse": [{"matcher": EVERY_TOOL, "hooks": [hook]}]}}
     return home.write_json(f"{CODEX_HOME}/hooks.json", hooks)
 
 
@@ -132,13 +154,23 @@ def environment(home: Home, options: AgentOptions, door: Mapping[str, str]) -> d
     return {**options.env, **home.env, **own, **door}
 
 
-def _settings(
-    kit: AgentKit, options: AgentOptions, turn: Turn, sandbox: Sandbox, home: Home
+def settings_for(
+    options: AgentOptions,
+    workspace: Path,
+    sandbox: Sandbox,
+    person: Path,
+    *,
+    granted: Collection[str] = (),
+    zone: str = "",
 ) -> dict[str, Any]:
+    """What codex is told of its model, its own sandbox and all that it may not do.
+
+    `person` is the folder of the person's own codex, `granted` what of its own tools it may use, `zone` the time zone of
+    its commands.
+    """
     own = codex_options(options)
-    granted = granted_words(turn.own_tools)
     return {
-        **_brain(kit, options, own),
+        **_brain(person, options, own),
         **({"model_reasoning_effort": own.effort} if own.effort else {}),
         "approval_policy": "on-request",
         "sandbox_mode": sandbox,
@@ -155,22 +187,25 @@ def _settings(
         "skills": {"bundled": {"enabled": False}, "include_instructions": False},
         "sandbox_workspace_write": {
             "network_access": own.network,
-            "writable_roots": _git_folders(Path(turn.workspace)),
+            "writable_roots": _git_folders(workspace),
             "exclude_slash_tmp": True,  # commands have a TMPDIR of their own
         },
-        "shell_environment_policy": _command_environment(kit, options, own),
+        "shell_environment_policy": _command_environment(zone, options, own),
         # An agent may plant settings in its workspace; those of a trusted folder would count.
-        "projects": {
-            folder: {"trust_level": "untrusted"} for folder in _roots(Path(turn.workspace))
-        },
+        "projects": trust_in(workspace, "untrusted"),
     }
 
 
-def _brain(kit: AgentKit, options: AgentOptions, own: CodexOptions) -> dict[str, Any]:
+def trust_in(workspace: Path, level: Literal["trusted", "untrusted"]) -> dict[str, Any]:
+    """The trust of codex in a workspace, by every name under which it may know it."""
+    return {folder: {"trust_level": level} for folder in _roots(workspace)}
+
+
+def _brain(person: Path, options: AgentOptions, own: CodexOptions) -> dict[str, Any]:
     """Which model, by which provider: the one named, else the person's own."""
     model = {"model": options.model} if options.model else {}
     if not options.base_url and own.key_variable not in options.env:
-        return {**_person_brain(kit), **model}
+        return {**_person_brain(person), **model}
     provider = {
         "name": PROVIDER,
         "base_url": _with_path(options.base_url) or OPENAI_URL,
@@ -187,10 +222,10 @@ def _with_path(url: str) -> str:
     return f"{url.rstrip('/')}/v1" if url and not urlsplit(url).path.strip("/") else url
 
 
-def _person_brain(kit: AgentKit) -> dict[str, Any]:
+def _person_brain(person: Path) -> dict[str, Any]:
     """Model and provider of the person's own settings; the rest of them stays at home."""
     try:
-        with (_person_home(kit) / "config.toml").open("rb") as file:
+        with (person / "config.toml").open("rb") as file:
             theirs = tomllib.loads(file.read(LARGEST_SETTINGS_BYTES).decode(errors="replace"))
     except (OSError, ValueError):
         return {}
@@ -209,10 +244,9 @@ def _person_home(kit: AgentKit) -> Path:
     return Path(configured) if configured else kit.user_home / CODEX_HOME
 
 
-def _command_environment(kit: AgentKit, options: AgentOptions, own: CodexOptions) -> dict[str, Any]:
+def _command_environment(zone: str, options: AgentOptions, own: CodexOptions) -> dict[str, Any]:
     """What commands see of codex's variables: neither keys nor the way to the tool door."""
     secret = [name for name, value in options.env.items() if value.startswith("secret://")]
-    zone = kit.environ.get("TZ", "")
     return {
         "inherit": "all",
         "ignore_default_excludes": False,

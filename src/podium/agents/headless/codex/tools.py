@@ -33,7 +33,8 @@ class _Use:
 class Judged:
     """Remembers what was asked for each use of a tool, so that what happens can be held against it."""
 
-    def __init__(self, workspace: str) -> None:
+    def __init__(self, workspace: str = "") -> None:
+        """Without a workspace paths stay as codex gives them."""
         self._workspace = workspace
         self._uses: dict[str, _Use] = {}
 
@@ -93,7 +94,8 @@ class Judged:
 
     def _inside(self, path: str) -> str:
         """The path from the workspace on, as other agents give it, when it leads there plainly."""
-        return os.path.relpath(path, self._workspace) if _below(path, self._workspace) else path
+        workspace = self._workspace
+        return os.path.relpath(path, workspace) if workspace and _below(path, workspace) else path
 
 
 def _below(path: str, folder: str) -> bool:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from podium.agents.rpc import RpcError, RpcPeer
 from podium.domain.errors import NotPossibleNow
+from podium.domain.model import Json
 
 
 async def trust_hook(peer: RpcPeer, workspace: str, hooks: str, agent: str) -> None:
@@ -24,6 +29,19 @@ async def trust_hook(peer: RpcPeer, workspace: str, hooks: str, agent: str) -> N
         raise _useless(agent, "codex does not know the hook")
     if found.get("trustStatus") != "trusted" or found.get("enabled") is not True:
         raise _useless(agent, f"codex calls the hook {found.get('trustStatus')!r}")
+
+
+def trusting_hook(hooks: Path, matcher: str, hook: Mapping[str, Json]) -> dict[str, Any]:
+    """Settings by which codex trusts the one hook of this file from its start on.
+
+    For where nobody can ask it first. Codex knows a hook by a digest of what it is. On a terminal it asks what to do
+    about one that it knows otherwise, so a codex that reckons in another way does not go on without the hook.
+    """
+    known = {"event_name": "pre_tool_use", "matcher": matcher, "hooks": [{**hook, "async": False}]}
+    words = json.dumps(known, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    trusted = {"trusted_hash": f"sha256:{hashlib.sha256(words.encode()).hexdigest()}"}
+    names = dict.fromkeys((hooks, hooks.resolve()))
+    return {"state": {f"{name}:pre_tool_use:0:0": trusted for name in names}}
 
 
 async def _our_hook(peer: RpcPeer, workspace: str, hooks: str) -> dict[str, Any] | None:

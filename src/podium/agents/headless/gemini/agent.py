@@ -104,7 +104,7 @@ class GeminiCliAgent:
         seated, server = turn, None
         if not self._own.hands:
             seated, server = at_desk(turn, home), toolbox_server(self.name, self._kit, door)
-        selected = selected_login(self.name, self._options.env, home)
+        selected = selected_login(self.name, self._options.env, home.logins)
         given = (home, seated, self._own, selected, door.hook_env, self._kit)
         await off_loop(partial(lay_out, *given, rules=headless_rules(turn), server=server))
         identity = await identity_for(self._kit, self._options.env, turn.workspace)

@@ -132,7 +132,7 @@ def _of_result(agent: str, heard: Heard, ended: Ended, now: datetime) -> PodiumE
     error = (heard.result or {}).get("error")
     if not isinstance(error, dict):
         return _of_stream(agent, heard.fault)
-    words = _provider_words(str(error.get("message") or ""))
+    words = provider_words(str(error.get("message") or ""))
     refusal = refusal_in(agent, plain_words(words))
     if refusal is not None:
         return refusal
@@ -157,7 +157,7 @@ def _of_stream(agent: str, fault: str) -> PodiumError:
     )
 
 
-def _provider_words(message: str) -> str:
+def provider_words(message: str) -> str:
     """What the provider said, without the CLI's wrapping and without the braces."""
     inner = message.removeprefix("[API Error: ")
     body, _, advice = inner.rpartition("]")

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from podium.agents.headless.gemini.tools import SHELL, SUBAGENTS, agents_for, tools_for
 from podium.agents.headless.gemini.without_hands import OWN_TOOLS, RULES, settings_without_hands
-from podium.agents.headless.home import Home
+from podium.agents.headless.home import Folders, Home
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Turn
 from podium.domain.model import Json, Noun
@@ -74,7 +74,7 @@ def lay_out(
 
     `server` is the toolbox of a CLI that has no hands.
     """
-    settings = settings_for(turn, options, selected)
+    settings = settings_for(options, selected, turn.limits.turns)
     if server is not None:
         settings, rules = settings_without_hands(settings, server), RULES
     home.write_json(f"{CONFIG}/settings.json", settings)
@@ -86,7 +86,10 @@ def lay_out(
     home.write_json(f"{EXTENSION}/hooks/hooks.json", hooks_for(kit.hook_command, door, asked))
 
 
-def settings_for(turn: Turn, options: GeminiOptions, selected: Selected) -> dict[str, Json]:
+def settings_for(
+    options: GeminiOptions, selected: Selected, turns: int | None = None
+) -> dict[str, Json]:
+    """`turns` is how often it may ask its model; None: as often as it likes."""
     settings: dict[str, Json] = {
         "security": {
             "auth": {"selectedType": selected},
@@ -111,20 +114,25 @@ def settings_for(turn: Turn, options: GeminiOptions, selected: Selected) -> dict
         "tools": {"useRipgrep": False, "disableLLMCorrection": True},
     }
     model: dict[str, Json] = {"disableLoopDetection": not options.stop_loops}
-    if turn.limits.turns is not None:
-        model["maxSessionTurns"] = turn.limits.turns
+    if turns is not None:
+        model["maxSessionTurns"] = turns
     return {**settings, "model": model}
 
 
 def headless_rules(turn: Turn) -> str:
     """What may run once the hook has allowed it; all else is not even offered."""
+    return allowing_rules(tools_for(turn), agents_for(turn))
+
+
+def allowing_rules(tools: tuple[str, ...], agents: tuple[str, ...] = ()) -> str:
+    """The rules for a CLI whose hook is asked: these tools, commands and these subagents."""
     return "\n".join(
         [
-            _rule(tools_for(turn), "allow"),
+            _rule(tools, "allow"),
             # With a pattern the CLI leaves out its own guesses at what is safe. `git` would be
             # refused in an untrusted folder.
             _rule((SHELL,), "allow", pattern=".", redirection=True),
-            *(_agent_rule(name) for name in agents_for(turn)),
+            *(_agent_rule(name) for name in agents),
             _rule(("*",), "deny", priority=800, words="this role has no such tool"),
         ]
     )
@@ -201,7 +209,7 @@ def _asking(command: tuple[str, ...]) -> str:
 
 
 def environment_for(
-    options: AgentOptions, home: Home, identity: Mapping[str, str], *, trusted: bool = False
+    options: AgentOptions, home: Folders, identity: Mapping[str, str], *, trusted: bool = False
 ) -> dict[str, str]:
     """`trusted`: it sits in a folder with nothing in it. In another, servers are started only then."""
     served_at = {"GOOGLE_GEMINI_BASE_URL": options.base_url} if options.base_url else {}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from podium.agents.headless.gemini.ending import LOGIN_HINT
 from podium.agents.headless.gemini.layout import CONFIG, Selected
-from podium.agents.headless.home import Home, Login
+from podium.agents.headless.home import Login
 from podium.agents.kit import AgentKit
 from podium.domain.errors import AgentNotLoggedIn
 
@@ -17,22 +17,27 @@ _REFRESHED = ("access_token", "refresh_token", "id_token", "expiry_date")
 
 def logins_for(env: Mapping[str, str], kit: AgentKit) -> tuple[Login, ...]:
     """The files to copy; none when the settings themselves log it in."""
+    configured = kit.environ.get("GEMINI_CLI_HOME")
+    return logins_in(Path(configured) if configured else kit.user_home, env)
+
+
+def logins_in(home: Path, env: Mapping[str, str]) -> tuple[Login, ...]:
+    """The files of a person's home to copy; none when the settings themselves log it in."""
     if _named_in(env) is not None:
         return ()
-    configured = kit.environ.get("GEMINI_CLI_HOME")
-    folder = (Path(configured) if configured else kit.user_home) / CONFIG
+    folder = home / CONFIG
     return (
         Login(folder / TOKENS, f"{CONFIG}/{TOKENS}", _REFRESHED),
         Login(folder / "google_accounts.json", f"{CONFIG}/google_accounts.json"),
     )
 
 
-def selected_login(agent: str, env: Mapping[str, str], home: Home) -> Selected:
-    """The way to log in. Raises `AgentNotLoggedIn` when there is none, before anything starts."""
+def selected_login(agent: str, env: Mapping[str, str], copied: Collection[str]) -> Selected:
+    """The way to log in, with the files that were copied. Raises `AgentNotLoggedIn` when there is none, before anything starts."""
     named = _named_in(env)
     if named is not None:
         return named
-    if f"{CONFIG}/{TOKENS}" in home.logins:
+    if f"{CONFIG}/{TOKENS}" in copied:
         return "oauth-personal"
     raise AgentNotLoggedIn(f"agent {agent!r} has neither a key nor a login; {LOGIN_HINT}")
 

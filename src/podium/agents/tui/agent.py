@@ -1,0 +1,157 @@
+"""An agent that is a live program on a terminal: asked like any other, in one conversation for as long as its pair is up."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from podium.agents.headless.accounting import accounted, unkept_limits
+from podium.agents.headless.ending import plain_words
+from podium.agents.private_files import write_private
+from podium.agents.tui.activity import Activity
+from podium.agents.tui.control import Control
+from podium.agents.tui.ears import Answer
+from podium.agents.tui.exchange import Exchange
+from podium.agents.tui.kit import TuiKit
+from podium.agents.tui.side import Side
+from podium.agents.tui.trouble import PaneGone, ProgramEnded, ServerGone
+from podium.domain.asking import Reply, Turn
+from podium.domain.errors import AgentLost
+from podium.domain.gating import Usage
+from podium.ports import ANY_USE, TurnDoor
+
+_LIVES = 2
+"""A program that dies is started again once in a turn."""
+
+_LAST_WORDS = 400
+"""Characters of the end of what a dead program wrote."""
+
+BeUp = Callable[[Side], Awaitable[None]]
+"""Has a side's program up, started again where it died, and told its part."""
+
+
+class TuiAgent:
+    """One side of a pair behind the port of all agents. Made by `TerminalPair.side`.
+
+    A turn that was under way when Podium was killed is gone on with: its message is not sent again, and an answer that came
+    meanwhile is found.
+    """
+
+    def __init__(
+        self, kit: TuiKit, side: Side, control: Control, activity: Activity, be_up: BeUp
+    ) -> None:
+        self._kit = kit
+        self.side = side
+        self._control = control
+        self._activity = activity
+        self._be_up = be_up
+        self._turns = asyncio.Lock()
+
+    @property
+    def name(self) -> str:
+        return self.side.seating.options.name
+
+    @property
+    def reads_screen(self) -> bool:
+        """Its words are read off its screen, where only a block can be told from the rest."""
+        return self.side.written is None
+
+    async def ask(self, turn: Turn) -> Reply:
+        """Put one turn to the program, once.
+
+        Raises `NeedsHuman` when it asks something in its terminal, `TimedOut` when the turn's time is over, `AgentLost`
+        when its program died twice, or its turn came to no good end. Cancelling interrupts it by its own keys; the
+        program goes on living.
+        """
+        began = self._kit.clock.monotonic()
+        exchanges: list[Exchange] = []
+
+        def used() -> Usage:
+            if not any(each.asked for each in exchanges):
+                return Usage()
+            seconds = self._kit.clock.monotonic() - began
+            return Usage(turns=1, seconds=seconds, complete=False)
+
+        with accounted(self.name, used):
+            async with self._turns:
+                return await self._ask(turn, exchanges, used)
+
+    async def _ask(self, turn: Turn, exchanges: list[Exchange], used: Callable[[], Usage]) -> Reply:
+        kit, side = self._kit, self.side
+        side.quarters.lay_out()
+        translate = side.adapter.translate
+        with kit.transcripts.open(turn, self.name) as transcript:
+            async with kit.doors.open(turn, agent=self.name, translate=translate) as door:
+                door.expect(ANY_USE)
+                exchange = Exchange(
+                    kit, side, self._control, self._activity, turn, door, transcript
+                )
+                exchanges.append(exchange)
+                with _door_file(side.quarters.door_file, door):
+                    answer, warnings = await self._answer(exchange)
+        usage = used()
+        return Reply(
+            text=answer.text,
+            usage=usage,
+            agent=self.name,
+            model=side.seating.options.model,
+            session=self._session(),
+            seconds=usage.seconds,
+            transcript=transcript.path,
+            read_from=answer.read_from,
+            warnings=(*unkept_limits(self.name, turn.limits, "tokens", "usd"), *warnings),
+            waiting_approvals=door.waiting_approvals,
+        )
+
+    async def _answer(self, exchange: Exchange) -> tuple[Answer, tuple[str, ...]]:
+        """The answer, and what a person should know of how it came about."""
+        warnings: list[str] = []
+        for life in range(_LIVES):
+            try:
+                await self._up()
+                return await exchange.hold(), tuple(warnings)
+            except (ProgramEnded, PaneGone, ServerGone) as lost:
+                words = _last_words(lost)
+                if life + 1 == _LIVES:
+                    await exchange.give_up()
+                    raise AgentLost(
+                        f"{self.side.who} died again after it was started anew: {lost}{words}"
+                    ) from lost
+                warnings.append(f"{self.side.who} died and was started again{words}")
+        raise AssertionError("lives are counted")
+
+    async def _up(self) -> None:
+        try:
+            await self._be_up(self.side)
+        except ProgramEnded as lost:
+            raise AgentLost(
+                f"{self.side.who} does not stay up: {lost}{_last_words(lost)}"
+            ) from lost
+
+    def _session(self) -> str | None:
+        """The conversation, kept so that a program that is started again goes on with it."""
+        record, written = self.side.record(), self.side.written
+        session = (written.session if written is not None else "") or record.session
+        if session != record.session:
+            self.side.keep(record.model_copy(update={"session": session}))
+        return session or None
+
+
+@contextmanager
+def _door_file(file: Path, door: TurnDoor) -> Iterator[None]:
+    """Where the program's hook finds this turn's door. Without the file every use of a tool is denied."""
+    content = json.dumps(dict(door.hook_env)).encode()
+    write_private(file, content, survives=False)
+    try:
+        yield
+    finally:
+        if file.exists() and file.read_bytes() == content:
+            file.unlink(missing_ok=True)
+
+
+def _last_words(lost: AgentLost) -> str:
+    words = plain_words(getattr(lost, "last_words", "")[-_LAST_WORDS:])
+    return f"; its last words: {words}" if words else ""

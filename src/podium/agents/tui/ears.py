@@ -1,0 +1,249 @@
+"""Hearing what a program says: in what it writes down, to the byte, or on its screen."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Literal, Protocol
+
+from podium.agents.contract.messages import read_messages
+from podium.agents.tui.adapting import Said, Terms, Written
+from podium.agents.tui.bad_ending import trouble_of
+from podium.agents.tui.capturing import history, history_size
+from podium.agents.tui.control import Control
+from podium.agents.tui.sending import Letter
+from podium.agents.tui.sighting import LOOK_SECONDS, Sight
+from podium.agents.tui.stream_gate import StreamGate
+from podium.domain.asking import ReadFrom
+from podium.domain.errors import AgentLost
+from podium.domain.messages import Awaited, Heard, Message, block_of
+from podium.domain.model import Json
+from podium.ports import Clock, Transcript, TurnDoor
+
+_BUSY_SECONDS = 10.0
+"""A block that has stood so long counts also when its program still looks busy."""
+_ANYWAY_SECONDS = 30.0
+_GLANCE_SECONDS = 0.002
+"""Between two looks when only the end of a turn is waited for."""
+_ROUGHLY_LINES = 200
+"""A terminal that was resized has its lines broken anew, and keeps more or fewer of them."""
+
+Progress = Callable[[Message], None]
+"""Is called for each message that tells how far the program is."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a program said to a message."""
+
+    text: str
+    read_from: ReadFrom
+
+
+class Ear(Protocol):
+    """Listens for the answer to one message."""
+
+    async def hear(self) -> Answer | None:
+        """The answer, if it is there. Costs next to nothing when there is nothing new."""
+        ...
+
+    def stirs(self) -> bool:
+        """Is asked at each sign of life of the pane, thousands of times: whether it is worth listening right now."""
+        ...
+
+    @property
+    def due_at(self) -> float:
+        """When it is worth asking again though nothing stirs, by the event loop's time."""
+        ...
+
+
+@dataclass
+class WrittenEar:
+    """Reads what the program writes down: all words after its prompt until the end of its turn."""
+
+    who: str
+    written: Written
+    letter: Letter
+    awaited: Awaited | None
+    sight: Sight
+    terms: Terms
+    door: TurnDoor
+    transcript: Transcript
+    progress: Progress
+    clock: Clock
+    due_at: float = math.inf
+    _mark: Json = field(init=False)
+    _prompt: Literal["none", "another", "ours"] = "none"
+    """Whose turn it is. A turn that was interrupted may be written down when the next message is on its way already."""
+    _words: list[str] = field(default_factory=list)
+    _is_silent: bool = False
+    """Its turn seems to be over without a word."""
+
+    def __post_init__(self) -> None:
+        self._mark = self.letter.mark
+
+    def stirs(self) -> bool:
+        return False  # what it writes down tells of itself
+
+    async def hear(self) -> Answer | None:
+        said, self._mark = await asyncio.to_thread(self.written.since, self._mark)
+        for each in said:
+            self.transcript.write(json.dumps(asdict(each), ensure_ascii=False))
+            if each.kind == "used":
+                await self.door.settle(each.use, ok=each.ok, error="" if each.ok else each.text)
+            elif self._is_over(each):
+                return Answer("\n".join(self._words), "transcript")
+        return await self._silence() if self._is_silent else None
+
+    def _is_over(self, said: Said) -> bool:
+        """What comes before the prompt is of an earlier turn."""
+        if said.kind == "prompt" and self._prompt != "ours":
+            self._prompt = "ours" if self.letter.is_taken_as(said.text) else "another"
+            self._words.clear()
+        elif said.kind == "words" and self._prompt != "none":
+            self._words.append(said.text)
+            self.door.tell("text", said.text)
+            if self.awaited is not None:
+                _tell_progress(self.awaited, read_messages(said.text), self.progress)
+        return said.kind == "end" and self._prompt != "none" and self._is_end_of_ours(said)
+
+    def _is_end_of_ours(self, end: Said) -> bool:
+        """A prompt that is not known again counts only if its turn brought what was awaited."""
+        if self._prompt == "another" and not (end.ok and self._brought_message()):
+            self._prompt = "none"
+            return False
+        if not end.ok:
+            raise trouble_of(self.who, end.text, self.clock.now())
+        self._is_silent = not any(words.strip() for words in self._words)
+        return not self._is_silent
+
+    def _brought_message(self) -> bool:
+        if self.awaited is None:
+            return False
+        return self.awaited.found_in(read_messages("\n".join(self._words))) is not None
+
+    async def _silence(self) -> Answer | None:
+        """An end without a word may be the last turn's, told late: only one that rests has said nothing."""
+        await self.sight.look()
+        self.due_at = _now() + LOOK_SECONDS
+        if not self.sight.rests(self.terms.quiet_seconds):
+            return None
+        if self.door.waiting_approvals:
+            return Answer("", "transcript")
+        raise AgentLost(f"{self.who} ended its turn without a word; retry it")
+
+
+@dataclass
+class ScreenEar:
+    """Looks for blocks among what was shown since: only when one may have come, or the screen rests."""
+
+    control: Control
+    pane: str
+    sight: Sight
+    mark: Json
+    awaited: Awaited | None
+    terms: Terms
+    transcript: Transcript
+    progress: Progress
+    gate: StreamGate | None = None
+    """None: nothing tells that a tag went by."""
+    _told: set[str] = field(default_factory=set)
+    _found: str = ""
+    _found_at: float = 0.0
+    _read_at: float = 0.0
+    _opened: bool = False
+    """A closing tag went by since the last reading."""
+
+    @property
+    def due_at(self) -> float:
+        # Where a tag is drawn in pieces, or a screen never rests, it is read now and then all the same.
+        anyway = self._read_at + _ANYWAY_SECONDS if self.sight.has_news else math.inf
+        later = [self.sight.rests_at(self.terms.quiet_seconds), anyway]
+        if self._found:
+            later.append(self._found_at + _BUSY_SECONDS)
+        if self._found and self.sight.has_news:  # it may have become ready
+            later.append(self._read_at + _GLANCE_SECONDS)
+        return min((at for at in later if at > self._read_at), default=math.inf)
+
+    async def hear(self) -> Answer | None:
+        if not self._opened and self.due_at > _now() and self._read_at > 0:
+            return None
+        self._opened = False
+        text, heard = await self._read()
+        if self.awaited is None:
+            return self._words(text) if self.sight.rests(self.terms.quiet_seconds) else None
+        _tell_progress(self.awaited, heard, self._progress_once)
+        return self._answer(self.awaited, heard)
+
+    def stirs(self) -> bool:
+        if self.gate is not None and self.gate.has_opened():
+            self._opened = True
+        return self._opened or bool(self._found)
+
+    async def best(self) -> Answer | None:
+        """What there is, when nothing more is waited for: the block, or the words, where those are enough."""
+        if self.awaited is None:
+            return None
+        text, heard = await self._read()
+        if self.awaited.found_in(heard) is not None:
+            return self._blocks(self.awaited, heard)
+        return self._words(text) if self.awaited.or_words else None
+
+    async def found(self, awaited: Awaited) -> bool:
+        """Whether the block is there, ready or not."""
+        return awaited.found_in((await self._read())[1]) is not None
+
+    def _answer(self, awaited: Awaited, heard: Heard) -> Answer | None:
+        """The block counts when its program is ready, or has rested: one that works may send a better one."""
+        found = awaited.found_in(heard)
+        shown = "" if found is None else found.model_dump_json()
+        if shown != self._found:
+            self._found, self._found_at = shown, _now()
+        if found is None:
+            return None
+        if self.sight.status == "ready" or self.sight.rests(self.terms.quiet_seconds):
+            return self._blocks(awaited, heard)
+        return self._blocks(awaited, heard) if _now() >= self._found_at + _BUSY_SECONDS else None
+
+    def _blocks(self, awaited: Awaited, heard: Heard) -> Answer:
+        ours = [message for message in heard.messages if not awaited.fault_of(message)]
+        text = "\n\n".join(map(block_of, ours))
+        self.transcript.write(text)
+        return Answer(text, "screen")
+
+    def _words(self, text: str) -> Answer:
+        self.transcript.write(text)
+        return Answer(text, "screen")
+
+    def _progress_once(self, message: Message) -> None:
+        """A screen shows the same block again and again."""
+        if message.body not in self._told:
+            self._told.add(message.body)
+            self.progress(message)
+
+    async def _read(self) -> tuple[str, Heard]:
+        """First what was said, then what the program is at: one that was ready before may have begun to say more."""
+        self._read_at = _now()
+        text = "\n".join(await self._shown())
+        screen = await self.sight.look()
+        return text, read_messages(text, columns=screen.columns)
+
+    async def _shown(self) -> tuple[str, ...]:
+        """What has been shown since the message, and a little more."""
+        size = await history_size(self.control, self.pane)
+        before = self.mark if isinstance(self.mark, int) else 0
+        new = size - before if size >= before else size
+        return await history(self.control, self.pane, min(size, new + _ROUGHLY_LINES))
+
+
+def _tell_progress(awaited: Awaited, heard: Heard, progress: Progress) -> None:
+    for message in heard.messages:
+        if awaited.is_progress(message):
+            progress(message)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,231 @@
+"""One turn with a program on a terminal: its message is taken once, and its answer found, whoever dies in between."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from itertools import dropwhile, takewhile
+
+from podium.agents.contract.messages import read_messages
+from podium.agents.tui.activity import Activity
+from podium.agents.tui.adapting import Said, Written
+from podium.agents.tui.bell import Bell
+from podium.agents.tui.control import Control
+from podium.agents.tui.ears import Answer, ScreenEar, WrittenEar
+from podium.agents.tui.kit import TuiKit
+from podium.agents.tui.listening import Listener, TurnTime
+from podium.agents.tui.sending import Letter, owner_of
+from podium.agents.tui.side import INTERRUPT_SECONDS, Side
+from podium.agents.tui.stream_gate import StreamGate
+from podium.agents.tui.trouble import (
+    LineLost,
+    NotListening,
+    PaneGone,
+    ProgramEnded,
+    ServerGone,
+)
+from podium.domain.asking import Turn
+from podium.domain.errors import NeedsHuman, PodiumError, TimedOut
+from podium.domain.gating import digest_of
+from podium.domain.messages import Message
+from podium.domain.model import Json
+from podium.ports import Transcript, TurnDoor
+
+GO_ON = (
+    "You were interrupted by a restart in the middle of my last message. Go on with it where you were, and answer it as it "
+    "asks."
+)
+
+
+@dataclass
+class Exchange:
+    """The turn, as one Podium holds it. Its letters tell the next one how far it came."""
+
+    kit: TuiKit
+    side: Side
+    control: Control
+    activity: Activity
+    turn: Turn
+    door: TurnDoor
+    transcript: Transcript
+    asked: bool = False
+    """Its message was handed over, or was about to be."""
+    _key: str = ""
+    """Of the letter that the turn is at."""
+    _time: TurnTime = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._time = TurnTime(self.turn)
+
+    @property
+    def key(self) -> str:
+        turn = self.turn
+        return digest_of([turn.run_id, turn.step_key, turn.asking, turn.prompt])
+
+    async def hold(self) -> Answer:
+        """The answer. A program that died meanwhile raises `ProgramEnded`; hold it again when it is up.
+
+        Cancelled, or out of time, it interrupts the program, which is ready for another message then.
+        """
+        try:
+            letter = await self._sent()
+            return await self._heard(letter)
+        except (asyncio.CancelledError, TimedOut):
+            with suppress(PodiumError, TimeoutError):
+                await self._stop()
+            raise
+
+    async def give_up(self) -> None:
+        """Nobody waits for the answer any more: asked again, the message is sent again. Survives a crash."""
+        letters = self.side.letters
+        if letter := await asyncio.to_thread(letters.read, owner_of(self._key)):
+            await asyncio.to_thread(letters.keep, letter.model_copy(update={"given_up": True}))
+
+    async def _sent(self) -> Letter:
+        """The letter that the program works on, sent if it was not."""
+        attempt = 1
+        while True:
+            self._key = f"{self.key} {attempt}"
+            letter = await asyncio.to_thread(self.side.letters.read, owner_of(self._key))
+            if letter is None or not self._is_past(letter):
+                return await self._deliver(self._key, self.turn.prompt)
+            if await self._can_be_heard(letter):
+                return letter
+            attempt += 1
+
+    def _is_past(self, letter: Letter) -> bool:
+        """Whether it was given up, or its program is not the one of today."""
+        return letter.given_up or letter.life != self.side.record().lives
+
+    async def _can_be_heard(self, letter: Letter) -> bool:
+        """Whether a letter of the past has its answer after all, or its conversation goes on with it."""
+        written = self.side.written
+        if written is None:
+            return await self._is_shown(letter)
+        said, _ = await asyncio.to_thread(written.since, letter.mark)
+        after = list(dropwhile(lambda each: not _took(each, letter), said))
+        if letter.given_up or any(each.kind == "end" for each in after):
+            return self._is_answered_by(after)
+        if after:
+            await self._deliver(f"{letter.owner} goes on {self.side.record().lives}", GO_ON)
+        return bool(after)
+
+    def _is_answered_by(self, said: Sequence[Said]) -> bool:
+        """Whether a turn is over and brought what was awaited."""
+        turn = list(takewhile(lambda each: each.kind != "end", said))
+        text = "\n".join(each.text for each in turn if each.kind == "words")
+        if len(turn) == len(said) or not said[len(turn)].ok:
+            return False
+        awaited = self.turn.awaits
+        if awaited is None or awaited.or_words:
+            return bool(text.strip())
+        return awaited.found_in(read_messages(text)) is not None
+
+    async def _is_shown(self, letter: Letter) -> bool:
+        """Whether the screen has the block. One that was begun anew has nothing of what was before."""
+        awaited = self.turn.awaits
+        if awaited is None or letter.life != self.side.record().lives:
+            return False
+        return await self._screen_ear(letter.mark).found(awaited)
+
+    async def _deliver(self, key: str, text: str) -> Letter:
+        """A program that has it already may be at work on it; any other has to be ready."""
+        if not await self.side.has(key):
+            await self.side.be_ready(self.kit.terms.start_seconds)
+        self.asked = True
+        return await self.side.send(key, text)
+
+    async def _heard(self, letter: Letter) -> Answer:
+        """The answer to the letter. Unless its turn may go on, whatever else ends it gives the letter up."""
+        # From here on: how long it took until the program was up and had its message is not its fault.
+        self._time = TurnTime(self.turn)
+        try:
+            with closing(StreamGate(self.activity.file(self.side.pane))) as gate:
+                return await self._listen(letter, gate)
+        except (NeedsHuman, LineLost, PaneGone, ProgramEnded, ServerGone):
+            raise
+        except PodiumError:
+            await self.give_up()
+            raise
+
+    async def _listen(self, letter: Letter, gate: StreamGate) -> Answer:
+        side, sight, written = self.side, self.side.sight, self.side.written
+        screen = self._screen_ear(letter.mark if written is None else None, gate)
+        ear = screen if written is None else self._written_ear(written, letter)
+        with Bell(self.activity, side.pane, lambda: ear.stirs() or sight.has_first_news) as bell:
+
+            def watch() -> None:
+                if written is not None:
+                    bell.watch(written.folders())
+
+            listener = Listener(
+                side.who,
+                _awaited(self.turn),
+                ear,
+                screen,
+                sight,
+                bell,
+                self._time,
+                self.kit.terms,
+                lambda: self._nudge(letter),
+                watch,
+            )
+            return await listener.listen()
+
+    def _written_ear(self, written: Written, letter: Letter) -> WrittenEar:
+        return WrittenEar(
+            self.side.who,
+            written,
+            letter,
+            self.turn.awaits,
+            self.side.sight,
+            self.kit.terms,
+            self.door,
+            self.transcript,
+            self._progressed,
+            self.kit.clock,
+        )
+
+    def _screen_ear(self, mark: Json, gate: StreamGate | None = None) -> ScreenEar:
+        return ScreenEar(
+            self.control,
+            self.side.pane,
+            self.side.sight,
+            mark,
+            self.turn.awaits,
+            self.kit.terms,
+            self.transcript,
+            self._progressed,
+            gate,
+        )
+
+    def _progressed(self, message: Message) -> None:
+        self.door.tell("note", message.body)
+        self._time.begin_anew()
+
+    async def _nudge(self, letter: Letter) -> None:
+        self.door.tell("note", f"{self.side.name} is reminded of its answer")
+        with suppress(NotListening):  # it may have begun to say something
+            await self.side.send(f"{letter.owner} nudge", self.kit.terms.nudge_words)
+
+    async def _stop(self) -> None:
+        """A message that is on its way is let through first: what stands in an input would be in everybody's way."""
+        if not self.asked:
+            return
+        await self.give_up()
+        async with asyncio.timeout(INTERRUPT_SECONDS):
+            if await self.side.has(self._key):
+                await self.side.send(self._key, self.turn.prompt)
+        await self.side.interrupt()
+
+
+def _took(said: Said, letter: Letter) -> bool:
+    return said.kind == "prompt" and letter.is_taken_as(said.text)
+
+
+def _awaited(turn: Turn) -> str:
+    if turn.awaits is None:
+        return "answer"
+    return f"{' or '.join(turn.awaits.types)} block of task {turn.awaits.task}"

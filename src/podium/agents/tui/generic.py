@@ -1,0 +1,231 @@
+"""Any program on a terminal, known by its screen alone. What is not as usual with it, its options say."""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+from pydantic import Field, ValidationError, field_validator
+
+from podium.agents.confined import Needs
+from podium.agents.kit import AgentOptions
+from podium.agents.tui.adapting import Launch, Place, Status, Written
+from podium.agents.tui.capturing import Screen
+from podium.agents.tui.seeing import Composer, Manner, Patience
+from podium.domain.errors import BadInput
+from podium.domain.messages import TAG
+from podium.domain.model import NonEmpty, Noun
+from podium.ports import Translate
+
+_SURE_LENGTH = 60
+"""So much of the words, where they begin or end, tells them from all else."""
+_MOST_INPUT_LINES = 12
+_ASKING_LINES = 8
+"""A question stands at the bottom."""
+_LIVE_LINES = 20
+"""Above that, what a program shows is of the past."""
+_BLOCK_ENDS = f"[[/{TAG}]]"
+_BORDER = re.compile(r"[\s\-_=─━═│┃|╭╮╰╯┌┐└┘+·]*")
+_FRAME = re.compile(r"^\s*[│┃|]\s?|\s*[│┃|]\s*$")
+
+
+class GenericOptions(Noun):
+    """What podium.yaml may say of a program that Podium knows nothing of."""
+
+    manner: Manner = "reference"
+    """One line that names a file was right with every program that was tried. `paste` where it takes bracketed pastes,
+    `lines` where it reads plain lines."""
+    prompt: NonEmpty = r"[>›❯»](\s|$)"
+    """Regular expression for what its input line begins with."""
+    placeholder: str = ""
+    """Regular expression for the hint that it shows in an empty input."""
+    stand_in: str = r"\[[^\]]*[Pp]aste[^\]]*\]"
+    """Regular expression for what it shows in place of a long paste."""
+    busy: NonEmpty = r"(?i)\b(esc|ctrl\+c|ctrl-c)\b to (interrupt|cancel|stop)"
+    """Regular expression for what it shows while it works."""
+    asking: NonEmpty = (
+        r"(?i)\(y/n\)|\[y/n\]|\(yes/no\)|do you (want|trust|wish)|press enter to (continue|confirm)"
+    )
+    """Regular expression for what it shows in place of its input when a person has to answer something."""
+    interrupt_keys: tuple[NonEmpty, ...] = ()
+    """Keys, by their tmux names. Empty: Escape, and Ctrl-C for a program that reads plain lines."""
+    ready_seconds: float = Field(default=30.0, gt=0)
+    paint_seconds: float = Field(default=15.0, gt=0)
+    settle_seconds: float = Field(default=0.05, ge=0)
+    enter_seconds: float = Field(default=2.0, gt=0)
+    """These as in `Patience`."""
+
+    @field_validator("prompt", "placeholder", "stand_in", "busy", "asking")
+    @classmethod
+    def _is_pattern(cls, pattern: str) -> str:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        return pattern
+
+
+class GenericTui:
+    """Reads the screen of a program by patterns, and has no other way to know of it."""
+
+    kind = "generic"
+    translate: Translate | None = None
+
+    def __init__(self, options: AgentOptions) -> None:
+        """Raises `BadInput` for options that it does not have, and without a command."""
+        if not options.command:
+            raise BadInput(
+                f"agent {options.name!r} is of kind 'generic' and has no `command`; say how its program is started"
+            )
+        try:
+            self._own = GenericOptions.model_validate(options.options)
+        except ValidationError as error:
+            fault = error.errors()[0]
+            key = ".".join(map(str, fault["loc"]))
+            raise BadInput(f"agent {options.name!r}: option {key!r}: {fault['msg']}") from None
+
+    @property
+    def manner(self) -> Manner:
+        return self._own.manner
+
+    @property
+    def patience(self) -> Patience:
+        own = self._own
+        return Patience(
+            ready_seconds=own.ready_seconds,
+            paint_seconds=own.paint_seconds,
+            settle_seconds=own.settle_seconds,
+            enter_seconds=own.enter_seconds,
+        )
+
+    @property
+    def interrupt_keys(self) -> tuple[str, ...]:
+        return self._own.interrupt_keys or (("C-c",) if self.manner == "lines" else ("Escape",))
+
+    def launch(self, place: Place, session: str | None) -> Launch:
+        env = {"HOME": str(place.home), "TMPDIR": str(place.temporary), **place.options.env}
+        argv = place.options.command
+        needs = Needs(base_url=place.options.base_url, command=argv)
+        return Launch(argv=argv, env=env, session="", needs=needs)
+
+    def fitted(self, words: str, place: Place) -> str:
+        return words
+
+    def written(self, place: Place, session: str) -> Written | None:
+        return None
+
+    def status(self, screen: Screen) -> Status:
+        if not screen.text.strip():
+            return "starting"
+        if self._is_busy(screen):
+            return "busy"
+        if self._question_at(screen) is not None:
+            return "asking"
+        return "unknown" if self._prompt_at(screen) is None else "ready"
+
+    def question(self, screen: Screen) -> str:
+        at = self._question_at(screen)
+        return "" if at is None else screen.lines[at].strip(" │┃|")
+
+    def composer(self, screen: Screen, words: str) -> Composer:
+        if not screen.text.strip() or self.status(screen) in ("busy", "asking"):
+            return "unseen"
+        at = self._prompt_at(screen)
+        if at is None:
+            return self._at_cursor(screen, words)
+        shown = self._input(screen, at)
+        if not shown or (self._own.placeholder and self._placeholder.fullmatch(shown)):
+            return "empty"
+        if self._stand_in.fullmatch(shown) or _are_the_same(shown, _squeezed(words)):
+            return "ours"
+        return "other"
+
+    def _input(self, screen: Screen, at: int) -> str:
+        """What stands in the input, without its prompt and without spaces, which programs change."""
+        first = self._prompt.sub("", _FRAME.sub("", screen.lines[at]), count=1)
+        lines = [first]
+        for line in screen.lines[at + 1 : at + _MOST_INPUT_LINES]:
+            if _BORDER.fullmatch(line):
+                break
+            lines.append(_FRAME.sub("", line))
+        return _squeezed("".join(lines))
+
+    def _at_cursor(self, screen: Screen, words: str) -> Composer:
+        """Where no prompt is to be seen the cursor is, and what was put in stands before it."""
+        column, row = screen.cursor
+        before = ""
+        for line in screen.lines:
+            height = max(1, -(-len(line) // screen.columns))
+            if row < height:
+                before = line[: row * screen.columns + column]
+                break
+            row -= height
+        wanted = _squeezed(words)[-_SURE_LENGTH:]
+        return "ours" if wanted and _squeezed(before).endswith(wanted) else "empty"
+
+    def _is_busy(self, screen: Screen) -> bool:
+        """A program of plain lines leaves standing what it said: only its last line is of now.
+
+        Others leave old marks standing when their terminal is resized: what is above a whole block is of the past.
+        """
+        shown = screen.lines[-1:] if self.manner == "lines" else screen.lines[-_LIVE_LINES:]
+        _, _, live = "\n".join(shown).rpartition(_BLOCK_ENDS)
+        return self._busy.search(live) is not None
+
+    def _prompt_at(self, screen: Screen) -> int | None:
+        """The lowest line that begins as the input does."""
+        found = [
+            at
+            for at, line in enumerate(screen.lines)
+            if self._prompt.match(_FRAME.sub("", line).lstrip())
+        ]
+        return found[-1] if found else None
+
+    def _question_at(self, screen: Screen) -> int | None:
+        """The lowest line that asks, unless the input stands beneath it: then it is only talked of."""
+        first = max(len(screen.lines) - _ASKING_LINES, 0)
+        found = [
+            at for at, line in enumerate(screen.lines) if at >= first and self._asking.search(line)
+        ]
+        prompt_at = self._prompt_at(screen)
+        if not found or (prompt_at is not None and prompt_at > found[-1]):
+            return None
+        return found[-1]
+
+    @cached_property
+    def _prompt(self) -> re.Pattern[str]:
+        return re.compile(rf"\s*(?:{self._own.prompt})")
+
+    @cached_property
+    def _placeholder(self) -> re.Pattern[str]:
+        return re.compile(_spaceless(self._own.placeholder))
+
+    @cached_property
+    def _stand_in(self) -> re.Pattern[str]:
+        return re.compile(_spaceless(self._own.stand_in))
+
+    @cached_property
+    def _busy(self) -> re.Pattern[str]:
+        return re.compile(self._own.busy)
+
+    @cached_property
+    def _asking(self) -> re.Pattern[str]:
+        return re.compile(self._own.asking)
+
+
+def _squeezed(text: str) -> str:
+    return "".join(text.split())
+
+
+def _spaceless(pattern: str) -> str:
+    """The pattern for text without spaces."""
+    return pattern.replace(r"\s", "").replace(" ", "")
+
+
+def _are_the_same(shown: str, words: str) -> bool:
+    """Programs break lines and show a part: a good piece of the beginning or of the end will do."""
+    if len(shown) < min(len(words), _SURE_LENGTH):
+        return False
+    return (
+        words.startswith(shown) or words.endswith(shown) or shown.startswith(words[:_SURE_LENGTH])
+    )

@@ -1,0 +1,239 @@
+"""The end of what a program writes down of its conversation, one JSON record a line, read from where one stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+from podium.agents.headless.claude.records import record_of
+from podium.agents.tui.adapting import Said
+from podium.domain.model import Json
+
+Record = Mapping[str, Json]
+Read = Callable[[Record], list[Said]]
+"""What a record says. Takes any shape that a record may have, and raises nothing."""
+
+LONGEST_LINE_BYTES = 32 * 1024 * 1024
+"""A longer line is passed over. The longest answers and what tools gave are far below."""
+_BLOCK_BYTES = 1024 * 1024
+_KNOWN_BY_BYTES = 4096
+"""So much of a line's end tells it from others."""
+
+
+class Kept(Protocol):
+    """Where the conversation is kept."""
+
+    def find(self) -> Path | None:
+        """The file that it is in now. None: it has not begun."""
+        ...
+
+    def folders(self) -> Sequence[Path]:
+        """Folders in which a change is a reason to look."""
+        ...
+
+
+@dataclass(frozen=True)
+class NewestFile:
+    """The file of a private folder that was written to last."""
+
+    folder: Path
+    pattern: str
+    """Of its path from the folder on, such as `*/rollout-*.jsonl`."""
+
+    def find(self) -> Path | None:
+        found = [(_changed(path), path) for path in self.folder.glob(self.pattern)]
+        return max(found, default=(0, None))[1]
+
+    def folders(self) -> Sequence[Path]:
+        """The folder itself, and as far down as the pattern leads."""
+        depth = self.pattern.count("/")
+        beneath = [self.folder.glob("/".join(["*"] * levels)) for levels in range(1, depth + 1)]
+        return (self.folder, *(path for level in beneath for path in level if path.is_dir()))
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How far a file was read: whole lines alone, and how the last of them is known again."""
+
+    path: str = ""
+    offset: int = 0
+    last: str = ""
+
+    @classmethod
+    def of(cls, mark: Json) -> Mark:
+        """A mark as it was kept. What is none marks the beginning."""
+        known = mark if isinstance(mark, dict) else {}
+        path, offset, last = (known.get(name) for name in ("path", "offset", "last"))
+        if isinstance(path, str) and isinstance(offset, int) and isinstance(last, str):
+            return cls(path, max(offset, 0), last)
+        return cls()
+
+    @property
+    def json(self) -> Json:
+        return {"path": self.path, "offset": self.offset, "last": self.last}
+
+
+class JsonlTail:
+    """Reads what comes after a mark. Nothing is told twice, also when the file was written anew.
+
+    Of a file that was cut, or written anew without the last line that was read, only what comes later is told.
+    """
+
+    def __init__(self, kept: Kept, read: Read, session: Callable[[Path | None], str]) -> None:
+        """`session` names the conversation by its file, None while there is none."""
+        self._kept = kept
+        self._read = read
+        self._session = session
+        self._begun: tuple[Mark, int] = (Mark(), 0)
+        """How far a line was searched that has only begun: no byte is looked at twice for its end."""
+
+    @property
+    def session(self) -> str:
+        return self._session(self._kept.find())
+
+    def folders(self) -> Sequence[Path]:
+        return self._kept.folders()
+
+    def mark(self) -> Json:
+        with _opened(self._kept.find()) as file:
+            return (Mark() if file is None else _end_of(file)).json
+
+    def since(self, mark: Json) -> tuple[list[Said], Json]:
+        with _opened(self._kept.find()) as file:
+            if file is None:
+                return [], mark
+            at = _place_in(file, Mark.of(mark))
+            said: list[Said] = []
+            for line in _whole_lines(file, at.offset) if self._has_whole_lines(file, at) else ():
+                at = Mark(file.name, line.end, line.known_by)
+                said.extend(_writable(each) for each in self._read(line.record))
+            return said, at.json
+
+    def _has_whole_lines(self, file: BinaryIO, at: Mark) -> bool:
+        """Whether a line ends after the mark. One that has only begun is searched from where it was the last time."""
+        mark, searched = self._begun
+        size = os.fstat(file.fileno()).st_size
+        file.seek(searched if mark == at and searched <= size else at.offset)
+        while block := file.read(_BLOCK_BYTES):
+            if b"\n" in block:
+                return True
+        self._begun = (at, file.tell())
+        return False
+
+
+@dataclass
+class _Line:
+    """A line as far as it was read, without its newline."""
+
+    content: bytearray = field(default_factory=bytearray)
+    size: int = 0
+    end: int = 0
+    """Where it ends in the file, its newline included."""
+
+    def add(self, piece: bytes) -> None:
+        self.size += len(piece)
+        self.content += piece
+        if self.size > LONGEST_LINE_BYTES:
+            del self.content[:-_KNOWN_BY_BYTES]
+
+    @property
+    def record(self) -> dict[str, Json]:
+        """Nothing for a line that holds none, or is too long."""
+        return {} if self.size > LONGEST_LINE_BYTES else record_of(bytes(self.content))
+
+    @property
+    def known_by(self) -> str:
+        return _digest(bytes(self.content[-_KNOWN_BY_BYTES:]))
+
+
+def _whole_lines(file: BinaryIO, start: int) -> Iterator[_Line]:
+    file.seek(start)
+    line, end = _Line(), start
+    while block := file.read(_BLOCK_BYTES):
+        *pieces, rest = block.split(b"\n")
+        for piece in pieces:
+            line.add(piece)
+            line.end = end = end + line.size + 1
+            yield line
+            line = _Line()
+        line.add(rest)
+
+
+def _place_in(file: BinaryIO, mark: Mark) -> Mark:
+    """Where to read on. A file that was written anew, or taken over by another, is searched for the last line."""
+    if mark.path == file.name and _last_before(file, mark.offset) == mark.last:
+        return mark
+    found = [line for line in _whole_lines(file, 0) if mark.last and line.known_by == mark.last]
+    if found:
+        return Mark(file.name, found[-1].end, mark.last)
+    return _end_of(file) if mark.path == file.name else Mark(file.name)
+
+
+def _end_of(file: BinaryIO) -> Mark:
+    """The end of its last whole line."""
+    at = os.fstat(file.fileno()).st_size
+    while at > 0:
+        start = max(at - _BLOCK_BYTES, 0)
+        file.seek(start)
+        newline = file.read(at - start).rfind(b"\n")
+        if newline >= 0:
+            offset = start + newline + 1
+            return Mark(file.name, offset, _last_before(file, offset) or "")
+        at = start
+    return Mark(file.name)
+
+
+def _last_before(file: BinaryIO, offset: int) -> str | None:
+    """How the line is known that ends there. None: no line does."""
+    if offset == 0:
+        return ""
+    start = max(offset - 1 - _KNOWN_BY_BYTES, 0)
+    file.seek(start)
+    content = file.read(offset - start)
+    if len(content) != offset - start or not content.endswith(b"\n"):
+        return None
+    return _digest(content[:-1].rpartition(b"\n")[2])
+
+
+def _digest(end: bytes) -> str:
+    return hashlib.sha256(end).hexdigest()
+
+
+@contextmanager
+def _opened(path: Path | None) -> Iterator[BinaryIO | None]:
+    """The file for reading. None where there is none, and no plain one: a pipe would keep us waiting."""
+    handle = None if path is None else _plain_file(path)
+    if path is None or handle is None:
+        yield None
+        return
+    with open(str(path), "rb", opener=lambda *_: handle) as file:
+        yield file
+
+
+def _plain_file(path: Path) -> int | None:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    if stat.S_ISREG(os.fstat(handle).st_mode):
+        return handle
+    os.close(handle)
+    return None
+
+
+def _changed(path: Path) -> int:
+    try:
+        return path.lstat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _writable(said: Said) -> Said:
+    """Half a character, which JSON can name, can be neither written nor sent."""
+    return replace(said, text=said.text.encode(errors="replace").decode())

@@ -1,0 +1,222 @@
+"""A pair of programs on one tmux server. Any number of Podiums may hold it at once."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from podium.agents.kit import AgentOptions
+from podium.agents.tui.activity import Activity
+from podium.agents.tui.adapting import Adapter, Status
+from podium.agents.tui.agent import TuiAgent
+from podium.agents.tui.alone import alone
+from podium.agents.tui.capturing import Screen, history, look
+from podium.agents.tui.kit import TuiKit
+from podium.agents.tui.panes import Panes
+from podium.agents.tui.server import ServerIdentity, TerminalSettings, TmuxServer
+from podium.agents.tui.side import Side
+from podium.agents.tui.starting import Seating
+from podium.agents.tui.trouble import LineLost, PaneGone, ServerGone
+from podium.domain.errors import BadInput, NotPossibleNow
+
+
+@dataclass(frozen=True)
+class SideState:
+    """What one side is at."""
+
+    name: str
+    kind: str
+    pane: str = ""
+    """Empty: it is not up."""
+    pid: int = 0
+    status: Status | None = None
+    """None: its program is not there, or is no more."""
+    question: str = ""
+    """What it asks a person, when it is `asking`."""
+    session: str = ""
+    sent: int = 0
+    """Messages that it took in this life of the server."""
+    active_at: datetime | None = None
+    """When it last wrote something."""
+
+
+class TerminalPair:
+    """Brings a pair up, gives its sides as agents, and shows what they are at.
+
+    Sides are seated before the pair comes up, the first one leftmost. Closed by whoever made it.
+    """
+
+    def __init__(self, kit: TuiKit, settings: TerminalSettings) -> None:
+        self._kit = kit
+        self._settings = settings
+        self._server = TmuxServer(kit.launcher, settings, kit.end_left)
+        self._control = self._server.control
+        self._activity = Activity(self._control, settings.folder / "activity")
+        self._panes = Panes(self._control, settings)
+        self._agents: dict[str, TuiAgent] = {}
+        self._known: ServerIdentity | None = None
+
+    def side(
+        self, name: str, adapter: Adapter, options: AgentOptions, cwd: Path, primer: str = ""
+    ) -> TuiAgent:
+        """Seat a program on a side. It is started when the pair comes up, or when it is first asked."""
+        if name in self._agents:
+            raise BadInput(f"somebody sits at {name!r} already; choose another name")
+        side = Side(
+            self._kit,
+            Seating(name, adapter, options, cwd, primer),
+            self._control,
+            self._panes,
+            self._activity,
+            self._settings.folder / name,
+        )
+        agent = TuiAgent(self._kit, side, self._control, self._activity, self._be_up)
+        self._agents[name] = agent
+        return agent
+
+    async def come_up(self) -> None:
+        """Have server, panes and programs up, ready and told their parts. Harmless when called again, by whomever.
+
+        Raises `ToolMissing` without tmux, `NeedsHuman` when a program asks something, `TimedOut` when one does not
+        become ready, `ProgramEnded` with its last words when one dies.
+        """
+        for agent in self._agents.values():
+            await self._be_up(agent.side)
+
+    async def states(self) -> list[SideState]:
+        """What each side is at. Starts nothing."""
+        return [await self._state(agent.side) for agent in self._agents.values()]
+
+    async def interrupt(self, name: str) -> bool:
+        """End what it is at by its own keys. True: it is ready now."""
+        return await (await self._found(name)).interrupt()
+
+    async def nudge(self, name: str, words: str) -> None:
+        """Say something to a program that rests. Raises `NotPossibleNow` when it does not."""
+        side = await self._found(name)
+        await side.sight.look()
+        if side.sight.status not in ("ready", "unknown"):
+            raise NotPossibleNow(
+                f"{side.who} is {side.sight.status}; it is only spoken to when it rests"
+            )
+        await side.send(f"wish {secrets.token_hex(8)}", words)
+
+    async def capture(self, name: str, *, whole: bool = False) -> tuple[str, ...]:
+        """What its pane shows; with `whole` all that it still has."""
+        side = await self._found(name)
+        if whole:
+            return await history(self._control, side.pane)
+        return (await self.screen(name)).lines
+
+    async def screen(self, name: str) -> Screen:
+        return await look(self._control, (await self._found(name)).pane)
+
+    async def stirring(self, name: str, since: int, seconds: float) -> int:
+        """How many signs of life its pane has given: at once when there are more than `since`, else after so long."""
+        pane = (await self._found(name)).pane
+        await self._activity.beyond(pane, since, seconds)
+        return self._activity.beats(pane)
+
+    async def send_keys(self, name: str, *keys: str) -> None:
+        """Press keys by their tmux names, whatever the program is at: a person has the keyboard."""
+        await self._panes.press((await self._found(name)).pane, *keys)
+
+    async def beats_beyond(self, name: str, beats: int) -> int:
+        """How many signs of life its pane has shown, once there are more than this. Raises when it is not up."""
+        pane = (await self._found(name)).pane
+        await self._activity.beyond(pane, beats, float("inf"))
+        return self._activity.beats(pane)
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Give every pane so many columns and rows."""
+        await self._here()
+        await self._panes.resize(columns, rows)
+
+    async def restart(self, name: str) -> None:
+        """Start its program again, in its conversation. Raises as `come_up` does."""
+        side = await self._found(name)
+        async with alone(self._lock):
+            await side.open(await self._here(), again=True)
+        await side.take_part()
+
+    async def reopen(self, name: str) -> None:
+        """Let the message that was pasted and never seen be sent again, after a person made sure that it did not arrive."""
+        ledger = (await self._found(name)).injector.ledger
+        await ledger.reopen((await ledger.read()).sent + 1)
+
+    async def close(self) -> None:
+        """Let go of the pair. Its programs go on."""
+        self._activity.close()
+        await self._server.close()
+
+    async def depart(self) -> None:
+        """End the server, both programs and all they started, and remove their homes and conversations."""
+        self._activity.close()
+        await self._server.departing()
+        self._known = None
+
+    @property
+    def _lock(self) -> Path:
+        return self._settings.folder / "lock"
+
+    async def _be_up(self, side: Side) -> None:
+        if not await self._is_up(side):
+            async with alone(self._lock):
+                self._known = await self._server.come_up()
+                # All that sit before it, so that panes lie in the order of seats.
+                for agent in self._agents.values():
+                    await agent.side.open(self._known)
+                    if agent.side is side:
+                        break
+        await side.take_part()
+
+    async def _is_up(self, side: Side) -> bool:
+        if self._known is None:
+            return False
+        try:
+            return await side.is_up(await self._server.identity())
+        except (ServerGone, LineLost):
+            return False
+
+    async def _here(self) -> ServerIdentity:
+        """The life of the server that is there. Starts none."""
+        if self._known is None and not self._settings.socket.exists():
+            raise ServerGone("the pair is not up; bring it up first")
+        return await self._server.identity()
+
+    async def _found(self, name: str) -> Side:
+        """A side whose program is up, dead or alive. Raises `ServerGone` or `PaneGone` when it is not there."""
+        if name not in self._agents:
+            raise BadInput(f"nobody sits at {name!r}; sides: {', '.join(self._agents)}")
+        side = self._agents[name].side
+        await side.find(await self._here())
+        return side
+
+    async def _state(self, side: Side) -> SideState:
+        known = SideState(side.name, side.adapter.kind, session=side.record().session)
+        try:
+            await side.find(await self._here())
+            screen = await look(self._control, side.pane)
+            (pid,) = await self._control.ask(f"display-message -p -t {side.pane} '#{{pane_pid}}'")
+            entry = await side.injector.ledger.read()
+        except (ServerGone, PaneGone):
+            return known
+        status = None if screen.dead else side.adapter.status(screen)
+        return replace(
+            known,
+            pane=side.pane,
+            pid=0 if screen.dead else int(pid),
+            status=status,
+            question=side.adapter.question(screen) if status == "asking" else "",
+            sent=entry.sent,
+            active_at=_written_at(self._activity.file(side.pane)),
+        )
+
+
+def _written_at(file: Path) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+    except OSError:
+        return None

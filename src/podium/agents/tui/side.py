@@ -1,0 +1,232 @@
+"""One side of a pair: a program in its pane, started when it is not there and found again when it is."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from podium.agents.tui.activity import Activity
+from podium.agents.tui.adapting import Written
+from podium.agents.tui.capturing import history_size, look
+from podium.agents.tui.control import Control
+from podium.agents.tui.injecting import Injector
+from podium.agents.tui.kit import TuiKit
+from podium.agents.tui.panes import Panes, leave_mode
+from podium.agents.tui.sending import Letter, Letters, Sender
+from podium.agents.tui.server import ServerIdentity
+from podium.agents.tui.side_record import SideBook, SideRecord
+from podium.agents.tui.sighting import Sight
+from podium.agents.tui.starting import Quarters, Seating
+from podium.agents.tui.trouble import PaneGone
+from podium.domain.errors import NotPossibleNow, TimedOut
+from podium.domain.model import Json
+
+INTERRUPT_SECONDS = 5.0
+_PAUSE_SECONDS = 0.02
+
+
+class Side:
+    """Starts, finds, watches and stops one program. Everything that must survive lies in its folder and in the server."""
+
+    def __init__(
+        self,
+        kit: TuiKit,
+        seating: Seating,
+        control: Control,
+        panes: Panes,
+        activity: Activity,
+        folder: Path,
+    ) -> None:
+        self.seating = seating
+        self.adapter = seating.adapter
+        self.quarters = Quarters(folder.absolute(), kit, seating)
+        self.letters = Letters(folder.absolute() / "letters")
+        self.pane = ""
+        self._kit = kit
+        self._control = control
+        self._panes = panes
+        self._activity = activity
+        self._server = ServerIdentity(0, 0)
+        self._book = SideBook(folder.absolute() / "side.json", seating.adapter.kind)
+        self._sight: Sight | None = None
+
+    @property
+    def name(self) -> str:
+        return self.seating.name
+
+    @property
+    def who(self) -> str:
+        """How a person is told of it."""
+        return f"{self.name!r} ({self.adapter.kind})"
+
+    async def open(self, server: ServerIdentity, *, again: bool = False) -> None:
+        """Have its program in its pane. The caller is alone with the pair meanwhile.
+
+        A program that ended, or was lost with an earlier server, is started again in its conversation; with `again` one
+        that lives as well.
+        """
+        pane = await self._found(server)
+        if not pane or again or (await look(self._control, pane)).dead:
+            pane = await self._start(server, pane)
+        await self._settle_in(pane, server)
+
+    async def find(self, server: ServerIdentity) -> None:
+        """Know its pane, and start nothing. Raises `PaneGone` when it has none."""
+        if self.pane and self._server == server:
+            return
+        if not (pane := await self._found(server)):
+            raise PaneGone(f"{self.who} is not up; bring the pair up first")
+        await self._settle_in(pane, server)
+
+    async def _settle_in(self, pane: str, server: ServerIdentity) -> None:
+        self.pane, self._server, self._sight = pane, server, None
+        await self._activity.follow(pane)
+
+    async def is_up(self, server: ServerIdentity) -> bool:
+        """Whether its program is there and lives, without doing anything about it."""
+        if not self.pane or self._server != server:
+            return False
+        try:
+            return not (await look(self._control, self.pane)).dead
+        except PaneGone:
+            return False
+
+    async def take_part(self) -> None:
+        """Wait until it takes messages, and tell it its part, once for each conversation.
+
+        Raises `NeedsHuman` when it asks something, and `TimedOut` when it does not become ready.
+        """
+        record = self.record()
+        if record.primed:
+            return
+        await self.be_ready(self._kit.terms.start_seconds)
+        if self.seating.primer:
+            await self.send(f"primer {record.lives}", self.seating.primer)
+            await self._rest_after_primer()
+        written = self.written
+        session = written.session if written is not None else record.session
+        self.keep(record.model_copy(update={"primed": True, "session": session or record.session}))
+
+    async def be_ready(self, seconds: float) -> None:
+        if not await self.sight.until_ready(self.who, seconds):
+            raise TimedOut(
+                f"{self.who} does not take a message: it has been {self.sight.status} for {seconds:g} s; look at its pane, "
+                "interrupt or restart it, then retry"
+            )
+
+    async def interrupt(self, seconds: float = INTERRUPT_SECONDS) -> bool:
+        """End what it is at by its own keys. True: it is ready. Does nothing to one that rests."""
+        quiet = min(self._kit.terms.quiet_seconds, seconds / 2)
+        give_up_at = asyncio.get_running_loop().time() + seconds
+        while (left := give_up_at - asyncio.get_running_loop().time()) > 0:
+            await self.sight.look()
+            # Right after Enter a program may look ready that is about to begin.
+            if self.sight.rests(quiet):
+                return True
+            if self.sight.status == "ready":
+                await self.sight.pause(min(give_up_at, self.sight.rests_at(quiet)))
+            elif await self._press_interrupt():
+                return await self.sight.until_ready(self.who, left)
+            else:
+                await asyncio.sleep(_PAUSE_SECONDS)
+        return False
+
+    @property
+    def sight(self) -> Sight:
+        if self._sight is None:
+            self._sight = Sight(
+                self._control, self._activity, self._pane(), self.adapter, self._kit.terms
+            )
+        return self._sight
+
+    @property
+    def injector(self) -> Injector:
+        return Injector(
+            self._control,
+            self._activity,
+            self._pane(),
+            self.adapter,
+            self.quarters.messages,
+            self.adapter.patience,
+        )
+
+    async def send(self, key: str, words: str) -> Letter:
+        """Have it take these words, once for each key. Raises as `Sender.send` does."""
+        fit = self.adapter.fitted(words, self.quarters.place())
+        letter = await self._sender.send(key, fit, self.mark)
+        self.sight.stirred()
+        return letter
+
+    async def has(self, key: str) -> bool:
+        """Whether it took what is sent under this key, or has it in its input."""
+        return await self._sender.is_on_its_way(key)
+
+    @property
+    def _sender(self) -> Sender:
+        return Sender(self.injector, self.letters, self._server, self.record().lives)
+
+    @property
+    def written(self) -> Written | None:
+        return self.adapter.written(self.quarters.place(), self.record().session)
+
+    async def mark(self) -> Json:
+        """Where what it writes down has its end now; or, where it writes nothing, how much it has shown."""
+        written = self.written
+        if written is None:
+            return await history_size(self._control, self._pane())
+        return await asyncio.to_thread(written.mark)
+
+    def record(self) -> SideRecord:
+        return self._book.read()
+
+    def keep(self, record: SideRecord) -> None:
+        self._book.keep(record)
+
+    async def _press_interrupt(self) -> bool:
+        """Not while a message is being handed over: its words would go, and nobody would know whether they arrived."""
+        pane = self._pane()
+        keys = " ".join(self.adapter.interrupt_keys)
+        press = f"{leave_mode(pane)} ; send-keys -t {pane} {keys}"
+        return await self.injector.ledger.press_between(press)
+
+    async def _rest_after_primer(self) -> None:
+        if not await self.sight.until_rests(self.who, self._kit.terms.start_seconds):
+            raise TimedOut(
+                f"{self.who} has been {self.sight.status} since it was told its part; look at its pane"
+            )
+
+    async def _found(self, server: ServerIdentity) -> str:
+        """Its pane in this life of the server. Empty: it has none."""
+        if self.record().server != (server.pid, server.started):
+            return ""
+        try:
+            return await self._panes.find(self.name)
+        except PaneGone:
+            return ""
+
+    async def _start(self, server: ServerIdentity, pane: str) -> str:
+        """First the record: a Podium that dies in between has counted a life too many, which does no harm."""
+        record = self.record()
+        self.quarters.lay_out()
+        program, session = await self.quarters.program(record.session)
+        again = bool(record.session) and session == record.session
+        self.keep(
+            record.model_copy(
+                update={
+                    "session": session,
+                    "lives": record.lives + 1,
+                    "server": (server.pid, server.started),
+                    "primed": record.primed and again,
+                }
+            )
+        )
+        await asyncio.to_thread(self.letters.remove_old)
+        if not pane:
+            return await self._panes.open(program)
+        await self._panes.restart(pane, program)
+        return pane
+
+    def _pane(self) -> str:
+        if not self.pane:
+            raise NotPossibleNow(f"{self.who} is not up; bring the pair up first")
+        return self.pane

@@ -1,0 +1,74 @@
+"""How a program of the zoo answers, as a file that it reads when it starts, and what it tells of itself meanwhile."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:  # the programs of the zoo start without it
+    from pathlib import Path
+
+
+class Answers(NamedTuple):
+    """What it says to messages. Without such a file it takes them and says nothing."""
+
+    ways: tuple[str, ...] = ("plain",)
+    """Names of `ways.WAYS`, one for each turn's id in its order, over and over."""
+    bodies: tuple[str, ...] = ("1. look\n2. mend",)
+    """Of the blocks, one for each turn's id, over and over."""
+    plans: int = 1
+    """How many plans it makes for a task before it reports."""
+    statuses: int = 2
+    """Blocks of progress, where its way is to send them."""
+    start_seconds: float = 0.0
+    think_seconds: float = 0.05
+    """Before its first word, and between things that it says."""
+    line_seconds: float = 0.0
+    """Between the pieces that it paints."""
+    transcript: str = ""
+    """File for what it heard and said, line by line. Empty: none."""
+
+    def kept_in(self, file: Path) -> Path:
+        """The same file, with the answers in it: whole at any time, for programs that start meanwhile."""
+        part = file.with_name(f"{file.name}.part")
+        part.write_text(json.dumps(self._asdict()))
+        return part.replace(file)
+
+
+def read_answers(file: str) -> Answers:
+    with open(file) as opened:  # noqa: PTH123 — pathlib loads slowly
+        fields: dict[str, Any] = json.load(opened)
+    lists = {name: tuple(fields[name]) for name in ("ways", "bodies")}
+    return Answers(**{**fields, **lists})
+
+
+class Happened(NamedTuple):
+    """Something that a program of the zoo says of itself."""
+
+    at: float
+    """By the clock `time.monotonic`, which all processes share."""
+    what: str
+    """`state`, `took`, `asked`, `half`, `said`, `died`, `interrupted`."""
+    text: str = ""
+    """The state, the message's beginning, or the id of the block."""
+    to: str = ""
+    type: str = ""
+    body: str = ""
+    """Of `said`: to the byte."""
+    enters: int = 0
+    """Of `took`: how often Enter was pressed for it."""
+
+
+def beside(record: str) -> str:
+    """The file for what happened."""
+    return f"{record}.happened"
+
+
+def happened(record: str | Path) -> list[Happened]:
+    """All that it told so far, whole lines only."""
+    try:
+        with open(beside(str(record))) as file:  # noqa: PTH123 — pathlib loads slowly
+            lines = file.read().split("\n")[:-1]
+    except FileNotFoundError:
+        return []
+    return [Happened(**json.loads(line)) for line in lines]

@@ -1,0 +1,185 @@
+"""A pair of talking programs of the zoo, as one Podium holds it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from podium.agents.contract.messages import read_messages
+from podium.agents.kit import AgentOptions
+from podium.agents.tui import TerminalSettings
+from podium.agents.tui.adapting import Launch, Place, Said, Terms, Written
+from podium.agents.tui.agent import TuiAgent
+from podium.agents.tui.generic import GenericTui
+from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
+from podium.agents.tui.kit import TuiKit
+from podium.agents.tui.pair import TerminalPair
+from podium.domain.asking import Reply, Turn, TurnLimits
+from podium.domain.launching import Spawn
+from podium.domain.messages import Awaited, Message, Side
+from podium.domain.model import Json
+from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
+from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
+from podium.testing.tui_zoo import Answers, happened, zoo_command
+
+QUICK = Terms(start_seconds=60.0, quiet_seconds=0.3)
+
+MANNERS = {"unbracketed": "reference", "echo": "lines"}
+
+
+class CountingLauncher(ProcessLauncher):
+    """Counts the programs that were to be started on terminals."""
+
+    def __init__(self) -> None:
+        super().__init__(LauncherSettings(grace_seconds=1.0, linger_seconds=0.02))
+        self.on_terminals = 0
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        self.on_terminals += 1
+        return await super().on_terminal(spawn)
+
+
+@dataclass
+class Podium:
+    """One Podium's hold on a pair whose programs' records lie in `root`."""
+
+    root: Path
+    terms: Terms = QUICK
+    columns: int = 100
+    doors: FakeHookDoors = field(default_factory=FakeHookDoors)
+    transcripts: MemoryTranscripts = field(default_factory=MemoryTranscripts)
+    launcher: CountingLauncher = field(default_factory=CountingLauncher)
+
+    def __post_init__(self) -> None:
+        kit = TuiKit(
+            launcher=self.launcher,
+            enclosures=FakeEnclosures(),
+            doors=self.doors,
+            transcripts=self.transcripts,
+            clock=FixedClock(),
+            hook_command=("true",),
+            user_home=self.root,
+            environ={},
+            end_left=end_left_server,
+            terms=self.terms,
+        )
+        settings = TerminalSettings(
+            socket=self.root / "s", folder=self.root / "own", columns=self.columns, rows=30
+        )
+        self.pair = TerminalPair(kit, settings)
+
+    def seat(
+        self,
+        kind: str,
+        *ways: str,
+        name: str = "planner",
+        primer: str = "",
+        bodies: Sequence[str] = ("1. look\n2. mend",),
+        options: dict[str, Json] | None = None,
+        writes: bool = False,
+        **answers: object,
+    ) -> TuiAgent:
+        """A program of the zoo on a side, seen by its screen; with `writes` it also writes down what it says."""
+        transcript = self.root / f"{name}.said" / "conversation.jsonl"
+        transcript.parent.mkdir(exist_ok=True)
+        kept = {"transcript": str(transcript)} if writes else {}
+        script = Answers(ways=ways or ("plain",), bodies=tuple(bodies), **kept, **answers)  # type: ignore[arg-type]
+        file = script.kept_in(self.root / f"{name}.answers.json")
+        usual: dict[str, Json] = {"manner": MANNERS.get(kind, "paste"), "enter_seconds": 0.3}
+        own = {**usual, "paint_seconds": 60.0, "ready_seconds": 60.0, **(options or {})}
+        settings = AgentOptions(
+            name=f"zoo-{name}", command=zoo_command(kind, self.record(name), file), options=own
+        )
+        adapter = WritingTui(settings, transcript) if writes else GenericTui(settings)
+        return self.pair.side(name, adapter, settings, self.root, primer)
+
+    def record(self, name: str = "planner") -> Path:
+        return self.root / f"{name}.jsonl"
+
+    def taken(self, name: str = "planner") -> list[str]:
+        """What the program took, each message by its beginning."""
+        return [each.text for each in happened(self.record(name)) if each.what == "took"]
+
+    def deaths(self, name: str = "planner") -> int:
+        return sum(each.what == "died" for each in happened(self.record(name)))
+
+
+class WritingTui(GenericTui):
+    """A program of the zoo that writes its conversation down, and goes on with it when it is started again."""
+
+    def __init__(self, options: AgentOptions, transcript: Path) -> None:
+        super().__init__(options)
+        self._transcript = transcript
+
+    def launch(self, place: Place, session: str | None) -> Launch:
+        return replace(super().launch(place, session), session="zoo")
+
+    def written(self, place: Place, session: str) -> Written | None:
+        kept = NewestFile(self._transcript.parent, self._transcript.name)
+        return JsonlTail(kept, _said, lambda file: "" if file is None else "zoo")
+
+
+def _said(record: Record) -> list[Said]:
+    role, text = record.get("role"), str(record.get("text", ""))
+    if role == "end":
+        return [Said("end", ok=True)]
+    return [Said("prompt" if role == "user" else "words", text)]
+
+
+def a_turn(
+    number: int = 1,
+    *,
+    sender: Side = "PLANNER",
+    seconds: float | None = 90.0,
+    longest_seconds: float = 600.0,
+    words: str = "Mend the roof.",
+) -> Turn:
+    awaited = Awaited(
+        sender=sender,
+        types=("plan",) if sender == "PLANNER" else ("result",),
+        task=f"T{number}",
+        nonce="ab12cd34",
+        longest_seconds=longest_seconds,
+    )
+    to, kind = ("EXECUTER", "plan") if sender == "PLANNER" else ("PLANNER", "result")
+    prompt = (
+        f'{words}\nID = "{awaited.task}" + "-" + "ab12" + "cd34"\n'
+        f'[[POLI:MSG {{"to":"{to}","type":"{kind}","id":"<ID>"}}]]\n[[/POLI:MSG]]'
+    )
+    return Turn(
+        run_id="run_1",
+        step_key=f"turn-{number}",
+        role=sender.lower(),
+        prompt=prompt,
+        workspace="/",
+        limits=TurnLimits(seconds=seconds),
+        awaits=awaited,
+    )
+
+
+def message_in(reply: Reply, turn: Turn) -> Message | None:
+    assert turn.awaits is not None
+    return turn.awaits.found_in(read_messages(reply.text))
+
+
+@asynccontextmanager
+async def on_stage(root: Path, **fields: object) -> AsyncIterator[Podium]:
+    """A Podium, and no trace of its pair afterwards."""
+    podium = Podium(root, **fields)  # type: ignore[arg-type]
+    try:
+        yield podium
+    finally:
+        await podium.pair.depart()
+
+
+async def kill_program(podium: Podium, name: str = "planner") -> None:
+    (state,) = [each for each in await podium.pair.states() if each.name == name]
+    os.kill(state.pid, signal.SIGKILL)
+
+
+def quick(**fields: float) -> Terms:
+    return replace(QUICK, **fields)  # type: ignore[arg-type]
