@@ -24,6 +24,7 @@ from podium.ports.presence import Presence
 from podium.ports.sense_record import SenseRecord, TrustBook
 from podium.ports.source import Source
 from podium.ports.store import EventQuery, Journal, RunQuery, Store, Tx, View
+from podium.ports.terminals import Terminals
 from podium.ports.transcripts import Transcript, Transcripts
 from podium.ports.workspace import Workspace, Workspaces
 
@@ -60,6 +61,7 @@ __all__ = [
     "Step",
     "StepFunction",
     "Store",
+    "Terminals",
     "ToolDoor",
     "Toolbox",
     "Transcript",

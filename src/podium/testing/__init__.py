@@ -12,6 +12,7 @@ from podium.testing.memory_journal import MemoryJournal
 from podium.testing.memory_store import MemoryStore
 from podium.testing.sense_record import MemorySenseRecord
 from podium.testing.source import FixedSource
+from podium.testing.terminals import MemoryTerminals
 from podium.testing.tool_door import ScriptedToolDoor
 from podium.testing.toolbox import FakeTool, FakeToolbox
 from podium.testing.transcripts import MemoryTranscripts
@@ -34,6 +35,7 @@ __all__ = [
     "MemoryJournal",
     "MemorySenseRecord",
     "MemoryStore",
+    "MemoryTerminals",
     "MemoryTranscripts",
     "MemoryTrustBook",
     "ScriptedGate",

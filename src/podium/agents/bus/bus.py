@@ -1,0 +1,203 @@
+"""The bus: a socket of this user's alone, where programs join as sides of pairs and are asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+
+import zmq
+import zmq.asyncio
+from pydantic import Field
+
+from podium.agents.bus.seats import Asking, Seat
+from podium.agents.bus.wire import (
+    MOST_FRAME_BYTES,
+    Answered,
+    Asked,
+    Beat,
+    Cancelled,
+    Failed,
+    FromPeer,
+    Heard,
+    Join,
+    Leave,
+    Refused,
+    Taken,
+    Told,
+    ToPeer,
+    Welcome,
+    Who,
+    endpoint_of,
+    frame_of,
+    from_peer,
+)
+from podium.agents.private_sockets import sole_server
+from podium.domain.errors import AgentLost, NotPossibleNow
+from podium.domain.messages import Side
+from podium.domain.model import Noun
+
+
+class BusSettings(Noun):
+    """Where the bus is, and how long it waits."""
+
+    socket: Path
+    """In a folder that nobody else can reach into."""
+    beat_seconds: float = Field(default=1.0, gt=0)
+    """How often a program lets itself be heard of."""
+    join_seconds: float = Field(default=30.0, ge=0)
+    """How long a program is waited for that has not joined, or was lost."""
+
+
+class Bus:
+    """Opened when it is first needed, closed by whoever made it. One process has it at a time."""
+
+    def __init__(self, settings: BusSettings) -> None:
+        self.settings = settings
+        self._seats: dict[tuple[str, Side], Seat] = {}
+        self._by_identity: dict[bytes, Seat] = {}
+        self._opened = ExitStack()
+        self._line: zmq.asyncio.Socket | None = None
+        self._pump: asyncio.Task[None] | None = None
+
+    @property
+    def endpoint(self) -> str:
+        return endpoint_of(self.settings.socket)
+
+    def open(self) -> None:
+        """Listen. Harmless when it does. Raises `LockHeld` when another process has the bus."""
+        if self._line is not None:
+            return
+        with ExitStack() as opening:
+            place = opening.enter_context(sole_server(self.settings.socket))
+            context = opening.enter_context(zmq.asyncio.Context())
+            line = opening.enter_context(context.socket(zmq.ROUTER))
+            line.set(zmq.LINGER, 0)
+            line.set(zmq.ROUTER_MANDATORY, 1)
+            line.set(zmq.MAXMSGSIZE, MOST_FRAME_BYTES)
+            line.bind(self.endpoint)
+            place.chmod(0o600)
+            self._opened = opening.pop_all()
+        self._line = line
+        self._pump = asyncio.get_running_loop().create_task(self._hear(line))
+
+    async def close(self) -> None:
+        """Let go of the bus. Programs wait for whoever opens it next."""
+        if self._pump is not None:
+            self._pump.cancel()
+            await asyncio.wait({self._pump})
+        self._line = self._pump = None
+        self._opened.close()
+
+    async def ask(
+        self, pair: str, side: Side, asked: Asked, tell: Callable[[str], None]
+    ) -> Answered | Failed:
+        """Have a turn answered by whoever sits there. Said again to whoever takes the seat over meanwhile.
+
+        Raises `AgentLost` when nobody comes. Cancelling tells the program.
+        """
+        self.open()
+        seat = self._seat(pair, side)
+        if asked.id in seat.askings:
+            raise NotPossibleNow("this very turn is being asked already; wait for its answer")
+        asking = Asking(asked, tell, asyncio.get_running_loop().create_future())
+        seat.askings[asked.id] = asking
+        self._say(seat, asked)
+        try:
+            ended = await self._ended(pair, side, seat, asking)
+        except BaseException:
+            self._say(seat, Cancelled(id=asked.id))
+            raise
+        finally:
+            del seat.askings[asked.id]
+        self._say(seat, Heard(id=asked.id))
+        return ended
+
+    async def _ended(self, pair: str, side: Side, seat: Seat, asking: Asking) -> Answered | Failed:
+        while not asking.ended.done():
+            await self._until_taken(pair, side, seat)
+            await asyncio.wait({asking.ended}, timeout=self.settings.beat_seconds)
+            if seat.is_silent(self.settings.beat_seconds):
+                self._vacate(seat)
+        return asking.ended.result()
+
+    async def _until_taken(self, pair: str, side: Side, seat: Seat) -> None:
+        try:
+            async with asyncio.timeout(self.settings.join_seconds):
+                await seat.taken.wait()
+        except TimeoutError:
+            who = f"{seat.name!r} is gone from" if seat.name else "nobody has taken"
+            raise AgentLost(
+                f"{who} the seat of {side} in pair {pair!r} and nobody joined within {self.settings.join_seconds:g} s; "
+                f"start a program that joins at {self.endpoint}"
+            ) from None
+
+    def _seat(self, pair: str, side: Side) -> Seat:
+        return self._seats.setdefault((pair, side), Seat())
+
+    def _vacate(self, seat: Seat) -> None:
+        self._by_identity.pop(seat.identity, None)
+        seat.leave()
+
+    async def _hear(self, line: zmq.asyncio.Socket) -> None:
+        while True:
+            identity, *frames = await line.recv_multipart()
+            try:
+                said = from_peer(frames[-1] if frames else b"")
+            except ValueError as error:
+                why = f"that cannot be read: {str(error).splitlines()[0]}"
+                self._send(identity, Refused(why=why))
+                continue
+            self._take(identity, said)
+
+    def _take(self, identity: bytes, said: FromPeer) -> None:
+        if isinstance(said, Join):
+            self._join(identity, said)
+            return
+        seat = self._by_identity.get(identity)
+        if seat is None:
+            self._send(identity, Who())
+            return
+        seat.heard_now()
+        if isinstance(said, Beat):
+            self._send(identity, Beat())
+            for asking in seat.askings.values():
+                if not asking.taken:
+                    self._send(identity, asking.asked)
+        elif isinstance(said, Taken) and said.id in seat.askings:
+            seat.askings[said.id].taken = True
+        elif isinstance(said, Leave):
+            self._vacate(seat)
+        elif isinstance(said, Told) and said.id in seat.askings:
+            seat.askings[said.id].tell(said.words)
+        elif isinstance(said, Answered | Failed):
+            seat.end(said.id, said)
+
+    def _join(self, identity: bytes, join: Join) -> None:
+        seat = self._seat(join.pair, join.side)
+        is_other = seat.identity not in (b"", identity) and seat.name != join.name
+        if is_other and not seat.is_silent(self.settings.beat_seconds):
+            why = f"{seat.name!r} is {join.side} of pair {join.pair!r} already; end it first"
+            self._send(identity, Refused(why=why))
+            return
+        former = self._by_identity.get(identity)
+        if former is not None:
+            self._vacate(former)
+        self._vacate(seat)
+        self._by_identity[identity] = seat
+        seat.sit(join.name, identity)
+        self._send(identity, Welcome(beat_seconds=self.settings.beat_seconds))
+        for asking in seat.askings.values():
+            asking.taken = False
+            self._send(identity, asking.asked)
+
+    def _say(self, seat: Seat, said: ToPeer) -> None:
+        if seat.identity:
+            self._send(seat.identity, said)
+
+    def _send(self, identity: bytes, said: ToPeer) -> None:
+        """Whoever is not there any more, or does not listen, joins again or is found silent."""
+        if self._line is not None:
+            frames = [identity, frame_of(said)]
+            asyncio.ensure_future(self._line.send_multipart(frames, flags=zmq.NOBLOCK)).exception()

@@ -1,0 +1,155 @@
+"""The other end of the bus, for programs written in Python: joins, answers each turn once, and stays."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import zmq
+import zmq.asyncio
+
+from podium.agents.bus.wire import (
+    MOST_FRAME_BYTES,
+    Answered,
+    Asked,
+    Beat,
+    Cancelled,
+    Failed,
+    FromPeer,
+    Heard,
+    Join,
+    Leave,
+    Refused,
+    Taken,
+    Told,
+    ToPeer,
+    Welcome,
+    Who,
+    frame_of,
+    socket_of,
+    to_peer,
+)
+from podium.agents.private_files import write_private
+from podium.agents.private_sockets import make_private
+from podium.domain.errors import NotPossibleNow
+
+Tell = Callable[[str], None]
+Answer = Callable[[Asked, Tell], Awaitable[str]]
+"""Does a turn. What it tells meanwhile is shown to whoever follows the run."""
+
+MOST_REMEMBERED = 100
+"""Answers that are given again when the same turn is asked again."""
+_FIRST_BEAT_SECONDS = 0.5
+
+
+class BusPeer:
+    """One side of a pair. Turns that were answered are known by their ids, also after a crash when there is a memory."""
+
+    def __init__(self, endpoint: str, join: Join, memory: Path | None = None) -> None:
+        """`memory`: a file of its own. Raises `BadInput` for an endpoint that is no local socket."""
+        self._socket = socket_of(endpoint)
+        self._endpoint = endpoint
+        self._join = join
+        self._memory = memory
+        self._answers: dict[str, str] = _remembered(memory)
+        self._unheard: set[str] = set()
+        self._doing: dict[str, asyncio.Task[None]] = {}
+        self._beat_seconds = _FIRST_BEAT_SECONDS
+        self._coming: asyncio.Future[list[bytes]] | None = None
+
+    async def serve(self, answer: Answer) -> None:
+        """Answer turns until cancelled. Raises `NotPossibleNow` when the seat is somebody else's."""
+        make_private(self._socket.parent)
+        with zmq.asyncio.Context() as context, context.socket(zmq.DEALER) as line:
+            line.set(zmq.LINGER, 1000)
+            line.set(zmq.MAXMSGSIZE, MOST_FRAME_BYTES)
+            line.connect(self._endpoint)
+            self._line = line
+            self._send(self._join)
+            try:
+                while True:
+                    await self._hear(answer)
+            finally:
+                for task in self._doing.values():
+                    task.cancel()
+                await asyncio.gather(*self._doing.values(), return_exceptions=True)
+                self._send(Leave())
+
+    async def _hear(self, answer: Answer) -> None:
+        # Waiting does not take it back: a message that comes just then would be lost.
+        coming = self._coming or asyncio.ensure_future(self._line.recv_multipart())
+        await asyncio.wait({coming}, timeout=self._beat_seconds)
+        self._coming = None if coming.done() else coming
+        if self._coming is not None:
+            self._send(Beat())
+            return
+        frames = coming.result()
+        try:
+            said = to_peer(frames[-1])
+        except ValueError:
+            return  # of a newer Podium
+        self._take(said, answer)
+
+    def _take(self, said: ToPeer, answer: Answer) -> None:
+        if isinstance(said, Asked):
+            self._asked(said, answer)
+        elif isinstance(said, Welcome):
+            self._beat_seconds = said.beat_seconds
+            for id_ in self._unheard:
+                self._send(Answered(id=id_, text=self._answers[id_]))
+        elif isinstance(said, Who):
+            self._send(self._join)
+        elif isinstance(said, Heard):
+            self._unheard.discard(said.id)
+        elif isinstance(said, Cancelled) and said.id in self._doing:
+            self._doing[said.id].cancel()
+        elif isinstance(said, Refused):
+            raise NotPossibleNow(
+                f"the bus at {self._endpoint} refused {self._join.name!r}: {said.why}"
+            )
+
+    def _asked(self, asked: Asked, answer: Answer) -> None:
+        if asked.id in self._answers:
+            self._send(Answered(id=asked.id, text=self._answers[asked.id]))
+            return
+        self._send(Taken(id=asked.id))
+        if asked.id not in self._doing:
+            task = asyncio.get_running_loop().create_task(self._do(asked, answer))
+            self._doing[asked.id] = task
+            task.add_done_callback(lambda _: self._doing.pop(asked.id, None))
+
+    async def _do(self, asked: Asked, answer: Answer) -> None:
+        try:
+            text = await answer(asked, lambda words: self._send(Told(id=asked.id, words=words)))
+        except Exception as error:  # whatever it is, Podium is told
+            self._send(Failed(id=asked.id, why=f"{type(error).__name__}: {error}"))
+            return
+        self._remember(asked.id, text)
+        self._send(Answered(id=asked.id, text=text))
+
+    def _remember(self, id_: str, text: str) -> None:
+        """On return it survives a crash, where there is a memory."""
+        self._answers[id_] = text
+        self._unheard.add(id_)
+        while len(self._answers) > MOST_REMEMBERED:
+            oldest = next(iter(self._answers))
+            del self._answers[oldest]
+            self._unheard.discard(oldest)
+        if self._memory is not None:
+            write_private(self._memory, json.dumps(self._answers).encode())
+
+    def _send(self, said: FromPeer) -> None:
+        """Never waits: while Podium is not there the socket keeps it, or it is said again."""
+        asyncio.ensure_future(self._line.send(frame_of(said), flags=zmq.NOBLOCK)).exception()
+
+
+def _remembered(memory: Path | None) -> dict[str, str]:
+    if memory is None or not memory.exists():
+        return {}
+    try:
+        kept = json.loads(memory.read_bytes())
+    except ValueError:
+        return {}
+    return {str(id_): str(text) for id_, text in kept.items()} if isinstance(kept, dict) else {}

@@ -1,0 +1,146 @@
+"""What is said on the bus: one frame of JSON each way, told apart by its `kind`.
+
+peer   → join · beat · taken · told · answered · failed · leave
+Podium → welcome · refused · who · beat · asked · heard · cancelled
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from podium.agents.private_sockets import refuse_long
+from podium.domain.duets import PairName
+from podium.domain.errors import BadInput
+from podium.domain.messages import Side
+from podium.domain.model import Noun, json_of
+
+MOST_FRAME_BYTES = 16_000_000
+_SCHEME = "ipc://"
+
+Id = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Join(Noun):
+    """A program takes a seat. Whoever has the same name takes it over."""
+
+    kind: Literal["join"] = "join"
+    pair: PairName = "main"
+    side: Side
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
+
+
+class Beat(Noun):
+    """Still here."""
+
+    kind: Literal["beat"] = "beat"
+
+
+class Taken(Noun):
+    kind: Literal["taken"] = "taken"
+    id: Id
+
+
+class Told(Noun):
+    """How far it is."""
+
+    kind: Literal["told"] = "told"
+    id: Id
+    words: str
+
+
+class Answered(Noun):
+    """The whole answer. It is said again until it is heard."""
+
+    kind: Literal["answered"] = "answered"
+    id: Id
+    text: str
+
+
+class Failed(Noun):
+    kind: Literal["failed"] = "failed"
+    id: Id
+    why: str
+
+
+class Leave(Noun):
+    kind: Literal["leave"] = "leave"
+
+
+class Welcome(Noun):
+    kind: Literal["welcome"] = "welcome"
+    beat_seconds: float
+    """How often something has to be heard of the program."""
+
+
+class Refused(Noun):
+    kind: Literal["refused"] = "refused"
+    why: str
+
+
+class Who(Noun):
+    """Podium does not know the program, and it should join: Podium was started anew."""
+
+    kind: Literal["who"] = "who"
+
+
+class Asked(Noun):
+    """A turn. The same id is the same turn: what was answered is answered again and not done again."""
+
+    kind: Literal["asked"] = "asked"
+    id: Id
+    prompt: str
+    workspace: str
+    seconds: float | None = None
+    """How long an answer is waited for. None: as long as it takes."""
+    variables: dict[str, str] = Field(default_factory=dict)
+    """With these a process of the program reaches Podium's tools during this turn."""
+
+
+class Heard(Noun):
+    kind: Literal["heard"] = "heard"
+    id: Id
+
+
+class Cancelled(Noun):
+    """Nobody waits for the answer any more."""
+
+    kind: Literal["cancelled"] = "cancelled"
+    id: Id
+
+
+FromPeer = Join | Beat | Taken | Told | Answered | Failed | Leave
+ToPeer = Welcome | Refused | Who | Beat | Asked | Heard | Cancelled
+_FROM_PEER: TypeAdapter[FromPeer] = TypeAdapter(Annotated[FromPeer, Field(discriminator="kind")])
+_TO_PEER: TypeAdapter[ToPeer] = TypeAdapter(Annotated[ToPeer, Field(discriminator="kind")])
+
+
+def from_peer(frame: bytes) -> FromPeer:
+    """Raises `ValueError` for what cannot be read."""
+    return _FROM_PEER.validate_json(frame)
+
+
+def to_peer(frame: bytes) -> ToPeer:
+    """Raises `ValueError` for what cannot be read."""
+    return _TO_PEER.validate_json(frame)
+
+
+def frame_of(said: FromPeer | ToPeer) -> bytes:
+    return json_of(said).encode()
+
+
+def endpoint_of(socket: Path) -> str:
+    return f"{_SCHEME}{socket.absolute()}"
+
+
+def socket_of(endpoint: str) -> Path:
+    """The file that an endpoint names. Raises `BadInput` for all but files: no network, no nameless sockets."""
+    if not endpoint.startswith(f"{_SCHEME}/"):
+        raise BadInput(
+            f"the bus cannot be at {endpoint!r}: it is only ever a local socket, as ipc:///run/user/1000/podium/bus"
+        )
+    socket = Path(endpoint.removeprefix(_SCHEME))
+    refuse_long(socket)
+    return socket

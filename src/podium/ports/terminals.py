@@ -1,0 +1,52 @@
+"""Terminals: the programs of duets, as other processes may see and steer them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import Protocol
+
+from podium.domain.terminals import (
+    KeysPressed,
+    NewSize,
+    Terminal,
+    TerminalNews,
+    TerminalPicture,
+    TerminalState,
+)
+
+
+class Terminals(Protocol):
+    """Pairs of programs on terminals, by their names.
+
+    All raise `BadInput` for a pair that nobody knows, and `NotPossibleNow` or `AgentLost` when a program has to be up
+    for it and is not.
+    """
+
+    async def start(self, pair: str) -> list[TerminalState]:
+        """Have both programs of the pair up and ready, planner first. Harmless when they are.
+
+        Raises `ToolMissing` without tmux, `NeedsHuman` when a program asks something, `TimedOut` when one does not
+        become ready.
+        """
+        ...
+
+    async def send_keys(self, pressed: KeysPressed) -> None:
+        """Press keys, whatever the program is at: a person has the keyboard."""
+        ...
+
+    async def capture(self, terminal: Terminal, *, whole: bool) -> TerminalPicture:
+        """What the program shows; with `whole` everything that its pane still has."""
+        ...
+
+    async def resize(self, size: NewSize) -> None: ...
+
+    async def resume(self, terminal: Terminal) -> TerminalState:
+        """Start the program again in its conversation. Raises as `start` does."""
+        ...
+
+    def watch(self, pair: str) -> AsyncGenerator[TerminalNews, None]:
+        """How both programs stand now, then whatever changes, until the iterator is closed. Starts nothing.
+
+        Whoever reads slowly misses what lay between, and never the last.
+        """
+        ...

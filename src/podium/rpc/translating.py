@@ -1,0 +1,99 @@
+"""Podium's nouns as messages of `podium.proto`, and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from podium.domain.errors import BadInput
+from podium.domain.messages import Side
+from podium.domain.model import whole_text
+from podium.domain.terminals import Terminal, TerminalPicture, TerminalState, TerminalStatus
+from podium.rpc.generated import podium_pb2 as pb
+
+MOST_PICTURE_CHARACTERS = 900_000
+"""Four bytes each at most: gRPC takes messages of four megabytes."""
+
+DEFAULT_PAIR = "main"
+
+_SIDES: dict[Side, pb.Side.ValueType] = {"PLANNER": pb.SIDE_PLANNER, "EXECUTER": pb.SIDE_EXECUTER}
+_SIDES_BACK = {number: side for side, number in _SIDES.items()}
+_STATUSES: dict[TerminalStatus, pb.Status.ValueType] = {
+    "gone": pb.STATUS_GONE,
+    "starting": pb.STATUS_STARTING,
+    "ready": pb.STATUS_READY,
+    "busy": pb.STATUS_BUSY,
+    "asking": pb.STATUS_ASKING,
+    "unknown": pb.STATUS_UNKNOWN,
+}
+_STATUSES_BACK = {number: status for status, number in _STATUSES.items()}
+
+
+def terminal_in(told: pb.Terminal) -> Terminal:
+    """Raises `BadInput` when it names no side."""
+    side = _SIDES_BACK.get(told.side)
+    if side is None:
+        raise BadInput("no side is named; say SIDE_PLANNER or SIDE_EXECUTER")
+    return Terminal(pair=told.pair or DEFAULT_PAIR, side=side)
+
+
+def terminal_out(terminal: Terminal) -> pb.Terminal:
+    return pb.Terminal(pair=terminal.pair, side=_SIDES[terminal.side])
+
+
+def state_out(state: TerminalState) -> pb.State:
+    return pb.State(
+        terminal=terminal_out(state.terminal),
+        agent=state.agent,
+        status=_STATUSES[state.status],
+        question=whole_text(state.question[:MOST_PICTURE_CHARACTERS]),
+        pane=state.pane,
+        pid=state.pid,
+        session=state.session,
+        sent=state.sent,
+        active_at_ms=round(state.active_at.timestamp() * 1000) if state.active_at else 0,
+    )
+
+
+def state_in(told: pb.State) -> TerminalState:
+    at = told.active_at_ms
+    return TerminalState(
+        terminal=terminal_in(told.terminal),
+        agent=told.agent,
+        status=_STATUSES_BACK.get(told.status, "unknown"),
+        question=told.question,
+        pane=told.pane,
+        pid=told.pid,
+        session=told.session,
+        sent=told.sent,
+        active_at=datetime.fromtimestamp(at / 1000, UTC) if at else None,
+    )
+
+
+def picture_out(picture: TerminalPicture) -> pb.Picture:
+    """The last of its lines that there is room for."""
+    room = MOST_PICTURE_CHARACTERS
+    kept: list[str] = []
+    for line in reversed(picture.lines):
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(whole_text(line))
+    return pb.Picture(
+        lines=reversed(kept),
+        left_out=picture.left_out + len(picture.lines) - len(kept),
+        columns=picture.columns,
+        rows=picture.rows,
+        cursor_column=picture.cursor_column,
+        cursor_row=picture.cursor_row,
+    )
+
+
+def picture_in(told: pb.Picture) -> TerminalPicture:
+    return TerminalPicture(
+        lines=tuple(told.lines),
+        left_out=told.left_out,
+        columns=told.columns,
+        rows=told.rows,
+        cursor_column=told.cursor_column,
+        cursor_row=told.cursor_row,
+    )
