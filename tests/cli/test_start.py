@@ -74,6 +74,7 @@ ONE_OF_EACH = {
     "deploy": ("deploy", "WO-X"),
     "plan": ("plan", "rules", "--check"),
     "playbook": ("playbook", "check", "bump.md"),
+    "duet": ("duet", "status"),
     "undo": ("undo", "abcd1234#1"),
     "runs": ("runs",),
     "show": ("show", "abcd1234"),
@@ -148,6 +149,7 @@ def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None
             "db",
             "plan",
             "playbook",
+            "duet",
         )
         else (name,)
     )

@@ -36,6 +36,7 @@ COMMANDS: dict[str, Entry] = {
     "candidates": Entry("candidates", "List the work orders that the sense loop proposes."),
     "deploy": Entry("deploy", "Approve a candidate and see it delivered."),
     "playbook": Entry("playbook", "Check a playbook and its profile, and see the prompt."),
+    "duet": Entry("duet", "Let two terminal AIs, a planner and an executer, do a task together."),
     "undo": Entry("undo", "Take back what a receipt proves, gated like any other plan."),
     "runs": Entry("runs", "List runs, newest first."),
     "show": Entry("show", "Show a run: its steps, calls, approvals and last events."),

@@ -100,6 +100,10 @@ def _telling_of(door: Door, run: Run) -> Telling:
         from podium.cli.playbook_telling import PlaybookTelling
 
         return PlaybookTelling(door, run)
+    if run.flow == "duet":
+        from podium.cli.duet_telling import DuetTelling
+
+        return DuetTelling(door, run)
     if run.flow == "operator":
         from podium.cli.operator_telling import OperatorTelling
 

@@ -37,6 +37,7 @@ from podium.usecases.resolve import resolve_call
 from podium.usecases.resume import resume, see_through
 from podium.usecases.retry import retry
 from podium.usecases.see_collisions import RunsCollide, see_collisions
+from podium.usecases.see_duets import DuetTask, find_duet, see_duets, with_hosts
 from podium.usecases.see_queues import QueueSeen, QueuesSeen, see_queues
 from podium.usecases.see_workers import Held, WorkerSeen, WorkersSeen, see_workers
 from podium.usecases.show_run import RunReport, show_run
@@ -61,6 +62,7 @@ __all__ = [
     "INTERRUPTED",
     "CandidateSeen",
     "Collected",
+    "DuetTask",
     "Held",
     "Needed",
     "Overview",
@@ -92,6 +94,7 @@ __all__ = [
     "demote",
     "find_call_key",
     "find_candidate",
+    "find_duet",
     "find_id",
     "find_removed",
     "find_undoable",
@@ -116,6 +119,7 @@ __all__ = [
     "retry",
     "say_yes_to_candidate",
     "see_collisions",
+    "see_duets",
     "see_queues",
     "see_through",
     "see_workers",
@@ -126,5 +130,6 @@ __all__ = [
     "survey_workspaces",
     "try_policy",
     "verify_receipts",
+    "with_hosts",
     "wo_id_of",
 ]

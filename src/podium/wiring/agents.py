@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.domain.errors import BadInput
+from podium.domain.errors import BadInput, ToolMissing
 from podium.flows import Player
 from podium.ports import Agent, Enclosures, HookDoors
 
@@ -57,19 +57,28 @@ async def players_by_role(podium: Podium) -> Callable[[str], Player]:
 
 
 def build_agent(
-    podium: Podium, name: str, doors: HookDoors, *, desk: Enclosures | None = None
+    podium: Podium,
+    name: str,
+    doors: HookDoors,
+    *,
+    desk: Enclosures | None = None,
+    unlisted: AgentSettings | None = None,
+    command: tuple[str, ...] = (),
 ) -> Agent:
     """The agent that podium.yaml calls `name`, held to the contracts of its turns.
 
     With a `desk`, the fences of its own processes, it is without hands: CLIs have their tools switched off.
+    `unlisted` is what holds for an agent that podium.yaml does not have; `command` is how a person starts it
+    instead.
     """
     from podium.agents import ContractedAgent
 
     if (make := podium.made_agents.get(name)) is not None:
         made = make(_at_desk(kit_of(podium, doors), desk))
         return ContractedAgent(made, redact=podium.redactor.text)
-    medium = build_medium(podium, name, doors, desk=desk)
-    if podium.settings.agents[name].kind == "scripted":
+    medium = build_medium(podium, name, doors, desk=desk, unlisted=unlisted, command=command)
+    listed = podium.settings.agents.get(name)
+    if listed is not None and listed.kind == "scripted":
         # A script was written before the nonce was made.
         return ContractedAgent(medium, new_nonce=None, redact=podium.redactor.text)
     return ContractedAgent(medium, redact=podium.redactor.text)
@@ -83,6 +92,7 @@ def build_medium(
     model: str = "",
     unlisted: AgentSettings | None = None,
     desk: Enclosures | None = None,
+    command: tuple[str, ...] = (),
 ) -> Agent:
     """The same as it is, for looking at its medium alone.
 
@@ -102,6 +112,8 @@ def build_medium(
             f"kinds: {_listed(KINDS)}"
         )
     options, about = options_of(podium, name, model), ABOUT[settings.kind]
+    if command:
+        options = options.model_copy(update={"command": command})
     if desk is not None and about.is_program:
         options = _handless(options)
     kit = _at_desk(kit_of(podium, doors), desk)
@@ -225,6 +237,17 @@ def _api(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: Ag
     return ApiAgent(options, kit, podium.resolve_secret)
 
 
+def _bus(podium: Podium, settings: AgentSettings, options: AgentOptions, kit: AgentKit) -> Agent:
+    try:
+        from podium.agents.bus import BusAgent
+    except ModuleNotFoundError as error:
+        raise ToolMissing(
+            f"agent {options.name!r} joins by a bus, which needs {error.name!r}: `pip install 'podium[duet]'`"
+        ) from None
+
+    return BusAgent(options, kit, podium.bus)
+
+
 KINDS: Mapping[str, AgentBuilder] = {
     "scripted": _scripted,
     "gemini": _gemini,
@@ -234,6 +257,7 @@ KINDS: Mapping[str, AgentBuilder] = {
     "command": _command,
     "acp": _acp,
     "api": _api,
+    "bus": _bus,
 }
 """Kind → builder. A new medium is a builder and a line here."""
 

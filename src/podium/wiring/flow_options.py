@@ -10,6 +10,12 @@ from podium.domain.model import Json
 from podium.wiring.configuration import Configuration
 
 
+def _duet() -> type[BaseModel]:
+    from podium.flows.duet.options import DuetOptions
+
+    return DuetOptions
+
+
 def _operator() -> type[BaseModel]:
     from podium.flows.operator.options import OperatorOptions
 
@@ -41,6 +47,7 @@ def _sense() -> type[BaseModel]:
 
 
 OPTIONS: Mapping[str, Callable[[], type[BaseModel]]] = {
+    "duet": _duet,
     "operator": _operator,
     "pipeline": _pipeline,
     "playbook": _playbook,

@@ -32,6 +32,12 @@ async def _playbook(podium: Podium) -> Flow:
     return await build_playbook(podium)
 
 
+async def _duet(podium: Podium) -> Flow:
+    from podium.wiring.duetting import build_duet
+
+    return await build_duet(podium)
+
+
 async def _operator(podium: Podium) -> Flow:
     from podium.wiring.operating import build_operator_flow
 
@@ -58,6 +64,7 @@ async def _work_order(podium: Podium) -> Flow:
 
 FLOWS: dict[str, FlowBuilder] = {
     "candidate": _candidate,
+    "duet": _duet,
     "operator": _operator,
     "pipeline": _pipeline,
     "playbook": _playbook,

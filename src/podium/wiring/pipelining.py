@@ -219,7 +219,7 @@ def agents_of(podium: Podium, role: str, agent: str = "") -> tuple[str, ...]:
     if not known.agents:
         raise BadInput(
             "podium.yaml names no agent; write one down, such as `agents: {claude: {kind: claude}}` (kinds: gemini, "
-            "claude, codex, opencode, acp, api, command, scripted); `podium agents list` shows what is installed"
+            "claude, codex, opencode, acp, api, bus, command, scripted); `podium agents list` shows what is installed"
         )
     listed = ", ".join(sorted(known.agents))
     raise BadInput(

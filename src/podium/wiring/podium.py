@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +20,10 @@ from podium.wiring.configuration import Configuration
 from podium.wiring.confining import ConfiningLauncher
 from podium.wiring.flows import FLOWS, FlowBuilder
 from podium.wiring.folders import STATE_FOLDER
+from podium.wiring.local_sockets import local_socket
 
 if TYPE_CHECKING:
+    from podium.agents.bus import Bus
     from podium.domain.workspaces import WorkspaceWish
     from podium.flows import Purse
     from podium.gate import RuleGate
@@ -86,6 +88,7 @@ class Podium:
         self._engine: Engine | None = None
         self._hosting = False
         self._traces: TraceExport | None = None
+        self._closing: list[Callable[[], Awaitable[None]]] = []
 
     @property
     def database(self) -> Path:
@@ -410,13 +413,29 @@ class Podium:
         """The tools of a workspace behind their own door."""
         return self.toolbox_behind(await self.tool_door(root, attended=attended), root)
 
-    async def hook_doors(self) -> HookDoors:
-        """Opens the door that an agent's processes use for a turn, in the turn's workspace."""
-        from podium.sandbox import HookDoor
+    async def hook_doors(
+        self, folder: Path | None = None, *, gate: Gate | None = None
+    ) -> HookDoors:
+        """Opens the door that an agent's processes use for a turn, in the turn's workspace.
 
-        door = await self.tool_door()
+        Doors listen in `folder`, for programs that live longer than a turn and are shown it from the start.
+        `gate` is for a flow that has its own.
+        """
+        from podium.sandbox import HookDoor, HookDoorSettings
+
+        door = await self.tool_door(gate=gate)
         toolbox, journal = self.toolbox_behind(door), await self.journal()
-        return HookDoor(door, toolbox, journal, redact=self.redactor.text)
+        settings = HookDoorSettings(folder=str(folder) if folder else None)
+        return HookDoor(door, toolbox, journal, settings, redact=self.redactor.text)
+
+    @cached_property
+    def bus(self) -> Bus:
+        """Where programs of others join as agents. Opened when one of them is first asked."""
+        from podium.agents.bus import Bus, BusSettings
+
+        bus = Bus(BusSettings(socket=local_socket(self, "bus")))
+        self.close_with(bus.close)
+        return bus
 
     async def purse(self) -> Purse:
         """The budgets that the turns of runs are held to."""
@@ -457,11 +476,17 @@ class Podium:
         kept = self._store.faults if self._store is not None else ()
         return (*kept, *(self._traces.faults if self._traces is not None else ()))
 
+    def close_with(self, closing: Callable[[], Awaitable[None]]) -> None:
+        """Have something closed with this Podium, when no run is hosted any more."""
+        self._closing.append(closing)
+
     async def close(self) -> None:
         """Let go of hosted runs at their checkpoints, then of the record."""
         try:
             if self._engine is not None:
                 await self._engine.close()
+            for closing in self._closing:
+                await closing()
             if self._traces is not None:
                 await self._traces.close()
         finally:

@@ -57,7 +57,7 @@ class AgentSettings(Section):
     """A brain under a name that roles refer to."""
 
     kind: NonEmpty
-    """The medium: `gemini`, `codex`, `claude`, `opencode`, `acp`, `api`, `command` or `scripted`."""
+    """The medium: `gemini`, `codex`, `claude`, `opencode`, `acp`, `api`, `bus`, `command` or `scripted`."""
     command: tuple[NonEmpty, ...] = ()
     """How it is started when not as usual. From a project it needs `podium trust` first."""
     script: str = ""

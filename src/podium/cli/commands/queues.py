@@ -14,6 +14,7 @@ from podium.cli.untrusted import safe_line
 from podium.domain.work import QueueSpec, QueueTally
 from podium.usecases import QueueSeen, QueuesSeen, see_queues
 from podium.wiring import Podium
+from podium.wiring.duet_pairs import duet_queues
 from podium.wiring.ordering import order_queues
 
 app = command_app()
@@ -52,9 +53,11 @@ def queues(context: typer.Context) -> None:
 
 
 def queue_specs(door: Door) -> tuple[QueueSpec, ...]:
-    """The queues of the settings; a project that names none has one. Behind them those of work orders."""
+    """The queues of the settings; a project that names none has one. Behind them those of work orders and duets."""
     named = door.configuration.settings.queue_specs() or (QueueSpec(name="default"),)
-    return (*named, *order_queues(door.configuration))
+    known = {spec.name for spec in named}
+    own = (*order_queues(door.configuration), *duet_queues(door.configuration))
+    return (*named, *(spec for spec in own if spec.name not in known))
 
 
 def _tell(door: Door, seen: QueuesSeen) -> None:

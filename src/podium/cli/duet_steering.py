@@ -1,0 +1,212 @@
+"""`podium duet status`, `log`, `abort` and `nudge`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from podium.cli.door import Door
+from podium.cli.duet_bringing import tell_standing
+from podium.cli.duet_pairing import TaskArgument, pair_in_use, variables_of
+from podium.cli.event_words import describe
+from podium.cli.screen import Screen, moment
+from podium.cli.untrusted import safe_line, shown_text
+from podium.domain import events as e
+from podium.domain.duets import Pair, PairStanding
+from podium.domain.errors import NotPossibleNow
+from podium.domain.messages import Side
+from podium.ports import EventQuery, Store
+from podium.usecases import DuetTask, find_duet, see_duets, with_hosts
+from podium.wiring import Podium
+from podium.wiring.duet_pairs import all_pairs, kept_pair
+
+MESSAGES = ("pair_seated", "leg_opened", "message_heard", "block_ignored", "side_nudged")
+_LONGEST = 200
+
+
+def status(context: typer.Context) -> None:
+    """Show every pair, how both sides stand, and the state table: which task awaits what from whom.
+
+    \b
+    Example:
+      podium duet status --json
+    """
+    door = Door(context.obj)
+
+    async def work(podium: Podium) -> tuple[list[PairStanding], list[DuetTask]]:
+        pairs = [
+            kept_pair(podium, each.name) or each for each in all_pairs(podium, variables_of(None))
+        ]
+        standings = [await _standing(podium, each) for each in pairs]
+        tasks = await see_duets(await podium.store()) if podium.has_record else []
+        return standings, await with_hosts(tasks, podium.engine)
+
+    standings, tasks = door.run(work)
+    record = {
+        "pairs": [each.model_dump(mode="json") for each in standings],
+        "tasks": [each.model_dump(mode="json") for each in tasks],
+    }
+    door.screen.answer(record, lambda: _tell(door.screen, standings, tasks))
+
+
+def log(
+    context: typer.Context,
+    task: TaskArgument = "",
+    full: Annotated[bool, typer.Option("--full", help="Every message whole.")] = False,
+) -> None:
+    """Print what was said between the sides of a task, and what was done with it. Without TASK the last.
+
+    \b
+    Example:
+      podium duet log --full
+    """
+    door = Door(context.obj, lenient=True)
+    door.must_have_state("run", task)
+
+    async def work(podium: Podium) -> list[e.Event]:
+        store = await podium.store()
+        found = await _last(store, task)
+        query = EventQuery(run_id=found.run_id, types=MESSAGES, limit=100_000)
+        return await store.read(lambda view: view.events(query))
+
+    events = door.run(work)
+
+    def words() -> None:
+        for event in events:
+            door.screen.line(_line(event, full))
+
+    door.screen.answer({"events": [event.line() for event in events]}, words)
+
+
+def abort(
+    context: typer.Context,
+    task: TaskArgument = "",
+    why: Annotated[str, typer.Option("--why", help="The reason, for the record.")] = "",
+) -> None:
+    """End a task: whoever works on it is interrupted by its own keys, and stays up.
+
+    \b
+    Example:
+      podium duet abort --why "wrong folder"
+    """
+    door = Door(context.obj)
+    door.must_have_state("run", task)
+
+    async def work(podium: Podium) -> DuetTask:
+        from podium.usecases import cancel, see_through
+
+        store, engine = await podium.store(), await podium.engine()
+        found = await find_duet(store, task)
+        ended = await cancel(store, engine, found.run_id, by=door.user, why=why)
+        if not ended.status.ended:
+            await see_through(engine, ended, wait=True)
+        # Whoever hosted it has done that already, if he still could.
+        await _interrupt(podium, found)
+        return await find_duet(store, found.run_id)
+
+    found = door.run(work)
+    door.screen.answer(
+        found.model_dump(mode="json"),
+        lambda: door.screen.line(f"task {found.task_id} {found.status.value}"),
+    )
+
+
+def nudge(
+    context: typer.Context,
+    task: TaskArgument = "",
+    words: Annotated[
+        str, typer.Option("--say", metavar="TEXT", help="Instead of our own words.")
+    ] = "",
+) -> None:
+    """Remind the side that owes a message of it. One that is busy is left alone.
+
+    \b
+    Example:
+      podium duet nudge
+    """
+    door = Door(context.obj)
+    door.must_have_state("run", task)
+
+    async def work(podium: Podium) -> tuple[DuetTask, Side]:
+        from podium.flows.duet.prompting import NUDGE
+        from podium.wiring.duet_terminals import nudge_side
+
+        found = await find_duet(await podium.store(), task)
+        pair = _terminals(podium, found)
+        if found.leg is None:
+            raise NotPossibleNow(f"task {found.task_id} has not asked anybody yet")
+        await nudge_side(podium, pair, found.leg.expected_from, words or NUDGE)
+        return found, found.leg.expected_from
+
+    found, side = door.run(work)
+    record = {"task": found.task_id, "side": side}
+    door.screen.answer(
+        record, lambda: door.screen.line(f"{side} was reminded of task {found.task_id}")
+    )
+
+
+async def _last(store: Store, task: str) -> DuetTask:
+    if task:
+        return await find_duet(store, task)
+    tasks = await see_duets(store, also_ended=True)
+    if not tasks:
+        raise NotPossibleNow("no task was ever handed to a pair; `podium duet send TASK` does")
+    return tasks[-1]
+
+
+def _terminals(podium: Podium, task: DuetTask) -> Pair:
+    pair = pair_in_use(podium, task.pair, variables_of(None))
+    if pair.transport == "headless":
+        raise NotPossibleNow(f"pair {task.pair!r} has no terminals: its agents cannot be reminded")
+    return pair
+
+
+async def _interrupt(podium: Podium, task: DuetTask) -> None:
+    if not task.pair or task.leg is None:
+        return
+    pair = pair_in_use(podium, task.pair, variables_of(None))
+    if pair.transport == "tui":
+        from podium.wiring.duet_terminals import interrupt_side
+
+        await interrupt_side(podium, pair, task.leg.expected_from)
+
+
+async def _standing(podium: Podium, pair: Pair) -> PairStanding:
+    if pair.transport == "headless":
+        return PairStanding(pair=pair.name, transport="headless", up=True)
+    from podium.wiring.duet_terminals import standing_of
+
+    return await standing_of(podium, pair)
+
+
+def _tell(screen: Screen, standings: list[PairStanding], tasks: list[DuetTask]) -> None:
+    for standing in standings:
+        tell_standing(screen, standing)
+    if not tasks:
+        screen.line("no task goes on")
+        return
+    rows = [
+        (
+            task.task_id,
+            task.pair or "-",
+            task.shown_status,
+            task.leg.expected_from if task.leg else "-",
+            " or ".join(task.leg.expected) if task.leg else "-",
+            moment(task.since),
+            safe_line(task.text, 60),
+        )
+        for task in tasks
+    ]
+    headers = ("TASK", "PAIR", "STATUS", "EXPECTED FROM", "EXPECTED", "SINCE", "WORDS")
+    screen.table(headers, rows)
+
+
+def _line(event: e.Event, full: bool) -> str:
+    at = event.at.astimezone().strftime("%H:%M:%S")
+    head = (
+        f"[{at}] {event.body.type.replace('_', ' ')}: {safe_line(describe(event.body), _LONGEST)}"
+    )
+    if full and isinstance(event.body, e.MessageHeard):
+        return f"{head}\n{shown_text(event.body.message.body)}"
+    return head

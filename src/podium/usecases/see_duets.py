@@ -1,0 +1,121 @@
+"""The state table of duets: each task, and which message is awaited from whom."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from podium.domain.duets import DUET, Leg
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.events import LegOpened, PairSeated
+from podium.domain.ids import short_id
+from podium.domain.model import Moment, Noun
+from podium.domain.work import Run, RunStatus
+from podium.ports import Engine, EventQuery, RunQuery, Store, View
+from podium.usecases.find_id import find_id
+from podium.usecases.list_runs import INTERRUPTED
+
+MOST_RUNS = 1_000
+MOST_EVENTS = 10_000
+
+
+class DuetTask(Noun):
+    """One row."""
+
+    run_id: str
+    task_id: str
+    text: str
+    status: RunStatus
+    interrupted: bool = False
+    """It is said to run, and nobody hosts it: `podium resume` goes on with it."""
+    queue: str | None = None
+    pair: str = ""
+    """Empty while it waits for one."""
+    leg: Leg | None = None
+    """What is awaited, or was when it ended."""
+    since: Moment | None = None
+    """When that leg was opened."""
+
+    @property
+    def shown_status(self) -> str:
+        return INTERRUPTED if self.interrupted else self.status.value
+
+    @property
+    def leg_step(self) -> str:
+        """The step with which that leg begins."""
+        number = self.leg.number if self.leg else 0
+        return f"leg#{number}" if number else "leg"
+
+
+async def see_duets(store: Store, *, also_ended: bool = False) -> list[DuetTask]:
+    """Tasks that have not ended, oldest first; with `also_ended` the others before them."""
+
+    def look(view: View) -> list[DuetTask]:
+        runs = view.runs(RunQuery(flow=DUET, limit=MOST_RUNS))
+        kept = [run for run in runs if also_ended or not run.status.ended]
+        return [_row(view, run) for run in sorted(kept, key=lambda run: run.id)]
+
+    return await store.read(look)
+
+
+async def with_hosts(
+    tasks: Sequence[DuetTask], engine: Callable[[], Awaitable[Engine]]
+) -> list[DuetTask]:
+    """The same tasks, with who is hosted looked up. The engine is only asked for where one is said to run."""
+    running = [task.run_id for task in tasks if task.status is RunStatus.RUNNING]
+    hosted = await (await engine()).hosted(running) if running else set()
+    return [
+        task.model_copy(update={"interrupted": True})
+        if task.run_id in running and task.run_id not in hosted
+        else task
+        for task in tasks
+    ]
+
+
+async def find_duet(store: Store, named: str, *, ended: bool = False) -> DuetTask:
+    """The task of this id. Without one it is the only task that goes on, or with `ended` the last that ended short.
+
+    Raises `BadInput` where it is not clear which is meant, and `NotPossibleNow` where there is none.
+    """
+    if named:
+        return await store.read(lambda view: _named(view, named))
+    if ended:
+        tasks = await see_duets(store, also_ended=True)
+        short = [task for task in tasks if task.status is not RunStatus.SUCCEEDED]
+        if not short:
+            raise NotPossibleNow("no task of a duet is open or has failed")
+        return short[-1]
+    tasks = await see_duets(store)
+    if not tasks:
+        raise NotPossibleNow("no task of a duet goes on; `podium duet send TASK` begins one")
+    if len(tasks) > 1:
+        listed = ", ".join(f"{task.task_id} ({task.text[:40]})" for task in tasks[:10])
+        raise BadInput(f"{len(tasks)} tasks go on; say which: {listed}")
+    return tasks[0]
+
+
+def _named(view: View, named: str) -> DuetTask:
+    run = view.run(find_id(view, "run", named))
+    if run is None or run.flow != DUET:
+        raise BadInput(f"{named!r} is no task of a duet; `podium duet status` lists them")
+    return _row(view, run)
+
+
+def _row(view: View, run: Run) -> DuetTask:
+    query = EventQuery(run_id=run.id, types=("pair_seated", "leg_opened"), limit=MOST_EVENTS)
+    pair, leg, since = "", None, None
+    for event in view.events(query):
+        match event.body:
+            case PairSeated(pair=name):
+                pair = name
+            case LegOpened(leg=opened):
+                leg, since = opened, event.at
+    return DuetTask(
+        run_id=run.id,
+        task_id=short_id(run.id),
+        text=run.task,
+        status=run.status,
+        queue=run.queue,
+        pair=pair,
+        leg=leg,
+        since=since,
+    )

@@ -1,0 +1,84 @@
+"""Files of variables for a duet, as a shell would read them: `export NAME="$HOME/place"`. Nothing in them is run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
+
+LARGEST_BYTES = 100_000
+
+_LINE = re.compile(r"(?:export\s+)?(?P<name>[A-Za-z_]\w*)=(?P<value>.*)")
+_VARIABLE = re.compile(r"\\(?P<plain>[$\\\"`])|\$(?:\{(?P<braced>\w+)\}|(?P<bare>[A-Za-z_]\w*))")
+_RUNS_SOMETHING = re.compile(r"`|\$\(")
+
+
+def read_env_file(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that the file sets, in its order, each with those before it and `environ` put in.
+
+    Raises `BadInput` where it cannot be read, and `ConfigInvalid` with every line that is no plain setting.
+    """
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(LARGEST_BYTES + 1)
+        text = content.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"the file of variables {str(file)!r} cannot be read: {error}") from None
+    if len(content) > LARGEST_BYTES:
+        raise BadInput(f"{str(file)!r} is too large for a file of variables; look at it")
+    found: dict[str, str] = {}
+    faults = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        try:
+            found.update(_setting(line.strip(), {**environ, **found}))
+        except ValueError as error:
+            faults.append(ConfigFault(str(error), line=number))
+    if faults:
+        raise ConfigInvalid(str(file), faults)
+    return found
+
+
+def _setting(line: str, known: Mapping[str, str]) -> dict[str, str]:
+    if not line or line.startswith("#"):
+        return {}
+    found = _LINE.fullmatch(line)
+    if found is None:
+        raise ValueError("is no setting; write NAME=VALUE, or export NAME=VALUE")
+    return {found["name"]: _value(found["value"], known)}
+
+
+def _value(written: str, known: Mapping[str, str]) -> str:
+    """One word, as a shell takes it."""
+    if written.startswith("'"):
+        return _one_word(written)
+    if _RUNS_SOMETHING.search(written):
+        raise ValueError("would run a command; write its result")
+    quoted = written.startswith('"')
+    if quoted:
+        inner = re.fullmatch(r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?', written)
+        if inner is None:
+            raise ValueError("has a quote that does not end")
+        return _put_in(inner[1], known)
+    return _put_in(_one_word(written), known)
+
+
+def _one_word(written: str) -> str:
+    try:
+        words = shlex.split(written, comments=True)
+    except ValueError:
+        raise ValueError("has a quote that does not end") from None
+    if len(words) > 1:
+        raise ValueError("has several words; put them in quotes")
+    return words[0] if words else ""
+
+
+def _put_in(text: str, known: Mapping[str, str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        if found["plain"] is not None:
+            return found["plain"]
+        return known.get(found["braced"] or found["bare"], "")
+
+    return _VARIABLE.sub(value, text)

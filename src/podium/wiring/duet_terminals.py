@@ -1,0 +1,248 @@
+"""Pairs on terminals: their tmux server, their adapters, and the doors that their programs' hooks find."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.domain.duets import Pair, PairStanding, Seat, SideStanding
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.messages import Side
+from podium.flows.duet import Chair, Stage, primer
+from podium.wiring.agents import options_of
+from podium.wiring.duet_fence import duet_fence
+from podium.wiring.duet_gate import MessagesGate
+from podium.wiring.duet_pairs import GENERIC, socket_path
+from podium.wiring.folders import Folders
+from podium.wiring.players import player_of
+
+if TYPE_CHECKING:
+    from podium.agents import AgentOptions
+    from podium.agents.tui import Adapter, SideState, TerminalPair, TuiAgent, TuiKit
+    from podium.wiring.podium import Podium
+
+SIDES: tuple[Side, Side] = ("PLANNER", "EXECUTER")
+
+
+async def terminals_of(podium: Podium, pair: Pair) -> Stage:
+    """Both sides as agents. Their programs are started when they are first asked, if they are not up."""
+    from podium.agents import ContractedAgent
+
+    terminals = await _seated(podium, pair)
+    podium.close_with(terminals.pair.close)
+
+    def chair(side: Side) -> Chair:
+        agent, seat = terminals.agents[side], pair.seat(side)
+        contracted = ContractedAgent(agent, redact=podium.redactor.text)
+        return Chair(
+            player_of(podium, side, seat, contracted),
+            seat.cwd,
+            on_screen=agent.reads_screen,
+            keeps_conversation=True,
+        )
+
+    return Stage(planner=chair("PLANNER"), executer=chair("EXECUTER"))
+
+
+async def bring_up(podium: Podium, pair: Pair) -> PairStanding:
+    """Have both programs up, ready and told their parts."""
+    async with _held(podium, pair) as terminals:
+        _own(podium, pair)
+        await terminals.pair.come_up()
+        return await _standing(podium, pair, terminals)
+
+
+async def standing_of(podium: Podium, pair: Pair) -> PairStanding:
+    """How both stand. Starts nothing."""
+    async with _held(podium, pair) as terminals:
+        return await _standing(podium, pair, terminals)
+
+
+async def nudge_side(podium: Podium, pair: Pair, side: Side, words: str) -> None:
+    """Say something to a side that rests."""
+    async with _held(podium, pair) as terminals:
+        await terminals.pair.nudge(side.lower(), words)
+
+
+async def interrupt_side(podium: Podium, pair: Pair, side: Side) -> None:
+    """End what a side is at. Harmless when the pair is not up."""
+    if not socket_path(pair.socket, podium.environ).exists():
+        return
+    async with _held(podium, pair) as terminals:
+        await terminals.pair.interrupt(side.lower())
+
+
+async def take_down(podium: Podium, pair: Pair) -> None:
+    """End both programs and their server, and remove what they kept."""
+    async with _held(podium, pair) as terminals:
+        await terminals.pair.depart()
+    _owner_file(podium.folders, pair, podium).unlink(missing_ok=True)
+
+
+@asynccontextmanager
+async def pair_held(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
+    """The pair with its sides seated, let go of afterwards. Starts nothing."""
+    async with _held(podium, pair) as terminals:
+        yield terminals.pair
+
+
+class _Terminals:
+    """A pair with its two agents."""
+
+    def __init__(self, pair: TerminalPair, agents: dict[Side, TuiAgent]) -> None:
+        self.pair = pair
+        self.agents = agents
+
+
+@asynccontextmanager
+async def _held(podium: Podium, pair: Pair) -> AsyncIterator[_Terminals]:
+    terminals = await _seated(podium, pair)
+    try:
+        yield terminals
+    finally:
+        await terminals.pair.close()
+
+
+async def _seated(podium: Podium, pair: Pair) -> _Terminals:
+    from podium.agents.tui import TerminalPair, TerminalSettings
+
+    _refuse_foreign(podium, pair)
+    settings = TerminalSettings(
+        socket=socket_path(pair.socket, podium.environ),
+        folder=_folder_of(podium.folders, pair, podium),
+        session=pair.session,
+    )
+    terminals = TerminalPair(await _kit(podium, pair), settings)
+    agents = {side: _agent(podium, terminals, side, pair.seat(side)) for side in SIDES}
+    return _Terminals(terminals, agents)
+
+
+def _agent(podium: Podium, terminals: TerminalPair, side: Side, seat: Seat) -> TuiAgent:
+    kind = _kind_of(podium, side, seat)
+    part = primer(side, on_screen=kind == GENERIC)
+    options = _options(podium, seat)
+    return terminals.side(side.lower(), _adapter(kind, options), options, Path(seat.cwd), part)
+
+
+def _kind_of(podium: Podium, side: Side, seat: Seat) -> str:
+    settings = podium.settings.agents.get(seat.agent)
+    kind = settings.kind if settings else seat.agent
+    if kind in ("command", "tui"):
+        return GENERIC
+    if kind not in ("claude", "codex", "gemini", GENERIC):
+        raise BadInput(
+            f"{side} is agent {seat.agent!r} of kind {kind!r}, which has no terminal; choose claude, codex, gemini or a "
+            "command, or set `flows: duet: transport: headless`"
+        )
+    return kind
+
+
+def _options(podium: Podium, seat: Seat) -> AgentOptions:
+    """What podium.yaml says of it. How a `command` is read without a terminal means nothing on one."""
+    options, settings = options_of(podium, seat.agent), podium.settings.agents.get(seat.agent)
+    changes: dict[str, object] = {"command": seat.command} if seat.command else {}
+    if settings is not None and settings.kind == "command":
+        changes["options"] = {}
+    return options.model_copy(update=changes)
+
+
+def _adapter(kind: str, options: AgentOptions) -> Adapter:
+    from podium.agents.tui import adapter_for
+
+    return adapter_for(kind, options)
+
+
+async def _kit(podium: Podium, pair: Pair) -> TuiKit:
+    from podium.agents.tui import TuiKit
+    from podium.sandbox import end_left_server, hook_command
+
+    doors, folder = _door_folder(pair, podium), _folder_of(podium.folders, pair, podium)
+    return TuiKit(
+        launcher=podium.launcher,
+        enclosures=duet_fence(podium, socket_path(pair.socket, podium.environ), doors),
+        doors=await podium.hook_doors(doors, gate=MessagesGate(podium.gate, str(folder))),
+        transcripts=podium.transcripts,
+        clock=podium.clock,
+        hook_command=hook_command(),
+        user_home=Path(podium.environ.get("HOME") or Path.home()),
+        environ=podium.environ,
+        end_left=end_left_server,
+        door_folder=doors,
+    )
+
+
+async def _standing(podium: Podium, pair: Pair, terminals: _Terminals) -> PairStanding:
+    states = {state.name: state for state in await terminals.pair.states()}
+    sides = tuple(_side_standing(side, pair.seat(side), states[side.lower()]) for side in SIDES)
+    return PairStanding(
+        pair=pair.name,
+        transport="tui",
+        socket=str(socket_path(pair.socket, podium.environ)),
+        session=pair.session,
+        up=any(each.pane for each in sides),
+        sides=sides,
+    )
+
+
+def _side_standing(side: Side, seat: Seat, state: SideState) -> SideStanding:
+    gone = "dead" if state.pane else "down"
+    return SideStanding(
+        side=side,
+        agent=seat.agent,
+        pane=state.pane,
+        status=state.status or gone,
+        question=state.question,
+        session=state.session,
+        cwd=seat.cwd,
+    )
+
+
+def _name_of(pair: Pair, podium: Podium) -> str:
+    """A pair is known by its server: whoever names the same socket means the same pair."""
+    socket = str(socket_path(pair.socket, podium.environ))
+    return hashlib.sha256(socket.encode()).hexdigest()[:16]
+
+
+def _folder_of(folders: Folders, pair: Pair, podium: Podium) -> Path:
+    return folders.user_state / "duets" / _name_of(pair, podium)
+
+
+def _owner_file(folders: Folders, pair: Pair, podium: Podium) -> Path:
+    folder = _folder_of(folders, pair, podium)
+    return folder.with_name(f"{folder.name}.project")
+
+
+def _own(podium: Podium, pair: Pair) -> None:
+    file = _owner_file(podium.folders, pair, podium)
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file.write_text(str(podium.folders.project), encoding="utf-8")
+
+
+def _refuse_foreign(podium: Podium, pair: Pair) -> None:
+    """Two projects that name one socket would talk to each other's programs."""
+    file = _owner_file(podium.folders, pair, podium)
+    if not socket_path(pair.socket, podium.environ).exists() or not file.exists():
+        return
+    owner = file.read_text(encoding="utf-8")
+    if owner != str(podium.folders.project):
+        raise NotPossibleNow(
+            f"the tmux server {pair.socket!r} holds the pair of {owner!r}; end it there with `podium duet down`, or choose "
+            "another with --socket NAME"
+        )
+
+
+def _door_folder(pair: Pair, podium: Podium) -> Path:
+    """Short, since the kernel takes no long path for a socket, and private."""
+    base = Path(tempfile.gettempdir()) / f"podium-{os.getuid()}"
+    folder = base / _name_of(pair, podium)[:8]
+    for each in (base, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+        facts = each.lstat()
+        if facts.st_uid != os.getuid() or facts.st_mode & 0o077:
+            raise NotPossibleNow(f"{str(each)!r} is open to others; remove it, then try again")
+    return folder

@@ -1,0 +1,32 @@
+"""A side of a duet in a process of its own: joins the bus and answers as the zoo's programs do.
+
+python bus_brain.py ENDPOINT SIDE
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+from podium.agents.bus import Asked, BusPeer
+from podium.agents.bus.peer import Tell
+from podium.agents.bus.wire import Join
+from podium.domain.messages import Message, block_of
+from podium.testing.tui_zoo.prompts import wanted_by
+
+
+async def answer(asked: Asked, tell: Tell) -> str:
+    wanted = wanted_by(asked.prompt)
+    if wanted is None:
+        return "READY"
+    if wanted.words_will_do:
+        return "It is all done."
+    to, kind = wanted.forms[0]
+    tell(f"making a {kind}")
+    return block_of(Message(to=to, type=kind, id=wanted.id, body="1. look\n2. mend"))
+
+
+if __name__ == "__main__":
+    _, endpoint, side = sys.argv
+    join = Join.model_validate({"side": side, "name": f"brain-{side}"})
+    asyncio.run(BusPeer(endpoint, join).serve(answer))

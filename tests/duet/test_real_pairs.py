@@ -1,0 +1,65 @@
+"""Real terminal AIs plan for each other: each of the three as planner and as executer, to the byte both ways."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from podium.domain.events import AgentReplied, MessageHeard
+from podium.domain.work import RunStatus
+from tests.duet.real_pairs import body_in, leaks, nasty, real_pair, script
+
+CLIS = ("claude", "codex", "gemini")
+REPORT = "Everything is *done*.\n\n- ünïcödé 漢字 🎭"
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="pd", dir="/tmp") as name:  # sockets lie in it
+        yield Path(name)
+
+
+@pytest.mark.parametrize(
+    ("planner", "executer"),
+    [
+        pytest.param(
+            *pair, id="-".join(pair), marks=() if pair == ("claude", "codex") else pytest.mark.soak
+        )
+        for pair in product(CLIS, CLIS)
+    ],
+)
+async def test_a_plan_and_its_result_arrive_to_the_byte(
+    root: Path, planner: str, executer: str
+) -> None:
+    plan, result = nasty("the plan", 6_000), nasty("the result", 6_000)
+    async with real_pair(root, planner, executer, script(plan, result, REPORT)) as live:
+        for task in ("tidy up", "tidy up again"):
+            run = await live.send(task)
+            assert run.status is RunStatus.SUCCEEDED, run.failure
+            assert isinstance(run.result, dict)
+            assert run.result["report"] == REPORT
+            replied = await live.told(run, "agent_replied")
+            assert {each.read_from for each in replied if isinstance(each, AgentReplied)} == {
+                "transcript"
+            }
+        forwarded = live.asked("PLANNER sends you this plan")
+        assert [body_in(each, "PLAN") for each in forwarded] == [plan, plan]
+        back = live.asked("EXECUTER answers to task")
+        assert [body_in(each, "RESULT") for each in back] == [result, result]
+        assert leaks(root) == ["home/config.yaml"] or leaks(root) == []
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("who", CLIS)
+async def test_bodies_of_64_kb_arrive_to_the_byte(root: Path, who: str) -> None:
+    plan, result = nasty("the plan", 64_000), nasty("the result", 64_000)
+    async with real_pair(root, who, who, script(plan, result, REPORT)) as live:
+        run = await live.send("a large one")
+        assert run.status is RunStatus.SUCCEEDED, run.failure
+        told = await live.told(run, "message_heard")
+        bodies = [each.message.body for each in told if isinstance(each, MessageHeard)]
+        assert bodies[:2] == [plan, result]
