@@ -34,7 +34,7 @@ def settings_on_the_page(port: int = 8123) -> dict[str, Any]:
 
 def test_every_kind_that_asks_a_model_is_on_the_page() -> None:
     shown = {agent["kind"] for agent in settings_on_the_page()["agents"].values()}
-    assert shown == set(KINDS) - {"scripted", "command"}
+    assert shown == set(KINDS) - {"scripted", "command", "bus"}
 
 
 SELDOM = ("opencode", "acp")

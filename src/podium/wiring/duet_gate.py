@@ -43,5 +43,8 @@ class MessagesGate:
         """A file `…/SIDE/messages/NAME.txt` of the folder."""
         if not Path(path).is_absolute() or os.path.normpath(path) != path:
             return False
-        parts = os.path.relpath(path, self._folder).split(os.sep)
-        return len(parts) == 3 and parts[0] != ".." and parts[1] == "messages"
+        place = Path(path)
+        if not place.is_relative_to(self._folder):
+            return False
+        parts = place.relative_to(self._folder).parts
+        return len(parts) == 3 and parts[1] == "messages"
