@@ -31,6 +31,9 @@ NAMES = (
     "sensing",
     "editing",
     "tracing",
+    "handoffs",
+    "claude_pair",
+    "watching_panes",
 )
 
 MANY = ("scaling", "waking_many", "aging_many")

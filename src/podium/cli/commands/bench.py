@@ -109,6 +109,34 @@ def operator(
     raise typer.Exit(1 if tally.total.unapproved or tally.below else 0)
 
 
+@app.command()
+def duet(
+    context: typer.Context,
+    handoffs: Annotated[
+        int, typer.Option("--handoffs", metavar="N", min=1, help="How many messages are handed on.")
+    ] = 1000,
+) -> None:
+    """Let pairs of misbehaving terminal programs hand work to each other; say what arrived and how.
+
+    Real tmux, programs that stand in for terminal AIs, and the flow of `podium duet`. Leaves with 1
+    when a message was routed wrongly, anything hung in silence, or a trouble was not told of.
+
+    \b
+    Example:
+      podium bench duet
+      podium bench duet --handoffs 100 --json
+    """
+    # They bring tmux, the engine and the flow along, which the others do without.
+    from podium.cli.duet_bench_words import duet_record, tell_duet
+    from podium.wiring.bench_duet import bench_duet
+
+    options: Options = context.obj
+    screen = Screen(json=options.json)
+    score = asyncio.run(bench_duet(handoffs, screen.aside))
+    screen.answer(duet_record(score), lambda: tell_duet(screen, score))
+    raise typer.Exit(0 if score.passed else 1)
+
+
 def _utterances(kind: str | None, half: Half | None) -> list[UtteranceCase]:
     cases = utterance_cases(kind, half)
     if not cases:

@@ -1,0 +1,51 @@
+"""The whole of it: the duet's flow on its engine and store, programs with composers, every message seen to arrive."""
+
+from __future__ import annotations
+
+import secrets
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from benchmarks.handoff_stage import LINES, Carrier
+from podium.domain.work import RunStatus
+from podium.testing.tui_zoo import Answers
+from podium.wiring.bench_duet_stage import ZooPair, ZooSeat, zoo_pair
+from podium.wiring.bench_duet_theatre import Theatre, theatre
+
+_SETTLE_SECONDS = 0.0
+"""For a program that is known to take an Enter as soon as it shows a paste."""
+_BODY = "\n".join(
+    f"step {step} - read the file, change it, run the tests, say what came of it"
+    for step in range(1, LINES + 1)
+)
+
+
+async def durable_loop(folder: Path) -> Carrier:
+    async with AsyncExitStack() as stack:
+        pair = await stack.enter_async_context(zoo_pair(folder / secrets.token_hex(2)))
+        # It answers only when its message has been seen to leave: that is not part of the handoff.
+        answers = Answers(bodies=(_BODY,), think_seconds=0.2)
+        for side in ("PLANNER", "EXECUTER"):
+            pair.seat(side, "composer", answers, settle_seconds=_SETTLE_SECONDS)
+        house = await stack.enter_async_context(theatre(pair))
+        await pair.terminals.come_up()
+        kept = stack.pop_all()
+
+    async def handoff(number: int) -> float:
+        return await _handoff(house, pair)
+
+    return Carrier("durable", handoff, kept.aclose)
+
+
+async def _handoff(house: Theatre, pair: ZooPair) -> float:
+    """A task is played to its end; its plan's way from the planner to the executer counts."""
+    ended = await house.play(rounds=1)
+    if ended.status is not RunStatus.SUCCEEDED:
+        raise RuntimeError(f"the task did not succeed: {ended.failure}")
+    planner, executer = pair.seats
+    plan = [each for each in planner.happened() if (each.what, each.type) == ("said", "plan")][-1]
+    return _taken_after(executer, plan.at) - plan.at
+
+
+def _taken_after(seat: ZooSeat, at: float) -> float:
+    return next(each.at for each in seat.happened() if each.what == "took" and each.at > at)

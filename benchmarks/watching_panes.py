@@ -1,0 +1,192 @@
+"""What it costs to wait for fifty programs at once that redraw their screens ten times a second."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.figures import Figure
+from podium.agents.kit import AgentOptions
+from podium.agents.tui import (
+    GenericTui,
+    Panes,
+    Program,
+    TerminalPair,
+    TerminalSettings,
+    TmuxServer,
+    TuiAgent,
+    TuiKit,
+)
+from podium.domain.asking import Turn, TurnLimits
+from podium.domain.messages import Awaited
+from podium.flows.duet.prompting import task_words
+from podium.sandbox import ProcessLauncher, end_left_server
+from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts, retry_until
+from podium.testing.tui_zoo import Answers, happened, zoo_command
+from podium.wiring.clock import SystemClock
+
+PANES = int(os.environ.get("PODIUM_BENCH_PANES", "50"))
+SECONDS = 10.0
+SETTLED_SECONDS = 3.0
+_PIPES = ("dd", "sh")
+"""What tmux hands a pane's output to."""
+
+
+async def measure() -> list[Figure]:
+    with tempfile.TemporaryDirectory(prefix="pw-") as folder:
+        alone = await _tmux_alone(Path(folder) / "alone")
+        server, supervisor = await _waited_for(Path(folder) / "waited")
+    beyond = server + supervisor - alone
+    return [
+        Figure(f"tmux alone, {PANES} panes that move", alone * 100, "%"),
+        Figure("its supervisor, waiting for all of them", supervisor * 100, "%"),
+        Figure("supervisor and pipes beyond tmux alone", beyond * 100, "%", most=5.0),
+    ]
+
+
+async def _tmux_alone(folder: Path) -> float:
+    """The share of a core that the server uses when nobody looks."""
+    server = TmuxServer(ProcessLauncher(), _settings(folder), end_left_server)
+    try:
+        pid = (await server.come_up()).pid
+        panes = Panes(server.control, server.settings)
+        for number in range(PANES):
+            argv = _command(folder, number)
+            await panes.open(Program(name=f"p{number}", argv=argv, cwd=folder))
+        await retry_until(lambda: _all_are(folder, "ready"))
+        return (await _shares(pid))[0]
+    finally:
+        await server.departing()
+
+
+async def _waited_for(folder: Path) -> tuple[float, float]:
+    """The shares of the server with its pipes, and of this process with its own, while each pane owes an answer."""
+    settings = _settings(folder)
+    terminals = TerminalPair(_kit(folder), settings)
+    agents = [_agent(terminals, folder, number) for number in range(PANES)]
+    waiting: list[asyncio.Task[object]] = []
+    try:
+        await terminals.come_up()
+        waiting = [
+            asyncio.get_running_loop().create_task(agent.ask(_turn(number, folder)))
+            for number, agent in enumerate(agents)
+        ]
+        await retry_until(lambda: _all_are(folder, "busy"))
+        program = (await terminals.states())[0].pid
+        return await _shares(_parent(program))
+    finally:
+        for each in waiting:
+            each.cancel()
+        if waiting:
+            await asyncio.wait(waiting)
+        await terminals.depart()
+
+
+def _settings(folder: Path) -> TerminalSettings:
+    folder.mkdir(mode=0o700)
+    Answers(ways=("stuck",)).kept_in(folder / "answers.json")
+    return TerminalSettings(socket=folder / "s", folder=folder / "own", columns=100, rows=30)
+
+
+def _command(folder: Path, number: int) -> tuple[str, ...]:
+    return zoo_command("spinning", folder / f"{number}.jsonl", folder / "answers.json")
+
+
+def _kit(folder: Path) -> TuiKit:
+    return TuiKit(
+        launcher=ProcessLauncher(),
+        enclosures=FakeEnclosures(),
+        doors=FakeHookDoors(),
+        transcripts=MemoryTranscripts(),
+        clock=SystemClock(),
+        hook_command=("true",),
+        user_home=folder,
+        environ={},
+        end_left=end_left_server,
+    )
+
+
+def _agent(terminals: TerminalPair, folder: Path, number: int) -> TuiAgent:
+    options = AgentOptions(
+        name=f"p{number}",
+        command=_command(folder, number),
+        options={"manner": "paste"},
+    )
+    return terminals.side(options.name, GenericTui(options), options, folder)
+
+
+def _turn(number: int, folder: Path) -> Turn:
+    awaited = Awaited(sender="PLANNER", types=("plan",), task=f"T{number}", nonce="0123beef")
+    return Turn(
+        run_id="run_bench",
+        step_key=f"turn-{number}",
+        role="planner",
+        prompt=task_words("wait", awaited, on_screen=True),
+        workspace=str(folder),
+        limits=TurnLimits(seconds=None),
+        awaits=awaited,
+    )
+
+
+def _all_are(folder: Path, state: str) -> bool:
+    return all(
+        any(each.text == state for each in happened(folder / f"{number}.jsonl"))
+        for number in range(PANES)
+    )
+
+
+async def _shares(server: int) -> tuple[float, float]:
+    """Of one core: the server with its pipes, and this process with its clients."""
+    await asyncio.sleep(SETTLED_SECONDS)
+    before = _server_seconds(server), _own_seconds(server)
+    await asyncio.sleep(SECONDS)
+    after = _server_seconds(server), _own_seconds(server)
+    return (after[0] - before[0]) / SECONDS, (after[1] - before[1]) / SECONDS
+
+
+def _server_seconds(server: int) -> float:
+    pipes = sum(_spent(pid) for pid in _below(server) if _name(pid) in _PIPES)
+    return _spent(server) + pipes
+
+
+def _own_seconds(server: int) -> float:
+    own = os.getpid()
+    return _spent(own) + sum(_spent(pid) for pid in _below(own) if pid != server)
+
+
+def _below(pid: int) -> Iterator[int]:
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return
+    for child in map(int, children):
+        yield child
+        yield from _below(child)
+
+
+def _spent(pid: int) -> float:
+    """Processor seconds. None left of a process that has just ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+if __name__ == "__main__":
+    for figure in asyncio.run(measure()):
+        print(figure.line())
