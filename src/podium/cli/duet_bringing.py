@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,7 +15,15 @@ from podium.cli.duet_pairing import MAIN, EnvFileOption, PairOption, pair_in_use
 from podium.cli.screen import Screen
 from podium.cli.untrusted import shown_line
 from podium.domain.duets import Pair, PairStanding
-from podium.domain.errors import LockHeld, NotPossibleNow, ToolMissing
+from podium.domain.errors import (
+    LockHeld,
+    NotPossibleNow,
+    Passing,
+    RunMustStop,
+    TimedOut,
+    ToolMissing,
+)
+from podium.usecases import DuetTask
 from podium.wiring import Podium
 from podium.wiring.duet_grants import grant, refuse_ungranted, ungranted
 from podium.wiring.duet_pairs import (
@@ -26,6 +35,8 @@ from podium.wiring.duet_pairs import (
     pair_named,
     socket_path,
 )
+
+ENDING_SECONDS = 60.0
 
 
 def up(
@@ -80,9 +91,14 @@ def up(
     )
 
     async def work(podium: Podium) -> PairStanding:
-        wanted = await _wanted(podium, pair, wishes, variables)
+        wanted = _wanted(podium, pair, wishes, variables)
         _see_to_grant(podium, door.screen, wanted, granted=granted)
-        standing = await _brought_up(podium, wanted)
+        try:
+            standing = await _brought_up(podium, wanted)
+        except (RunMustStop, Passing):
+            # It did not come up whole, but its panes can be looked at.
+            keep_pair(podium, wanted)
+            raise
         keep_pair(podium, wanted)
         return standing
 
@@ -127,7 +143,7 @@ def down(
     context: typer.Context,
     pair: PairOption = MAIN,
     force: Annotated[
-        bool, typer.Option("--force", help="Also in the middle of a task, which then fails.")
+        bool, typer.Option("--force", help="Also in the middle of a task, which is ended first.")
     ] = False,
 ) -> None:
     """End a pair's programs and its tmux server, and remove what they kept. Harmless when it is not up.
@@ -142,8 +158,13 @@ def down(
         from podium.wiring.duet_terminals import take_down
 
         found = pair_in_use(podium, pair, variables_of(None))
-        if not force:
-            await _refuse_busy(podium, pair)
+        for task in await _tasks_of(podium, pair):
+            if not force:
+                raise LockHeld(
+                    f"pair {pair!r} works on task {task.task_id}; `podium duet abort {task.task_id}` ends that first, "
+                    "or say --force"
+                )
+            await _ended(podium, task, door.user)
         if found.transport == "tui":
             await take_down(podium, found)
         forget_pair(podium, pair)
@@ -155,36 +176,35 @@ def down(
     )
 
 
-async def _wanted(
-    podium: Podium, name: str, wishes: PairWishes, variables: Mapping[str, str]
-) -> Pair:
-    """The pair as it is up, where nothing else is said. Raises `NotPossibleNow` where something else is."""
+def _wanted(podium: Podium, name: str, wishes: PairWishes, variables: Mapping[str, str]) -> Pair:
+    """The pair as it was brought up, where nothing else is said."""
     kept = kept_pair(podium, name)
     if kept is not None and not has_a_say(wishes, variables):
         return kept
-    wanted = pair_named(podium, name, wishes, variables)
-    if kept is None or kept == wanted or kept.transport == "headless":
-        return wanted
-    from podium.wiring.duet_terminals import standing_of
-
-    if (await standing_of(podium, kept)).up:
-        raise NotPossibleNow(
-            f"pair {name!r} is up with other programs or folders; `podium duet down` ends it, then bring it up anew"
-        )
-    return wanted
+    return pair_named(podium, name, wishes, variables)
 
 
-async def _refuse_busy(podium: Podium, pair: str) -> None:
+async def _tasks_of(podium: Podium, pair: str) -> list[DuetTask]:
     from podium.usecases import see_duets
 
     if not podium.has_record:
-        return
-    for task in await see_duets(await podium.store()):
-        if task.pair == pair:
-            raise LockHeld(
-                f"pair {pair!r} works on task {task.task_id}; `podium duet abort {task.task_id}` ends that first, "
-                "or say --force"
-            )
+        return []
+    return [task for task in await see_duets(await podium.store()) if task.pair == pair]
+
+
+async def _ended(podium: Podium, task: DuetTask, by: str) -> None:
+    """First the task, which would else bring the pair up again."""
+    from podium.usecases import cancel, see_through
+
+    store, engine = await podium.store(), await podium.engine()
+    run = await cancel(store, engine, task.run_id, by=by, why="its pair was taken down")
+    if not run.status.ended:
+        try:
+            await asyncio.wait_for(see_through(engine, run, wait=True), ENDING_SECONDS)
+        except TimeoutError:
+            raise TimedOut(
+                f"task {task.task_id} was told to end and has not yet; `podium show {task.task_id}` says who hosts it"
+            ) from None
 
 
 async def _brought_up(podium: Podium, pair: Pair) -> PairStanding:

@@ -113,5 +113,6 @@ def block_of(message: Message) -> str:
     """The message as a block, its body in its section."""
     header = json.dumps({"to": message.to, "type": message.type, "id": message.id})
     section = SECTIONS.get(message.type, "")
-    body = f"<{section}>\n{message.body}\n</{section}>" if section else message.body
+    wrapped = message.body.startswith(f"<{section}>") and message.body.endswith(f"</{section}>")
+    body = message.body if wrapped or not section else f"<{section}>\n{message.body}\n</{section}>"
     return f"[[{TAG} {header}]]\n{body}\n[[/{TAG}]]"

@@ -81,9 +81,10 @@ async def find_duet(store: Store, named: str, *, ended: bool = False) -> DuetTas
     if ended:
         tasks = await see_duets(store, also_ended=True)
         short = [task for task in tasks if task.status is not RunStatus.SUCCEEDED]
+        over = [task for task in short if task.status.ended]
         if not short:
             raise NotPossibleNow("no task of a duet is open or has failed")
-        return short[-1]
+        return (over or short)[-1]
     tasks = await see_duets(store)
     if not tasks:
         raise NotPossibleNow("no task of a duet goes on; `podium duet send TASK` begins one")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -145,6 +146,10 @@ def socket_path(name: str, environ: Mapping[str, str]) -> Path:
     """Where tmux itself would look for a socket of this name, so that `tmux -L NAME attach` finds it."""
     if "/" in name:
         return Path(name).absolute()
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}", name):
+        raise BadInput(
+            f"{name!r} cannot be the name of a tmux server; use letters, digits, - and _"
+        )
     return Path(environ.get("TMUX_TMPDIR") or "/tmp") / f"tmux-{os.getuid()}" / name  # noqa: S108 — tmux's own place
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.duets import Pair, PairStanding, Seat, SideStanding
-from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.errors import BadInput, CallRefused, NoSandbox, ToolMissing, UserMustAct
 from podium.domain.messages import Side
 from podium.flows.duet import Chair, Stage, primer
 from podium.wiring.agents import options_of
+from podium.wiring.duet_claims import as_claimed, claim, door_folder, let_go, pair_folder
 from podium.wiring.duet_fence import duet_fence
 from podium.wiring.duet_gate import MessagesGate
 from podium.wiring.duet_pairs import GENERIC, socket_path
-from podium.wiring.folders import Folders
 from podium.wiring.players import player_of
 
 if TYPE_CHECKING:
@@ -33,6 +30,7 @@ async def terminals_of(podium: Podium, pair: Pair) -> Stage:
     """Both sides as agents. Their programs are started when they are first asked, if they are not up."""
     from podium.agents import ContractedAgent
 
+    claim(podium, pair)
     terminals = await _seated(podium, pair)
     podium.close_with(terminals.pair.close)
 
@@ -50,22 +48,30 @@ async def terminals_of(podium: Podium, pair: Pair) -> Stage:
 
 
 async def bring_up(podium: Podium, pair: Pair) -> PairStanding:
-    """Have both programs up, ready and told their parts."""
+    """Have both programs up, ready and told their parts. What was refused leaves nothing behind."""
+    was_there = socket_path(pair.socket, podium.environ).exists()
+    claim(podium, pair)
     async with _held(podium, pair) as terminals:
-        _own(podium, pair)
-        await terminals.pair.come_up()
+        try:
+            await terminals.pair.come_up()
+        except (BadInput, ToolMissing, NoSandbox, CallRefused):
+            if not was_there:
+                await terminals.pair.depart()
+                let_go(podium, pair)
+            raise
         return await _standing(podium, pair, terminals)
 
 
 async def standing_of(podium: Podium, pair: Pair) -> PairStanding:
     """How both stand. Starts nothing."""
-    async with _held(podium, pair) as terminals:
+    pair = as_claimed(podium, pair)
+    async with _held(podium, pair, steering=True) as terminals:
         return await _standing(podium, pair, terminals)
 
 
 async def nudge_side(podium: Podium, pair: Pair, side: Side, words: str) -> None:
     """Say something to a side that rests."""
-    async with _held(podium, pair) as terminals:
+    async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
         await terminals.pair.nudge(side.lower(), words)
 
 
@@ -73,20 +79,21 @@ async def interrupt_side(podium: Podium, pair: Pair, side: Side) -> None:
     """End what a side is at. Harmless when the pair is not up."""
     if not socket_path(pair.socket, podium.environ).exists():
         return
-    async with _held(podium, pair) as terminals:
+    async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
         await terminals.pair.interrupt(side.lower())
 
 
 async def take_down(podium: Podium, pair: Pair) -> None:
     """End both programs and their server, and remove what they kept."""
-    async with _held(podium, pair) as terminals:
+    async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
         await terminals.pair.depart()
-    _owner_file(podium.folders, pair, podium).unlink(missing_ok=True)
+    let_go(podium, pair)
 
 
 @asynccontextmanager
 async def pair_held(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
     """The pair with its sides seated, let go of afterwards. Starts nothing."""
+    claim(podium, pair)
     async with _held(podium, pair) as terminals:
         yield terminals.pair
 
@@ -100,32 +107,39 @@ class _Terminals:
 
 
 @asynccontextmanager
-async def _held(podium: Podium, pair: Pair) -> AsyncIterator[_Terminals]:
-    terminals = await _seated(podium, pair)
+async def _held(podium: Podium, pair: Pair, *, steering: bool = False) -> AsyncIterator[_Terminals]:
+    """`steering` starts nothing: it works also where the settings of the agents cannot be used as they are now."""
+    terminals = await _seated(podium, pair, steering=steering)
     try:
         yield terminals
     finally:
         await terminals.pair.close()
 
 
-async def _seated(podium: Podium, pair: Pair) -> _Terminals:
+async def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _Terminals:
     from podium.agents.tui import TerminalPair, TerminalSettings
 
-    _refuse_foreign(podium, pair)
     settings = TerminalSettings(
         socket=socket_path(pair.socket, podium.environ),
-        folder=_folder_of(podium.folders, pair, podium),
+        folder=pair_folder(podium, pair),
         session=pair.session,
     )
     terminals = TerminalPair(await _kit(podium, pair), settings)
-    agents = {side: _agent(podium, terminals, side, pair.seat(side)) for side in SIDES}
+    agents = {side: _agent(podium, terminals, side, pair.seat(side), steering) for side in SIDES}
     return _Terminals(terminals, agents)
 
 
-def _agent(podium: Podium, terminals: TerminalPair, side: Side, seat: Seat) -> TuiAgent:
+def _agent(
+    podium: Podium, terminals: TerminalPair, side: Side, seat: Seat, steering: bool
+) -> TuiAgent:
     kind = _kind_of(podium, side, seat)
     part = primer(side, on_screen=kind == GENERIC)
-    options = _options(podium, seat)
+    try:
+        options = _options(podium, seat)
+    except UserMustAct:
+        if not steering:
+            raise
+        options = _unsettled(seat)
     return terminals.side(side.lower(), _adapter(kind, options), options, Path(seat.cwd), part)
 
 
@@ -151,6 +165,13 @@ def _options(podium: Podium, seat: Seat) -> AgentOptions:
     return options.model_copy(update=changes)
 
 
+def _unsettled(seat: Seat) -> AgentOptions:
+    """For a program that runs already, whose command nobody needs to know any more."""
+    from podium.agents import AgentOptions
+
+    return AgentOptions(name=seat.agent, command=seat.command or (seat.agent,))
+
+
 def _adapter(kind: str, options: AgentOptions) -> Adapter:
     from podium.agents.tui import adapter_for
 
@@ -161,7 +182,7 @@ async def _kit(podium: Podium, pair: Pair) -> TuiKit:
     from podium.agents.tui import TuiKit
     from podium.sandbox import end_left_server, hook_command
 
-    doors, folder = _door_folder(pair, podium), _folder_of(podium.folders, pair, podium)
+    doors, folder = door_folder(podium, pair), pair_folder(podium, pair)
     return TuiKit(
         launcher=podium.launcher,
         enclosures=duet_fence(podium, socket_path(pair.socket, podium.environ), doors),
@@ -200,49 +221,3 @@ def _side_standing(side: Side, seat: Seat, state: SideState) -> SideStanding:
         session=state.session,
         cwd=seat.cwd,
     )
-
-
-def _name_of(pair: Pair, podium: Podium) -> str:
-    """A pair is known by its server: whoever names the same socket means the same pair."""
-    socket = str(socket_path(pair.socket, podium.environ))
-    return hashlib.sha256(socket.encode()).hexdigest()[:16]
-
-
-def _folder_of(folders: Folders, pair: Pair, podium: Podium) -> Path:
-    return folders.user_state / "duets" / _name_of(pair, podium)
-
-
-def _owner_file(folders: Folders, pair: Pair, podium: Podium) -> Path:
-    folder = _folder_of(folders, pair, podium)
-    return folder.with_name(f"{folder.name}.project")
-
-
-def _own(podium: Podium, pair: Pair) -> None:
-    file = _owner_file(podium.folders, pair, podium)
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    file.write_text(str(podium.folders.project), encoding="utf-8")
-
-
-def _refuse_foreign(podium: Podium, pair: Pair) -> None:
-    """Two projects that name one socket would talk to each other's programs."""
-    file = _owner_file(podium.folders, pair, podium)
-    if not socket_path(pair.socket, podium.environ).exists() or not file.exists():
-        return
-    owner = file.read_text(encoding="utf-8")
-    if owner != str(podium.folders.project):
-        raise NotPossibleNow(
-            f"the tmux server {pair.socket!r} holds the pair of {owner!r}; end it there with `podium duet down`, or choose "
-            "another with --socket NAME"
-        )
-
-
-def _door_folder(pair: Pair, podium: Podium) -> Path:
-    """Short, since the kernel takes no long path for a socket, and private."""
-    base = Path(tempfile.gettempdir()) / f"podium-{os.getuid()}"
-    folder = base / _name_of(pair, podium)[:8]
-    for each in (base, folder):
-        each.mkdir(mode=0o700, exist_ok=True)
-        facts = each.lstat()
-        if facts.st_uid != os.getuid() or facts.st_mode & 0o077:
-            raise NotPossibleNow(f"{str(each)!r} is open to others; remove it, then try again")
-    return folder

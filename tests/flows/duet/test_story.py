@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -323,3 +324,73 @@ async def test_a_run_goes_on_in_another_process_without_asking_again(hall: Hall)
     first, second = (turn.awaits for turn in hall.executer.turns)
     assert first == second, "the same leg was given another id"
     assert len(hall.planner.turns) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda task, past: (
+            f'[[POLI:MSG {{"to":"EXECUTER","type":"plan","id":"{task}"}}]]\nmore\n[[/POLI:MSG]]'
+        ),
+        lambda task, past: (
+            '[[POLI:MSG {"to":"EXECUTER","type":"plan","id":"new"}]]\nmore\n[[/POLI:MSG]]'
+        ),
+        lambda task, past: (
+            f'Next: [[POLI:MSG {{"to":"EXECUTER","type":"plan","id":"{task}-x"}}]] more'
+        ),
+        lambda task, past: (
+            f'[[POLI:MSG {{"to":"EXECUTER","type":"plan","id":"{past}"}}]]\nold\n[[/POLI:MSG]]'
+        ),
+    ],
+    ids=["a bare task id", "a new id", "not on a line of its own", "nothing but a quotation"],
+)
+async def test_a_plan_that_missed_its_id_is_not_taken_for_a_report(hall: Hall, answer: Any) -> None:
+    def says_it(turn: Turn) -> Reply:
+        assert turn.awaits is not None
+        past = hall.planner.turns[0].awaits
+        assert past is not None
+        return Reply(text=answer(turn.awaits.task, past.id))
+
+    hall.cast([plans(), says_it, REPORT], [results("tests are red")])
+    done = await hall.play()
+    assert isinstance(done.result, dict)
+    assert done.result["report"] == REPORT
+    assert len(await hall.told(done, "side_nudged")) == 1
+
+
+async def test_progress_alone_is_no_report(hall: Hall) -> None:
+    hall.cast([plans(), says("status", "USER", "still thinking"), REPORT], [results()])
+    done = await hall.play()
+    assert isinstance(done.result, dict)
+    assert done.result["report"] == REPORT
+
+
+async def test_a_retried_task_does_not_take_a_pair_that_another_holds(hall: Hall) -> None:
+    going = asyncio.Event()
+
+    async def slow(turn: Turn) -> Reply:
+        await going.wait()
+        return says("report", "USER", "done")(turn)
+
+    hall.cast([TimedOut("silence"), slow], [])
+    engine = hall.open()
+    job = DuetJob(text="tidy up", pairs=(pair(),)).model_dump(mode="json")
+    first = await engine.finish((await engine.start(DUET, job)).id)
+    second = await engine.start(DUET, job)
+    await retry_until(lambda: len(hall.planner.turns) == 2)
+    again = await engine.finish((await engine.retry(first.id, from_step="leg")).id)
+    assert again.failure is not None
+    assert again.failure.kind == "LockHeld"
+    going.set()
+    assert (await engine.finish(second.id)).status is RunStatus.SUCCEEDED
+
+
+async def test_what_an_executer_does_is_not_riskier_for_the_plan_that_led_to_it(hall: Hall) -> None:
+    hall.cast([plans(), REPORT], [results()])
+    await hall.play()
+    assert {turn.provenance for turn in hall.executer.turns} == {()}
+
+
+def test_a_body_that_has_its_section_is_not_wrapped_again() -> None:
+    body = "<PLAN>\na </PLAN> b\n</PLAN>"
+    assert block_of(Message(to="EXECUTER", type="plan", id="x", body=body)).count("<PLAN>") == 1

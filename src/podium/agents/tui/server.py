@@ -115,7 +115,9 @@ class TmuxServer:
             await self.control.tell("kill-server")
         await self.control.close()
         await asyncio.to_thread(self._end_left, self.name)
-        self.settings.socket.unlink(missing_ok=True)
+        # Whoever named it may have named a file of his own.
+        if self.settings.socket.is_socket():
+            self.settings.socket.unlink(missing_ok=True)
         await asyncio.to_thread(shutil.rmtree, self.settings.folder, ignore_errors=True)
 
     async def _start(self) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
 
 from podium.domain.asking import Reply, TurnLimits
 from podium.domain.duets import DuetLimits, Leg
 from podium.domain.errors import ReplyInvalid, StepFailed, TimedOut
 from podium.domain.events import BlockIgnored, LegOpened, MessageHeard, SideNudged
-from podium.domain.messages import ADDRESSEES, Awaited, Heard, Message, MessageType, Side
+from podium.domain.messages import ADDRESSEES, TAG, Awaited, Heard, Message, MessageType, Side
 from podium.flows.asking import ask_until_answered
 from podium.flows.duet.kit import Chair, DuetKit, Stage
 from podium.flows.duet.prompting import answer_words, nudge_words, primer
 from podium.ports import FlowContext, Step, Tx
 
 LEG = "leg"
+
+_OPENING = re.compile(rf"\[\[{TAG}([^\n]{{0,400}})")
+_BLOCK = re.compile(rf"\[\[{TAG}[\s\S]*?\[\[/{TAG}\]\]")
 
 Words = Callable[[Awaited, bool], str]
 """The prompt of a leg, given what it awaits and whether its words are read off a screen."""
@@ -32,6 +36,8 @@ class Router:
     task: str
     _legs: int = 0
     _earlier: dict[Side, Reply] = field(default_factory=dict)
+    _past: set[str] = field(default_factory=set)
+    """Ids of the legs that are over: a block with one of them is a quotation."""
 
     async def hear(
         self,
@@ -82,6 +88,7 @@ class Router:
             reply = await self._asked(chair, awaited, prompt, f"turn-{number}-{nudge}")
             found = self._read(number, awaited, reply)
             if isinstance(found, Message):
+                self._past.add(awaited.id)
                 return found
             why = found
         raise ReplyInvalid(
@@ -129,7 +136,6 @@ class Router:
                 workspace=chair.workspace,
                 earlier=earlier,
                 awaits=awaited,
-                provenance=(f"duet:{awaited.task}",),
             )
         except StepFailed as error:
             if error.kind != TimedOut.__name__:
@@ -144,7 +150,7 @@ class Router:
     def _read(self, number: int, awaited: Awaited, reply: Reply) -> Message | str:
         """The message in a reply, or why there is none. Everything that was found is put down."""
         heard = self.kit.read(reply.text)
-        found = awaited.found_in(heard) or _as_report(awaited, heard, reply)
+        found = awaited.found_in(heard) or _as_report(awaited, heard, reply, self._past)
         for body in _told(number, awaited, heard, found):
             self.ctx.note(body)
         return found or _missing(awaited, heard)
@@ -171,10 +177,19 @@ def _within(limits: TurnLimits, seconds: float) -> TurnLimits:
     return limits.model_copy(update={"seconds": seconds if known is None else min(known, seconds)})
 
 
-def _as_report(awaited: Awaited, heard: Heard, reply: Reply) -> Message | None:
-    """Plain words, where they are enough: unless something in them was meant to be a message of this turn."""
-    tried = any(not awaited.fault_of(each) and each.type != "status" for each in heard.messages)
-    if not awaited.or_words or tried or heard.ignored or not reply.text.strip():
+def _as_report(
+    awaited: Awaited, heard: Heard, reply: Reply, past: Collection[str]
+) -> Message | None:
+    """Plain words, where they are enough: unless a block among them was meant to be handed on.
+
+    Only blocks with ids of earlier legs are not: those are quoted. What is a report must say something beside them.
+    """
+    words = _BLOCK.sub("", reply.text).strip()
+    meant = any(
+        not any(f'"{each}"' in opening for each in past) and '"status"' not in opening
+        for opening in _OPENING.findall(reply.text)
+    )
+    if not awaited.or_words or meant or heard.ignored or not words:
         return None
     return Message(to="USER", type="report", id=awaited.id, body=reply.text.strip())
 

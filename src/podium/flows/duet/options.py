@@ -16,7 +16,8 @@ class PairOptions(Noun):
     planner_cwd: str = ""
     executer_cwd: str = ""
     """From the project on. Empty: the project itself."""
-    socket: str = ""
+    socket: str = Field(default="", pattern=r"^[A-Za-z0-9_-]{0,40}$")
+    """A name. Where it lies is tmux's own place: a project does not name files."""
     session: str = ""
 
 

@@ -24,14 +24,21 @@ async def seated(ctx: FlowContext, kit: DuetKit, job: DuetJob) -> Pair:
             await anext(changes)
         return pair
 
-    return await ctx.step(SEAT, take, returns=Pair)
+    pair = await ctx.step(SEAT, take, returns=Pair)
+    # Not a step: a task that had ended and goes on may find another one there.
+    changes = kit.store.changes()
+    while held := await kit.store.read(lambda view: _held_by_other(view, ctx.run.id, pair)):
+        if not job.patient:
+            raise held
+        await anext(changes)
+    return pair
 
 
-def holders(view: View) -> dict[str, str]:
+def holders(view: View, but_not: str = "") -> dict[str, str]:
     """Pairs that are at work: name → id of the run that holds it."""
     found: dict[str, str] = {}
     for run in view.runs(RunQuery(flow=DUET, limit=MOST_RUNS)):
-        step = None if run.status.ended else view.step(run.id, SEAT)
+        step = None if run.status.ended or run.id == but_not else view.step(run.id, SEAT)
         output = step.output if step is not None else None
         if isinstance(output, dict):
             found[str(output.get("name"))] = run.id
@@ -57,9 +64,14 @@ def _taken(tx: Tx, step: Step, job: DuetJob) -> Pair | None:
     return pair
 
 
+def _held_by_other(view: View, run_id: str, pair: Pair) -> LockHeld | None:
+    return _held(view, run_id) if pair.name in holders(view, but_not=run_id) else None
+
+
 def _held(view: View, run_id: str) -> LockHeld:
     told = ", ".join(
-        f"{name!r} works on task {short_id(holder)}" for name, holder in holders(view).items()
+        f"{name!r} works on task {short_id(holder)}"
+        for name, holder in holders(view, but_not=run_id).items()
     )
     return LockHeld(
         f"no pair is free: {told}; wait for it, `podium duet queue add` the task, or end that one with "
