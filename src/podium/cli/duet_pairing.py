@@ -9,7 +9,9 @@ from typing import Annotated
 
 import typer
 
+from podium.cli.door import Door
 from podium.domain.duets import Pair
+from podium.domain.errors import NotPossibleNow
 from podium.wiring import Podium
 from podium.wiring.duet_env import read_env_file
 from podium.wiring.duet_pairs import MAIN, PairWishes, kept_pair, pair_named
@@ -38,6 +40,14 @@ def variables_of(env_file: Path | None) -> dict[str, str]:
     return {**os.environ, **read_env_file(env_file, os.environ)}
 
 
+def must_have_tasks(door: Door, task: str) -> None:
+    """Raise `UnknownId` or `NotPossibleNow` where no task was ever recorded, without making a database to look in."""
+    if task:
+        door.must_have_state("run", task)
+    elif not door.has_state:
+        raise NotPossibleNow("no task was ever handed to a pair; `podium duet send TASK` does")
+
+
 def pair_in_use(podium: Podium, name: str, variables: Mapping[str, str]) -> Pair:
     """The pair as it was brought up, or as it would be."""
     return kept_pair(podium, name) or pair_named(podium, name, PairWishes(), variables)
@@ -48,6 +58,7 @@ __all__ = [
     "EnvFileOption",
     "PairOption",
     "TaskArgument",
+    "must_have_tasks",
     "pair_in_use",
     "variables_of",
 ]

@@ -14,6 +14,7 @@ from podium.cli.duet_pairing import (
     EnvFileOption,
     PairOption,
     TaskArgument,
+    must_have_tasks,
     pair_in_use,
     variables_of,
 )
@@ -89,7 +90,7 @@ def retry(
       podium duet retry
     """
     door = Door(context.obj)
-    door.must_have_state("run", task)
+    must_have_tasks(door, task)
 
     async def begin(podium: Podium) -> Run:
         from podium.usecases import find_duet

@@ -116,4 +116,6 @@ class PairStanding(Noun):
     """Path of its tmux server's socket."""
     session: str = ""
     up: bool = False
+    trouble: str = ""
+    """Why it cannot be looked at."""
     sides: tuple[SideStanding, ...] = ()

@@ -22,6 +22,8 @@ def read_env_file(file: Path, environ: Mapping[str, str]) -> dict[str, str]:
     Raises `BadInput` where it cannot be read, and `ConfigInvalid` with every line that is no plain setting.
     """
     try:
+        if not file.is_file():
+            raise BadInput(f"there is no file of variables {str(file)!r}; name one with --env-file")
         with file.open("rb") as opened:
             content = opened.read(LARGEST_BYTES + 1)
         text = content.decode()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,7 @@ def kept_pair(podium: Podium, name: str) -> Pair | None:
 
 def keep_pair(podium: Podium, pair: Pair) -> None:
     """Remember who sits where, for every later command."""
-    podium.folders.make_state()
+    (podium.folders.make_state() / DUET).mkdir(mode=0o700, exist_ok=True)
     write_whole(_file_of(podium, pair.name), f"{json_of(pair)}\n", mode=0o600)
 
 
@@ -119,7 +120,9 @@ def duet_queue(configuration: Configuration) -> QueueSpec:
 
 
 def _file_of(podium: Podium, name: str) -> Path:
-    return podium.folders.state / DUET / f"{name}.json"
+    """Outside of the project, which may come from anywhere and must not choose programs and folders."""
+    project = hashlib.sha256(str(podium.folders.project).encode()).hexdigest()[:16]
+    return podium.folders.user_state / "duets" / "kept" / project / f"{name}.json"
 
 
 def has_a_say(wishes: PairWishes, variables: Mapping[str, str]) -> bool:
@@ -130,7 +133,20 @@ def has_a_say(wishes: PairWishes, variables: Mapping[str, str]) -> bool:
 def all_pairs(podium: Podium, variables: Mapping[str, str]) -> tuple[Pair, ...]:
     """Every pair of the project, `main` first."""
     names = [MAIN, *(name for name in duet_options(podium).pairs if name != MAIN)]
-    return tuple(pair_named(podium, name, PairWishes(), variables) for name in names)
+    pairs = tuple(pair_named(podium, name, PairWishes(), variables) for name in names)
+    _refuse_shared(podium, pairs)
+    return pairs
+
+
+def _refuse_shared(podium: Podium, pairs: Sequence[Pair]) -> None:
+    """A pair is known by its server: two on one would be one."""
+    taken: dict[Path, str] = {}
+    for pair in pairs:
+        socket = socket_path(pair.socket, podium.environ)
+        if (other := taken.setdefault(socket, pair.name)) != pair.name:
+            raise BadInput(
+                f"pairs {other!r} and {pair.name!r} name one tmux server, {pair.socket!r}; give each its own"
+            )
 
 
 def duet_limits(podium: Podium, variables: Mapping[str, str]) -> DuetLimits:
