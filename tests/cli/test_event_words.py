@@ -124,3 +124,15 @@ def test_the_ends_of_a_playbook_tell_what_it_was_given_and_what_was_proved() -> 
         "NOT met, by 2 criteria; stopped at the limit of minutes: 20 minutes are over; "
         "changed a.py, b.py"
     )
+
+
+def test_what_a_person_is_asked_stands_readable_on_one_line() -> None:
+    summary = (
+        "write_file\n  path: a.py\n  content: print(2)\n    \n    x = '\u202e'\n  writes /real/a.py"
+    )
+    body = e.ApprovalRequested(
+        approval_id="apr_x", call="c", tool="write_file", summary=summary, digest="d", tier="T2", deadline=NOW
+    )  # fmt: skip
+    assert describe(body) == (
+        r"apr_x [T2] write_file; path: a.py; content: print(2) ⏎ x = '\u202e'; writes /real/a.py"
+    )

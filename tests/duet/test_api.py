@@ -19,6 +19,7 @@ from podium.wiring.configuration import load_configuration
 from podium.wiring.duet_api import api_socket, terminals_of_project
 from podium.wiring.podium import open_podium
 from tests.cli.desk import Desk
+from tests.duet.stage import Hall
 from tests.duet.terminals import Theatre, theatre
 from tests.rpc.papers import authority, certificates
 
@@ -107,3 +108,22 @@ def test_a_daemon_serves_the_command_line_here_and_over_tls(stage: Theatre, tmp_
     assert "both ends show certificates" in bare.err
     assert stage.duet("screen", "planner", "--at", socket).code == 1, "it is gone"
     assert stage.duet("keys", "user", "x").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("keys", "planner", ""), "keys ''"),
+        (("keys", "planner", "x", "--pair", "a b"), "pair 'a b'"),
+        (("keys", "planner", "x" * 20_000), "at most 10000"),
+        (("screen", "planner", "--pair", "a b"), "pair 'a b'"),
+        (("watch", "--pair", "a b"), "pair 'a b'"),
+    ],
+)
+def test_options_that_do_not_fit_are_the_persons_to_put_right(
+    hall: Hall, arguments: tuple[str, ...], told: str
+) -> None:
+    refused = hall.duet(*arguments)
+    assert refused.code == 2
+    assert told in refused.err
+    assert "put it right" in refused.err

@@ -58,22 +58,31 @@ def test_a_planner_that_brings_no_block_fails_with_what_to_do_and_can_be_retried
     assert again.out.splitlines()[-1] == "DONE: True"
 
 
-def test_the_log_tells_every_routing_decision(hall: Hall) -> None:
+def test_the_log_tells_what_each_side_was_asked_and_said_and_every_routing_decision(
+    hall: Hall,
+) -> None:
     hall.duet("up", "--grant")
     hall.duet("send", "tidy up")
     short = hall.duet("log")
-    assert [line.split("] ")[1].partition(":")[0] for line in short.out.splitlines()] == [
-        "pair seated",
-        "leg opened",
-        "message heard",
-        "leg opened",
-        "message heard",
-        "leg opened",
-        "message heard",
-    ]
+    leg = ["leg opened", "agent asked", "agent replied", "message heard"]
+    assert _kinds(short.out) == ["pair seated", *leg * 3]
     assert "2. mend" not in short.out
+    assert "agent replied: planner (ann): It is all done." in short.out
     assert "2. mend" in hall.duet("log", "--full").out
-    assert len(hall.duet("log", "--json").json["events"]) == 7
+    assert len(hall.duet("log", "--json").json["events"]) == 13
+
+
+def test_the_log_of_a_task_that_failed_tells_what_was_said_and_what_broke(hall: Hall) -> None:
+    hall.duet("up", "--grant")
+    hall.brain("brain", "print('I think\\nthat it is fine.')")
+    hall.duet("send", "tidy up")
+    said = hall.duet("log")
+    assert "agent replied: planner (ann): I think" in said.out
+    assert "that it is fine." not in said.out
+    assert "that it is fine." in hall.duet("log", "--full").out
+    assert _kinds(said.out)[-1] == "run failed"
+    assert "side nudged" in _kinds(said.out)
+    assert hall.duet("log", "--json").json["events"][-1]["type"] == "run_failed"
 
 
 def test_status_says_that_nothing_goes_on(hall: Hall) -> None:
@@ -127,3 +136,7 @@ def test_queued_tasks_are_done_by_a_worker_and_can_be_taken_out_before(hall: Hal
     refused = hall.duet("queue", "remove", tasks[0]["task_id"])
     assert refused.code == 1
     assert "is succeeded, not in the queue" in refused.err
+
+
+def _kinds(log: str) -> list[str]:
+    return [line.split("] ")[1].partition(":")[0] for line in log.splitlines()]

@@ -77,10 +77,20 @@ def what_line(approval: Approval) -> str:
     if (question := question_in(approval)) is not None:
         return _plan_line(question)
     if not approval.arguments:
-        return shown_line(approval.summary)
+        return summary_line(approval.summary)
     if approval.tool == DELIVERY:
         return _order_line(approval.arguments)
     return f"{shown_line(approval.tool)} {arguments_line(approval.arguments)}"
+
+
+def summary_line(summary: str) -> str:
+    """A summary on one line: `; ` before each fact, ` ⏎ ` where a value has lines of its own. Empty ones are left out."""
+    first, *lines = [line for line in summary.split("\n") if line.strip()] or [""]
+    # What belongs to the fact above stands further in than a fact does.
+    more = (
+        f"{' ⏎' if line.startswith('   ') else ';'} {shown_line(line.strip())}" for line in lines
+    )
+    return shown_line(first) + "".join(more)
 
 
 def arguments_line(arguments: Mapping[str, Json], longest: int = 0) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
@@ -130,8 +131,17 @@ def attach(
     socket = socket_path(found.socket, os.environ)
     if not socket.exists():
         raise NotPossibleNow(f"pair {pair!r} is not up; `podium duet up` brings it up")
+    if not sys.stdin.isatty():
+        raise NotPossibleNow("attaching needs a terminal; `podium duet screen SIDE` prints one")
     flags = ["-r"] if read_only else []
-    argv = ["tmux", "-S", str(socket), "attach-session", *flags, "-t", f"={found.session}"]
+    attach = ("attach-session", *flags, "-t", f"={found.session}")
+    hint = (
+        "display-message",
+        "-d",
+        "5000",
+        "Ctrl-b o: the other side · Ctrl-b d: leave, the pair goes on",
+    )
+    argv = ["tmux", "-u", "-S", str(socket), *attach, ";", *hint]
     try:
         # Becomes tmux: a person's own terminal is no child to be confined.
         os.execvp(argv[0], argv)  # noqa: S606 — see above
@@ -233,6 +243,9 @@ def tell_standing(screen: Screen, standing: PairStanding) -> None:
     """One pair, for people."""
     if standing.transport == "headless":
         screen.line(f"pair {standing.pair}: no terminals, each turn is a call")
+        return
+    if standing.trouble:
+        screen.line(f"pair {standing.pair}: {standing.trouble}")
         return
     if not standing.up:
         screen.line(f"pair {standing.pair}: not up; `podium duet up` brings it up")

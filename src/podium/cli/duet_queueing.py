@@ -83,7 +83,9 @@ def add(
     def say() -> None:
         by = f"worker {done.worker_pid} was started" if done.worker_pid else "a worker serves it"
         door.screen.line(f"{counted(len(runs), 'task')} queued; {by}")
-        door.screen.line("`podium duet queue list` shows how they stand")
+        door.screen.line(
+            "`podium duet queue list --all` shows how they stand, and those that are done"
+        )
 
     door.screen.answer(record, say)
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, aclosing
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from podium.cli.door import Door
 from podium.cli.duet_pairing import MAIN, PairOption, variables_of
@@ -37,7 +39,7 @@ PapersOption = Annotated[
     ),
 ]
 SideArgument = Annotated[str, typer.Argument(metavar="SIDE", help="planner or executer.")]
-_LONGEST_QUESTION = 200
+_LONGEST_SHOWN = 200
 
 
 def serve(
@@ -87,7 +89,9 @@ def keys(
       podium duet keys executer y Enter
     """
     door = Door(context.obj)
-    wish = KeysPressed(terminal=_terminal(pair, side), keys=tuple(pressed))
+    terminal = _terminal(pair, side)
+    with _as_given():
+        wish = KeysPressed(terminal=terminal, keys=tuple(pressed))
 
     async def work(podium: Podium) -> None:
         async with _found(podium, at, papers) as terminals:
@@ -140,11 +144,12 @@ def watch(
       podium duet watch --json
     """
     door = Door(context.obj, lenient=True)
+    _terminal(pair, "planner")  # refuses what is no name
     known: dict[Side, str] = {}
 
     def tell(news: TerminalNews) -> None:
         state = news.state
-        question = f": {shown_line(state.question, _LONGEST_QUESTION)}" if state.question else ""
+        question = f": {shown_line(state.question, _LONGEST_SHOWN)}" if state.question else ""
         words = f"{state.terminal.side} is {state.status}{question}"
         if known.get(state.terminal.side) != words:
             known[state.terminal.side] = words
@@ -162,7 +167,19 @@ def _terminal(pair: str, side: str) -> Terminal:
     sides: dict[str, Side] = {"planner": "PLANNER", "executer": "EXECUTER"}
     if side.lower() not in sides:
         raise BadInput(f"{side!r} is no side; say planner or executer")
-    return Terminal(pair=pair, side=sides[side.lower()])
+    with _as_given():
+        return Terminal(pair=pair, side=sides[side.lower()])
+
+
+@contextmanager
+def _as_given() -> Iterator[None]:
+    """What does not fit is the person's to put right."""
+    try:
+        yield
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        given = shown_line(repr(fault["input"]), _LONGEST_SHOWN)
+        raise BadInput(f"{fault['loc'][0]} {given}: {fault['msg']}; put it right") from None
 
 
 def _found(podium: Podium, at: str, papers: Path | None) -> AbstractAsyncContextManager[Terminals]:

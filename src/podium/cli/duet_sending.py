@@ -46,8 +46,8 @@ def send(
     """Hand a task to a pair: the planner plans it, the executer carries it out, the planner reports.
 
     The pair is brought up when it is not. Shows every message as it is handed on, prints the report and
-    `DONE: True`. Ctrl-C leaves the task at its checkpoint and the programs where they are; `podium resume`
-    goes on. POLI_PLAN_TIMEOUT and POLI_EXEC_TIMEOUT are the seconds that a plan and a result may take.
+    `DONE: True`. Ctrl-C interrupts the program that is at work and leaves the task at its checkpoint; both programs
+    stay up, and `podium resume` goes on. POLI_PLAN_TIMEOUT and POLI_EXEC_TIMEOUT are the seconds that a plan and a result may take.
 
     Leaves with 0 when the planner reported, 3 when a person is needed, 6 when time ran out, 7 when the pair
     is at work. With --json one object to a line: `launch`, every event, `result`.

@@ -8,7 +8,7 @@ import typer
 
 from podium.cli.door import Door
 from podium.cli.duet_bringing import tell_standing
-from podium.cli.duet_pairing import TaskArgument, pair_in_use, variables_of
+from podium.cli.duet_pairing import TaskArgument, must_have_tasks, pair_in_use, variables_of
 from podium.cli.event_words import describe
 from podium.cli.screen import Screen, moment
 from podium.cli.untrusted import safe_line, shown_text
@@ -21,8 +21,15 @@ from podium.usecases import DuetTask, find_duet, see_duets, with_hosts
 from podium.wiring import Podium
 from podium.wiring.duet_pairs import all_pairs, kept_pair
 
-MESSAGES = ("pair_seated", "leg_opened", "message_heard", "block_ignored", "side_nudged")
+_TOLD = (
+    "pair_seated", "leg_opened", "agent_asked", "agent_replied", "agent_progressed", "agent_stopped", "agent_switched",
+    "message_heard", "block_ignored", "side_nudged", "tool_refused", "approval_requested", "approval_granted",
+    "approval_rejected", "approval_expired", "note_taken", "step_broke", "run_waiting", "run_needed_human", "run_failed",
+    "run_cancelled", "run_retried",
+)  # fmt: skip
 _LONGEST = 200
+_NOT_CUT = (e.StepBroke, e.RunFailed, e.RunNeededHuman)
+"""Their ends say what to do."""
 
 
 def status(context: typer.Context) -> None:
@@ -53,22 +60,26 @@ def status(context: typer.Context) -> None:
 def log(
     context: typer.Context,
     task: TaskArgument = "",
-    full: Annotated[bool, typer.Option("--full", help="Every message whole.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Every message, question and answer whole.")
+    ] = False,
 ) -> None:
-    """Print what was said between the sides of a task, and what was done with it. Without TASK the last.
+    """Print what each side of a task was asked and said, what was done with it, and what went wrong. Without TASK the last.
 
     \b
     Example:
       podium duet log --full
     """
     door = Door(context.obj, lenient=True)
-    door.must_have_state("run", task)
+    must_have_tasks(door, task)
 
     async def work(podium: Podium) -> list[e.Event]:
         store = await podium.store()
         found = await _last(store, task)
-        query = EventQuery(run_id=found.run_id, types=MESSAGES, limit=100_000)
-        return await store.read(lambda view: view.events(query))
+        query = EventQuery(run_id=found.run_id, types=_TOLD, limit=100_000)
+        return [
+            each for each in await store.read(lambda view: view.events(query)) if _is_told(each)
+        ]
 
     events = door.run(work)
 
@@ -91,7 +102,7 @@ def abort(
       podium duet abort --why "wrong folder"
     """
     door = Door(context.obj)
-    door.must_have_state("run", task)
+    must_have_tasks(door, task)
 
     async def work(podium: Podium) -> DuetTask:
         from podium.usecases import cancel, see_through
@@ -100,9 +111,10 @@ def abort(
         found = await find_duet(store, task)
         ended = await cancel(store, engine, found.run_id, by=door.user, why=why)
         if not ended.status.ended:
+            # Whoever hosts it interrupts its program, too. Doing it here might catch the next task.
             await see_through(engine, ended, wait=True)
-        # Whoever hosted it has done that already, if he still could.
-        await _interrupt(podium, found)
+        else:
+            await _interrupt(podium, found)
         return await find_duet(store, found.run_id)
 
     found = door.run(work)
@@ -126,7 +138,7 @@ def nudge(
       podium duet nudge
     """
     door = Door(context.obj)
-    door.must_have_state("run", task)
+    must_have_tasks(door, task)
 
     async def work(podium: Podium) -> tuple[DuetTask, Side]:
         from podium.flows.duet.prompting import NUDGE
@@ -177,7 +189,10 @@ async def _standing(podium: Podium, pair: Pair) -> PairStanding:
         return PairStanding(pair=pair.name, transport="headless", up=True)
     from podium.wiring.duet_terminals import standing_of
 
-    return await standing_of(podium, pair)
+    try:
+        return await standing_of(podium, pair)
+    except NotPossibleNow as held:
+        return PairStanding(pair=pair.name, transport="tui", trouble=str(held))
 
 
 def _tell(screen: Screen, standings: list[PairStanding], tasks: list[DuetTask]) -> None:
@@ -202,11 +217,31 @@ def _tell(screen: Screen, standings: list[PairStanding], tasks: list[DuetTask]) 
     screen.table(headers, rows)
 
 
+def _is_told(event: e.Event) -> bool:
+    """Of what an agent is at, only what was done about it: reminders and further tries."""
+    body = event.body
+    return not isinstance(body, e.AgentProgressed) or body.kind in ("note", "retry")
+
+
 def _line(event: e.Event, full: bool) -> str:
     at = event.at.astimezone().strftime("%H:%M:%S")
-    head = (
-        f"[{at}] {event.body.type.replace('_', ' ')}: {safe_line(describe(event.body), _LONGEST)}"
-    )
-    if full and isinstance(event.body, e.MessageHeard):
-        return f"{head}\n{shown_text(event.body.message.body)}"
-    return head
+    body, whole = _in_short(event.body)
+    words = safe_line(describe(body), 0 if isinstance(body, _NOT_CUT) else _LONGEST)
+    head = f"[{at}] {body.type.replace('_', ' ')}: {words}"
+    return f"{head}\n{shown_text(whole)}" if full and whole else head
+
+
+def _in_short(body: e.EventBody) -> tuple[e.EventBody, str]:
+    """The event with the first line of what somebody said, and the whole of that; empty where nobody said anything."""
+    match body:
+        case e.AgentAsked(prompt=whole):
+            return body.model_copy(update={"prompt": _first_line(whole)}), whole
+        case e.AgentReplied(text=whole):
+            return body.model_copy(update={"text": _first_line(whole)}), whole
+        case e.MessageHeard(message=message):
+            return body, message.body
+    return body, ""
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from textwrap import fill
 
-from podium.cli.approval_words import arguments_line
+from podium.cli.approval_words import arguments_line, summary_line
 from podium.cli.duet_words import of_a_duet
 from podium.cli.untrusted import safe_line, shown_line
 from podium.domain import events as e
@@ -78,7 +78,7 @@ def describe(body: e.EventBody) -> str:
         case e.ToolFailed():
             return f"{body.tool}: {body.error}, receipt {body.receipt}"
         case e.ApprovalRequested():
-            return f"{shorten(body.approval_id)} [{body.tier}] {shown_line(body.summary)}"
+            return f"{shorten(body.approval_id)} [{body.tier}] {summary_line(body.summary)}"
         case e.AgentAsked():
             return f"{body.role} ({body.agent}): {body.prompt}"
         case e.AgentReplied():

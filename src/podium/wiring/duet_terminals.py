@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.duets import Pair, PairStanding, Seat, SideStanding
-from podium.domain.errors import BadInput, CallRefused, NoSandbox, ToolMissing, UserMustAct
+from podium.domain.errors import BadInput, CallRefused, UserMustAct
 from podium.domain.messages import Side
 from podium.flows.duet import Chair, Stage, primer
 from podium.wiring.agents import options_of
@@ -49,13 +49,16 @@ async def terminals_of(podium: Podium, pair: Pair) -> Stage:
 
 async def bring_up(podium: Podium, pair: Pair) -> PairStanding:
     """Have both programs up, ready and told their parts. What was refused leaves nothing behind."""
+    from podium.agents.tui.trouble import NotListening
+
     was_there = socket_path(pair.socket, podium.environ).exists()
     claim(podium, pair)
     async with _held(podium, pair) as terminals:
         try:
             await terminals.pair.come_up()
-        except (BadInput, ToolMissing, NoSandbox, CallRefused):
-            if not was_there:
+        except (UserMustAct, CallRefused) as error:
+            # One whose input is not free is there to be looked at.
+            if not was_there and not isinstance(error, NotListening):
                 await terminals.pair.depart()
                 let_go(podium, pair)
             raise

@@ -13,6 +13,7 @@ from typing import Any
 from podium.agents.kit import AgentOptions
 from podium.agents.tui import Delivered, Injector, Panes, Program, Screen, look
 from podium.agents.tui.adapting import Adapter, Launch, Place, Said, Status, Written
+from podium.agents.tui.parting import end_program
 from podium.domain.errors import TimedOut
 from podium.domain.model import Json
 from podium.testing import retry_until
@@ -107,6 +108,7 @@ class Live:
     async def start_again(self) -> None:
         """Kill the program and start it in the same conversation. Messages are numbered on."""
         session = self.launched.session or self.written.session
+        await end_program(self.house.control, self.pane)
         self.launched = self.adapter.launch(self.place, session)
         await self.panes.restart(self.pane, self._program())
 

@@ -10,7 +10,7 @@ import pytest
 
 from podium.agents.tui.adapting import Said, Terms
 from podium.agents.tui.ears import WrittenEar
-from podium.agents.tui.sending import Letter
+from podium.agents.tui.letters import Letter
 from podium.agents.tui.sighting import Sight
 from podium.agents.tui.stream_gate import StreamGate
 from podium.domain.errors import AgentLost

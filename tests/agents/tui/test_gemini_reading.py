@@ -77,7 +77,7 @@ FENCED = "<untrusted_context>\nOutput: {}\n{}Process Group PGID: 7\n</untrusted_
 
 def test_a_turn_is_told_record_by_record_and_repeated_words_once(tmp_path: Path) -> None:
     place = a_place(tmp_path)
-    kept, written = Conversation(place), GeminiWritten(place.home / CONVERSATIONS)
+    kept, written = Conversation(place), GeminiWritten(place.home)
     mark = written.mark()
     kept.add(prompt("do it"), {"$set": {"lastUpdated": "x"}}, words("I run."))
     said, mark = written.since(mark)
@@ -85,7 +85,7 @@ def test_a_turn_is_told_record_by_record_and_repeated_words_once(tmp_path: Path)
     kept.add(words("I run.", toolCalls=[call(FENCED.format("out", ""))]))
     kept.add({"id": "u2", "type": "user", "content": [{"functionResponse": {"response": {}}}]})
     kept.add({"$set": {"messages": [CONTEXT, prompt("do it")]}}, words("Done.", "g2"), ENDED)
-    said, mark = GeminiWritten(place.home / CONVERSATIONS).since(json.loads(json.dumps(mark)))
+    said, mark = GeminiWritten(place.home).since(json.loads(json.dumps(mark)))
     use = nameless_use("run_shell_command", {"command": "x"})
     assert said == [Said("used", use=use), Said("words", "Done."), Said("end")]
     assert written.since(mark)[0] == []
@@ -104,7 +104,7 @@ def test_a_tool_that_did_not_go_well_is_told_with_its_reason(
     tmp_path: Path, output: str, status: str, text: str
 ) -> None:
     place = a_place(tmp_path)
-    kept, written = Conversation(place), GeminiWritten(place.home / CONVERSATIONS)
+    kept, written = Conversation(place), GeminiWritten(place.home)
     mark = written.mark()
     kept.add(words("", toolCalls=[call(output, status)]))
     (used,) = written.since(mark)[0]
@@ -116,7 +116,7 @@ API_ERROR = '[API Error: {"error":{"code":401,"message":"API key not valid.","st
 
 def test_a_turn_that_failed_ends_with_the_reason_and_the_next_one_does_not(tmp_path: Path) -> None:
     place = a_place(tmp_path)
-    kept, written = Conversation(place), GeminiWritten(place.home / CONVERSATIONS)
+    kept, written = Conversation(place), GeminiWritten(place.home)
     mark = written.mark()
     kept.add(prompt("1"), {"id": "e", "type": "error", "content": API_ERROR})
     _, mark = written.since(mark)
@@ -133,7 +133,7 @@ def test_a_turn_that_failed_ends_with_the_reason_and_the_next_one_does_not(tmp_p
 
 def test_what_was_typed_counts_and_not_the_files_that_it_put_in(tmp_path: Path) -> None:
     place = a_place(tmp_path)
-    kept, written = Conversation(place), GeminiWritten(place.home / CONVERSATIONS)
+    kept, written = Conversation(place), GeminiWritten(place.home)
     mark = written.mark()
     kept.add({**prompt("see @x\n--- all of x"), "displayContent": [{"text": "see @x"}]})
     assert written.since(mark)[0] == [Said("prompt", "see @x")]
@@ -149,7 +149,7 @@ ODD: list[Any] = [
 
 def test_records_of_any_shape_are_taken(tmp_path: Path) -> None:
     place = a_place(tmp_path)
-    kept, written = Conversation(place), GeminiWritten(place.home / CONVERSATIONS)
+    kept, written = Conversation(place), GeminiWritten(place.home)
     mark = written.mark()
     kept.add(*ODD, prompt("after"))
     assert written.since(mark)[0][-1] == Said("prompt", "after")
@@ -161,7 +161,7 @@ def test_the_file_that_resuming_leaves_behind_is_not_taken_for_the_conversation(
     tmp_path: Path,
 ) -> None:
     place = a_place(tmp_path)
-    kept, written = Conversation(place), GeminiWritten(place.home / CONVERSATIONS)
+    kept, written = Conversation(place), GeminiWritten(place.home)
     kept.add(prompt("one"), words("First."), ENDED)
     mark = written.mark()
     Conversation(place, minute="18-57")
@@ -172,7 +172,7 @@ def test_the_file_that_resuming_leaves_behind_is_not_taken_for_the_conversation(
 
 def test_a_new_conversation_in_the_same_home_is_followed(tmp_path: Path) -> None:
     place = a_place(tmp_path)
-    kept, written = Conversation(place), GeminiWritten(place.home / CONVERSATIONS)
+    kept, written = Conversation(place), GeminiWritten(place.home)
     kept.add(prompt("one"), words("First."), ENDED)
     mark = written.mark()
     Conversation(place, OTHER, "19-00").add(prompt("two"))
@@ -181,7 +181,7 @@ def test_a_new_conversation_in_the_same_home_is_followed(tmp_path: Path) -> None
 
 
 def test_nothing_is_written_before_it_has_begun(tmp_path: Path) -> None:
-    written = GeminiWritten(a_place(tmp_path).home / CONVERSATIONS)
+    written = GeminiWritten(a_place(tmp_path).home)
     assert (written.session, written.since(written.mark())[0]) == ("", [])
 
 

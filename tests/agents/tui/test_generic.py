@@ -6,16 +6,22 @@ from pathlib import Path
 
 import pytest
 
+from podium.agents.contract.unwrapping import cells
 from podium.agents.kit import AgentOptions
-from podium.agents.tui import Composer, GenericTui, Screen
+from podium.agents.tui import Composer, GenericTui, Injector, Screen
 from podium.agents.tui.adapting import Place, Status
 from podium.domain.errors import BadInput
 from podium.domain.model import Json
+from tests.agents.tui.rig import QUICK, House
 
 REFERENCE = (
     "Your message is in the file /tmp/podium/pair/planner/messages/0-12-0123456789abcdef.txt - "
     "read all of it, then do what it says."
 )
+
+
+CODE = "Run this, then say what it prints:\n\n```python\nprint(2)\n```"
+"""Its last line stands in it twice, its first paragraph is short."""
 
 
 def generic(**options: Json) -> GenericTui:
@@ -96,6 +102,84 @@ def test_where_no_prompt_is_to_be_seen_the_words_stand_before_the_cursor() -> No
     assert eyes.composer(a_screen("name: x y", "done", cursor=(0, 2)), "x y") == "empty"
     wrapped = a_screen(f"name: {REFERENCE}", cursor=((6 + len(REFERENCE)) % 80, 1))
     assert eyes.composer(wrapped, REFERENCE) == "ours"
+
+
+@pytest.mark.parametrize("prompt", ["^> ", "^>", ">$", ">  "])
+def test_blanks_behind_an_empty_prompt_are_not_missed(prompt: str) -> None:
+    eyes = generic(prompt=prompt)
+    assert eyes.status(a_screen("> yes", "yes what?", ">", cursor=(2, 2))) == "ready"
+    assert eyes.composer(a_screen("> yes", "yes what?", ">", cursor=(2, 2)), "yes") == "empty"
+
+
+def test_words_that_end_as_they_begin_are_known_by_where_the_cursor_is() -> None:
+    words = "first line\n" * 30 + CODE
+    shown = f"> {words}".split("\n")
+    for lines in (shown, shown[-20:], ["```", *shown[-20:]]):
+        screen = a_screen(*lines, cursor=(3, len(lines) - 1))
+        assert generic().composer(screen, words) == "ours", lines
+
+
+def test_words_with_empty_lines_are_known_wherever_the_cursor_is() -> None:
+    framed = [f"│ {line:<40} │" for line in f"> {CODE}".split("\n")]
+    screen = a_screen("╭──╮", *framed, "╰──╯", "? for help", cursor=(0, 9))
+    assert generic().composer(screen, CODE) == "ours"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Ask me: do you want tea? (y/n)",
+        "Say what esc to interrupt means",
+        "> quoted\n> and more",
+        "| a | b |\n| 漢字 🎭 | ünïcödé |",
+        "it ends in an empty line\n",
+    ],
+)
+def test_words_right_before_the_cursor_are_ours_whatever_they_look_like(words: str) -> None:
+    lines = f"> {words}".split("\n")
+    screen = a_screen(*lines, cursor=(cells(lines[-1]), len(lines) - 1))
+    assert generic().composer(screen, words) == "ours"
+
+
+@pytest.mark.parametrize(
+    ("lines", "cursor", "composer"),
+    [
+        (("> the words",), (0, 1), "unseen"),
+        (("> the words", "thinking"), (8, 1), "unseen"),
+        (("> the words", "thought", ">"), (2, 2), "empty"),
+        (("> the words", "", "────", "? for help"), (2, 1), "unsent"),
+        (("> the words", "? for help"), (2, 0), "ours"),
+    ],
+)
+def test_words_that_the_cursor_went_on_from_have_left(
+    lines: tuple[str, ...], cursor: tuple[int, int], composer: Composer
+) -> None:
+    eyes = generic()
+    assert eyes.composer(a_screen("> the words", cursor=(11, 0)), "the words") == "ours"
+    assert eyes.composer(a_screen(*lines, cursor=cursor), "the words") == composer
+
+
+@pytest.mark.parametrize("prompt", ["^> ", r"> \w"], ids=["right", "never seen empty"])
+async def test_a_program_that_thinks_without_a_sign_of_it_gets_one_enter(
+    house: House, prompt: str
+) -> None:
+    pane = await house.open("repl")
+    await house.shows(pane, ">")
+    eyes = generic(manner="paste", prompt=prompt)
+    injector = Injector(house.control, house.activity, pane, eyes, house.root / "m", QUICK)
+    assert (await injector.deliver(1, CODE)).enters == 1
+    await house.shows(pane, "took")
+    assert house.taken() == [CODE]
+
+
+async def test_messages_that_fill_the_screen_and_end_alike_arrive_once(house: House) -> None:
+    pane = await house.open("repl")
+    eyes = generic(manner="paste", prompt="^> ")
+    injector = Injector(house.control, house.activity, pane, eyes, house.root / "m", QUICK)
+    texts = [CODE, "a line\n" * 40 + CODE, f"> quoted\n{CODE}", CODE, "yes", "yes"]
+    for number, text in enumerate(texts, 1):
+        await injector.deliver(number, text)
+    assert house.taken() == texts
 
 
 def test_options_say_what_is_not_as_usual() -> None:

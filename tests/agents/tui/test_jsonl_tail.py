@@ -138,14 +138,14 @@ def test_a_line_that_grows_slowly_is_searched_once(
     say(file, "before")
     mark = tail.mark()
     read = Counter[str]()
-    opened = jsonl_tail._opened
+    opened = jsonl_tail.opened
 
     @contextmanager
-    def counted(path: Path | None) -> Iterator[Any]:
-        with opened(path) as file:
+    def counted(home: Path, path: Path | None) -> Iterator[Any]:
+        with opened(home, path) as file:
             yield Counted(file, read)
 
-    monkeypatch.setattr(jsonl_tail, "_opened", counted)
+    monkeypatch.setattr(jsonl_tail, "opened", counted)
     with file.open("a") as begun:
         begun.write('{"say": "')
         for _ in range(200):

@@ -155,3 +155,80 @@ async def test_keys_reach_the_program_though_a_person_scrolls_back(house: House)
     await house.control.tell(f"copy-mode -t {pane}")
     await house.panes.press(pane, "x", "y")
     await house.shows(pane, "> xy")
+
+
+async def test_a_person_opens_a_window_and_nothing_is_started_again_or_taken_from_him(
+    house: House,
+) -> None:
+    """As Ctrl-b c does it."""
+    names = ("planner", "executer")
+    panes = [await house.open("composer", name) for name in names]
+    (own,) = await house.control.ask("new-window -t =main: -P -F '#{pane_id} #{pane_pid}' sh")
+    assert [await house.panes.open(house.program("composer", name)) for name in names] == panes
+    assert [await house.panes.find(name) for name in names] == panes
+    await house.panes.resize(70, 20)
+    assert await _facts(house, "pane_id pane_width") == [
+        *(f"{pane} 70" for pane in panes),
+        f"{own.split()[0]} {await _width_of(house, own.split()[0])}",
+    ]
+    assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
+
+
+async def _facts(house: House, names: str, pane: str = "") -> list[str]:
+    form = " ".join(f"#{{{name}}}" for name in names.split())
+    told = await house.control.ask(f"list-panes -s -t =main: -F '{form}'")
+    return [line for line in told if line.startswith(pane)]
+
+
+async def _width_of(house: House, pane: str) -> str:
+    (width,) = await house.control.ask(f"display-message -p -t {pane} '#{{window_width}}'")
+    return width
+
+
+@pytest.mark.parametrize("opened", ["split-window -h", "split-window -v", "new-window"])
+async def test_a_pane_that_is_missing_is_made_anew_and_never_out_of_a_persons_own(
+    house: House, opened: str
+) -> None:
+    first = await house.open("composer", "planner")
+    second = await house.open("composer", "executer")
+    own = (await house.control.ask(f"{opened} -P -F '#{{pane_id}} #{{pane_pid}}' sh"))[0]
+    await house.control.tell(f"kill-pane -t {first}")
+    third = await house.open("composer", "planner")
+    assert third not in (first, second, own.split()[0])
+    await house.shows(third, ">")
+    assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
+    assert await _active(house) == own.split()[0]
+    assert await _facts(house, "pane_id pane_width window_id", third) == [f"{third} 100 @0"]
+
+
+async def _active(house: House) -> str:
+    (pane,) = await house.control.ask("display-message -p -t =main: '#{pane_id}'")
+    return pane
+
+
+async def test_panes_come_into_a_window_of_their_own_where_only_a_persons_are_left(
+    house: House,
+) -> None:
+    first = await house.open("composer", "planner")
+    (own,) = await house.control.ask("split-window -h -P -F '#{pane_id} #{pane_pid}' sh")
+    await house.control.tell(f"kill-pane -t {first}")
+    panes = [await house.open("composer", name) for name in ("planner", "executer")]
+    assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
+    assert await _active(house) == own.split()[0]
+    told = [(await _facts(house, "pane_id window_id pane_width", pane))[0] for pane in panes]
+    assert told == [f"{pane} @1 100" for pane in panes]
+
+
+async def test_a_key_that_looks_like_an_option_is_typed_into_this_pane(house: House) -> None:
+    pane = await house.open("composer")
+    other = await house.open("composer", "executer")
+    await house.shows(pane, ">")
+    await house.panes.press(pane, "-t", other, "-X", "-", ";", "ä", "x;")
+    await house.shows(pane, f"> -t{other}-X-;äx;")
+    assert "-X" not in (await look(house.control, other)).text
+
+
+@pytest.mark.parametrize("keys", [(), ("",), ("x", ""), ("a\nb",), ("\0",), ("\x1b[A",)])
+async def test_what_is_no_key_is_refused(house: House, keys: tuple[str, ...]) -> None:
+    with pytest.raises(BadInput, match="are no keys"):
+        await house.panes.press(await house.open("composer"), *keys)

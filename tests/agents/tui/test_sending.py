@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Injector
+from podium.agents.tui.fates import SeenFates
 from podium.agents.tui.ledger import Ledger
+from podium.agents.tui.letters import Letter, Letters, owner_of
 from podium.agents.tui.pasting import loading, pasting
-from podium.agents.tui.sending import Letter, Letters, Sender, owner_of
+from podium.agents.tui.sending import Sender
 from podium.agents.tui.trouble import NotListening, NumberTaken
 from podium.domain.model import Json
 from tests.agents.tui.rig import House, a_server
@@ -21,8 +23,9 @@ async def no_mark() -> Json:
 
 
 async def a_sender(house: House, pane: str) -> Sender:
-    letters = Letters(house.root / "letters")
-    return Sender(house.injector(pane), letters, await house.server.identity(), 1)
+    injector, letters = house.injector(pane), Letters(house.root / "letters")
+    fates = SeenFates(house.control, pane, injector, lambda _: "ready", None)
+    return Sender(injector, letters, await house.server.identity(), 1, fates)
 
 
 async def test_the_same_key_is_sent_once_and_another_gets_the_next_number(house: House) -> None:
@@ -108,6 +111,9 @@ async def test_words_in_the_input_that_nobody_knows_are_told(house: House) -> No
     await Ledger(house.control, pane).paste_once(1, pasting("lost", pane), "nobody")
     with pytest.raises(NotListening, match="nobody knows its words"):
         await sender.send("mine", "of the living", no_mark)
+    await house.panes.press(pane, *["BSpace"] * len("whose are these"))
+    await sender.send("mine", "of the living", no_mark)
+    assert house.taken() == ["of the living"]
 
 
 async def test_a_letter_whose_number_went_to_another_is_given_the_next(house: House) -> None:

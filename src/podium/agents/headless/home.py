@@ -10,7 +10,6 @@ import fcntl
 import json
 import os
 import shutil
-import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
@@ -20,6 +19,15 @@ from pathlib import Path
 from podium.agents.headless.refreshing import refreshed
 from podium.agents.kit import AgentKit
 from podium.agents.private_files import plain_name, write_private
+from podium.agents.unlinked import (
+    make_folder,
+    open_plain,
+    real_folder,
+    remove,
+    sweep,
+    take_away,
+    write_within,
+)
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import NotPossibleNow, PodiumError, TimedOut
 from podium.domain.model import Json
@@ -52,12 +60,19 @@ class Folders:
     temporary: Path
     """For `TMPDIR`. Not above the home's own files: codex refuses to work beneath it."""
 
+    def clear(self, *keep: str) -> None:
+        """Have both folders, and in the home nothing but these places of it. The program must have ended."""
+        real_folder(self.path)
+        real_folder(self.temporary)
+        sweep(self.path, {Path(place) for place in keep})
+
+    def make(self, name: str) -> None:
+        """Have a folder of this name in the home."""
+        make_folder(self.path, name)
+
     def write(self, name: str, content: str) -> Path:
         """Lay a file of settings, private and new."""
-        target = self.path / name
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        write_private(target, content.encode())
-        return target
+        return write_within(self.path, name, content.encode())
 
     def write_json(self, name: str, content: Json) -> Path:
         return self.write(name, json.dumps(content, indent=1))
@@ -120,10 +135,8 @@ def private_home(
         taken,
     ):
         home, temporary = base / "home", base / "tmp"
-        _real_folder(home)
-        _sweep(home, {Path(place) for place in keep})
-        _remove(temporary)
-        _real_folder(temporary)
+        remove(temporary)
+        Folders(home, temporary).clear(*keep)
         seeds = {login: seed for login in logins if (seed := copy_login(login, home)) is not None}
         asked = turn.model_copy(update={"session": session})
         ended_by_itself = False
@@ -135,9 +148,9 @@ def private_home(
             raise
         finally:
             for login, seed in seeds.items():
-                if ended_by_itself and _is_really_in(home, login.target):
-                    _hand_back(login, home / login.target, seed, kit.clock.now())
-                _take_away(home, login.target)
+                if ended_by_itself:
+                    _hand_back(login, home, seed, kit.clock.now())
+                take_away(home, login.target)
             shutil.rmtree(temporary, ignore_errors=True)
 
 
@@ -162,59 +175,7 @@ def sweep_homes(homes: Path, is_over: Callable[[str], bool]) -> None:
 def _sweep_logins(home: Path) -> None:
     """Everything but conversations is laid anew by the next turn, logins among it."""
     for name in _login_names(home):
-        _take_away(home, name)
-
-
-def _real_folder(place: Path) -> None:
-    """Make it a folder of its own. A link an agent laid there would lead our sweeping elsewhere."""
-    try:
-        if place.is_symlink() or not place.is_dir():
-            place.unlink(missing_ok=True)
-            place.mkdir(mode=0o700)
-    except OSError as error:
-        raise NotPossibleNow(
-            f"the private home {str(place)!r} cannot be made ({error}); look at what stands there"
-        ) from None
-
-
-def _is_really_in(home: Path, name: str) -> bool:
-    """Whether the way to a file in the home has no link in it: an agent may have laid one."""
-    way = [home.joinpath(*Path(name).parts[: count + 1]) for count in range(len(Path(name).parts))]
-    return not any(step.is_symlink() for step in way)
-
-
-def _take_away(home: Path, name: str) -> None:
-    """Remove a file of the home. A link on the way to it goes instead: what it leads to is not ours."""
-    parts = Path(name).parts
-    for count in range(1, len(parts) + 1):
-        place = home.joinpath(*parts[:count])
-        if place.is_symlink() or count == len(parts):
-            _remove(place)
-            return
-
-
-def _remove(place: Path) -> None:
-    """Remove whatever stands there, also a tree that was made unwritable."""
-    try:
-        if place.is_dir() and not place.is_symlink():
-            shutil.rmtree(place, onerror=_after_allowing)
-        else:
-            place.unlink(missing_ok=True)
-    except OSError as error:
-        raise NotPossibleNow(
-            f"{str(place)!r} of an agent's private home cannot be removed ({error}); remove it"
-        ) from None
-
-
-def _after_allowing(function: Callable[[str], object], path: str, fault: object) -> None:
-    """Go mod and others make their folders unwritable, and those cannot be removed."""
-    for place in (Path(path).parent, Path(path)):
-        if not place.is_symlink() and place.is_dir():
-            place.chmod(0o700)
-    if Path(path).is_dir() and not Path(path).is_symlink():
-        shutil.rmtree(path)
-    else:
-        Path(path).unlink(missing_ok=True)
+        take_away(home, name)
 
 
 def _login_names(home: Path) -> list[str]:
@@ -248,7 +209,7 @@ def _free_home(run: Path, agent: str, number: int | None) -> Iterator[tuple[Path
     for each in range(1, MOST_HOMES + 1) if number is None else (number,):
         base = run / (agent if each == 1 else f"{agent}.{each}")
         base.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _real_folder(base)
+        real_folder(base)
         with ExitStack() as held:
             try:
                 held.enter_context(_only_one(base / LOCK))
@@ -275,19 +236,6 @@ def _only_one(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def _sweep(folder: Path, keep: set[Path], inner: Path = Path()) -> None:
-    """Remove everything that is not kept and not above something kept. Links are never followed."""
-    for entry in os.scandir(folder):
-        place = inner / entry.name
-        real_folder = entry.is_dir(follow_symlinks=False)
-        if place in keep and real_folder:
-            continue
-        if real_folder and any(place in kept.parents for kept in keep):
-            _sweep(Path(entry.path), keep, place)
-        else:
-            _remove(Path(entry.path))
-
-
 def copy_login(login: Login, home: Path) -> bytes | None:
     """Copy the login into a private home. None when the person has none."""
     try:
@@ -297,19 +245,17 @@ def copy_login(login: Login, home: Path) -> bytes | None:
         return None
     if len(content) > LARGEST_LOGIN_BYTES:
         raise NotPossibleNow(f"{str(login.source)!r} is too large for a login; look at it")
-    target = home / login.target
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # First its name, so that a copy a killed Podium leaves behind is found.
     names = sorted({*_login_names(home), login.target})
     write_private(home.parent / LOGINS, json.dumps(names).encode())
-    write_private(target, content)
+    write_within(home, login.target, content)
     return content
 
 
-def _hand_back(login: Login, copy: Path, seed: bytes, now: datetime) -> None:
+def _hand_back(login: Login, home: Path, seed: bytes, now: datetime) -> None:
     """Take over refreshed tokens, when nothing else differs and nobody was quicker."""
     with suppress(OSError):
-        found = _plain_content(copy)
+        found = _plain_content(home, login.target)
         newer = None if found is None else refreshed(seed, found, login.refreshable, now)
         if newer is None:
             return
@@ -318,11 +264,11 @@ def _hand_back(login: Login, copy: Path, seed: bytes, now: datetime) -> None:
             write_private(target, newer)
 
 
-def _plain_content(path: Path) -> bytes | None:
-    """What a plain file holds. Anything else an agent may have put there could keep us waiting."""
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+def _plain_content(home: Path, name: str) -> bytes | None:
+    """What a plain file of the home holds. Anything else an agent may have put there could keep us waiting."""
+    handle = open_plain(home, name)
+    if handle is None:
+        return None
     with os.fdopen(handle, "rb") as file:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode) or about.st_size > LARGEST_LOGIN_BYTES:
-            return None
-        return file.read(LARGEST_LOGIN_BYTES)
+        too_large = os.fstat(handle).st_size > LARGEST_LOGIN_BYTES
+        return None if too_large else file.read(LARGEST_LOGIN_BYTES)

@@ -61,7 +61,7 @@ class ClaudeTui:
     def launch(self, place: Place, session: str | None) -> Launch:
         options, home = place.options, Folders(place.home, place.temporary)
         _lay_out(home, place)
-        resumed = session is not None and has_begun(place.home / CONVERSATIONS, session)
+        resumed = session is not None and has_begun(place.home, session)
         named = session if session is not None and resumed else str(uuid.uuid4())
         return Launch(
             argv=(
@@ -102,7 +102,7 @@ class ClaudeTui:
         return question_on(screen)
 
     def written(self, place: Place, session: str) -> JsonlTail:
-        return written_of(place.home / CONVERSATIONS, session)
+        return written_of(place.home, session)
 
 
 def _lay_out(home: Folders, place: Place) -> None:
@@ -111,6 +111,7 @@ def _lay_out(home: Folders, place: Place) -> None:
         raise BadInput(
             f"agent {place.options.name!r}: on a terminal it cannot be without hands; make it headless"
         )
+    home.clear(CONVERSATIONS)
     if not has_login_in(place.options.env):
         copy_login(login_in(place.user_home / CONFIG), home.path)
     trusted = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
@@ -122,7 +123,7 @@ def _lay_out(home: Folders, place: Place) -> None:
     }
     home.write_json(f"{CONFIG}/.claude.json", known)
     named = re.sub(r"[^A-Za-z0-9]", "-", str(place.cwd.resolve()))
-    (home.path / CONVERSATIONS / named).mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.make(f"{CONVERSATIONS}/{named}")
 
 
 def _settings(place: Place) -> Json:

@@ -6,6 +6,7 @@ import glob
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from podium.agents.headless.claude.agent import CONVERSATIONS
 from podium.agents.headless.claude.records import MADE_UP_MODEL, tool_results
 from podium.agents.tui.adapting import Said
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
@@ -14,15 +15,15 @@ from podium.domain.model import Json
 _INTERRUPTED = "[Request interrupted by user"
 
 
-def written_of(conversations: Path, session: str) -> JsonlTail:
+def written_of(home: Path, session: str) -> JsonlTail:
     """The conversation of this name. Its file lies in a folder that is named like the workspace, more or less."""
-    file = NewestFile(conversations, f"*/{glob.escape(session)}.jsonl")
+    file = NewestFile(home, f"*/{glob.escape(session)}.jsonl", CONVERSATIONS)
     return JsonlTail(file, said_in, lambda _: session)
 
 
-def has_begun(conversations: Path, session: str) -> bool:
+def has_begun(home: Path, session: str) -> bool:
     """Whether there is anything to go on with: without a message it cannot be resumed."""
-    said, _ = written_of(conversations, session).since({})
+    said, _ = written_of(home, session).since({})
     return any(each.kind == "prompt" for each in said)
 
 

@@ -102,6 +102,7 @@ def _lay_out(home: Folders, place: Place, wished: codex_home.Sandbox | None) -> 
     person = place.user_home / codex_home.CODEX_HOME
     login = codex_home.login_in(person)
     # Codex renews its login: one that is there is newer than the person's own.
+    home.clear(codex_home.CONVERSATIONS, login.target)
     if not (home.path / login.target).exists():
         copy_login(login, home.path)
     hook = codex_home.hook_for(place.hook_command)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,8 @@ from typing import Any
 from podium.agents.headless.claude.records import record_of
 from podium.agents.headless.codex.home import CONVERSATIONS
 from podium.agents.tui.adapting import Said
-from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
+from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record, opened
+from podium.agents.unlinked import real_paths
 
 _FILES = "*/*/*/rollout-*.jsonl"
 _SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -27,11 +27,10 @@ class _Main(NewestFile):
     _known: dict[Path, bool] = field(default_factory=dict)
 
     def find(self) -> Path | None:
-        files = sorted(self.folder.glob(self.pattern), key=_changed, reverse=True)
-        return next((file for file in files if self._is_main(file)), None)
+        return next((file for file in self.newest_first() if self._is_main(file)), None)
 
     def _is_main(self, file: Path) -> bool:
-        if file not in self._known and (about := _about(file)):
+        if file not in self._known and (about := _about(self.home, file)):
             within = isinstance(about.get("source"), dict)
             self._known[file] = not within and about.get("thread_source") in (None, "user")
         return self._known.get(file, False)
@@ -39,7 +38,7 @@ class _Main(NewestFile):
 
 def conversation(home: Path) -> JsonlTail:
     """The conversation in this home that is held now. A person may have begun another one in it."""
-    return JsonlTail(_Main(home / CONVERSATIONS, _FILES), read, session_of)
+    return JsonlTail(_Main(home, _FILES, CONVERSATIONS), read, session_of)
 
 
 def session_of(file: Path | None) -> str:
@@ -52,7 +51,7 @@ def has_conversation(home: Path, session: str) -> bool:
     """Whether it can be gone on with. Codex ends at once when it is told to resume what it does not find."""
     if not _SESSION.fullmatch(session):
         return False
-    return any((home / CONVERSATIONS).glob(f"*/*/*/rollout-*{session}.jsonl"))
+    return bool(real_paths(home, CONVERSATIONS, f"*/*/*/rollout-*{session}.jsonl"))
 
 
 def read(record: Record) -> list[Said]:
@@ -118,21 +117,9 @@ def _fields(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _about(file: Path) -> dict[str, Any]:
+def _about(home: Path, file: Path) -> dict[str, Any]:
     """What its first record says of a conversation. Nothing while that is not there."""
-    try:
-        # Not blocking: what lies there may be a pipe.
-        handle = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb") as opened:
-            line = opened.readline(_LONGEST_BEGINNING_BYTES)
-    except OSError:
-        return {}
+    with opened(home, file) as content:
+        line = b"" if content is None else content.readline(_LONGEST_BEGINNING_BYTES)
     record = record_of(line) if line.endswith(b"\n") else {}
     return _fields(record.get("payload")) if record.get("type") == "session_meta" else {}
-
-
-def _changed(file: Path) -> int:
-    try:
-        return file.lstat().st_mtime_ns
-    except OSError:
-        return 0

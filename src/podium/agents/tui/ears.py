@@ -14,7 +14,7 @@ from podium.agents.tui.adapting import Said, Terms, Written
 from podium.agents.tui.bad_ending import trouble_of
 from podium.agents.tui.capturing import history, history_size
 from podium.agents.tui.control import Control
-from podium.agents.tui.sending import Letter
+from podium.agents.tui.letters import Letter
 from podium.agents.tui.sighting import LOOK_SECONDS, Sight
 from podium.agents.tui.stream_gate import StreamGate
 from podium.domain.asking import ReadFrom
@@ -184,13 +184,14 @@ class ScreenEar:
         return self._opened or bool(self._found)
 
     async def best(self) -> Answer | None:
-        """What there is, when nothing more is waited for: the block, or the words, where those are enough."""
+        """The block, if it is there when nothing more is waited for. Plain words of a screen are nobody's answer: the echo of the
+        prompt and whatever the program shows of itself stand among them."""
         if self.awaited is None:
             return None
-        text, heard = await self._read()
-        if self.awaited.found_in(heard) is not None:
-            return self._blocks(self.awaited, heard)
-        return self._words(text) if self.awaited.or_words else None
+        _, heard = await self._read()
+        if self.awaited.found_in(heard) is None:
+            return None
+        return self._blocks(self.awaited, heard)
 
     async def found(self, awaited: Awaited) -> bool:
         """Whether the block is there, ready or not."""

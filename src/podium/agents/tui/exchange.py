@@ -15,8 +15,8 @@ from podium.agents.tui.bell import Bell
 from podium.agents.tui.control import Control
 from podium.agents.tui.ears import Answer, ScreenEar, WrittenEar
 from podium.agents.tui.kit import TuiKit
+from podium.agents.tui.letters import Letter, owner_of
 from podium.agents.tui.listening import Listener, TurnTime
-from podium.agents.tui.sending import Letter, owner_of
 from podium.agents.tui.side import INTERRUPT_SECONDS, Side
 from podium.agents.tui.stream_gate import StreamGate
 from podium.agents.tui.trouble import (

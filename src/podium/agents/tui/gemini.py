@@ -73,7 +73,7 @@ class GeminiTui:
     def launch(self, place: Place, session: str | None) -> Launch:
         home = Folders(place.home, place.temporary)
         _lay_out(home, place)
-        resumed = session is not None and has_begun(place.home / CONVERSATIONS, session)
+        resumed = session is not None and has_begun(place.home, session)
         # One that has nothing in it can neither be resumed nor begun again by its name.
         named = session if session is not None and resumed else str(uuid.uuid4())
         options = place.options
@@ -112,7 +112,7 @@ class GeminiTui:
         return question_on(screen)
 
     def written(self, place: Place, session: str) -> GeminiWritten:
-        return GeminiWritten(place.home / CONVERSATIONS)
+        return GeminiWritten(place.home)
 
 
 def _lay_out(home: Folders, place: Place) -> None:
@@ -124,6 +124,7 @@ def _lay_out(home: Folders, place: Place) -> None:
         raise BadInput(
             f"agent {place.options.name!r}: on a terminal it cannot be without hands; make it headless"
         )
+    home.clear(CONVERSATIONS)
     logins = logins_in(place.user_home, place.options.env)
     copied = [login.target for login in logins if copy_login(login, home.path) is not None]
     selected = selected_login(place.options.name, place.options.env, copied)
@@ -132,8 +133,8 @@ def _lay_out(home: Folders, place: Place) -> None:
     home.write_json(f"{CONFIG}/projects.json", {"projects": {str(place.cwd.resolve()): SLUG}})
     home.write_json(f"{EXTENSION}/gemini-extension.json", {"name": "podium", "version": "1.0.0"})
     home.write_json(f"{EXTENSION}/hooks/hooks.json", _hooks(place.hook_command))
-    for folder in (home.path / CONVERSATIONS, _messages(place)):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    home.make(CONVERSATIONS)
+    _messages(place).mkdir(mode=0o700, exist_ok=True)
 
 
 def _messages(place: Place) -> Path:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 
 from podium.agents.headless.claude.records import record_of
 from podium.agents.headless.ending import plain_words
 from podium.agents.headless.gemini.ending import provider_words
+from podium.agents.headless.gemini.layout import CONVERSATIONS
 from podium.agents.headless.gemini.outcomes import outcome
 from podium.agents.tui.adapting import Said
-from podium.agents.tui.jsonl_tail import JsonlTail, Record
+from podium.agents.tui.jsonl_tail import JsonlTail, Record, opened
+from podium.agents.unlinked import is_really_in, real_paths
 from podium.domain.model import Json
 from podium.ports import nameless_use
 
@@ -31,9 +34,9 @@ _LONGEST_FIRST_LINE = 100_000
 class GeminiWritten:
     """Reads the newest conversation of a private home: a person may have begun another."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, home: Path) -> None:
         self._reading = _Reading()
-        self._tail = JsonlTail(_Conversations(folder), self._read, _session_of)
+        self._tail = JsonlTail(_Conversations(home), self._read, partial(_session_of, home))
 
     @property
     def session(self) -> str:
@@ -59,12 +62,12 @@ class GeminiWritten:
 class _Conversations:
     """The conversations of a home. Resuming one, it begins another file of its name and leaves it at that."""
 
-    folder: Path
+    home: Path
 
     def find(self) -> Path | None:
         """The one that was written to last; of several files of a name the largest has the conversation."""
         largest: dict[str, tuple[int, int, Path]] = {}
-        for file in self.folder.glob(_FILES):
+        for file in _files_in(self.home):
             found = _facts_of(file)
             name = file.stem.rpartition("-")[2]
             if found is not None and found > largest.get(name, (-1, 0, file))[:2]:
@@ -73,7 +76,11 @@ class _Conversations:
         return newest[2] if newest is not None else None
 
     def folders(self) -> Sequence[Path]:
-        return (self.folder,)
+        return (self.home / CONVERSATIONS,) if is_really_in(self.home, CONVERSATIONS) else ()
+
+
+def _files_in(home: Path) -> list[Path]:
+    return real_paths(home, CONVERSATIONS, _FILES)
 
 
 def _facts_of(file: Path) -> tuple[int, int] | None:
@@ -140,17 +147,17 @@ class _Reading:
         return Said("end", self.fault, ok=not self.fault)
 
 
-def has_begun(folder: Path, session: str) -> bool:
+def has_begun(home: Path, session: str) -> bool:
     """Whether there is something in a conversation that could be gone on with."""
-    files = [file for file in folder.glob(_FILES) if _session_of(file) == session]
-    return any(_has_words(file) for file in files)
+    files = [file for file in _files_in(home) if _session_of(home, file) == session]
+    return any(_has_words(home, file) for file in files)
 
 
-def _has_words(file: Path) -> bool:
+def _has_words(home: Path, file: Path) -> bool:
     """What failed it takes back by telling all messages anew, of which the first is its own."""
     words = 0
-    with file.open("rb") as lines:
-        for line in lines:
+    with opened(home, file) as lines:
+        for line in lines or ():
             record = record_of(line)
             if "$rewindTo" in record:
                 return True
@@ -195,13 +202,8 @@ def _text_of(content: Json) -> str:
     return "".join(text for text in texts if isinstance(text, str))
 
 
-def _session_of(file: Path | None) -> str:
+def _session_of(home: Path, file: Path | None) -> str:
     """Its first record names it."""
-    if file is None:
-        return ""
-    try:
-        with file.open("rb") as lines:
-            first = record_of(lines.readline(_LONGEST_FIRST_LINE))
-    except OSError:
-        return ""
+    with opened(home, file) as lines:
+        first = {} if lines is None else record_of(lines.readline(_LONGEST_FIRST_LINE))
     return str(first.get("sessionId") or "")

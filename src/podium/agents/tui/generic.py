@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cached_property
 
 from pydantic import Field, ValidationError, field_validator
@@ -10,6 +11,7 @@ from pydantic import Field, ValidationError, field_validator
 from podium.agents.confined import Needs
 from podium.agents.kit import AgentOptions
 from podium.agents.tui.adapting import Launch, Place, Status, Written
+from podium.agents.tui.at_cursor import BeforeCursor, before_cursor
 from podium.agents.tui.capturing import Screen
 from podium.agents.tui.seeing import Composer, Manner, Patience
 from podium.domain.errors import BadInput
@@ -26,6 +28,7 @@ _LIVE_LINES = 20
 """Above that, what a program shows is of the past."""
 _BLOCK_ENDS = f"[[/{TAG}]]"
 _BORDER = re.compile(r"[\s\-_=─━═│┃|╭╮╰╯┌┐└┘+·]*")
+_DRAWN_BORDER = re.compile(r"\s*[\-_=─━═╭╮╰╯┌┐└┘+]{2}[\s\-_=─━═│┃|╭╮╰╯┌┐└┘+·]*")
 _FRAME = re.compile(r"^\s*[│┃|]\s?|\s*[│┃|]\s*$")
 
 
@@ -36,7 +39,7 @@ class GenericOptions(Noun):
     """One line that names a file was right with every program that was tried. `paste` where it takes bracketed pastes,
     `lines` where it reads plain lines."""
     prompt: NonEmpty = r"[>›❯»](\s|$)"
-    """Regular expression for what its input line begins with."""
+    """Regular expression for what its input line begins with. Blanks at its end are there also in an empty line."""
     placeholder: str = ""
     """Regular expression for the hint that it shows in an empty input."""
     stand_in: str = r"\[[^\]]*[Pp]aste[^\]]*\]"
@@ -83,6 +86,8 @@ class GenericTui:
             fault = error.errors()[0]
             key = ".".join(map(str, fault["loc"]))
             raise BadInput(f"agent {options.name!r}: option {key!r}: {fault['msg']}") from None
+        self._seen_at_cursor = ""
+        """The words that were last seen right before the cursor: when it is elsewhere, they have left."""
 
     @property
     def manner(self) -> Manner:
@@ -128,40 +133,49 @@ class GenericTui:
         return "" if at is None else screen.lines[at].strip(" │┃|")
 
     def composer(self, screen: Screen, words: str) -> Composer:
+        before = before_cursor(_unframed(screen))
+        # As it is, too: what looks like a frame may be a table's.
+        if any(each.end_in(words, _SURE_LENGTH) for each in (before, before_cursor(screen))):
+            self._seen_at_cursor = words
+            return "ours"
         if not screen.text.strip() or self.status(screen) in ("busy", "asking"):
             return "unseen"
         at = self._prompt_at(screen)
-        if at is None:
-            return self._at_cursor(screen, words)
-        shown = self._input(screen, at)
+        if self._seen_at_cursor == words and (at is None or at < before.at):
+            return self._after_enter(screen, words, before, at)
+        return "empty" if at is None else self._at_prompt(screen, at, words)
+
+    def _after_enter(
+        self, screen: Screen, words: str, before: BeforeCursor, prompt_at: int | None
+    ) -> Composer:
+        """The cursor went on from the words. What is drawn beneath tells an input that has grown from one that was sent."""
+        above = BeforeCursor(before.lines[:-1])
+        has_grown = not before.lines[-1].strip() and above.end_in(words, _SURE_LENGTH)
+        if has_grown and any(line.strip() for line in screen.lines[before.at :]):
+            return "unsent"
+        return "empty" if prompt_at is None else "unseen"
+
+    def _at_prompt(self, screen: Screen, at: int, words: str) -> Composer:
+        shown = self._input(screen, at, _BORDER)
         if not shown or (self._own.placeholder and self._placeholder.fullmatch(shown)):
             return "empty"
-        if self._stand_in.fullmatch(shown) or _are_the_same(shown, _squeezed(words)):
+        if self._stand_in.fullmatch(shown):
             return "ours"
-        return "other"
+        # Of words that have empty lines themselves, the first of those is no border.
+        is_ours = any(
+            _are_the_same(self._input(screen, at, border), _squeezed(words))
+            for border in (_BORDER, _DRAWN_BORDER)
+        )
+        return "ours" if is_ours else "other"
 
-    def _input(self, screen: Screen, at: int) -> str:
+    def _input(self, screen: Screen, at: int, border: re.Pattern[str]) -> str:
         """What stands in the input, without its prompt and without spaces, which programs change."""
-        first = self._prompt.sub("", _FRAME.sub("", screen.lines[at]), count=1)
-        lines = [first]
+        lines = [self._behind_prompt(screen, screen.lines[at]) or ""]
         for line in screen.lines[at + 1 : at + _MOST_INPUT_LINES]:
-            if _BORDER.fullmatch(line):
+            if border.fullmatch(line):
                 break
             lines.append(_FRAME.sub("", line))
         return _squeezed("".join(lines))
-
-    def _at_cursor(self, screen: Screen, words: str) -> Composer:
-        """Where no prompt is to be seen the cursor is, and what was put in stands before it."""
-        column, row = screen.cursor
-        before = ""
-        for line in screen.lines:
-            height = max(1, -(-len(line) // screen.columns))
-            if row < height:
-                before = line[: row * screen.columns + column]
-                break
-            row -= height
-        wanted = _squeezed(words)[-_SURE_LENGTH:]
-        return "ours" if wanted and _squeezed(before).endswith(wanted) else "empty"
 
     def _is_busy(self, screen: Screen) -> bool:
         """A program of plain lines leaves standing what it said: only its last line is of now.
@@ -177,9 +191,18 @@ class GenericTui:
         found = [
             at
             for at, line in enumerate(screen.lines)
-            if self._prompt.match(_FRAME.sub("", line).lstrip())
+            if self._behind_prompt(screen, line) is not None
         ]
         return found[-1] if found else None
+
+    def _behind_prompt(self, screen: Screen, line: str) -> str | None:
+        """The rest of a line that begins as the input does, else None."""
+        bare = _FRAME.sub("", line).lstrip()
+        # A pane's lines are captured without the blanks behind them, and a pattern may be for one of those.
+        for shown in (bare.ljust(screen.columns), bare):
+            if found := self._prompt.match(shown):
+                return shown[found.end() :]
+        return None
 
     def _question_at(self, screen: Screen) -> int | None:
         """The lowest line that asks, unless the input stands beneath it: then it is only talked of."""
@@ -211,6 +234,12 @@ class GenericTui:
     @cached_property
     def _asking(self) -> re.Pattern[str]:
         return re.compile(self._own.asking)
+
+
+def _unframed(screen: Screen) -> Screen:
+    """Signs of a frame made blanks, so that all stays in its place."""
+    lines = (_FRAME.sub(lambda found: " " * len(found[0]), line).rstrip() for line in screen.lines)
+    return replace(screen, lines=tuple(lines))
 
 
 def _squeezed(text: str) -> str:

@@ -35,6 +35,9 @@ _MOST_LINES = 5
 """So many connections may be lost over one message before that is told."""
 
 
+_EMPTY_SECONDS = 1.0
+"""An input that has been empty for so long is: one that was just sent to would show that it works."""
+
 _GLANCE_SECONDS = 0.5
 """Between two looks at the ledger, while words are waited for that may have gone on by another's hand."""
 
@@ -95,6 +98,10 @@ class Injector:
             except LineLost:
                 continue  # the ledger knows how far it came
         return await self._deliver(number, fit, owner)
+
+    async def stays_empty(self, words: str) -> bool:
+        """Whether the composer is empty, and stays so for a while."""
+        return await self._until(lambda it: it != "empty", words, _EMPTY_SECONDS) == "empty"
 
     async def _deliver(self, number: int, fit: str, owner: str) -> Delivered:
         await self._activity.follow(self._pane)
@@ -167,8 +174,7 @@ class Injector:
     async def _see_it(self, number: int, words: str) -> None:
         if not await self._is_seen(words, lambda entry: entry.shown >= number):
             raise DeliveryInDoubt(
-                f"message {number} was pasted into pane {self._pane} and did not show in its input; look at the pane, "
-                "then retry the message or take it as sent"
+                f"message {number} was pasted into pane {self._pane} and did not show in its input; {_LOOK}"
             )
         await asyncio.sleep(self._patience.settle_seconds)
         await self.ledger.note_shown(number)
@@ -200,8 +206,7 @@ class Injector:
         """Words that went without Enter were removed, or sent by a person."""
         if not await self._is_seen(words, lambda entry: entry.enters > 0 or entry.sent >= number):
             raise DeliveryInDoubt(
-                f"message {number} left the input of pane {self._pane} before Enter was pressed; look at the pane, "
-                "then retry the message or take it as sent"
+                f"message {number} left the input of pane {self._pane} before Enter was pressed; {_LOOK}"
             )
 
     async def _is_seen(self, words: str, is_past: Callable[[Entry], bool]) -> bool:
@@ -250,6 +255,11 @@ class Injector:
     def _buffer(self, number: int, owner: str) -> str:
         return f"podium-{self._pane.removeprefix('%')}-{number}{owner and f'-{owner}'}"
 
+
+_LOOK = (
+    "look at it by `podium duet attach` and leave its input empty, then `podium duet retry`, which sends it again "
+    "only if it was not taken"
+)
 
 _STILL_THERE: tuple[Composer, ...] = ("ours", "unsent")
 

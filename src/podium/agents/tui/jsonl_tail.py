@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ from typing import BinaryIO, Protocol
 
 from podium.agents.headless.claude.records import record_of
 from podium.agents.tui.adapting import Said
+from podium.agents.unlinked import is_really_in, open_plain, real_paths
 from podium.domain.model import Json
 
 Record = Mapping[str, Json]
@@ -29,8 +29,13 @@ _KNOWN_BY_BYTES = 4096
 class Kept(Protocol):
     """Where the conversation is kept."""
 
+    @property
+    def home(self) -> Path:
+        """The private home. What is behind a link in it is not read."""
+        ...
+
     def find(self) -> Path | None:
-        """The file that it is in now. None: it has not begun."""
+        """The file of the home that it is in now. None: it has not begun."""
         ...
 
     def folders(self) -> Sequence[Path]:
@@ -42,19 +47,28 @@ class Kept(Protocol):
 class NewestFile:
     """The file of a private folder that was written to last."""
 
-    folder: Path
+    home: Path
     pattern: str
     """Of its path from the folder on, such as `*/rollout-*.jsonl`."""
+    folder: str = ""
+    """From the home on."""
 
     def find(self) -> Path | None:
-        found = [(_changed(path), path) for path in self.folder.glob(self.pattern)]
-        return max(found, default=(0, None))[1]
+        return next(self.newest_first(), None)
+
+    def newest_first(self) -> Iterator[Path]:
+        files = real_paths(self.home, self.folder, self.pattern)
+        yield from sorted(files, key=lambda file: (_changed(file), file), reverse=True)
 
     def folders(self) -> Sequence[Path]:
         """The folder itself, and as far down as the pattern leads."""
         depth = self.pattern.count("/")
-        beneath = [self.folder.glob("/".join(["*"] * levels)) for levels in range(1, depth + 1)]
-        return (self.folder, *(path for level in beneath for path in level if path.is_dir()))
+        beneath = [
+            real_paths(self.home, self.folder, "/".join(["*"] * levels))
+            for levels in range(1, depth + 1)
+        ]
+        first = (self.home / self.folder,) if is_really_in(self.home, self.folder) else ()
+        return (*first, *(path for level in beneath for path in level if path.is_dir()))
 
 
 @dataclass(frozen=True)
@@ -101,11 +115,11 @@ class JsonlTail:
         return self._kept.folders()
 
     def mark(self) -> Json:
-        with _opened(self._kept.find()) as file:
+        with opened(self._kept.home, self._kept.find()) as file:
             return (Mark() if file is None else _end_of(file)).json
 
     def since(self, mark: Json) -> tuple[list[Said], Json]:
-        with _opened(self._kept.find()) as file:
+        with opened(self._kept.home, self._kept.find()) as file:
             if file is None:
                 return [], mark
             at = _place_in(file, Mark.of(mark))
@@ -206,25 +220,14 @@ def _digest(end: bytes) -> str:
 
 
 @contextmanager
-def _opened(path: Path | None) -> Iterator[BinaryIO | None]:
-    """The file for reading. None where there is none, and no plain one: a pipe would keep us waiting."""
-    handle = None if path is None else _plain_file(path)
+def opened(home: Path, path: Path | None) -> Iterator[BinaryIO | None]:
+    """The file of the home for reading. None: there is none, it is no plain one, or a link leads to it."""
+    handle = None if path is None else open_plain(home, path.relative_to(home))
     if path is None or handle is None:
         yield None
         return
     with open(str(path), "rb", opener=lambda *_: handle) as file:
         yield file
-
-
-def _plain_file(path: Path) -> int | None:
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return None
-    if stat.S_ISREG(os.fstat(handle).st_mode):
-        return handle
-    os.close(handle)
-    return None
 
 
 def _changed(path: Path) -> int:

@@ -87,15 +87,23 @@ class Ledger:
         await self._if(_is("shown", number), self._note("sent", number))
 
     async def reopen(self, number: int) -> None:
-        """Let message `number` be pasted again, after somebody made sure that it did not arrive.
+        """Let message `number` be pasted again, or another in its place, after somebody made sure that it did not arrive.
 
-        Raises `BadInput` when it was sent.
+        Does nothing once Enter was pressed for it. Raises `BadInput` when it was sent.
         """
         entry = await self.read()
         if entry.sent >= number:
             raise BadInput(f"message {number} was sent; give a new message the next number")
         notes = [self._note(name, number - 1) for name in ("pasted", "shown")]
-        await self._if(_is("sent", number - 1), " ; ".join(notes))
+        await self._if(_both(self._is_next(number), _is("enters", 0)), " ; ".join(notes))
+
+    async def take_as_sent(self, number: int) -> None:
+        """Note message `number` as sent, which was pasted and is in the input no more."""
+        notes = [self._note(name, number) for name in ("shown", "sent")]
+        await self._if(self._is_next(number), " ; ".join(notes))
+
+    def _is_next(self, number: int) -> str:
+        return _both(_is("pasted", number), _is("sent", number - 1))
 
     async def _if(self, condition: str, commands: str) -> None:
         await self._control.tell(f"if -F -t {self._pane} {quoted(condition)} {quoted(commands)}")

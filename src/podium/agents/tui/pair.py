@@ -141,11 +141,6 @@ class TerminalPair:
             await side.open(await self._here(), again=True)
         await side.take_part()
 
-    async def reopen(self, name: str) -> None:
-        """Let the message that was pasted and never seen be sent again, after a person made sure that it did not arrive."""
-        ledger = (await self._found(name)).injector.ledger
-        await ledger.reopen((await ledger.read()).sent + 1)
-
     async def close(self) -> None:
         """Let go of the pair. Its programs go on."""
         self._activity.close()

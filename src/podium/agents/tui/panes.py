@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import secrets
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
@@ -11,7 +14,7 @@ from pydantic import Field
 from podium.agents.tui.control import Control
 from podium.agents.tui.ledger import forget_input
 from podium.agents.tui.quoting import literally, quoted
-from podium.agents.tui.server import PLACEHOLDER, TerminalSettings
+from podium.agents.tui.server import FREE, PLACEHOLDER, TerminalSettings
 from podium.agents.tui.trouble import PaneGone
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import Noun
@@ -20,6 +23,8 @@ Reveal = Callable[[str], str]
 """Gives the value of a variable whose setting names a secret. Raises when it is not known."""
 
 _NAME, _STARTED = "@podium_pane", "@podium_started"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_FACTS = ("window_id", "pane_id", _NAME, _STARTED, FREE)
 
 
 class Program(Noun):
@@ -40,8 +45,23 @@ def no_secrets(reference: str) -> str:
     )
 
 
+@dataclass(frozen=True)
+class _Pane:
+    """One that is there. It has no name when it is a person's own, or is free."""
+
+    window: str
+    id: str
+    name: str
+    started: bool
+    free: bool
+    """Podium made it, and it waits for its program."""
+
+
 class Panes:
-    """Opens panes beside each other, left to right, and talks to them by their ids."""
+    """Opens panes beside each other, left to right, and talks to them by their ids.
+
+    A person who attaches may open windows and panes of his own, and move between them: those are left alone.
+    """
 
     def __init__(
         self, control: Control, settings: TerminalSettings, reveal: Reveal = no_secrets
@@ -57,20 +77,17 @@ class Panes:
         """
         _refuse_unusable(program)
         found = await self._all()
-        pane = next((each for each, (name, _) in found.items() if name == program.name), None)
-        if pane is None:
-            pane = next((each for each, (name, _) in found.items() if not name), None)
-            pane = pane or await self._split(list(found))
-            await self._control.tell(f"set -p -t {pane} {_NAME} {program.name}")
-        if found.get(pane) != (program.name, "1"):
+        known = next((each for each in found if each.name == program.name), None)
+        pane = known.id if known else await self._named(program.name, found)
+        if known is None or not known.started:
             await self._start(pane, program)
         return pane
 
     async def find(self, name: str) -> str:
         """The id of the pane of this name whose program was started. Raises `PaneGone` when there is none."""
-        for pane, facts in (await self._all()).items():
-            if facts == (name, "1"):
-                return pane
+        for pane in await self._all():
+            if pane.name == name and pane.started:
+                return pane.id
         raise PaneGone(f"no pane is called {name!r}; start its program again")
 
     async def restart(self, pane: str, program: Program) -> None:
@@ -79,33 +96,66 @@ class Panes:
         await self._start(pane, program)
 
     async def press(self, pane: str, *keys: str) -> None:
-        """Press keys by their tmux names, such as `Escape` and `C-c`."""
-        named = " ".join(quoted(key) for key in keys)
-        await self._control.tell(f"{leave_mode(pane)} ; send-keys -t {pane} {named}")
+        """Press keys by their tmux names, such as `Escape` and `C-c`. Other words are typed.
+
+        Raises `BadInput` for what is neither.
+        """
+        await self._control.tell(pressing(pane, keys))
 
     async def resize(self, columns: int, rows: int) -> None:
         """Give every pane so many columns and rows."""
-        await self._make_room(list(await self._all()), columns, rows)
+        panes = await self._all()
+        for window in {pane.window: None for pane in panes if pane.name}:
+            count = sum(pane.window == window for pane in panes)
+            await self._make_room(window, count, columns, rows)
 
-    async def _all(self) -> dict[str, tuple[str, str]]:
-        form = f"#{{pane_id}}|#{{{_NAME}}}|#{{{_STARTED}}}"
-        lines = await self._control.ask(f"list-panes -t ={self._settings.session}: -F '{form}'")
+    async def _all(self) -> list[_Pane]:
+        """Those of every window: a person may have opened more of them."""
+        form = "|".join(f"#{{{fact}}}" for fact in _FACTS)
+        lines = await self._control.ask(f"list-panes -s -t ={self._settings.session}: -F '{form}'")
         parts = [line.split("|") for line in lines]
-        return {pane: (name, started) for pane, name, started in parts}
+        return [
+            _Pane(window, id_, name, bool(started), bool(free))
+            for window, id_, name, started, free in parts
+        ]
 
-    async def _split(self, panes: list[str]) -> str:
-        columns, rows = self._settings.columns, self._settings.rows
-        await self._make_room([*panes, ""], columns, rows)
+    async def _named(self, name: str, panes: list[_Pane]) -> str:
+        """A pane for the program of this name: the free one, or a new one beside the last that has a name."""
+        free = next((pane.id for pane in panes if pane.free and not pane.name), None)
+        if free is not None:
+            await self._control.tell(f"set -p -t {free} {_NAME} {name}")
+            return free
+        beside = next((pane for pane in reversed(panes) if pane.name), None)
+        if beside is None:
+            return await self._in_new_window(name)
+        count = sum(pane.window == beside.window for pane in panes)
+        return await self._split(name, beside, count)
+
+    async def _split(self, name: str, beside: _Pane, count: int) -> str:
+        """One list, in which the new pane is known by being the active one, until the person's is again."""
+        columns, rows, window = self._settings.columns, self._settings.rows, beside.window
+        await self._make_room(window, count + 1, columns, rows)
         (pane,) = await self._control.ask(
-            f"split-window -h -d -t {panes[-1]} -c / -P -F '#{{pane_id}}' {PLACEHOLDER}"
+            f"split-window -h -t {beside.id} -c / -P -F '#{{pane_id}}' {PLACEHOLDER} ; "
+            f"set -p -t {window} {_NAME} {name} ; last-pane -t {window}"
         )
-        await self._make_room([*panes, pane], columns, rows)
+        await self._make_room(window, count + 1, columns, rows)
         return pane
 
-    async def _make_room(self, panes: list[str], columns: int, rows: int) -> None:
+    async def _in_new_window(self, name: str) -> str:
+        """One list, in which the new window is known by a name that nobody else has."""
+        session, called = f"={self._settings.session}:", f"podium-{secrets.token_hex(8)}"
+        (told,) = await self._control.ask(
+            f"new-window -d -t {session} -n {called} -c / -P -F '#{{window_id}} #{{pane_id}}' {PLACEHOLDER} ; "
+            f"set -p -t {session}={called} {_NAME} {name}"
+        )
+        window, pane = told.split()
+        await self._make_room(window, 1, self._settings.columns, self._settings.rows)
+        return pane
+
+    async def _make_room(self, window: str, count: int, columns: int, rows: int) -> None:
         """Resizing fixes the window's size too, so that no client that attaches shrinks it."""
-        width = len(panes) * (columns + 1) - 1
-        window = f"={self._settings.session}:"
+        width = count * (columns + 1) - 1
         await self._control.tell(
             f"resize-window -t {window} -x {width} -y {rows} ; "
             f"select-layout -t {window} even-horizontal"
@@ -129,6 +179,17 @@ class Panes:
 def leave_mode(pane: str) -> str:
     """The command that ends a person's scrolling back, in which keys would be tmux's."""
     return f"if -F -t {pane} '#{{pane_in_mode}}' 'send-keys -t {pane} -X cancel'"
+
+
+def pressing(pane: str, keys: Sequence[str]) -> str:
+    """The command that presses keys. Raises `BadInput` for what is no key and cannot be typed."""
+    if not keys or any(not key or _CONTROL.search(key) for key in keys):
+        raise BadInput(
+            f"{list(keys)!r} are no keys; name each as tmux does, such as Enter, Escape, C-c or x"
+        )
+    # After `--` none of them is an option, which could name another pane.
+    named = " ".join(quoted(key) for key in keys)
+    return f"{leave_mode(pane)} ; send-keys -t {pane} -- {named}"
 
 
 def _command(argv: tuple[str, ...]) -> str:

@@ -7,93 +7,32 @@ they are to have. Whether they got it is known by the ledger alone, which has th
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
-from pydantic import ValidationError
-
-from podium.agents.private_files import write_private
+from podium.agents.tui.fates import Fates
 from podium.agents.tui.injecting import Injector
 from podium.agents.tui.ledger import Entry
+from podium.agents.tui.letters import Letter, Letters, owner_of
 from podium.agents.tui.server import ServerIdentity
-from podium.agents.tui.trouble import NotListening, NumberTaken
-from podium.domain.model import Json, Noun, json_of
+from podium.agents.tui.trouble import DeliveryInDoubt, NotListening, NumberTaken
+from podium.domain.model import Json
 
-MOST_LETTERS = 300
-"""Older ones are removed. The ledger knows far fewer owners."""
-_SURE_LENGTH = 200
-"""Programs may write a prompt down with other blanks: so much of its beginning and end tell it from others."""
 _TRIES = 20
 """So often another may have been quicker before that is told."""
-
-
-class Letter(Noun):
-    """A message that is to be sent, or was."""
-
-    owner: str
-    """Its name in the ledger."""
-    text: str
-    number: int
-    server: tuple[int, int]
-    """The life of the server in which the number holds."""
-    life: int = 0
-    """How often the program had been started by then: a later one may know nothing of it."""
-    mark: Json = None
-    """Where what the program wrote or showed had its end before it took the message."""
-    given_up: bool = False
-    """Nobody waits for its answer any more: asked again, it is sent again."""
-
-    def is_taken_as(self, prompt: str) -> bool:
-        """Whether this is how its program wrote down that it took the letter; or took the file that it was handed as."""
-        mine, theirs = "".join(self.text.split()), "".join(prompt.split())
-        if self.owner in theirs:
-            return True
-        length = min(len(mine), len(theirs), _SURE_LENGTH)
-        return (
-            length > 0 and mine[:length] == theirs[:length] and mine[-length:] == theirs[-length:]
-        )
-
-
-class Letters:
-    """The letters of one program, in a folder of their own."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-
-    def read(self, owner: str) -> Letter | None:
-        """None also for a file that somebody has damaged: it is as if it had not been sent."""
-        try:
-            return Letter.model_validate_json(self._file(owner).read_bytes())
-        except (OSError, ValidationError):
-            return None
-
-    def keep(self, letter: Letter) -> None:
-        """On return it survives a crash."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(self._file(letter.owner), json_of(letter).encode())
-
-    def remove_old(self) -> None:
-        """All but the newest."""
-        by_age = sorted(self._folder.glob("*.json"), key=lambda file: file.stat().st_mtime)
-        for file in by_age[:-MOST_LETTERS]:
-            file.unlink(missing_ok=True)
-
-    def _file(self, owner: str) -> Path:
-        return self._folder / f"{owner}.json"
-
-
-def owner_of(key: str) -> str:
-    """The name in the ledger of whatever is sent under this key."""
-    return hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
 
 
 class Sender:
     """Gives letters their numbers and has them delivered."""
 
     def __init__(
-        self, injector: Injector, letters: Letters, server: ServerIdentity, life: int
+        self,
+        injector: Injector,
+        letters: Letters,
+        server: ServerIdentity,
+        life: int,
+        fates: Fates,
     ) -> None:
+        self._fates = fates
         self._injector = injector
         self._letters = letters
         self._life = life
@@ -103,7 +42,8 @@ class Sender:
         """Have the program take these words, once for each key. On return it has.
 
         `mark` is asked right before they are put in. Raises as `Injector.deliver` does; whoever comes later calls again
-        with the same key and text.
+        with the same key and text. What an earlier attempt put in and nobody saw is put in again when the program
+        surely never had it.
         """
         owner = owner_of(key)
         letter = await asyncio.to_thread(self._letters.read, owner)
@@ -120,10 +60,11 @@ class Sender:
                     server=self._server,
                     life=self._life,
                     mark=await mark(),
+                    face=await self._fates.face(),
                 )
                 await asyncio.to_thread(self._letters.keep, letter)
             try:
-                await self._injector.deliver(letter.number, letter.text, owner)
+                await self._deliver(letter, again=entry.pasted >= letter.number)
             except NumberTaken:
                 continue
             return letter
@@ -146,9 +87,32 @@ class Sender:
         """Somebody's words stand in the input. He may be dead, so whoever comes next sends them."""
         owner = entry.owners.get(entry.pasted, "")
         letter = await asyncio.to_thread(self._letters.read, owner) if owner else None
-        if letter is None:
+        if letter is not None:
+            await self._let_through(letter)
+        elif await self._fates.is_bare():
+            await self._injector.ledger.take_as_sent(entry.pasted)
+        else:
             raise NotListening(
                 f"message {entry.pasted} stands in the input, and nobody knows its words; look at the pane, then send "
                 "or remove it"
             )
-        await self._injector.deliver(letter.number, letter.text, owner)
+
+    async def _deliver(self, letter: Letter, *, again: bool) -> None:
+        """`again`: it was put in before; now it may have become clear what became of it."""
+        if again:
+            await self._let_through(letter)
+        # It has left by now, or its number is free again.
+        await self._injector.deliver(letter.number, letter.text, letter.owner)
+
+    async def _let_through(self, letter: Letter) -> None:
+        """Have what stands in the input leave, or know that it is not there. Raises `DeliveryInDoubt` when that is not known."""
+        try:
+            await self._injector.deliver(letter.number, letter.text, letter.owner)
+        except DeliveryInDoubt:
+            fate = await self._fates.of(letter)
+            if fate == "unknown":
+                raise
+            if fate == "taken":
+                await self._injector.ledger.take_as_sent(letter.number)
+            else:
+                await self._injector.ledger.reopen(letter.number)

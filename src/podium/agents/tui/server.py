@@ -143,6 +143,7 @@ class TmuxServer:
             f"set -g history-limit {settings.history_lines}",
             "set -s message-limit 0",
             f"new-session -d -s {settings.session} -x {settings.columns} -y {settings.rows} -c / {PLACEHOLDER}",
+            f"set -p -t ={settings.session}: {FREE} 1",
         )
         begin = ("start-server", ";", "if", "-F", _OURS_OR_NEW, " ; ".join(commands), ";")
         return Spawn(
@@ -161,6 +162,8 @@ class TmuxServer:
 
 PLACEHOLDER = "sleep 2147483647"
 """What a pane runs until it is given its program."""
+FREE = "@podium_free"
+"""The mark of the pane that the server begins with. No other pane without a name is Podium's."""
 
 _OURS = "@podium"
 _OURS_OR_NEW = f"#{{||:#{{{_OURS}}},#{{==:#{{S:x}},}}}}"

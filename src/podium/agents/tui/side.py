@@ -9,10 +9,13 @@ from podium.agents.tui.activity import Activity
 from podium.agents.tui.adapting import Written
 from podium.agents.tui.capturing import history_size, look
 from podium.agents.tui.control import Control
+from podium.agents.tui.fates import SeenFates
 from podium.agents.tui.injecting import Injector
 from podium.agents.tui.kit import TuiKit
-from podium.agents.tui.panes import Panes, leave_mode
-from podium.agents.tui.sending import Letter, Letters, Sender
+from podium.agents.tui.letters import Letter, Letters
+from podium.agents.tui.panes import Panes, pressing
+from podium.agents.tui.parting import end_program
+from podium.agents.tui.sending import Sender
 from podium.agents.tui.server import ServerIdentity
 from podium.agents.tui.side_record import SideBook, SideRecord
 from podium.agents.tui.sighting import Sight
@@ -163,7 +166,9 @@ class Side:
 
     @property
     def _sender(self) -> Sender:
-        return Sender(self.injector, self.letters, self._server, self.record().lives)
+        injector = self.injector
+        fates = SeenFates(self._control, self._pane(), injector, self.adapter.status, self.written)
+        return Sender(injector, self.letters, self._server, self.record().lives, fates)
 
     @property
     def written(self) -> Written | None:
@@ -185,8 +190,7 @@ class Side:
     async def _press_interrupt(self) -> bool:
         """Not while a message is being handed over: its words would go, and nobody would know whether they arrived."""
         pane = self._pane()
-        keys = " ".join(self.adapter.interrupt_keys)
-        press = f"{leave_mode(pane)} ; send-keys -t {pane} {keys}"
+        press = pressing(pane, self.adapter.interrupt_keys)
         return await self.injector.ledger.press_between(press)
 
     async def _rest_after_primer(self) -> None:
@@ -207,6 +211,9 @@ class Side:
     async def _start(self, server: ServerIdentity, pane: str) -> str:
         """First the record: a Podium that dies in between has counted a life too many, which does no harm."""
         record = self.record()
+        if pane:
+            # While its home is laid out nobody may lay links there.
+            await end_program(self._control, pane)
         self.quarters.lay_out()
         program, session = await self.quarters.program(record.session)
         again = bool(record.session) and session == record.session

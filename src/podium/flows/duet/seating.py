@@ -74,6 +74,6 @@ def _held(view: View, run_id: str) -> LockHeld:
         for name, holder in holders(view, but_not=run_id).items()
     )
     return LockHeld(
-        f"no pair is free: {told}; wait for it, `podium duet queue add` the task, or end that one with "
-        "`podium duet abort TASK`"
+        f"no pair is free: {told}; wait for it, `podium duet queue add` the task, end that one with "
+        "`podium duet abort TASK`, or go on with it by `podium resume TASK` where nobody works on it"
     )

@@ -29,7 +29,7 @@ def play_duet(kit: DuetKit) -> FlowBody:
             is_last = rounds == job.limits.rounds
             plan = await router.hear(
                 "PLANNER",
-                rounds + (not is_last),
+                rounds,
                 ("report",) if is_last else ("report", "plan"),
                 _result(result, may_go_on=not is_last),
                 or_words=True,
