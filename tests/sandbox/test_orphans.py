@@ -31,8 +31,8 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
-def test_what_a_dead_podium_and_its_lost_guard_left_is_found_and_ended(how: signal.Signals) -> None:
+def what_a_lost_podium_leaves(how: signal.Signals) -> str:
+    """The token of a tree whose guard got the signal, and whose Podium was killed after it."""
     token = new_token()
     with subprocess.Popen(
         [sys.executable, "-c", PODIUM, token, str(how.value)],
@@ -44,9 +44,20 @@ def test_what_a_dead_podium_and_its_lost_guard_left_is_found_and_ended(how: sign
         podium.stdout.readline()
         retry_until_blocking(lambda: len(alive("T" + token)) == 2)
         podium.communicate(b"")
-    assert len(alive("T" + token)) >= 1
-    assert end_orphans() >= 1
-    assert alive("T" + token) == []
+    return f"T{token}"
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_what_a_dead_podium_and_its_lost_guard_left_is_found_and_ended(how: signal.Signals) -> None:
+    # Every long-lived Podium on this machine looks for orphans, those of other tests too: one may be first.
+    for _ in range(5):
+        token = what_a_lost_podium_leaves(how)
+        was_left = bool(alive(token))
+        end_orphans()
+        assert alive(token) == []
+        if was_left:
+            return
+    pytest.fail("nothing was ever left to be ended")
 
 
 async def test_the_trees_of_a_living_podium_are_left_alone() -> None:
