@@ -69,8 +69,8 @@ $(RUN_STAMP): pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml $(RUN_STAMP)
-	@sh scripts/need postgres tmux
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[api,distributed,otel,duet]' --group dev
+	@sh scripts/need postgres tmux chromium
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[api,web,mcp,notices,distributed,otel,duet]' --group dev
 	@touch $@
 
 $(BENCH_STAMP): pyproject.toml $(DEV_STAMP)

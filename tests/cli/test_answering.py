@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from podium.cli.untrusted import shown_json, shown_line, shown_text
 from podium.domain.gating import Approval, Tier, TierTerm
 from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.work import Run
+from podium.telling.untrusted import shown_json, shown_line, shown_text
 from podium.wiring.podium import Podium
 from tests.cli.desk import Desk
 

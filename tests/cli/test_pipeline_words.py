@@ -6,7 +6,6 @@ import io
 from datetime import UTC, datetime, timedelta
 from itertools import count
 
-from podium.cli.event_words import describe
 from podium.cli.pipeline_words import PipelineWords, duration, money
 from podium.cli.progress import Progress
 from podium.domain import events as e
@@ -14,6 +13,7 @@ from podium.domain.gating import Usage
 from podium.domain.ids import short_id
 from podium.domain.work import Failure
 from podium.domain.workspaces import Violation
+from podium.telling.event_words import describe
 
 NOON = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 RUN = "run_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"

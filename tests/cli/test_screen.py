@@ -7,9 +7,9 @@ import pty
 import subprocess
 from datetime import UTC, datetime
 
-from podium.cli.event_words import event_line
 from podium.domain.events import Event, EventBody, NoteTaken, RunNeededHuman
 from podium.domain.ids import short_id
+from podium.telling.event_words import event_line
 from tests.cli.desk import Desk
 
 

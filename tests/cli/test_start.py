@@ -98,6 +98,7 @@ ONE_OF_EACH = {
     "workers": ("workers",),
     "queues": ("queues",),
     "top": ("top", "--once"),
+    "mcp": ("mcp", "--help"),
     "rehearse": ("rehearse", "--help"),
     "demo": ("demo", "--help"),
     "modelserver": ("modelserver", "--help"),

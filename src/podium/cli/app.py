@@ -54,6 +54,7 @@ COMMANDS: dict[str, Entry] = {
     "workers": Entry("workers", "List who is alive, what each holds, and what the dead left."),
     "queues": Entry("queues", "List the queues: what waits, how it goes, who serves."),
     "top": Entry("top", "Watch workers, queues and running runs live."),
+    "mcp": Entry("mcp", "Be an MCP server: clients submit work and use the gated toolbox."),
     "rehearse": Entry("rehearse", "Play podium.yaml's scenes: try a policy out before it matters."),
     "demo": Entry("demo", "See Podium work, offline and without keys, in under a minute."),
     "modelserver": Entry("modelserver", "Stand in for a model provider: play, record, replay."),

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from podium.cli.demo_sample import Sample
 from podium.cli.demo_story import Story
-from podium.cli.event_words import about, usage_words
 from podium.cli.pipeline_report import look_back, result_of
 from podium.cli.pipeline_words import check_words
-from podium.cli.screen import Screen, counted
+from podium.cli.screen import Screen
 from podium.domain.events import ChecksRan, StageEnded
 from podium.domain.gating import Receipt, Usage
 from podium.domain.model import Noun
+from podium.telling.event_words import about, usage_words
+from podium.telling.wording import counted
 from podium.usecases import Verdict, show_run, verify_receipts
 from podium.wiring import Podium
 

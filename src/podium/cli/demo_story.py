@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 
 from podium.cli.demo_host import DemoFailed, Host, done, podium_command
 from podium.cli.demo_sample import BASE, MEANWHILE, TASK, Sample
-from podium.cli.event_words import describe
 from podium.cli.pipeline_words import PipelineWords
 from podium.domain import events as e
 from podium.domain.ids import short_id
 from podium.ports import EventQuery, Journal
+from podium.telling.event_words import describe
 
 MOST_SECONDS = 300.0
 KILLED_IN, KILLED_AFTER = "develop", "write_file"

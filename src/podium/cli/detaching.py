@@ -13,29 +13,20 @@ from typing import Protocol
 
 from podium.cli.door import Door
 from podium.cli.lines_telling import launch_record
-from podium.cli.screen import counted, moment
-from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.errors import NotPossibleNow
 from podium.domain.ids import short_id
 from podium.domain.model import Noun
 from podium.domain.work import QueueSpec, Run, RunStatus
 from podium.ports import Engine, Store
+from podium.telling.wording import counted, moment
 from podium.wiring import Podium
+from podium.wiring.queues import Place, queue_named
 
-QUEUE = "default"
 LOG = "worker.log"
 _A_WORKERS_SECONDS = 2.0
 """A worker that has room takes a run within milliseconds; a busy machine may be slower."""
 _A_NEW_WORKERS_SECONDS = 20.0
 _TAIL_BYTES = 2_000
-
-
-class Place(Noun):
-    """Where a run is put."""
-
-    queue: str = QUEUE
-    priority: int = 0
-    """Higher goes first."""
-    delay_seconds: float = 0.0
 
 
 class BeginQueued(Protocol):
@@ -61,7 +52,7 @@ class HandedOver(Noun):
 
 def hand_over(door: Door, begin: BeginQueued, place: Place) -> None:
     """Queue the run, see that somebody serves the queue, and say how to follow it."""
-    spec = queue_named(door, place.queue)
+    spec = queue_named(door.configuration, place.queue)
 
     async def work(podium: Podium) -> HandedOver:
         run = await begin(podium, place)
@@ -81,17 +72,6 @@ def hand_over(door: Door, begin: BeginQueued, place: Place) -> None:
 
     record = launch_record(run, detached=True, queue=spec.name, **more)
     door.screen.answer(record, words)
-
-
-def queue_named(door: Door, name: str) -> QueueSpec:
-    specs = {spec.name: spec for spec in door.configuration.settings.queue_specs()}
-    specs = specs or {QUEUE: QueueSpec(name=QUEUE)}
-    if name not in specs:
-        raise BadInput(
-            f"podium.yaml has no queue {name!r}; queues: {', '.join(sorted(specs))}. Name one with --queue, "
-            f"or add `{name}: {{}}` to its queues"
-        )
-    return specs[name]
 
 
 def _how_it_goes_on(done: HandedOver, spec: QueueSpec) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from podium.cli.screen import Screen, counted
-from podium.cli.untrusted import shown_line
+from podium.cli.screen import Screen
 from podium.domain.model import Json
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import counted
 from podium.wiring.bench_duet import DuetScore
 from podium.wiring.bench_duet_tally import KindScore
 from podium.wiring.bench_duet_troubles import Trouble

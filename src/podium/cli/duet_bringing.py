@@ -14,7 +14,6 @@ import typer
 from podium.cli.door import Door
 from podium.cli.duet_pairing import MAIN, EnvFileOption, PairOption, pair_in_use, variables_of
 from podium.cli.screen import Screen
-from podium.cli.untrusted import shown_line
 from podium.domain.duets import Pair, PairStanding
 from podium.domain.errors import (
     LockHeld,
@@ -24,6 +23,7 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
+from podium.telling.untrusted import shown_line
 from podium.usecases import DuetTask
 from podium.wiring import Podium
 from podium.wiring.duet_grants import grant, refuse_ungranted, ungranted
@@ -254,7 +254,14 @@ def tell_standing(screen: Screen, standing: PairStanding) -> None:
         f"tmux ready: -S {standing.socket}, session {standing.session} (planner left, executer right)"
     )
     rows = [
-        (each.side, each.agent, each.pane, each.status, each.question or each.cwd)
+        (
+            each.side,
+            each.agent,
+            each.pane,
+            each.status,
+            shown_line(each.keyboard.who) if each.keyboard else "podium",
+            each.question or each.cwd,
+        )
         for each in standing.sides
     ]
-    screen.table(("SIDE", "AGENT", "PANE", "STATUS", "WHERE"), rows)
+    screen.table(("SIDE", "AGENT", "PANE", "STATUS", "KEYBOARD", "WHERE"), rows)

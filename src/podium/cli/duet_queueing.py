@@ -8,19 +8,20 @@ from typing import Annotated
 import typer
 
 from podium.cli.command import command_app
-from podium.cli.detaching import HandedOver, Place, see_that_it_is_served
+from podium.cli.detaching import HandedOver, see_that_it_is_served
 from podium.cli.door import Door
 from podium.cli.duet_pairing import EnvFileOption, variables_of
 from podium.cli.duet_sending import task_text, tasks_in
-from podium.cli.screen import counted
-from podium.cli.untrusted import safe_line
-from podium.domain.duets import DUET, DuetJob, Pair
+from podium.domain.duets import DUET
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.work import Run, RunStatus
+from podium.telling.untrusted import safe_line
+from podium.telling.wording import counted
 from podium.usecases import DuetTask, find_duet, see_duets, with_hosts
 from podium.wiring import Podium
-from podium.wiring.duet_grants import refuse_ungranted
-from podium.wiring.duet_pairs import all_pairs, duet_limits, duet_queue, kept_pair
+from podium.wiring.duet_jobs import queued_duet
+from podium.wiring.duet_pairs import duet_queue
+from podium.wiring.queues import Place
 
 app = command_app(group=True)
 
@@ -59,17 +60,14 @@ def add(
     variables = variables_of(env_file)
 
     async def work(podium: Podium) -> tuple[list[Run], HandedOver]:
-        chosen = _chosen(podium, pairs, all_pairs(podium, variables))
-        for pair in chosen:
-            refuse_ungranted(podium, pair)
-        limits = duet_limits(podium, variables)
-        (podium.folders.make_state() / DUET).mkdir(mode=0o700, exist_ok=True)
+        named = [name.strip() for name in pairs.split(",") if name.strip()]
+        job = queued_duet(podium, words[0], named, variables)
         engine = await podium.hosting_engine()
         where = Place(queue=DUET, priority=priority).model_dump()
         runs = []
         for text in words:
-            job = DuetJob(text=text, pairs=chosen, limits=limits, patient=True)
-            told, terms = job.model_dump(mode="json"), door.configuration.terms()
+            told = job.model_copy(update={"text": text}).model_dump(mode="json")
+            terms = door.configuration.terms()
             runs.append(await engine.start(DUET, told, task=text, settings=terms, **where))
         queue = duet_queue(door.configuration)
         return runs, await see_that_it_is_served(podium, runs[0], queue)
@@ -154,12 +152,3 @@ def remove(
         found.model_dump(mode="json"),
         lambda: door.screen.line(f"task {found.task_id} is out of the queue"),
     )
-
-
-def _chosen(podium: Podium, names: str, known: tuple[Pair, ...]) -> tuple[Pair, ...]:
-    wanted = [name.strip() for name in names.split(",") if name.strip()]
-    by_name = {pair.name: kept_pair(podium, pair.name) or pair for pair in known}
-    unknown = [name for name in wanted if name not in by_name]
-    if unknown:
-        raise BadInput(f"there is no pair {unknown[0]!r}; pairs: {', '.join(by_name)}")
-    return tuple(by_name[name] for name in wanted or by_name)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
+from contextlib import AbstractAsyncContextManager, aclosing
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from podium.cli.door import Door
+from podium.cli.duet_keyboard import SideArgument, as_given, is_held_by, mirror_of, terminal_of
 from podium.cli.duet_pairing import MAIN, PairOption, variables_of
-from podium.cli.untrusted import shown_line
-from podium.domain.errors import BadInput, ToolMissing
+from podium.domain.errors import ToolMissing
 from podium.domain.messages import Side
-from podium.domain.terminals import KeysPressed, Terminal, TerminalNews, TerminalPicture
+from podium.domain.terminals import KeysPressed, TerminalNews, TerminalPicture
 from podium.ports import Terminals
+from podium.telling.untrusted import shown_line
 from podium.wiring import Podium
 
 AtOption = Annotated[
@@ -38,7 +37,6 @@ PapersOption = Annotated[
         help="key.pem, certificate.pem and authority.pem, for HOST:PORT.",
     ),
 ]
-SideArgument = Annotated[str, typer.Argument(metavar="SIDE", help="planner or executer.")]
 _LONGEST_SHOWN = 200
 
 
@@ -89,11 +87,14 @@ def keys(
       podium duet keys executer y Enter
     """
     door = Door(context.obj)
-    terminal = _terminal(pair, side)
-    with _as_given():
+    terminal = terminal_of(pair, side)
+    with as_given():
         wish = KeysPressed(terminal=terminal, keys=tuple(pressed))
 
     async def work(podium: Podium) -> None:
+        if not at and await is_held_by(podium, terminal, door.user):
+            await mirror_of(podium).press(wish.model_copy(update={"who": door.user}))
+            return
         async with _found(podium, at, papers) as terminals:
             await terminals.send_keys(wish)
 
@@ -119,7 +120,7 @@ def screen(
       podium duet screen planner --whole
     """
     door = Door(context.obj, lenient=True)
-    terminal = _terminal(pair, side)
+    terminal = terminal_of(pair, side)
 
     async def work(podium: Podium) -> TerminalPicture:
         async with _found(podium, at, papers) as terminals:
@@ -144,7 +145,7 @@ def watch(
       podium duet watch --json
     """
     door = Door(context.obj, lenient=True)
-    _terminal(pair, "planner")  # refuses what is no name
+    terminal_of(pair, "planner")  # refuses what is no name
     known: dict[Side, str] = {}
 
     def tell(news: TerminalNews) -> None:
@@ -161,25 +162,6 @@ def watch(
                 door.screen.answer(news.model_dump(mode="json"), partial(tell, news))
 
     door.run(work)
-
-
-def _terminal(pair: str, side: str) -> Terminal:
-    sides: dict[str, Side] = {"planner": "PLANNER", "executer": "EXECUTER"}
-    if side.lower() not in sides:
-        raise BadInput(f"{side!r} is no side; say planner or executer")
-    with _as_given():
-        return Terminal(pair=pair, side=sides[side.lower()])
-
-
-@contextmanager
-def _as_given() -> Iterator[None]:
-    """What does not fit is the person's to put right."""
-    try:
-        yield
-    except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        given = shown_line(repr(fault["input"]), _LONGEST_SHOWN)
-        raise BadInput(f"{fault['loc'][0]} {given}: {fault['msg']}; put it right") from None
 
 
 def _found(podium: Podium, at: str, papers: Path | None) -> AbstractAsyncContextManager[Terminals]:

@@ -24,9 +24,8 @@ from podium.domain.errors import BadInput
 from podium.domain.work import Run
 from podium.wiring import Podium
 from podium.wiring.duet_grants import refuse_ungranted
+from podium.wiring.duet_jobs import LARGEST_TASK_BYTES, checked_task
 from podium.wiring.duet_pairs import duet_limits
-
-LARGEST_TASK_BYTES = 1_000_000
 
 
 def send(
@@ -105,14 +104,7 @@ def retry(
 
 def task_text(given: str) -> str:
     """The task's words. Raises `BadInput` for none, or too many."""
-    text = sys.stdin.read(LARGEST_TASK_BYTES + 1) if given == "-" else given
-    if not text.strip():
-        raise BadInput("the task has no words; say what is to be done")
-    if len(text.encode(errors="replace")) > LARGEST_TASK_BYTES:
-        raise BadInput(
-            f"the task has more than {LARGEST_TASK_BYTES} bytes; put it into a file and name that"
-        )
-    return text
+    return checked_task(sys.stdin.read(LARGEST_TASK_BYTES + 1) if given == "-" else given)
 
 
 def tasks_in(file: Path) -> list[str]:

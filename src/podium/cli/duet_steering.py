@@ -9,23 +9,24 @@ import typer
 from podium.cli.door import Door
 from podium.cli.duet_bringing import tell_standing
 from podium.cli.duet_pairing import TaskArgument, must_have_tasks, pair_in_use, variables_of
-from podium.cli.event_words import describe
-from podium.cli.screen import Screen, moment
-from podium.cli.untrusted import safe_line, shown_text
+from podium.cli.screen import Screen
 from podium.domain import events as e
 from podium.domain.duets import Pair, PairStanding
 from podium.domain.errors import NotPossibleNow
 from podium.domain.messages import Side
 from podium.ports import EventQuery, Store
+from podium.telling.event_words import describe
+from podium.telling.untrusted import safe_line, shown_text
+from podium.telling.wording import moment
 from podium.usecases import DuetTask, find_duet, see_duets, with_hosts
 from podium.wiring import Podium
 from podium.wiring.duet_pairs import all_pairs, kept_pair
 
 _TOLD = (
     "pair_seated", "leg_opened", "agent_asked", "agent_replied", "agent_progressed", "agent_stopped", "agent_switched",
-    "message_heard", "block_ignored", "side_nudged", "tool_refused", "approval_requested", "approval_granted",
-    "approval_rejected", "approval_expired", "note_taken", "step_broke", "run_waiting", "run_needed_human", "run_failed",
-    "run_cancelled", "run_retried",
+    "message_heard", "block_ignored", "side_nudged", "keyboard_taken", "keyboard_returned", "tool_refused",
+    "approval_requested", "approval_granted", "approval_rejected", "approval_expired", "note_taken", "step_broke",
+    "run_waiting", "run_needed_human", "run_failed", "run_cancelled", "run_retried",
 )  # fmt: skip
 _LONGEST = 200
 _NOT_CUT = (e.StepBroke, e.RunFailed, e.RunNeededHuman)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from podium.cli.duet_words import first_line
-from podium.cli.event_words import describe
 from podium.cli.hosting import next_words
 from podium.cli.lines_telling import LinesTelling, result_record
 from podium.cli.progress import Progress
-from podium.cli.untrusted import safe_line, shown_text
 from podium.domain import events as e
 from podium.domain.ids import short_id
 from podium.domain.work import Run, RunStatus
+from podium.telling.duet_words import first_line
+from podium.telling.event_words import describe
+from podium.telling.untrusted import safe_line, shown_text
 from podium.usecases import Standing
 from podium.wiring import Podium
 
@@ -20,6 +20,8 @@ _SHOWN: tuple[type[e.EventBody], ...] = (
     e.MessageHeard,
     e.BlockIgnored,
     e.SideNudged,
+    e.KeyboardTaken,
+    e.KeyboardReturned,
     e.ToolRefused,
     e.ApprovalRequested,
     e.RunWaiting,

@@ -10,9 +10,8 @@ from typing import Protocol
 import typer
 
 from podium.cli.door import Door
-from podium.cli.event_words import event_line, meter_words
 from podium.cli.progress import Progress
-from podium.cli.screen import AnswerLost, moment
+from podium.cli.screen import AnswerLost
 from podium.domain.errors import PodiumError
 from podium.domain.events import Event
 from podium.domain.ids import short_id
@@ -20,6 +19,8 @@ from podium.domain.metering import METERED_TYPES, CostMeter
 from podium.domain.work import Run, RunStatus
 from podium.journal.listening import Listening
 from podium.ports import EventQuery, Store
+from podium.telling.event_words import event_line, meter_words
+from podium.telling.wording import moment
 from podium.usecases import Standing, see_through
 from podium.wiring import Podium
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from podium.cli.screen import moment
 from podium.domain.errors import Passing
+from podium.telling.wording import moment
 from podium.usecases import WorkSeen, WorkWatch
 
 PATIENCE_SECONDS = 2.0

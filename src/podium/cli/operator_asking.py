@@ -55,9 +55,10 @@ def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
     async def work(podium: Podium) -> OperatorAnswer:
         async def served(run: Run) -> None:
             # Late: only what is queued needs somebody to serve the queue.
-            from podium.cli.detaching import queue_named, see_that_it_is_served
+            from podium.cli.detaching import see_that_it_is_served
+            from podium.wiring.queues import queue_named
 
-            spec = queue_named(door, run.queue or "")
+            spec = queue_named(door.configuration, run.queue or "")
             handed = await see_that_it_is_served(podium, run, spec)
             if not handed.taken and not handed.workers:
                 labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
@@ -67,9 +68,11 @@ def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
                 )
 
         if typed.mode in QUEUED:
-            from podium.cli.detaching import queue_named
+            from podium.wiring.queues import queue_named
 
-            queue_named(door, operator_options(podium).queue)  # before anything is stored
+            queue_named(
+                door.configuration, operator_options(podium).queue
+            )  # before anything is stored
         wish = OperatorWish(typed.pack, typed.classifier, worker_is_there=served)
         operator = await build_operator(podium, wish)
         async with followed(door, podium, tell=typed.mode != OperatorMode.ENQUEUE) as started:

@@ -15,13 +15,13 @@ from podium.cli.operator_asking import answered, told_anyway
 from podium.cli.operator_context import Typed, context_of, parted
 from podium.cli.operator_reading import LineReader
 from podium.cli.operator_telling import show, show_text
-from podium.cli.screen import moment
 from podium.domain.errors import BadInput, Interrupted, PodiumError
 from podium.domain.gating import Receipt
 from podium.domain.model import Json
 from podium.domain.operating import OperatorAnswer, OperatorMode
 from podium.flows.operator.blocks import blocks
 from podium.flows.operator.showing import in_line, long_values, short_values
+from podium.telling.wording import moment
 from podium.wiring import Podium
 
 HELP = """\

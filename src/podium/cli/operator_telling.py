@@ -88,8 +88,8 @@ def _add_field(schema: dict[str, Any], name: str, description: str) -> None:
 
 def line_of(event: Event) -> str:
     """What happened, for somebody who waits for it; empty when it is nothing to them."""
-    from podium.cli.approval_words import arguments_line
     from podium.domain import events as e
+    from podium.telling.approval_words import arguments_line
 
     at = f"[{event.at.astimezone():%H:%M:%S}] OPERATOR:"
     match event.body:

@@ -9,13 +9,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from podium.cli.pipeline_words import check_words, duration, in_capitals, money
-from podium.cli.screen import Screen, counted
+from podium.cli.screen import Screen
 from podium.domain.errors import PodiumError
 from podium.domain.events import ChecksRan, Event, StageEnded
 from podium.domain.gating import Usage
 from podium.domain.model import Json, Noun
 from podium.domain.work import Run
 from podium.ports import EventQuery, Store, View
+from podium.telling.wording import counted
 from podium.usecases import show_run
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from podium.cli.door import Door
-from podium.cli.event_words import usage_words
 from podium.cli.hosting import next_words
 from podium.cli.lines_telling import LinesTelling, result_record
 from podium.cli.pipeline_report import LookBack, look_back, passage_of, show_report
@@ -12,6 +11,7 @@ from podium.cli.progress import Progress
 from podium.domain.events import Event
 from podium.domain.work import Run, RunStatus
 from podium.ports import Store
+from podium.telling.event_words import usage_words
 from podium.usecases import Standing
 from podium.wiring import Podium
 

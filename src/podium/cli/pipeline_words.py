@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from podium.cli.approval_words import arguments_line
-from podium.cli.event_words import LONGEST_ARGUMENTS, about, describe, shorten
-from podium.cli.untrusted import safe_line, shown_line
 from podium.domain import events as e
 from podium.domain.gating import Usage
 from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.work import RATE_LIMIT
+from podium.telling.approval_words import arguments_line
+from podium.telling.event_words import LONGEST_ARGUMENTS, about, describe, shorten
+from podium.telling.untrusted import safe_line, shown_line
 
 SUPERVISOR = "PODIUM"
 SENT_BACK, RED = "SENT_BACK", "RED"

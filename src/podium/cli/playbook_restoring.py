@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.cli.door import Door
-from podium.cli.screen import Screen, counted
-from podium.cli.untrusted import shown_line
+from podium.cli.screen import Screen
 from podium.domain.errors import NotPossibleNow
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import counted
 from podium.wiring import Podium
 
 if TYPE_CHECKING:

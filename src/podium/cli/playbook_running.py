@@ -9,13 +9,12 @@ import typer
 
 from podium.cli.door import Door
 from podium.cli.hosting import host
-from podium.domain.errors import BadInput, ConfigInvalid
+from podium.domain.errors import BadInput
 from podium.domain.work import Run
 
 if TYPE_CHECKING:
-    from podium.cli.detaching import Place
-    from podium.domain.playbook_runs import PlaybookJob
     from podium.wiring import Podium
+    from podium.wiring.queues import Place
 
 
 def run(
@@ -71,7 +70,17 @@ def run(
 
     async def begin(podium: Podium, place: Place | None = None) -> Run:
         # Before the store is opened: what is refused leaves nothing behind.
-        job = _job(podium, file, profile, agent, root, inputs or [], dry_run)
+        from podium.wiring.playbook_jobs import job_of_files
+
+        job = job_of_files(
+            podium,
+            file,
+            profile=profile,
+            root=root,
+            agent=agent,
+            inputs=given_inputs(inputs or []),
+            dry_run=dry_run,
+        )
         engine = await podium.hosting_engine()
         terms = door.configuration.terms()
         told = job.model_dump(mode="json")
@@ -81,37 +90,12 @@ def run(
         )
 
     if detach:
-        from podium.cli.detaching import Place, hand_over
+        from podium.cli.detaching import hand_over
+        from podium.wiring.queues import Place
 
         hand_over(door, begin, Place())
     else:
         host(door, begin, wait=wait)
-
-
-def _job(
-    podium: Podium,
-    file: Path,
-    profile: Path | None,
-    agent: str,
-    root: Path | None,
-    inputs: list[str],
-    dry_run: bool,
-) -> PlaybookJob:
-    from podium.wiring.playbooking import playbook_job
-    from podium.wiring.playbooks import load_profile, read_playbook
-
-    place = root or podium.folders.project
-    if not place.is_dir():
-        raise BadInput(f"there is no folder {str(place)!r}; name one with --root DIR")
-    beneath = file.absolute().is_relative_to(podium.folders.project.absolute())
-    loaded = read_playbook(file, podium.folders.project if beneath else None)
-    known = load_profile(profile or place)
-    if faults := loaded.disagreements(known):
-        raise ConfigInvalid(str(file), faults)
-    given = given_inputs(inputs)
-    return playbook_job(
-        podium, loaded.playbook, known, root=place, agent=agent, inputs=given, dry_run=dry_run
-    )
 
 
 def given_inputs(written: list[str]) -> dict[str, str]:

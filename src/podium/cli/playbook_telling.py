@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from podium.cli.door import Door
-from podium.cli.event_words import describe, usage_words
 from podium.cli.hosting import next_words
 from podium.cli.lines_telling import LinesTelling, result_record
 from podium.cli.progress import Progress
-from podium.cli.screen import counted
-from podium.cli.untrusted import safe_line, shown_line, shown_text
 from podium.domain import events as e
 from podium.domain.ids import short_id
 from podium.domain.playbook_runs import Criterion, PlaybookResult
 from podium.domain.playbooks import PROFILE_FILE
 from podium.domain.work import Run, RunStatus
+from podium.telling.event_words import describe, usage_words
+from podium.telling.untrusted import safe_line, shown_line, shown_text
+from podium.telling.wording import counted
 from podium.usecases import Standing
 from podium.wiring import Podium
 

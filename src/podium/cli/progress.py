@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from podium.cli.screen import send_nowhere
-from podium.cli.untrusted import safe_line, safe_text
+from podium.telling.untrusted import safe_line, safe_text
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -8,12 +8,11 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from textwrap import fill
 from typing import Any, TextIO
 
-from podium.cli.untrusted import coloured_text, safe_line, safe_text, shown_json
 from podium.domain.errors import PodiumError
+from podium.telling.untrusted import coloured_text, safe_line, safe_text, shown_json
 
 Cells = Sequence[str]
 
@@ -130,16 +129,6 @@ def is_terminal() -> bool:
 def error_record(error: BaseException, message: str, code: int) -> dict[str, Any]:
     """An error as JSON answers carry it under `error`."""
     return {"kind": type(error).__name__, "message": message, "exit_code": code}
-
-
-def counted(number: int, what: str) -> str:
-    """`1 receipt`, `2 receipts`."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def moment(at: datetime | None) -> str:
-    """A point in time as the person's own clock shows it."""
-    return at.astimezone().strftime("%Y-%m-%d %H:%M:%S") if at else ""
 
 
 def _plain(headers: Cells, rows: Sequence[Cells]) -> str:

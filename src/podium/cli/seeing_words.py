@@ -8,11 +8,11 @@ from datetime import datetime
 from itertools import groupby
 from typing import NamedTuple
 
-from podium.cli.event_words import shorten
-from podium.cli.screen import counted
-from podium.cli.untrusted import safe_line
 from podium.domain.ids import short_id
 from podium.domain.work import QueueSpec
+from podium.telling.event_words import shorten
+from podium.telling.untrusted import safe_line
+from podium.telling.wording import counted
 from podium.usecases import Held, QueueSeen, RunSeen, WorkerSeen, WorkSeen
 
 LONGEST_TASK = 60

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from contextlib import aclosing, suppress
 
 from podium.cli.door import Door
-from podium.cli.screen import moment
 from podium.cli.sense_next import look_around
-from podium.cli.untrusted import shown_line
 from podium.domain.sensing import CandidateStanding
 from podium.flows.sense import TickKit, standing_of
 from podium.ports import View
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import moment
 from podium.wiring import Podium
 
 

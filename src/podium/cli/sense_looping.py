@@ -8,17 +8,17 @@ from contextlib import AsyncExitStack
 
 from podium.cli.door import Door
 from podium.cli.rooting import root_words
-from podium.cli.screen import counted, error_record, moment
+from podium.cli.screen import error_record
 from podium.cli.sense_between import Between
-from podium.cli.sense_next import Answers
 from podium.cli.sense_ticking import tick_record
 from podium.cli.sense_trust_news import TrustNews
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import PodiumError
 from podium.domain.sensing import TickOutcome
-from podium.flows.sense import loop, standing_of
-from podium.usecases import list_candidates
+from podium.flows.sense import loop
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import counted, moment
 from podium.wiring import Podium
+from podium.wiring.candidates import candidates_seen
 from podium.wiring.sensing import tick_kit
 
 
@@ -61,8 +61,7 @@ def keep_ticking(door: Door) -> None:
 
 
 async def _tell_waiting(door: Door, podium: Podium) -> None:
-    store = await podium.store()
-    found = await list_candidates(store, podium.clock, standing_of, answered=Answers(podium))
+    found = await candidates_seen(podium)
     waiting = [each.standing.wo_id for each in found if each.state == "waiting"]
     if waiting:
         command = f"podium candidates{root_words(podium.folders.project)}"

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.cli.rooting import from_here, is_elsewhere, root_words
-from podium.domain.errors import PodiumError
 from podium.domain.events import ToolFailed, ToolRefused
 from podium.domain.orders import Ack
 from podium.domain.sensing import CandidateStanding
@@ -20,7 +19,7 @@ from podium.flows.sense.standings import PUT_OFF
 from podium.ports import EventQuery, RunQuery, View
 from podium.usecases import answer_to
 from podium.wiring import Podium
-from podium.wiring.ordering import inbox_of
+from podium.wiring.candidates import Answers
 from podium.wiring.sensing import known_standings, sense_options
 
 MOST_RUNS = 500
@@ -87,19 +86,6 @@ async def look_around(podium: Podium, standings: Sequence[CandidateStanding] = (
         trust=known_standings(podium),
         hindrances=hindrances,
     )
-
-
-class Answers:
-    """What the worker said of orders. What cannot be read is no answer."""
-
-    def __init__(self, podium: Podium) -> None:
-        self._inbox = inbox_of(podium, sense_options(podium))
-
-    def __call__(self, wo_id: str) -> Ack | None:
-        try:
-            return self._inbox.answered(wo_id)
-        except PodiumError:
-            return None
 
 
 def _answers(podium: Podium, standings: Iterable[CandidateStanding]) -> Iterator[tuple[str, Ack]]:

@@ -23,10 +23,10 @@ from podium.bridge import (
 from podium.bridge.installing import home_in, not_written_down
 from podium.bridge.schedulers import LABEL, Change, Machine, Schedule, SchedulerName
 from podium.cli.door import Door
-from podium.cli.screen import moment
 from podium.cli.sense_set_up_words import standing_cells, tell_changes, tell_layout
 from podium.domain.errors import BadInput, PodiumError, ToolMissing
 from podium.domain.terms import MODES, Mode
+from podium.telling.wording import moment
 from podium.wiring import Podium, find_folders
 from podium.wiring.sense_settings import sense_mode
 

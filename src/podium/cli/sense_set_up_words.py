@@ -9,7 +9,7 @@ import typer
 from podium.bridge import Scaffolded
 from podium.bridge.schedulers import Change, Standing
 from podium.cli.screen import Screen
-from podium.cli.untrusted import shown_line
+from podium.telling.untrusted import shown_line
 
 
 def tell_layout(screen: Screen, done: Scaffolded) -> None:

@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
-from podium.cli.untrusted import shown_line
 from podium.domain.work import QueueSpec
 from podium.flows.sense.kit import ORDERS
 from podium.flows.sense.tending import InboxTender
+from podium.telling.untrusted import shown_line
 from podium.wiring import Podium
 from podium.wiring.ordering import inbox_tender
 

@@ -12,13 +12,13 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.rooting import take_root
-from podium.cli.screen import counted, moment
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput, CallRefused
 from podium.domain.gating import Tier
 from podium.domain.model import Json
 from podium.domain.trust import Standing, standings
 from podium.flows.sense import SenseOptions
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import counted, moment
 from podium.usecases import Promotion, demote, plan_promotion, promote
 from podium.wiring import Podium
 from podium.wiring.sensing import sense_options, trust_of

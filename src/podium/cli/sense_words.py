@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from podium.cli.screen import Screen, counted, is_terminal
+from podium.cli.screen import Screen, is_terminal
 from podium.cli.sense_next import Surroundings
-from podium.cli.untrusted import shown_line
 from podium.domain.sensing import CandidateStanding, PlannerStatus, SkippedItem, TickOutcome
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import counted
 
 INDENT = 12
 """Where the values of a report begin."""

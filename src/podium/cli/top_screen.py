@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from podium.cli.seeing_words import Rows, queue_rows, run_rows, summary, troubles, worker_rows
-from podium.cli.untrusted import safe_line
+from podium.telling.untrusted import safe_line
 from podium.usecases import WorkSeen
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pydantic_core import to_json
 
-from podium.cli.event_words import LONGEST_ARGUMENTS
 from podium.cli.trace_folding import Data, Row
+from podium.telling.event_words import LONGEST_ARGUMENTS
 
 LONGEST_NAME = 60
 _STEPS = {"step_started", "step_completed"}

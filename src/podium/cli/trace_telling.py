@@ -10,9 +10,9 @@ from itertools import chain
 from podium.cli.screen import Screen, is_terminal
 from podium.cli.trace_folding import BEGUN, Data, Folding, Row, Totals, Wanted
 from podium.cli.trace_words import Timeline, totals_line
-from podium.cli.untrusted import shown_json
 from podium.domain.model import Json
 from podium.journal.trace_reading import TraceReading
+from podium.telling.untrusted import shown_json
 
 FIRST_PAGE = 20
 LATER_PAGE = 500

@@ -9,14 +9,14 @@ from textwrap import wrap
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from podium.cli.event_words import LONGEST_ARGUMENTS, about, describe, shorten
-from podium.cli.screen import counted, moment
 from podium.cli.trace_folding import Data, Row, Totals, figures, number
 from podium.cli.trace_quick import quick_words
-from podium.cli.untrusted import safe_line, shown_line
 from podium.domain.events import read_body
 from podium.domain.gating import canonical_json
 from podium.domain.model import Json
+from podium.telling.event_words import LONGEST_ARGUMENTS, about, describe, shorten
+from podium.telling.untrusted import safe_line, shown_line
+from podium.telling.wording import counted, moment
 
 NARROW_COLUMNS = 100
 """On a terminal with fewer columns a call is shown without its step and rule."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.cli.screen import Screen
-from podium.cli.untrusted import shown_line
 from podium.domain.model import Json
+from podium.telling.untrusted import shown_line
 from podium.wiring.bench_operator import MarkedUtterance
 from podium.wiring.bench_tally import ClassScore, Share, Tally
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from podium.cli.screen import Screen, counted, moment
-from podium.cli.untrusted import shown_line
+from podium.cli.screen import Screen
 from podium.domain.ids import short_id
 from podium.domain.workspaces import (
     Leftover,
@@ -15,6 +14,8 @@ from podium.domain.workspaces import (
     Snapshot,
     WorkspaceListing,
 )
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import counted, moment
 from podium.usecases import Collected, Overview
 
 

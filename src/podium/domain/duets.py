@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from podium.domain.keyboards import KeyboardHold
 from podium.domain.messages import MessageType, Side
 from podium.domain.model import NonEmpty, Noun
 
@@ -105,6 +106,8 @@ class SideStanding(Noun):
     session: str = ""
     """Its conversation, as its program names it."""
     cwd: str = ""
+    keyboard: KeyboardHold | None = None
+    """The person who has taken its keyboard."""
 
 
 class PairStanding(Noun):

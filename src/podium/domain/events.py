@@ -43,6 +43,8 @@ from podium.domain.flow_events import (
     BranchDelivered,
     ChecksRan,
     CollisionSeen,
+    KeyboardReturned,
+    KeyboardTaken,
     LegOpened,
     MessageHeard,
     NoteTaken,
@@ -100,6 +102,8 @@ __all__ = [
     "Event",
     "EventBody",
     "FlowCodeChanged",
+    "KeyboardReturned",
+    "KeyboardTaken",
     "LegOpened",
     "MessageHeard",
     "ModelAnswered",
@@ -198,6 +202,8 @@ AnyEvent = Annotated[
     | MessageHeard
     | BlockIgnored
     | SideNudged
+    | KeyboardTaken
+    | KeyboardReturned
     | NoteTaken,
     Field(discriminator="type"),
 ]

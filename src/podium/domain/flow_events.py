@@ -164,6 +164,27 @@ class SideNudged(EventBody):
     why: str
 
 
+class KeyboardTaken(EventBody):
+    """A person took the keyboard of a side: nothing is typed there by Podium, and its time stands still."""
+
+    type: Literal["keyboard_taken"] = "keyboard_taken"
+    pair: str
+    side: Side
+    by: str
+
+
+class KeyboardReturned(EventBody):
+    """The keyboard of a side is Podium's again."""
+
+    type: Literal["keyboard_returned"] = "keyboard_returned"
+    pair: str
+    side: Side
+    by: str
+    """Who had it."""
+    why: str = ""
+    """Empty: they gave it back themselves."""
+
+
 class NoteTaken(EventBody):
     """A line a flow wants people to see."""
 

@@ -7,6 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from podium.domain.duets import PairName
+from podium.domain.keyboards import (
+    HOLD_SECONDS,
+    LONGEST_HOLD_SECONDS,
+    MOST_NAME_CHARACTERS,
+    KeyboardState,
+    PersonName,
+)
 from podium.domain.messages import Side
 from podium.domain.model import Moment, NonEmpty, Noun
 
@@ -59,10 +66,43 @@ class TerminalPicture(Noun):
     """From 0, within what is visible."""
 
 
+class KeyboardWish(Noun):
+    """A person wants a keyboard, or more time with it."""
+
+    terminal: Terminal
+    who: PersonName
+    seconds: float = Field(default=HOLD_SECONDS, gt=0, le=LONGEST_HOLD_SECONDS)
+
+
+class PaneFrame(Noun):
+    """A pane as it is painted: exactly what a terminal of its size would show."""
+
+    columns: int
+    rows: int
+    lines: tuple[str, ...]
+    """Each whole by itself: printable characters and the escapes of their colours, and nothing else."""
+    cursor_column: int = 0
+    cursor_row: int = 0
+    cursor_shown: bool = True
+    dead: bool = False
+    """Its program is no more."""
+
+
+class PaneView(Noun):
+    """What a looker-on sees now."""
+
+    frame: PaneFrame | None = None
+    """None: there is nothing to be seen, and `trouble` says why."""
+    trouble: str = ""
+    keyboard: KeyboardState = KeyboardState()
+
+
 class KeysPressed(Noun):
     """Keys for a program, one after another."""
 
     terminal: Terminal
+    who: str = Field(default="", max_length=MOST_NAME_CHARACTERS)
+    """Pressed only while this person has the keyboard. Empty: only while nobody has taken it."""
     keys: tuple[Annotated[NonEmpty, Field(max_length=MOST_KEY_CHARACTERS)], ...] = Field(
         min_length=1, max_length=MOST_KEYS
     )

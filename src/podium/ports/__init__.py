@@ -20,11 +20,12 @@ from podium.ports.gate import Checkpoint, Gate, Toolbox, ToolDoor
 from podium.ports.habits import Habits
 from podium.ports.inbox import Claim, Inbox, OpenedOrder, Shelf
 from podium.ports.launcher import Launcher, Process
+from podium.ports.notices import Notice, NoticePart, Outlet, Told, ToldBook, ToldMark
 from podium.ports.presence import Presence
 from podium.ports.sense_record import SenseRecord, TrustBook
 from podium.ports.source import Source
 from podium.ports.store import EventQuery, Journal, RunQuery, Store, Tx, View
-from podium.ports.terminals import Terminals
+from podium.ports.terminals import Mirror, Terminals
 from podium.ports.transcripts import Transcript, Transcripts
 from podium.ports.workspace import Workspace, Workspaces
 
@@ -50,7 +51,11 @@ __all__ = [
     "Inbox",
     "Journal",
     "Launcher",
+    "Mirror",
+    "Notice",
+    "NoticePart",
     "OpenedOrder",
+    "Outlet",
     "Presence",
     "Process",
     "Retry",
@@ -62,6 +67,9 @@ __all__ = [
     "StepFunction",
     "Store",
     "Terminals",
+    "Told",
+    "ToldBook",
+    "ToldMark",
     "ToolDoor",
     "Toolbox",
     "Transcript",

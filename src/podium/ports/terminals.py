@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
+from podium.domain.keyboards import KeyboardHold
 from podium.domain.terminals import (
+    KeyboardWish,
     KeysPressed,
     NewSize,
+    PaneView,
     Terminal,
     TerminalNews,
     TerminalPicture,
@@ -31,7 +34,7 @@ class Terminals(Protocol):
         ...
 
     async def send_keys(self, pressed: KeysPressed) -> None:
-        """Press keys, whatever the program is at: a person has the keyboard."""
+        """Press keys, whatever the program is at. Raises `NotPossibleNow` unless the keyboard is as they say."""
         ...
 
     async def capture(self, terminal: Terminal, *, whole: bool) -> TerminalPicture:
@@ -48,5 +51,37 @@ class Terminals(Protocol):
         """How both programs stand now, then whatever changes, until the iterator is closed. Starts nothing.
 
         Whoever reads slowly misses what lay between, and never the last.
+        """
+        ...
+
+
+class Mirror(Protocol):
+    """Panes of pairs for people who look on, and now and then take the keyboard. Starts nothing.
+
+    All raise `BadInput` for a pair that nobody knows.
+    """
+
+    def look(self, terminal: Terminal) -> AsyncGenerator[PaneView, None]:
+        """What the pane shows now, then whenever that changes, until the iterator is closed.
+
+        Many may look at once at the price of one. Whoever reads slowly misses what lay between, and never the last.
+        """
+        ...
+
+    async def press(self, pressed: KeysPressed) -> None:
+        """Press keys for whoever has the keyboard. Raises `NotPossibleNow` when that is somebody else."""
+        ...
+
+    async def take(self, wish: KeyboardWish) -> KeyboardHold:
+        """Have the keyboard, or more time with it. On return Podium types nothing there; that survives a crash.
+
+        Raises `NotPossibleNow` when another person has it, or the pair is not up.
+        """
+        ...
+
+    async def give(self, terminal: Terminal, who: str = "") -> KeyboardHold | None:
+        """Return it; without a name whoever's it is. None: nobody had it.
+
+        Raises `NotPossibleNow` when another person has it.
         """
         ...

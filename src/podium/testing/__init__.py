@@ -10,6 +10,7 @@ from podium.testing.inbox import MemoryInbox
 from podium.testing.launcher import FakeLauncher, FakeProcess
 from podium.testing.memory_journal import MemoryJournal
 from podium.testing.memory_store import MemoryStore
+from podium.testing.outlet import MemoryOutlet
 from podium.testing.sense_record import MemorySenseRecord
 from podium.testing.source import FixedSource
 from podium.testing.terminals import MemoryTerminals
@@ -33,6 +34,7 @@ __all__ = [
     "FixedSource",
     "MemoryInbox",
     "MemoryJournal",
+    "MemoryOutlet",
     "MemorySenseRecord",
     "MemoryStore",
     "MemoryTerminals",

@@ -41,6 +41,7 @@ from podium.usecases.see_duets import DuetTask, find_duet, see_duets, with_hosts
 from podium.usecases.see_queues import QueueSeen, QueuesSeen, see_queues
 from podium.usecases.see_workers import Held, WorkerSeen, WorkersSeen, see_workers
 from podium.usecases.show_run import RunReport, show_run
+from podium.usecases.take_keyboard import keyboard_came_back, return_keyboard, take_keyboard
 from podium.usecases.try_policy import PolicyCase, Tried, policy_cases, try_policy
 from podium.usecases.verify_receipts import Verdict, Verifier, verify_receipts
 from podium.usecases.watch_work import RunSeen, WorkSeen, WorkWatch
@@ -102,6 +103,7 @@ __all__ = [
     "follow_logs",
     "follow_receipts",
     "how_they_stand",
+    "keyboard_came_back",
     "list_approvals",
     "list_candidates",
     "list_receipts",
@@ -117,6 +119,7 @@ __all__ = [
     "resolve_call",
     "resume",
     "retry",
+    "return_keyboard",
     "say_yes_to_candidate",
     "see_collisions",
     "see_duets",
@@ -128,6 +131,7 @@ __all__ = [
     "show_run",
     "snapshot_workspace",
     "survey_workspaces",
+    "take_keyboard",
     "try_policy",
     "verify_receipts",
     "with_hosts",

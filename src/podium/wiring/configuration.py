@@ -41,6 +41,7 @@ KNOWN_VARIABLES = frozenset(
         "PODIUM_DOOR_DEADLINE",
         "PODIUM_DOOR_TOKEN",
         "PODIUM_HOME",
+        "PODIUM_MCP_TOKEN",
         "PODIUM_MODELSERVER_KEY",
         "PODIUM_PROJECT",
         "PODIUM_RECEIPT_KEY",

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.duets import Pair, PairStanding, Seat, SideStanding
-from podium.domain.errors import BadInput, CallRefused, UserMustAct
+from podium.domain.errors import BadInput, CallRefused, NotPossibleNow, UserMustAct
+from podium.domain.keyboards import KeyboardHold
 from podium.domain.messages import Side
+from podium.domain.terminals import Terminal
 from podium.flows.duet import Chair, Stage, primer
+from podium.usecases import keyboard_came_back
 from podium.wiring.agents import options_of
 from podium.wiring.duet_claims import as_claimed, claim, door_folder, let_go, pair_folder
 from podium.wiring.duet_fence import duet_fence
@@ -91,6 +94,15 @@ async def take_down(podium: Podium, pair: Pair) -> None:
     async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
         await terminals.pair.depart()
     let_go(podium, pair)
+
+
+@asynccontextmanager
+async def pair_seen(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
+    """The pair as it is up, for whoever looks on. Raises `NotPossibleNow` for one without terminals."""
+    if pair.transport == "headless":
+        raise NotPossibleNow(f"pair {pair.name!r} has no terminals: each turn is a call")
+    async with _held(podium, as_claimed(podium, pair), steering=True) as terminals:
+        yield terminals.pair
 
 
 @asynccontextmanager
@@ -186,6 +198,12 @@ async def _kit(podium: Podium, pair: Pair) -> TuiKit:
     from podium.sandbox import end_left_server, hook_command
 
     doors, folder = door_folder(podium, pair), pair_folder(podium, pair)
+
+    async def lapsed(run_id: str, name: str, hold: KeyboardHold) -> None:
+        (side,) = [each for each in SIDES if each.lower() == name]
+        terminal = Terminal(pair=pair.name, side=side)
+        await keyboard_came_back(await podium.store(), run_id, terminal, hold)
+
     return TuiKit(
         launcher=podium.launcher,
         enclosures=duet_fence(podium, socket_path(pair.socket, podium.environ), doors),
@@ -197,6 +215,7 @@ async def _kit(podium: Podium, pair: Pair) -> TuiKit:
         environ=podium.environ,
         end_left=end_left_server,
         door_folder=doors,
+        keyboard_lapsed=lapsed,
     )
 
 
@@ -223,4 +242,5 @@ def _side_standing(side: Side, seat: Seat, state: SideState) -> SideStanding:
         question=state.question,
         session=state.session,
         cwd=seat.cwd,
+        keyboard=state.keyboard,
     )

@@ -20,6 +20,12 @@ async def _rehearsal(podium: Podium) -> Flow:
     return await build_rehearsal(podium)
 
 
+async def _call(podium: Podium) -> Flow:
+    from podium.wiring.calling import build_call
+
+    return await build_call(podium)
+
+
 async def _pipeline(podium: Podium) -> Flow:
     from podium.wiring.pipelining import build_pipeline
 
@@ -63,6 +69,7 @@ async def _work_order(podium: Podium) -> Flow:
 
 
 FLOWS: dict[str, FlowBuilder] = {
+    "call": _call,
     "candidate": _candidate,
     "duet": _duet,
     "operator": _operator,

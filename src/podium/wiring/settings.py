@@ -20,6 +20,7 @@ from podium.domain.launching import NetworkPolicy
 from podium.domain.model import Json, NonEmpty, Noun
 from podium.domain.terms import Mode
 from podium.domain.work import QueueSpec
+from podium.wiring.chat_settings import ChatSettings, NoticeSettings
 
 Limit = TypeVar("Limit", int, float)
 
@@ -320,6 +321,10 @@ class Settings(Section):
     sandbox: SandboxSettings = SandboxSettings()
     workspaces: WorkspacesSettings = WorkspacesSettings()
     environment: EnvironmentSettings = EnvironmentSettings()
+    notices: tuple[NoticeSettings, ...] = ()
+    """Who is told of what waits and what ended, see notices.md. A project's count after `podium trust`."""
+    chat: ChatSettings = ChatSettings()
+    """Chats that may steer, see notices.md. A project's count after `podium trust`."""
 
     def queue_specs(self) -> tuple[QueueSpec, ...]:
         return tuple(queue.spec(name) for name, queue in self.queues.items())

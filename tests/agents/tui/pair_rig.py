@@ -19,9 +19,11 @@ from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.agents.tui.kit import TuiKit
 from podium.agents.tui.pair import TerminalPair
 from podium.domain.asking import Reply, Turn, TurnLimits
+from podium.domain.keyboards import KeyboardHold
 from podium.domain.launching import Spawn
 from podium.domain.messages import Awaited, Message, Side
 from podium.domain.model import Json
+from podium.ports import Clock
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, FixedClock, MemoryTranscripts
 from podium.testing.tui_zoo import Answers, happened, zoo_command
@@ -53,6 +55,8 @@ class Podium:
     doors: FakeHookDoors = field(default_factory=FakeHookDoors)
     transcripts: MemoryTranscripts = field(default_factory=MemoryTranscripts)
     launcher: CountingLauncher = field(default_factory=CountingLauncher)
+    clock: Clock = field(default_factory=FixedClock)
+    lapses: list[KeyboardHold] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         kit = TuiKit(
@@ -60,17 +64,21 @@ class Podium:
             enclosures=FakeEnclosures(),
             doors=self.doors,
             transcripts=self.transcripts,
-            clock=FixedClock(),
+            clock=self.clock,
             hook_command=("true",),
             user_home=self.root,
             environ={},
             end_left=end_left_server,
             terms=self.terms,
+            keyboard_lapsed=self._lapsed,
         )
         settings = TerminalSettings(
             socket=self.root / "s", folder=self.root / "own", columns=self.columns, rows=30
         )
         self.pair = TerminalPair(kit, settings)
+
+    async def _lapsed(self, run_id: str, side: str, hold: KeyboardHold) -> None:
+        self.lapses.append(hold)
 
     def seat(
         self,

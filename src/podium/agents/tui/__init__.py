@@ -10,6 +10,7 @@ from podium.agents.tui.generic import GenericTui
 from podium.agents.tui.injecting import Delivered, Injector
 from podium.agents.tui.kit import TuiKit
 from podium.agents.tui.ledger import Ledger
+from podium.agents.tui.mirroring import MirroredPairs
 from podium.agents.tui.pair import SideState, TerminalPair
 from podium.agents.tui.panes import Panes, Program
 from podium.agents.tui.program import require_tmux
@@ -28,6 +29,7 @@ __all__ = [
     "Injector",
     "Ledger",
     "Manner",
+    "MirroredPairs",
     "Panes",
     "Patience",
     "Program",

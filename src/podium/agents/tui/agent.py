@@ -111,7 +111,7 @@ class TuiAgent:
         warnings: list[str] = []
         for life in range(_LIVES):
             try:
-                await self._up()
+                await self._up(exchange)
                 return await exchange.hold(), tuple(warnings)
             except (ProgramEnded, PaneGone, ServerGone) as lost:
                 words = _last_words(lost)
@@ -123,9 +123,9 @@ class TuiAgent:
                 warnings.append(f"{self.side.who} died and was started again{words}")
         raise AssertionError("lives are counted")
 
-    async def _up(self) -> None:
+    async def _up(self, exchange: Exchange) -> None:
         try:
-            await self._be_up(self.side)
+            await self.side.by_ourselves(lambda: self._be_up(self.side), exchange.lapsed)
         except ProgramEnded as lost:
             raise AgentLost(
                 f"{self.side.who} does not stay up: {lost}{_last_words(lost)}"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from podium.agents.tui.colours import separate_lines
 from podium.agents.tui.control import Control
 from podium.agents.tui.trouble import ProgramEnded
+from podium.domain.terminals import PaneFrame
 
 _FACTS = (
     "pane_width", "pane_height", "cursor_x", "cursor_y", "alternate_on", "pane_in_mode", "pane_dead",
     "pane_dead_status", "pane_title",
 )  # fmt: skip
+_PAINT_FACTS = ("pane_width", "pane_height", "cursor_x", "cursor_y", "cursor_flag", "pane_dead")
 _LAST_WORDS_LINES = 20
 
 
@@ -58,6 +61,26 @@ async def look(control: Control, pane: str) -> Screen:
         exit_code=int(status) if status else None,
         title=title,
     )
+
+
+async def painted(control: Control, pane: str, further: str) -> tuple[PaneFrame, list[str]]:
+    """The pane with its colours, and the answer to a further question, both of one moment. Raises as `look` does."""
+    form = "\t".join(f"#{{{fact}}}" for fact in _PAINT_FACTS)
+    # With `-N` blanks at the ends of lines stay: they may have a colour.
+    (told,), answer, lines = await control.ask_together(
+        f"display-message -p -t {pane} '{form}'", further, f"capture-pane -e -N -p -t {pane}"
+    )
+    columns, rows, x, y, cursor, dead = told.split("\t")
+    frame = PaneFrame(
+        columns=int(columns),
+        rows=int(rows),
+        lines=separate_lines(lines[: int(rows)]),
+        cursor_column=int(x),
+        cursor_row=int(y),
+        cursor_shown=cursor == "1",
+        dead=dead == "1",
+    )
+    return frame, answer
 
 
 async def history(control: Control, pane: str, lines: int | None = None) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from podium.agents.tui.trouble import (
 from podium.domain.asking import Turn
 from podium.domain.errors import NeedsHuman, PodiumError, TimedOut
 from podium.domain.gating import digest_of
+from podium.domain.keyboards import KeyboardHold
 from podium.domain.messages import Message
 from podium.domain.model import Json
 from podium.ports import Transcript, TurnDoor
@@ -132,15 +133,24 @@ class Exchange:
 
     async def _deliver(self, key: str, text: str) -> Letter:
         """A program that has it already may be at work on it; any other has to be ready."""
-        if not await self.side.has(key):
-            await self.side.be_ready(self.kit.terms.start_seconds)
-        self.asked = True
-        return await self.side.send(key, text)
+
+        async def send() -> Letter:
+            if not await self.side.has(key):
+                await self.side.be_ready(self.kit.terms.start_seconds)
+            self.asked = True
+            return await self.side.send(key, text)
+
+        return await self.side.by_ourselves(send, self.lapsed)
+
+    async def lapsed(self, hold: KeyboardHold) -> None:
+        """A person's time with the keyboard was over."""
+        await self.kit.keyboard_lapsed(self.turn.run_id, self.side.name, hold)
 
     async def _heard(self, letter: Letter) -> Answer:
         """The answer to the letter. Unless its turn may go on, whatever else ends it gives the letter up."""
         # From here on: how long it took until the program was up and had its message is not its fault.
-        self._time = TurnTime(self.turn)
+        _, stood_seconds = await self._keyboard()
+        self._time = TurnTime(self.turn, stood_seconds)
         try:
             with closing(StreamGate(self.activity.file(self.side.pane))) as gate:
                 return await self._listen(letter, gate)
@@ -149,6 +159,10 @@ class Exchange:
         except PodiumError:
             await self.give_up()
             raise
+
+    async def _keyboard(self) -> tuple[bool, float]:
+        state = await self.side.keyboard.settled(self.lapsed)
+        return state.hold is not None, state.stood_until(self.kit.clock.now())
 
     async def _listen(self, letter: Letter, gate: StreamGate) -> Answer:
         side, sight, written = self.side, self.side.sight, self.side.written
@@ -170,6 +184,7 @@ class Exchange:
                 self._time,
                 self.kit.terms,
                 lambda: self._nudge(letter),
+                self._keyboard,
                 watch,
             )
             return await listener.listen()

@@ -24,6 +24,7 @@ from podium.agents.tui.pasting import (
 from podium.agents.tui.seeing import Composer, Eyes, Patience
 from podium.agents.tui.trouble import (
     DeliveryInDoubt,
+    KeyboardElsewhere,
     LineLost,
     NotListening,
     NumberTaken,
@@ -87,7 +88,8 @@ class Injector:
         """Hand over message `number`. On return the program has taken it, and the ledger says so.
 
         `owner` is a word by which whoever sends it is known; the same one goes on with it after a crash. Raises
-        `NumberTaken` when the number went to another's words, `NotListening` while the composer is not free or
+        `NumberTaken` when the number went to another's words, `KeyboardElsewhere` while a person has the keyboard,
+        `NotListening` while the composer is not free or
         does not let go: call again with the same number. `DeliveryInDoubt` when it was pasted and never seen,
         `ProgramEnded`, `PaneGone` or `ServerGone` when the program is no more.
         """
@@ -128,13 +130,21 @@ class Injector:
         return entry
 
     async def _refuse_late(self, number: int, owner: str) -> Entry:
-        """Of two who put in the same number the second finds that he was late, and leaves nothing behind."""
+        """Of two who put in the same number the second finds that he was late, and leaves nothing behind.
+
+        So does whoever comes after a person took the keyboard.
+        """
         try:
-            return await self._owned(number, owner)
-        except NumberTaken:
+            entry = await self._owned(number, owner)
+            if entry.pasted < number:
+                raise KeyboardElsewhere(
+                    f"a person has the keyboard of pane {self._pane}; wait until it is returned"
+                )
+        except (NumberTaken, KeyboardElsewhere):
             with suppress(TmuxRefused):
                 await self._control.tell(f"delete-buffer -b {self._buffer(number, owner)}")
             raise
+        return entry
 
     async def _words(self, number: int, fit: str, owner: str) -> str:
         """What is put in: the message, or a line that says where it is."""

@@ -9,6 +9,7 @@ left either no trace or both; a command of it that arrives late finds its condit
     shown   they were seen there; only then is Enter pressed
     sent    they were seen to leave
     owners  whose words the last messages were
+    held    a person has the keyboard: nothing is pasted, and no Enter pressed
 
 Messages of a pane are numbered from 1 without gaps. The numbers hold for one life of the server. Two Podiums may want the
 same number: the words that were put in first have it, and the other sees by the owner that it was not his.
@@ -67,13 +68,13 @@ class Ledger:
     async def paste_once(self, number: int, commands: str, owner: str = "") -> None:
         """Run the commands that paste message `number`, unless that was done before, by whomever."""
         notes = (self._note("pasted", number), self._note("enters", 0), self._own(number, owner))
-        await self._if(_is("pasted", number - 1), " ; ".join((commands, *notes)))
+        await self._if(_both(_is("pasted", number - 1), FREE_KEYS), " ; ".join((commands, *notes)))
 
     async def type_once(self, number: int, commands: str, owner: str = "") -> None:
         """Run the commands that put in and submit message `number` in one go, unless that was done before."""
         notes = [self._note(name, number) for name in ("pasted", "shown", "sent")]
         done = " ; ".join((commands, *notes, self._own(number, owner)))
-        await self._if(_is("sent", number - 1), done)
+        await self._if(_both(_is("sent", number - 1), FREE_KEYS), done)
 
     async def note_shown(self, number: int) -> None:
         await self._if(_is("pasted", number), self._note("shown", number))
@@ -81,7 +82,7 @@ class Ledger:
     async def press_once(self, number: int, enters: int, commands: str) -> None:
         """Run the commands that press Enter, if message `number` waits for exactly this press."""
         waits = _both(_both(_is("shown", number), _is("sent", number - 1)), _is("enters", enters))
-        await self._if(waits, f"{commands} ; {self._note('enters', enters + 1)}")
+        await self._if(_both(waits, FREE_KEYS), f"{commands} ; {self._note('enters', enters + 1)}")
 
     async def note_sent(self, number: int) -> None:
         await self._if(_is("shown", number), self._note("sent", number))
@@ -109,11 +110,13 @@ class Ledger:
         await self._control.tell(f"if -F -t {self._pane} {quoted(condition)} {quoted(commands)}")
 
     async def press_between(self, commands: str) -> bool:
-        """Run the commands unless a message is on its way. False: one is, and nothing was done."""
-        word = secrets.token_hex(8)
-        settled = f"#{{==:{_value('pasted')},{_value('sent')}}}"
-        done = _option("pressed")
-        await self._if(settled, f"{commands} ; set -p -t {self._pane} {done} {word}")
+        """Run the commands unless a message is on its way, or a person has the keyboard. False: nothing was done."""
+        return await self.run_if(_both(SETTLED, FREE_KEYS), commands)
+
+    async def run_if(self, condition: str, commands: str) -> bool:
+        """Run the commands if the condition holds, in one go. False: it did not."""
+        word, done = secrets.token_hex(8), _option("pressed")
+        await self._if(condition, f"{commands} ; set -p -t {self._pane} {done} {word}")
         return await self._control.ask(f"display-message -p -t {self._pane} '#{{{done}}}'") == [
             word
         ]
@@ -158,3 +161,11 @@ def _value(name: str) -> str:
 
 def _both(one: str, other: str) -> str:
     return f"#{{&&:{one},{other}}}"
+
+
+HELD = _option("held")
+"""1 while a person has the pane's keyboard."""
+FREE_KEYS = _is("held", 0)
+"""Without this nothing of Podium's own goes into a pane."""
+SETTLED = f"#{{==:{_value('pasted')},{_value('sent')}}}"
+"""No message is on its way."""

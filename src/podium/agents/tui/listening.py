@@ -16,6 +16,8 @@ from podium.domain.asking import Turn
 from podium.domain.errors import TimedOut
 
 _MOST_LINES_LOST = 5
+_TAKEN_SECONDS = 0.25
+"""How often is looked whether a person has returned the keyboard: nothing tells of that."""
 
 Nudge = Callable[[], Awaitable[None]]
 
@@ -23,11 +25,21 @@ Nudge = Callable[[], Awaitable[None]]
 class TurnTime:
     """How long a turn may last. What tells of its progress begins it anew, up to a longest time."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, stood_seconds: float = 0.0) -> None:
+        """`stood_seconds`: how long people had had the keyboard when it began."""
         self._seconds = math.inf if turn.limits.seconds is None else turn.limits.seconds
         longest = math.inf if turn.awaits is None else turn.awaits.longest_seconds
         self._first = self._began = _now()
         self._last = self._began + longest
+        self._stood_seconds = stood_seconds
+
+    def stand_still(self, stood_seconds: float) -> None:
+        """Leave out what time people have had the keyboard by now."""
+        more = max(stood_seconds - self._stood_seconds, 0.0)
+        self._stood_seconds += more
+        self._first, self._last = self._first + more, self._last + more
+        # What begins anew while a person has the keyboard has not stood for all of that.
+        self._began = min(self._began + more, _now())
 
     def begin_anew(self) -> None:
         self._began = _now()
@@ -60,6 +72,8 @@ class Listener:
     time: TurnTime
     terms: Terms
     nudge: Nudge
+    keyboard: Callable[[], Awaitable[tuple[bool, float]]]
+    """Whether a person has it, and how long people have had it by now."""
     watch: Callable[[], None]
     """Has the bell ring for folders that have come into being."""
     _nudged: bool = False
@@ -80,6 +94,9 @@ class Listener:
         self.watch()
         if answer := await self.ear.hear():
             return answer
+        if self._acts_at() <= _now() and await self._is_taken():
+            await self.bell.wait(min(self.ear.due_at - _now(), _TAKEN_SECONDS))
+            return None
         if self.sight.due_at <= _now():
             await self.sight.refuse_asking(self.who)
         if _now() >= self.time.ends_at:
@@ -88,6 +105,12 @@ class Listener:
             return answer
         await self.bell.wait(self._next_at() - _now())
         return None
+
+    async def _is_taken(self) -> bool:
+        """Whether a person has the keyboard: then nothing is done but to listen, and the turn's time stands still."""
+        taken, stood_seconds = await self.keyboard()
+        self.time.stand_still(stood_seconds)
+        return taken
 
     async def _remind(self) -> Answer | None:
         """Only one that rests: some throw an answer away that they are at when something is typed."""
@@ -111,7 +134,11 @@ class Listener:
 
     def _next_at(self) -> float:
         """When something is to be done though the bell does not ring."""
-        return min(self.ear.due_at, self.sight.due_at, self.time.ends_at, self._nudge_at())
+        return min(self.ear.due_at, self._acts_at())
+
+    def _acts_at(self) -> float:
+        """When more is to be done than to listen."""
+        return min(self.sight.due_at, self.time.ends_at, self._nudge_at())
 
     def _nudge_at(self) -> float:
         if self._nudged:

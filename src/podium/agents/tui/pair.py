@@ -12,7 +12,8 @@ from podium.agents.tui.activity import Activity
 from podium.agents.tui.adapting import Adapter, Status
 from podium.agents.tui.agent import TuiAgent
 from podium.agents.tui.alone import alone
-from podium.agents.tui.capturing import Screen, history, look
+from podium.agents.tui.capturing import Screen, history, look, painted
+from podium.agents.tui.keyboard import Keyboard
 from podium.agents.tui.kit import TuiKit
 from podium.agents.tui.panes import Panes
 from podium.agents.tui.server import ServerIdentity, TerminalSettings, TmuxServer
@@ -20,6 +21,8 @@ from podium.agents.tui.side import Side
 from podium.agents.tui.starting import Seating
 from podium.agents.tui.trouble import LineLost, PaneGone, ServerGone
 from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.keyboards import KeyboardHold
+from podium.domain.terminals import PaneView
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class SideState:
     """Messages that it took in this life of the server."""
     active_at: datetime | None = None
     """When it last wrote something."""
+    keyboard: KeyboardHold | None = None
+    """Who has its keyboard. None: Podium."""
 
 
 class TerminalPair:
@@ -113,15 +118,25 @@ class TerminalPair:
     async def screen(self, name: str) -> Screen:
         return await look(self._control, (await self._found(name)).pane)
 
+    async def view(self, name: str) -> PaneView:
+        """What a looker-on sees of it."""
+        side = await self._found(name)
+        keyboard = side.keyboard
+        frame, (told,) = await painted(self._control, side.pane, keyboard.question)
+        return PaneView(frame=frame, keyboard=keyboard.state_in(told))
+
     async def stirring(self, name: str, since: int, seconds: float) -> int:
         """How many signs of life its pane has given: at once when there are more than `since`, else after so long."""
         pane = (await self._found(name)).pane
         await self._activity.beyond(pane, since, seconds)
         return self._activity.beats(pane)
 
-    async def send_keys(self, name: str, *keys: str) -> None:
-        """Press keys by their tmux names, whatever the program is at: a person has the keyboard."""
-        await self._panes.press((await self._found(name)).pane, *keys)
+    async def keyboard(self, name: str) -> Keyboard:
+        return (await self._found(name)).keyboard
+
+    async def send_keys(self, name: str, *keys: str, who: str = "") -> None:
+        """Press keys by their tmux names, whatever the program is at: see `Keyboard.press`."""
+        await (await self.keyboard(name)).press(who, *keys)
 
     async def beats_beyond(self, name: str, beats: int) -> int:
         """How many signs of life its pane has shown, once there are more than this. Raises when it is not up."""
@@ -196,6 +211,7 @@ class TerminalPair:
             screen = await look(self._control, side.pane)
             (pid,) = await self._control.ask(f"display-message -p -t {side.pane} '#{{pane_pid}}'")
             entry = await side.injector.ledger.read()
+            keyboard = await side.keyboard.state()
         except (ServerGone, PaneGone):
             return known
         status = None if screen.dead else side.adapter.status(screen)
@@ -207,6 +223,7 @@ class TerminalPair:
             question=side.adapter.question(screen) if status == "asking" else "",
             sent=entry.sent,
             active_at=_written_at(self._activity.file(side.pane)),
+            keyboard=keyboard.hold,
         )
 
 

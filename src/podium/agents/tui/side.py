@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
 from podium.agents.tui.activity import Activity
 from podium.agents.tui.adapting import Written
@@ -11,6 +13,7 @@ from podium.agents.tui.capturing import history_size, look
 from podium.agents.tui.control import Control
 from podium.agents.tui.fates import SeenFates
 from podium.agents.tui.injecting import Injector
+from podium.agents.tui.keyboard import Keyboard, Lapsed
 from podium.agents.tui.kit import TuiKit
 from podium.agents.tui.letters import Letter, Letters
 from podium.agents.tui.panes import Panes, pressing
@@ -20,9 +23,12 @@ from podium.agents.tui.server import ServerIdentity
 from podium.agents.tui.side_record import SideBook, SideRecord
 from podium.agents.tui.sighting import Sight
 from podium.agents.tui.starting import Quarters, Seating
-from podium.agents.tui.trouble import PaneGone
-from podium.domain.errors import NotPossibleNow, TimedOut
+from podium.agents.tui.trouble import NotListening, PaneGone
+from podium.domain.errors import NeedsHuman, NotPossibleNow, TimedOut
+from podium.domain.keyboards import KeyboardState
 from podium.domain.model import Json
+
+T = TypeVar("T")
 
 INTERRUPT_SECONDS = 5.0
 _PAUSE_SECONDS = 0.02
@@ -159,6 +165,28 @@ class Side:
         letter = await self._sender.send(key, fit, self.mark)
         self.sight.stirred()
         return letter
+
+    @property
+    def keyboard(self) -> Keyboard:
+        return Keyboard(self._control, self._pane(), self._kit.clock)
+
+    async def by_ourselves(self, act: Callable[[], Awaitable[T]], lapsed: Lapsed) -> T:
+        """Do what types in the pane while no person has its keyboard, and again when one took it meanwhile.
+
+        What was typed in between is known by the ledger, so nothing is typed twice.
+        """
+        while True:
+            before = await self._when_returned(lapsed)
+            try:
+                return await act()
+            except (NotListening, NeedsHuman, TimedOut):
+                now = await self.keyboard.settled(lapsed)
+                if now.hold is None and now.takes == before.takes:
+                    raise
+
+    async def _when_returned(self, lapsed: Lapsed) -> KeyboardState:
+        # A pane that is not known yet is looked for by whatever types in it.
+        return await self.keyboard.returned(lapsed) if self.pane else KeyboardState()
 
     async def has(self, key: str) -> bool:
         """Whether it took what is sent under this key, or has it in its input."""

@@ -40,7 +40,7 @@ class SteeredPairs:
 
     async def send_keys(self, pressed: KeysPressed) -> None:
         async with self._hold(pressed.terminal.pair) as held:
-            await held.send_keys(pressed.terminal.side.lower(), *pressed.keys)
+            await held.send_keys(pressed.terminal.side.lower(), *pressed.keys, who=pressed.who)
 
     async def capture(self, terminal: Terminal, *, whole: bool) -> TerminalPicture:
         name = terminal.side.lower()

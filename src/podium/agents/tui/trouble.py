@@ -33,6 +33,10 @@ class NotListening(NotPossibleNow):
     """The program's input is not free, or does not let go of what stands in it. Nothing is lost: ask again."""
 
 
+class KeyboardElsewhere(NotListening):
+    """A person has the program's keyboard. Nothing was put in: wait until it is returned."""
+
+
 class NumberTaken(NotPossibleNow):
     """Somebody else's words were sent by this number. Nothing was put in: take the next."""
 

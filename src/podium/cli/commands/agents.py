@@ -9,10 +9,10 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import error_record
-from podium.cli.untrusted import shown_line
 from podium.domain.asking import Reply
 from podium.domain.errors import PodiumError
 from podium.domain.model import Json
+from podium.telling.untrusted import shown_line
 from podium.wiring import Podium
 from podium.wiring.standing import Standing, round_trip, standing, standings
 

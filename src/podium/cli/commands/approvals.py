@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.approval_words import show_approval as show_in_full
-from podium.cli.approval_words import waits_for, what_line
+from podium.cli.approval_screen import show_approval as show_in_full
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.screen import moment
 from podium.domain.approving import approval_named_in
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
+from podium.telling.approval_words import waits_for, what_line
+from podium.telling.wording import moment
 from podium.usecases import list_approvals, show_approval
 from podium.wiring import Podium
 

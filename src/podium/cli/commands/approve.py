@@ -7,12 +7,13 @@ from typing import Annotated
 import typer
 
 from podium.cli.answering import Answered, answered
-from podium.cli.approval_words import DELIVERY, show_approval, waits_for, what_line
+from podium.cli.approval_screen import show_approval
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.rooting import RootToo, take_root
 from podium.domain.approving import approval_named_in
 from podium.domain.gating import ApprovalStatus
+from podium.telling.approval_words import DELIVERY, waits_for, what_line
 from podium.usecases import approval_meant
 from podium.usecases import approve as say_yes
 from podium.wiring import Podium

@@ -11,9 +11,9 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.options import Options
 from podium.cli.screen import Screen
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput
 from podium.domain.model import Json
+from podium.telling.untrusted import shown_line
 from podium.testing.replies import ReplyCase, reply_cases
 from podium.testing.utterances import Half, UtteranceCase, utterance_cases
 

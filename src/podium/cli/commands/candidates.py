@@ -10,18 +10,19 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.rooting import RootToo, naming_root, root_words, take_root
-from podium.cli.screen import Screen, is_terminal, moment
-from podium.cli.sense_next import Answers, Surroundings, look_around
+from podium.cli.screen import Screen, is_terminal
+from podium.cli.sense_next import Surroundings, look_around
 from podium.cli.sense_words import INDENT, next_commands, weight_words, why_words
-from podium.cli.untrusted import shown_line, shown_text
 from podium.domain.gating import Approval
 from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.orders import WorkOrder
 from podium.domain.work import Run
-from podium.flows.sense import standing_of
-from podium.usecases import CandidateSeen, list_candidates, show_candidate
+from podium.telling.untrusted import shown_line, shown_text
+from podium.telling.wording import moment
+from podium.usecases import CandidateSeen
 from podium.wiring import Podium
+from podium.wiring.candidates import candidate_seen, candidates_seen
 from podium.wiring.order_text import order_text
 
 app = command_app()
@@ -58,11 +59,7 @@ def candidates(
     if door.has_state:
 
         async def work(podium: Podium) -> list[CandidateSeen]:
-            store = await podium.store()
-            answered = Answers(podium)
-            return await list_candidates(
-                store, podium.clock, standing_of, answered=answered, ended=all_
-            )
+            return await candidates_seen(podium, ended=all_)
 
         found = door.run(work)
     record = {"candidates": [_record(each) for each in found]}
@@ -90,12 +87,10 @@ def show(
         door.must_have_state("candidate", candidate)
 
     async def work(podium: Podium) -> _Whole:
-        store = await podium.store()
-        answered = Answers(podium)
-        seen, run = await show_candidate(
-            store, podium.clock, standing_of, candidate, answered=answered
+        seen, run = await candidate_seen(podium, candidate)
+        asked = await (await podium.store()).read(
+            lambda view: view.approvals(run_id=run.id, limit=1)
         )
-        asked = await store.read(lambda view: view.approvals(run_id=run.id, limit=1))
         around = await look_around(podium, [seen.standing])
         return _Whole(seen, run, asked[0] if asked else None, around)
 

@@ -15,8 +15,8 @@ from podium.cli.command import command_app
 from podium.cli.commands.workspaces import span
 from podium.cli.door import Door
 from podium.cli.progress import Progress
-from podium.cli.screen import counted, moment
 from podium.domain.errors import BadInput
+from podium.telling.wording import counted, moment
 from podium.usecases import Pruned, prune
 from podium.wiring import Podium
 from podium.wiring.databases import Databases

@@ -11,23 +11,14 @@ from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.progress import Progress
 from podium.cli.rooting import RootToo, naming_root, root_words, take_root
-from podium.cli.sense_next import Answers, Surroundings, look_around
+from podium.cli.sense_next import Surroundings, look_around
 from podium.cli.sense_words import tell_candidate
-from podium.domain.errors import CallRefused
 from podium.domain.model import Json
 from podium.domain.sensing import CandidateState
 from podium.domain.terms import Mode
-from podium.domain.work import Run
-from podium.flows.sense import standing_of
-from podium.usecases import (
-    CandidateSeen,
-    deliver,
-    find_candidate,
-    say_yes_to_candidate,
-    show_candidate,
-)
+from podium.usecases import CandidateSeen
 from podium.wiring import Podium
-from podium.wiring.sensing import candidate_mode
+from podium.wiring.candidates import deploy_candidate
 
 app = command_app()
 
@@ -74,21 +65,9 @@ def deploy(
     )
 
     async def work(podium: Podium) -> tuple[CandidateSeen, Surroundings]:
-        store, engine = await podium.store(), await podium.hosting_engine()
         with Progress(sys.stderr) as progress:
             progress.doing(f"delivering {candidate}")
-            await store.read(lambda view: _refuse_sensing(podium, find_candidate(view, candidate)))
-            run = await say_yes_to_candidate(
-                store,
-                podium.clock,
-                podium.ids,
-                candidate,
-                by=door.user,
-                groups=podium.settings.approvers,
-            )
-            await deliver(store, engine, run, standing_of)
-        answered = Answers(podium)
-        seen, _ = await show_candidate(store, podium.clock, standing_of, run.id, answered=answered)
+            seen = await deploy_candidate(podium, candidate, by=door.user)
         return seen, await look_around(podium, [seen.standing])
 
     with naming_root(folder):
@@ -98,12 +77,3 @@ def deploy(
     }
     door.screen.answer(record, lambda: tell_candidate(door.screen, seen.standing, around))
     raise typer.Exit(EXIT_CODES.get(seen.standing.state, REFUSED))
-
-
-def _refuse_sensing(podium: Podium, run: Run) -> None:
-    """In sensing a delivery is refused for good; better not to try."""
-    if not run.status.ended and candidate_mode(podium, run) == "sensing":
-        raise CallRefused(
-            "the mode is sensing, in which nothing is delivered; it waits on until podium.yaml, GMX_ORCH_MODE or "
-            "--mode says otherwise"
-        )

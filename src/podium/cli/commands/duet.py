@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from podium.cli.command import command_app
 from podium.cli.duet_bringing import attach, down, up
+from podium.cli.duet_keyboard import give, take
 from podium.cli.duet_queueing import app as queue_app
 from podium.cli.duet_remote import keys, screen, serve, watch
 from podium.cli.duet_sending import retry, send
@@ -15,6 +16,8 @@ for command in (
     send,
     status,
     attach,
+    take,
+    give,
     abort,
     retry,
     nudge,

@@ -8,9 +8,9 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.screen import counted, moment
 from podium.domain.errors import BadInput
 from podium.domain.operating import Habit
+from podium.telling.wording import counted, moment
 from podium.wiring import Podium
 from podium.wiring.operating import habits_of
 

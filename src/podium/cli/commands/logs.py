@@ -9,10 +9,10 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.event_words import event_line
 from podium.cli.screen import Screen
 from podium.domain.events import Event
 from podium.domain.ids import short_id
+from podium.telling.event_words import event_line
 from podium.usecases import Standing, follow_logs, how_they_stand, show_run
 from podium.wiring import Podium
 

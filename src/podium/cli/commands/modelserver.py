@@ -15,10 +15,11 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import run_to_end
 from podium.cli.options import Options
-from podium.cli.screen import Screen, counted
-from podium.cli.untrusted import safe_line
+from podium.cli.screen import Screen
 from podium.domain.errors import BadInput, Interrupted
 from podium.domain.model import Json
+from podium.telling.untrusted import safe_line
+from podium.telling.wording import counted
 from podium.wiring.parsing import read_located
 
 if TYPE_CHECKING:

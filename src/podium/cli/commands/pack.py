@@ -9,12 +9,13 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.screen import Screen, counted
-from podium.cli.untrusted import safe_line, shown_line
+from podium.cli.screen import Screen
 from podium.domain.errors import BadInput, PackInvalid
 from podium.domain.model import Json
 from podium.domain.packs import Pack, PackTool
 from podium.domain.packs_table import floor_tier, most_specific
+from podium.telling.untrusted import safe_line, shown_line
+from podium.telling.wording import counted
 from podium.tools.packs import (
     REGISTRY_FILE,
     FoundPack,

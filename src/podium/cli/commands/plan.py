@@ -12,10 +12,11 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.screen import Screen, counted
-from podium.cli.untrusted import safe_line
+from podium.cli.screen import Screen
 from podium.domain.model import Json
 from podium.domain.sensing import Candidate, ParsedPlan
+from podium.telling.untrusted import safe_line
+from podium.telling.wording import counted
 
 if TYPE_CHECKING:
     from podium.flows.sense.rule_language import Rule

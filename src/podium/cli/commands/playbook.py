@@ -12,10 +12,11 @@ from podium.cli.command import command_app
 from podium.cli.playbook_restoring import restore
 from podium.cli.playbook_running import given_inputs, run
 from podium.cli.playbook_sampling import sample
-from podium.cli.screen import Screen, counted
-from podium.cli.untrusted import shown_line
+from podium.cli.screen import Screen
 from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
 from podium.domain.model import Json
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import counted
 
 if TYPE_CHECKING:
     from podium.domain.playbooks import Profile, Prompt

@@ -12,10 +12,10 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import Screen
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput
 from podium.domain.gating import Decision, Effect
 from podium.domain.model import Json
+from podium.telling.untrusted import shown_line
 from podium.usecases import Tried, check_policy, policy_cases, try_policy
 from podium.wiring import ClosedDoor, Podium
 from podium.wiring.policy_cases import read_yaml, shipped_cases

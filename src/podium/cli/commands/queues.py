@@ -8,14 +8,13 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.screen import counted
 from podium.cli.seeing_words import limit_words, queue_rows
-from podium.cli.untrusted import safe_line
 from podium.domain.work import QueueSpec, QueueTally
+from podium.telling.untrusted import safe_line
+from podium.telling.wording import counted
 from podium.usecases import QueueSeen, QueuesSeen, see_queues
 from podium.wiring import Podium
-from podium.wiring.duet_pairs import duet_queues
-from podium.wiring.ordering import order_queues
+from podium.wiring.queues import queues_of
 
 app = command_app()
 
@@ -53,11 +52,7 @@ def queues(context: typer.Context) -> None:
 
 
 def queue_specs(door: Door) -> tuple[QueueSpec, ...]:
-    """The queues of the settings; a project that names none has one. Behind them those of work orders and duets."""
-    named = door.configuration.settings.queue_specs() or (QueueSpec(name="default"),)
-    known = {spec.name for spec in named}
-    own = (*order_queues(door.configuration), *duet_queues(door.configuration))
-    return (*named, *(spec for spec in own if spec.name not in known))
+    return queues_of(door.configuration)
 
 
 def _tell(door: Door, seen: QueuesSeen) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import aclosing
 from typing import Annotated
 
@@ -10,11 +9,11 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.screen import counted, moment
 from podium.domain.errors import NotPossibleNow
 from podium.domain.gating import Receipt
 from podium.domain.ids import short_id
-from podium.usecases import Verdict, follow_receipts, list_receipts, verify_receipts
+from podium.telling.wording import counted, moment
+from podium.usecases import Verdict, follow_receipts, list_receipts
 from podium.wiring import Podium
 
 app = command_app(group=True)
@@ -71,12 +70,9 @@ def verify(context: typer.Context, run: RunArgument = None) -> None:
         door.must_have_state("run", run)
 
     async def work(podium: Podium) -> Verdict:
-        store = await podium.store()
-        if not podium.receipt_key.exists():
-            await list_receipts(store, run)  # an unknown run is an error here too
-            _refuse_keyless(podium, await list_receipts(store))
-            return Verdict(runs=0, receipts=0)
-        return await verify_receipts(store, await podium.verifier(), run)
+        from podium.wiring.proving import proven
+
+        return await proven(podium, run)
 
     # Without a state folder nothing was ever sealed, and looking must not make one.
     looked = door.has_folder or door.has_state
@@ -121,16 +117,6 @@ def follow(context: typer.Context, run: RunArgument = None) -> None:
                     return
 
     door.run(work)
-
-
-def _refuse_keyless(podium: Podium, receipts: Sequence[Receipt]) -> None:
-    """Without its key no receipt can be told from a forged one: say what is missing, not more."""
-    if receipts or podium.has_heads:
-        raise NotPossibleNow(
-            f"the key of the receipts is missing: {str(podium.receipt_key)!r}; restore it from a "
-            "backup, or bring it along when the project came from another machine or home. "
-            "Until then no receipt can be proved, nor called forged"
-        )
 
 
 def _row(receipt: Receipt) -> tuple[str, ...]:

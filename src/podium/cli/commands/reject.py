@@ -7,16 +7,17 @@ from typing import Annotated
 import typer
 
 from podium.cli.answering import Answered, answered
-from podium.cli.approval_words import DELIVERY, show_approval, what_line
+from podium.cli.approval_screen import show_approval
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.rooting import RootToo, root_words, take_root
 from podium.cli.screen import Screen
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import NotPossibleNow
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
 from podium.ports import Store, View
+from podium.telling.approval_words import DELIVERY, what_line
+from podium.telling.untrusted import shown_line
 from podium.usecases import CANDIDATE, approval_meant
 from podium.usecases import reject as say_no
 from podium.wiring import Podium

@@ -11,12 +11,12 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.trace_source import STDIN, bring_up_to_date, names_a_file, piped_trace
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput, UnknownId
 from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.journal.trace import TraceWriter
 from podium.journal.trace_reading import open_trace
+from podium.telling.untrusted import shown_line
 from podium.usecases import find_id
 
 if TYPE_CHECKING:

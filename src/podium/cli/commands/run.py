@@ -16,12 +16,11 @@ from podium.wiring import Podium
 from podium.wiring.pipeline_spec import FLOW
 
 if TYPE_CHECKING:
-    from podium.cli.detaching import Place
+    from podium.wiring.queues import Place
 
 app = command_app()
 
 STDIN = "-"
-MOST_PRIORITY = 1_000_000
 
 
 @app.command()
@@ -106,7 +105,7 @@ def run(
 
 def _place(queue: str, priority: int, delay: str) -> Place:
     from podium.cli.commands.workspaces import span
-    from podium.cli.detaching import QUEUE, Place
+    from podium.wiring.queues import MOST_PRIORITY, QUEUE, Place
 
     seconds = span(delay).total_seconds() if delay else 0.0
     if abs(priority) > MOST_PRIORITY:
@@ -115,12 +114,9 @@ def _place(queue: str, priority: int, delay: str) -> Place:
 
 
 def _words(task: str) -> str:
-    text = _from_stdin() if task == STDIN else task
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise BadInput("the task is no UTF-8 text; save it as such")
-    if "\0" in text:
-        raise BadInput("the task holds a NUL byte, which no text has; save it as plain text")
-    return text
+    from podium.wiring.submitting import plain_text
+
+    return plain_text(_from_stdin() if task == STDIN else task)
 
 
 def _from_stdin() -> str:

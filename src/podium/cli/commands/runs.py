@@ -8,9 +8,9 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.screen import moment
-from podium.cli.untrusted import shown_line
 from podium.domain.ids import short_id
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import moment
 from podium.usecases import (
     RunsCollide,
     ShownStatus,

@@ -6,16 +6,17 @@ from typing import Annotated
 
 import typer
 
-from podium.cli.approval_words import what_line
 from podium.cli.command import command_app
 from podium.cli.door import Door
-from podium.cli.event_words import about, event_line, shorten, usage_words
 from podium.cli.pipeline_report import FLOW as PIPELINE
 from podium.cli.pipeline_report import LookBack, look_back, show_report
-from podium.cli.screen import Screen, counted, moment
+from podium.cli.screen import Screen
 from podium.domain.gating import Usage
 from podium.domain.ids import short_id
 from podium.domain.work import WorkerBeat
+from podium.telling.approval_words import what_line
+from podium.telling.event_words import about, event_line, shorten, usage_words
+from podium.telling.wording import counted, moment
 from podium.usecases import RunReport, Standing, how_they_stand, show_run
 from podium.wiring import Podium
 

@@ -14,10 +14,11 @@ from podium.cli.command import command_app
 from podium.cli.commands.queues import queue_specs
 from podium.cli.door import Door
 from podium.cli.looking import Eye
-from podium.cli.screen import Screen, is_terminal, moment
+from podium.cli.screen import Screen, is_terminal
 from podium.cli.seeing_words import queue_rows, run_rows, summary, troubles, worker_rows
 from podium.domain.errors import Interrupted
 from podium.ports import Store
+from podium.telling.wording import moment
 from podium.usecases import WorkSeen, WorkWatch
 from podium.wiring import Podium
 

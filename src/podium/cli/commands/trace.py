@@ -13,12 +13,12 @@ from podium.cli.door import Door
 from podium.cli.trace_folding import Wanted
 from podium.cli.trace_source import STDIN, bring_up_to_date, names_a_file, piped_trace
 from podium.cli.trace_telling import Telling
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput, UnknownId
 from podium.domain.ids import short_id
 from podium.journal.trace import TraceWriter
 from podium.journal.trace_reading import TraceReading, open_trace
 from podium.ports import Store
+from podium.telling.untrusted import shown_line
 from podium.usecases import Standing, find_id, follow_logs, how_they_stand
 from podium.wiring import Podium
 

@@ -10,10 +10,10 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import Screen
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.gating import canonical_json
 from podium.domain.model import Json
+from podium.telling.untrusted import shown_line
 from podium.wiring import Configuration, TrustBook
 from podium.wiring.sensing import project_sources
 

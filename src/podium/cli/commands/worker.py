@@ -14,10 +14,8 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.commands.queues import queue_specs
 from podium.cli.door import Door
-from podium.cli.event_words import event_line
 from podium.cli.progress import Progress
 from podium.cli.sense_tending import tended
-from podium.cli.untrusted import shown_line
 from podium.domain.errors import BadInput
 from podium.domain.events import Event, RunStarted
 from podium.domain.ids import short_id
@@ -26,6 +24,8 @@ from podium.domain.work import QueueSpec, Run, RunStatus
 from podium.flows.sense.kit import CANDIDATE, ORDERS, SENSE, WORK_ORDER
 from podium.journal.listening import Listening
 from podium.ports import EventQuery, RunQuery, Store, View
+from podium.telling.event_words import event_line
+from podium.telling.untrusted import shown_line
 from podium.wiring import Podium
 
 app = command_app()

@@ -8,12 +8,13 @@ import typer
 
 from podium.cli.door import Door
 from podium.cli.passing import Heard, joined, redacted
-from podium.cli.screen import counted, is_terminal
-from podium.cli.untrusted import shown_line
+from podium.cli.screen import is_terminal
 from podium.domain.errors import ToolMissing, WorkspaceTampered
 from podium.domain.ids import short_id
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.domain.workspaces import Delivery, TurnEnd, WorkspaceRecord
+from podium.telling.untrusted import shown_line
+from podium.telling.wording import counted
 from podium.usecases import find_workspace
 from podium.wiring import Podium
 

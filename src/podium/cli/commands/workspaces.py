@@ -12,7 +12,6 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.commands.workspace_use import NameArgument, create, deliver, exec_
 from podium.cli.door import Door
-from podium.cli.screen import counted
 from podium.cli.workspace_words import (
     show_overview,
     tell_collected,
@@ -21,6 +20,7 @@ from podium.cli.workspace_words import (
 )
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.workspaces import Kept, Recovered, RemovedWorkspace, Snapshot
+from podium.telling.wording import counted
 from podium.usecases import (
     Collected,
     Needed,

@@ -6,13 +6,13 @@ from functools import partial
 from itertools import count
 
 from podium.domain.errors import BadArguments, PlanFailed, PlanNotGated
-from podium.domain.events import ToolResolved
 from podium.domain.gating import Outcome, PlanPlace, Refusal
 from podium.domain.model import Json
 from podium.domain.operating import GatedPlan, OperatorJob, PlanStep, filled_in
 from podium.flows.operator.kit import OPERATOR, Bench
 from podium.flows.operator.quality_gate import must_have_passed
-from podium.ports import EventQuery, FlowContext, Step, View
+from podium.flows.resolved import said_not_to_have_happened
+from podium.ports import FlowContext, Step
 
 MOST_ATTEMPTS = 5
 """How often a call is asked for anew after a person was asked about it alone."""
@@ -48,7 +48,7 @@ async def _performed(
     for attempt in count():
 
         async def act(here: Step) -> Outcome | Refusal:
-            again = await bench.store.read(partial(_said_not_to_have_happened, here))
+            again = await bench.store.read(partial(said_not_to_have_happened, here))
             try:
                 arguments = filled_in(step.arguments, results)
                 call = bench.toolbox.normalise(
@@ -75,14 +75,6 @@ async def _performed(
             until=found.deadline,
         )
     raise AssertionError("attempts are counted without end")
-
-
-def _said_not_to_have_happened(step: Step, view: View) -> int:
-    """How often a person said of this call that it did not happen: each time it is a new one then."""
-    beginning = f"{step.run_id}:{step.key}:"
-    events = view.events(EventQuery(run_id=step.run_id, types=("tool_resolved",)))
-    bodies = (event.body for event in events if isinstance(event.body, ToolResolved))
-    return sum(body.call.startswith(beginning) and not body.happened for body in bodies)
 
 
 def _failed(gated: GatedPlan, step: PlanStep, error: str) -> str:

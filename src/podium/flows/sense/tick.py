@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -71,10 +71,50 @@ async def tick(kit: TickKit, *, manual: bool) -> TickOutcome:
         return await _round(kit, manual=manual)
 
 
+async def begin_tick(kit: TickKit, *, queue: str, settings: Mapping[str, Json]) -> Run:
+    """Look, and leave the planning to whoever serves the queue. The tick after this takes in what came of it.
+
+    `settings` is what the run records beside the terms. Raises `LockHeld` while another loop ticks on this
+    root, and `NotPossibleNow` while the plan of an earlier tick is under way.
+    """
+    with kit.record.alone():
+        memory = kit.record.memory()
+        if memory.run_id:
+            await _refuse_unfinished(kit, memory.run_id)
+            outcome, memory = await _reconcile(kit, _fresh(kit, memory), memory)
+            _kept(kit, *_counted(outcome, memory, memory.marks, 0.0))
+            memory = kit.record.memory()
+        return await _begun(
+            kit, memory, await _sensed(kit), tick=memory.ticks + 1, queue=queue, settings=settings
+        )
+
+
+async def _refuse_unfinished(kit: TickKit, run_id: str) -> None:
+    house = await kit.house()
+    run = await house.store.read(lambda view: view.run(run_id))
+    if run is not None and not run.status.ended:
+        raise NotPossibleNow(
+            f"run {run_id} plans for an earlier look and is {run.status.value}; `podium logs {run_id} -f` follows it, "
+            f"`podium cancel {run_id}` ends it"
+        )
+
+
+def _fresh(kit: TickKit, memory: SenseMemory) -> TickOutcome:
+    at, tick = kit.clock.now(), memory.ticks + 1
+    return TickOutcome(tick=tick, at=at, mode=kit.mode, status=PlannerStatus.SKIPPED)
+
+
+def _kept(kit: TickKit, ended: TickOutcome, remembered: SenseMemory) -> TickOutcome:
+    kit.record.remember(remembered)
+    kit.record.tick_ended(ended)
+    return ended
+
+
 async def _round(kit: TickKit, *, manual: bool) -> TickOutcome:
-    began, at = kit.clock.monotonic(), kit.clock.now()
+    began = kit.clock.monotonic()
     memory = kit.record.memory()
-    outcome = TickOutcome(tick=memory.ticks + 1, at=at, mode=kit.mode, status=PlannerStatus.SKIPPED)
+    outcome = _fresh(kit, memory)
+    at = outcome.at
     outcome, memory = await _reconcile(kit, outcome, memory)
     marks = {source.name: await source.mark() for source in kit.sources}
     due = manual or _is_due(kit, memory, at)
@@ -92,10 +132,7 @@ async def _round(kit: TickKit, *, manual: bool) -> TickOutcome:
     else:
         outcome = outcome.model_copy(update={"digest": memory.digest, "counts": memory.counts})
     seconds = round(kit.clock.monotonic() - began, 4)
-    ended, remembered = _counted(outcome, memory, marks, seconds)
-    kit.record.remember(remembered)
-    kit.record.tick_ended(ended)
-    return ended
+    return _kept(kit, *_counted(outcome, memory, marks, seconds))
 
 
 async def _reconcile(
@@ -195,21 +232,35 @@ async def _acted(
     kit: TickKit, outcome: TickOutcome, memory: SenseMemory, bundle: Bundle
 ) -> tuple[TickOutcome, SenseMemory]:
     """Plan, let the candidates go as far as the gate lets them, and read off what came of it."""
+    run = await _begun(kit, memory, bundle, tick=outcome.tick)
+    house = await kit.house()
+    run = await house.engine.finish(run.id, stop_when_waiting=True)
+    return await _taken_in(kit, outcome, memory, run, bundle.digest)
+
+
+async def _begun(
+    kit: TickKit,
+    memory: SenseMemory,
+    bundle: Bundle,
+    *,
+    tick: int,
+    queue: str | None = None,
+    settings: Mapping[str, Json] | None = None,
+) -> Run:
+    """The run that plans for a bundle, stored. Without a queue it is hosted here."""
     kit.record.keep_bundle(bundle)
     house = await kit.house()
-    job = SenseJob(bundle=bundle, tick=outcome.tick)
     # Remembered before it is started: a run that no tick knows of would never be seen after.
     begun = memory.model_copy(update={"run_id": house.ids.new("run")})
     kit.record.remember(begun)
-    run = await house.engine.start(
+    return await house.engine.start(
         SENSE,
-        job.model_dump(mode="json"),
-        task=f"tick {outcome.tick}",
-        settings=house.settings,
+        SenseJob(bundle=bundle, tick=tick).model_dump(mode="json"),
+        task=f"tick {tick}",
+        queue=queue,
+        settings={**house.settings, **(settings or {})},
         run_id=begun.run_id,
     )
-    run = await house.engine.finish(run.id, stop_when_waiting=True)
-    return await _taken_in(kit, outcome, memory, run, bundle.digest)
 
 
 async def _taken_in(

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from podium.domain import events as e
 from podium.domain.messages import Message
+from podium.telling.untrusted import shown_line
 
-DuetEvent = e.PairSeated | e.LegOpened | e.MessageHeard | e.BlockIgnored | e.SideNudged
+DuetEvent = (
+    e.PairSeated
+    | e.LegOpened
+    | e.MessageHeard
+    | e.BlockIgnored
+    | e.SideNudged
+    | e.KeyboardTaken
+    | e.KeyboardReturned
+)
 
 
 def of_a_duet(body: DuetEvent) -> str:
@@ -22,6 +31,11 @@ def of_a_duet(body: DuetEvent) -> str:
             return f"of {body.sender}: {body.why}: {body.shown}"
         case e.SideNudged():
             return f"{body.side}: {body.why}"
+        case e.KeyboardTaken():
+            return f"of {body.side} by {shown_line(body.by)}; nothing is typed there meanwhile"
+        case e.KeyboardReturned():
+            why = f"; {shown_line(body.why)}" if body.why else ""
+            return f"of {body.side} by {shown_line(body.by)}{why}"
 
 
 def _heard(body: e.MessageHeard) -> str:

@@ -6,9 +6,6 @@ import re
 from collections.abc import Mapping
 from textwrap import fill
 
-from podium.cli.approval_words import arguments_line, summary_line
-from podium.cli.duet_words import of_a_duet
-from podium.cli.untrusted import safe_line, shown_line
 from podium.domain import events as e
 from podium.domain.asking import Stop
 from podium.domain.gating import Usage, canonical_json
@@ -16,6 +13,9 @@ from podium.domain.ids import short_id
 from podium.domain.metering import CostMeter
 from podium.domain.model import Json
 from podium.domain.work import RATE_LIMIT
+from podium.telling.approval_words import arguments_line, summary_line
+from podium.telling.duet_words import of_a_duet
+from podium.telling.untrusted import safe_line, shown_line
 
 LONGEST_ARGUMENTS = 200
 
@@ -98,6 +98,8 @@ def describe(body: e.EventBody) -> str:
         case e.PlaybookBegan() | e.PlaybookEnded():
             return _of_a_playbook(body)
         case e.PairSeated() | e.LegOpened() | e.MessageHeard() | e.BlockIgnored() | e.SideNudged():
+            return of_a_duet(body)
+        case e.KeyboardTaken() | e.KeyboardReturned():
             return of_a_duet(body)
         case e.NoteTaken():
             return body.text

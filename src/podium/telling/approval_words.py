@@ -1,16 +1,15 @@
-"""An approval as a person must see it: whole, with nothing hidden in it."""
+"""An approval in words: whole, with nothing hidden in it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from podium.cli.screen import Screen, counted, moment
-from podium.cli.untrusted import shown_line, shown_text
-from podium.domain.gating import Approval, ApprovalStatus, Grant, canonical_json
+from podium.domain.gating import Approval, ApprovalStatus, canonical_json
 from podium.domain.model import Json
 from podium.domain.plan_question import AskedCall, PlanQuestion, question_in
+from podium.telling.untrusted import shown_line, shown_text
+from podium.telling.wording import counted
 
-LONGEST_MESSAGE = 300
 LONGEST_VALUE = 60
 MOST_CALLS = 3
 """In a list; one approval is shown whole."""
@@ -20,38 +19,6 @@ DELIVERY = "deliver_order"
 
 _TOUCHES = ("  reads /", "  writes /", "  deletes /", "  led to by: ")
 """Lines of a summary that say more than the arguments do."""
-
-
-def show_approval(screen: Screen, approval: Approval) -> None:
-    """Everything a yes would be bound to, and who may say it until when."""
-    question = question_in(approval)
-    asked = shown_line(question.message, LONGEST_MESSAGE) if question else ""
-    screen.facts(
-        [
-            ("approval", approval.id),
-            ("status", approval.status.value),
-            ("run", approval.run_id),
-            ("tool", "" if question else shown_line(approval.tool)),
-            ("plan for", asked),
-            ("tier", str(approval.tier)),
-            ("why asked", shown_line(approval.reason)),
-            ("approvers", ", then ".join(approval.approvers) or "anybody"),
-            ("approved by", ", ".join(map(_grant_words, approval.grants))),
-            ("said", shown_line(approval.said)),
-            ("waits for", waits_for(approval) if approval.approvers else ""),
-            ("rejected by", shown_line(approval.rejected_by)),
-            ("because", shown_line(approval.why)),
-            ("deadline", moment(approval.deadline)),
-        ]
-    )
-    if approval.arithmetic:
-        screen.line("\nhow the tier adds up")
-        for term in approval.arithmetic:
-            screen.line(f"  {term.tier}: {shown_line(term.because)}")
-    screen.line(f"\nwhat will happen{_how_many(question)}")
-    for line in what_lines(approval):
-        # What is hidden is written out in it already, and joined emoji are to stay joined.
-        screen.pass_on(f"  {line}\n".encode(errors="replace"))
 
 
 def what_lines(approval: Approval) -> Iterator[str]:
@@ -146,15 +113,6 @@ def _plan_line(question: PlanQuestion) -> str:
     first = "; ".join(map(words, question.calls[:MOST_CALLS]))
     left = len(question.calls) - MOST_CALLS
     return shown_line(f"{first}; and {counted(left, 'more call')}" if left > 0 else first)
-
-
-def _how_many(question: PlanQuestion | None) -> str:
-    many = question is not None and len(question.calls) > 1
-    return f": {len(question.calls)} calls, in this order" if question and many else ""
-
-
-def _grant_words(grant: Grant) -> str:
-    return f"{shown_line(grant.by)} for {grant.group}" if grant.group else shown_line(grant.by)
 
 
 def _argument(value: Json) -> list[str]:

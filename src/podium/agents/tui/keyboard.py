@@ -1,0 +1,176 @@
+"""Whose a pane's keyboard is: Podium's, or a person's who took it.
+
+It is kept in options of the pane, beside the ledger, whose commands find there that they must not run. So it outlives every
+Podium, and nothing that was on its way to the server when a person took the keyboard arrives after that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+
+from pydantic import Field, ValidationError
+
+from podium.agents.tui.control import Control
+from podium.agents.tui.ledger import HELD, SETTLED, Ledger
+from podium.agents.tui.panes import pressing
+from podium.domain.errors import NotPossibleNow
+from podium.domain.keyboards import LONGEST_HOLD_SECONDS, KeyboardHold, KeyboardState
+from podium.ports import Clock
+
+_OPTION = "@podium_keyboard"
+_SETTLE_SECONDS = 5.0
+"""So long a message that is being handed over is let through. Its sender may be dead: then it stays where it is."""
+_PAUSE_SECONDS = 0.05
+_LOOK_SECONDS = 0.25
+"""How often is looked whether a keyboard was returned: nothing tells of that."""
+
+Lapsed = Callable[[KeyboardHold], Awaitable[None]]
+"""Is told of a hold that was ended because its time was over."""
+
+
+class _Kept(KeyboardState):
+    """What stands in the server."""
+
+    word: str = Field(default_factory=lambda: secrets.token_hex(8))
+    """Makes each state another one than all before."""
+
+
+class Keyboard:
+    """The keyboard of one pane."""
+
+    def __init__(self, control: Control, pane: str, clock: Clock) -> None:
+        self._control = control
+        self._pane = pane
+        self._clock = clock
+        self._ledger = Ledger(control, pane)
+
+    async def state(self) -> KeyboardState:
+        """Whose it is. A hold whose time is over is none, also while it has not been ended."""
+        return self.state_in((await self._control.ask(self.question))[0])
+
+    @property
+    def question(self) -> str:
+        """The command whose answer `state_in` reads, for whoever asks for more at once."""
+        return f"display-message -p -t {self._pane} '#{{{_OPTION}}}'"
+
+    def state_in(self, answer: str) -> KeyboardState:
+        return self._as_of_now(_read(answer))
+
+    async def take(self, who: str, seconds: float) -> KeyboardHold:
+        """Have it for so long, or for so much longer. On return Podium types nothing there any more.
+
+        Raises `NotPossibleNow` when another person has it.
+        """
+        patient_until = asyncio.get_running_loop().time() + _SETTLE_SECONDS
+        while True:
+            (raw,) = await self._control.ask(self.question)
+            known = self._as_of_now(_read(raw))
+            hold = self._hold(known, who, seconds)
+            new = _Kept(
+                hold=hold,
+                takes=known.takes + (known.hold is None),
+                stood_seconds=known.stood_seconds,
+            )
+            waits = known.hold is None and asyncio.get_running_loop().time() < patient_until
+            if await self._change(raw, new, SETTLED if waits else "1"):
+                return hold
+            await asyncio.sleep(_PAUSE_SECONDS)
+
+    async def give(self, who: str = "") -> KeyboardHold | None:
+        """Return it, if it is this person's; without a name, whoever's it is. None: nobody had it.
+
+        Raises `NotPossibleNow` when another person has it.
+        """
+        while True:
+            (raw,) = await self._control.ask(self.question)
+            hold = _read(raw).hold
+            if hold is None:
+                return None
+            if who and hold.who != who and not self._is_over(hold):
+                raise NotPossibleNow(_whose(hold, "only they, or whoever takes it away, return it"))
+            if await self._change(raw, self._freed(_read(raw), hold), "1"):
+                return hold
+
+    async def returned(self, lapsed: Lapsed) -> KeyboardState:
+        """Wait until it is Podium's. A hold whose time is over is ended."""
+        while True:
+            state = await self.settled(lapsed)
+            if state.hold is None:
+                return state
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def settled(self, lapsed: Lapsed) -> KeyboardState:
+        """Whose it is, once a hold whose time is over was ended. Waits for nothing."""
+        (raw,) = await self._control.ask(self.question)
+        kept = _read(raw)
+        if kept.hold is None or not self._is_over(kept.hold):
+            return kept
+        if await self._change(raw, self._freed(kept, kept.hold), "1"):
+            await lapsed(kept.hold)
+        return await self.state()
+
+    async def press(self, who: str, *keys: str) -> None:
+        """Press keys for whoever has it; without a name, while nobody has.
+
+        Raises `NotPossibleNow` when that is not so, and `BadInput` for what is no key.
+        """
+        (raw,) = await self._control.ask(self.question)
+        hold = self._as_of_now(_read(raw)).hold
+        if (hold.who if hold else "") != who:
+            raise NotPossibleNow(
+                _whose(hold, "take it first")
+                if hold
+                else "you do not have the keyboard any more; take it again"
+            )
+        if not await self._ledger.run_if(_is_still(raw), pressing(self._pane, keys)):
+            raise NotPossibleNow("the keyboard changed hands just now; nothing was pressed")
+
+    async def _change(self, raw: str, new: _Kept, condition: str) -> bool:
+        """Put the new state in the place of what was read. False: it is another by now, or the condition does not hold."""
+        commands = (
+            f"set -p -t {self._pane} {_OPTION} {new.model_dump_json().encode().hex()}",
+            f"set -p -t {self._pane} {HELD} {int(new.hold is not None)}",
+        )
+        return await self._ledger.run_if(
+            f"#{{&&:{_is_still(raw)},{condition}}}", " ; ".join(commands)
+        )
+
+    def _hold(self, known: KeyboardState, who: str, seconds: float) -> KeyboardHold:
+        now = self._clock.now()
+        if known.hold is not None and known.hold.who != who:
+            raise NotPossibleNow(_whose(known.hold, "wait, or have them return it"))
+        since = known.hold.since if known.hold else now
+        last = since + timedelta(seconds=LONGEST_HOLD_SECONDS)
+        return KeyboardHold(who=who, since=since, until=min(now + timedelta(seconds=seconds), last))
+
+    def _is_over(self, hold: KeyboardHold) -> bool:
+        return hold.until <= self._clock.now()
+
+    def _as_of_now(self, kept: _Kept) -> KeyboardState:
+        if kept.hold is None or not self._is_over(kept.hold):
+            return kept
+        return self._freed(kept, kept.hold)
+
+    def _freed(self, kept: KeyboardState, hold: KeyboardHold) -> _Kept:
+        until = min(self._clock.now(), hold.until)
+        return _Kept(takes=kept.takes, stood_seconds=kept.stood_until(until))
+
+
+def _read(raw: str) -> _Kept:
+    """What a pane's options say. Whoever attaches could write anything there: that is no hold."""
+    try:
+        return _Kept.model_validate_json(bytes.fromhex(raw)) if raw else _Kept()
+    except (ValueError, ValidationError):
+        return _Kept()
+
+
+def _is_still(raw: str) -> str:
+    return f"#{{==:#{{{_OPTION}}},{raw}}}"
+
+
+def _whose(hold: KeyboardHold, advice: str) -> str:
+    until = hold.until.strftime("%H:%M:%S UTC")
+    return f"{hold.who!r} has the keyboard until {until} at the latest; {advice}"

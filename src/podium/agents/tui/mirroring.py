@@ -1,0 +1,143 @@
+"""Panes as lookers-on see them, live: one reader for each pane, however many look."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+
+from podium.agents.tui.pair import TerminalPair
+from podium.agents.tui.steering import Hold
+from podium.domain.errors import AgentLost, NotPossibleNow, TimedOut
+from podium.domain.keyboards import KeyboardHold
+from podium.domain.terminals import KeyboardWish, KeysPressed, PaneView, Terminal
+
+FRAME_SECONDS = 0.04
+"""Between two pictures of a pane that changes all the time."""
+_LOOK_SECONDS = 1.0
+"""Nothing tells that a keyboard changed hands, or a pane its size."""
+_ABSENT_SECONDS = 2.0
+
+
+class MirroredPairs:
+    """Fits the port `Mirror`. Holds a pair as long as somebody looks at it or types, once for all of them."""
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+        self._shared: dict[str, _Shared] = {}
+        self._readers: dict[Terminal, _Reader] = {}
+
+    async def look(self, terminal: Terminal) -> AsyncGenerator[PaneView, None]:
+        reader = self._readers.get(terminal)
+        if reader is None:
+            reader = self._readers[terminal] = _Reader(self, terminal)
+        reader.lookers += 1
+        seen = 0
+        try:
+            while True:
+                seen, view = await reader.beyond(seen)
+                yield view
+        finally:
+            reader.lookers -= 1
+            if not reader.lookers:
+                del self._readers[terminal]
+                await reader.close()
+
+    async def press(self, pressed: KeysPressed) -> None:
+        async with self.held(pressed.terminal.pair) as pair:
+            await pair.send_keys(pressed.terminal.side.lower(), *pressed.keys, who=pressed.who)
+
+    async def take(self, wish: KeyboardWish) -> KeyboardHold:
+        async with self.held(wish.terminal.pair) as pair:
+            keyboard = await pair.keyboard(wish.terminal.side.lower())
+            return await keyboard.take(wish.who, wish.seconds)
+
+    async def give(self, terminal: Terminal, who: str = "") -> KeyboardHold | None:
+        async with self.held(terminal.pair) as pair:
+            return await (await pair.keyboard(terminal.side.lower())).give(who)
+
+    @asynccontextmanager
+    async def held(self, name: str) -> AsyncIterator[TerminalPair]:
+        """The pair, by the hold of whoever has it already."""
+        shared = self._shared.setdefault(name, _Shared())
+        shared.users += 1
+        try:
+            async with shared.opening:
+                if shared.pair is None:
+                    shared.pair = await shared.stack.enter_async_context(self._hold(name))
+            yield shared.pair
+        finally:
+            shared.users -= 1
+            if not shared.users:
+                if self._shared.get(name) is shared:
+                    del self._shared[name]
+                await shared.stack.aclose()
+
+    def let_go(self, name: str) -> None:
+        """Who comes next holds it anew: it may have been brought up with other programs. Present users keep theirs."""
+        self._shared.pop(name, None)
+
+
+@dataclass
+class _Shared:
+    """One hold on a pair, closed by the last who uses it."""
+
+    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+    pair: TerminalPair | None = None
+    users: int = 0
+
+
+class _Reader:
+    """Looks at one pane whenever it wrote something, and keeps the last view alone: whoever is slow misses what lay between."""
+
+    def __init__(self, pairs: MirroredPairs, terminal: Terminal) -> None:
+        self.lookers = 0
+        self._pairs = pairs
+        self._terminal = terminal
+        self._view = PaneView()
+        self._number = 0
+        self._changed = asyncio.Condition()
+        self._reading = asyncio.create_task(self._read())
+
+    async def beyond(self, seen: int) -> tuple[int, PaneView]:
+        """The newest view, and its number, once there is one after this. Raises what ended the reading."""
+        async with self._changed:
+            while self._number <= seen:
+                if self._reading.done():
+                    self._reading.result()
+                await self._changed.wait()
+            return self._number, self._view
+
+    async def close(self) -> None:
+        self._reading.cancel()
+        await asyncio.gather(self._reading, return_exceptions=True)
+
+    async def _read(self) -> None:
+        try:
+            while True:
+                try:
+                    async with self._pairs.held(self._terminal.pair) as pair:
+                        await self._follow(pair)
+                except (AgentLost, NotPossibleNow, TimedOut) as absent:
+                    self._pairs.let_go(self._terminal.pair)
+                    await self._publish(PaneView(trouble=str(absent)))
+                await asyncio.sleep(_ABSENT_SECONDS)
+        finally:
+            async with self._changed:
+                self._changed.notify_all()
+
+    async def _follow(self, pair: TerminalPair) -> None:
+        name, beats = self._terminal.side.lower(), 0
+        while True:
+            await self._publish(await pair.view(name))
+            beats = await pair.stirring(name, beats, _LOOK_SECONDS)
+            await asyncio.sleep(FRAME_SECONDS)
+
+    async def _publish(self, view: PaneView) -> None:
+        if view == self._view and self._number:
+            return
+        async with self._changed:
+            self._view, self._number = view, self._number + 1
+            self._changed.notify_all()

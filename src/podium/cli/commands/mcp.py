@@ -1,0 +1,112 @@
+"""`podium mcp`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.scraped import Address, read_address
+from podium.domain.errors import BadInput
+from podium.domain.work import Run
+from podium.wiring import Podium
+
+app = command_app()
+
+
+@app.command()
+def mcp(
+    context: typer.Context,
+    http: Annotated[
+        str,
+        typer.Option(
+            "--http", metavar="ADDRESS", help="Serve streamable HTTP here, such as 127.0.0.1:8765."
+        ),
+    ] = "",
+    worker: Annotated[
+        bool,
+        typer.Option(
+            "--worker/--no-worker", help="Start a worker for what is submitted when none serves."
+        ),
+    ] = True,
+) -> None:
+    """Be an MCP server: clients submit work, follow it, and use the gated toolbox of this project.
+
+    On stdin and stdout, until the client closes the line; stdout carries the protocol alone. With --http
+    on an address of this machine, for whoever knows the token in PODIUM_MCP_TOKEN; without that
+    variable one is made and printed once, on stderr.
+
+    Clients can ask for approvals and read them. Approving stays with people.
+
+    \b
+    Example:
+      podium mcp --project ~/app
+      podium mcp --http 127.0.0.1:8765
+    """
+    door = Door(context.obj)
+    address = _own_address(http) if http else None
+    door.options.parting_words = "every run stays at its checkpoint"
+
+    async def served(podium: Podium, run: Run) -> str:
+        return await _served(podium, run) if worker else _left_to(run)
+
+    async def work(podium: Podium) -> None:
+        from podium.mcp import Desk, build_server, serve_stdio
+
+        server = build_server(Desk(podium, served))
+        if address is None:
+            await serve_stdio(server)
+            return
+        from podium.mcp import served_over_http
+
+        async with served_over_http(server, *address, _token(door)) as url:
+            door.screen.aside(f"podium: MCP at {url}; Ctrl-C ends it")
+            await asyncio.Event().wait()
+
+    door.run(work)
+
+
+def _own_address(text: str) -> Address:
+    address = read_address(text)
+    if not address.is_loopback:
+        raise BadInput(
+            f"--http {text!r} is no address of this machine alone; give 127.0.0.1:{address.port}, and let a proxy with "
+            "TLS of your own stand before it"
+        )
+    return address
+
+
+def _token(door: Door) -> str:
+    from podium.mcp.http import TOKEN_VARIABLE
+
+    if given := os.environ.get(TOKEN_VARIABLE, ""):
+        return given
+    made = secrets.token_urlsafe(32)
+    door.screen.aside(f"podium: the token, shown this once: {made}")
+    return made
+
+
+async def _served(podium: Podium, run: Run) -> str:
+    from podium.cli.detaching import see_that_it_is_served
+    from podium.wiring.queues import queues_of
+
+    specs = {spec.name: spec for spec in queues_of(podium.configuration)}
+    if (spec := specs.get(run.queue or "")) is None:
+        return _left_to(run)
+    handed = await see_that_it_is_served(podium, run, spec)
+    if handed.taken:
+        return "a worker took it"
+    return (
+        f"{handed.workers} of the workers alive serve its queue"
+        if handed.workers
+        else _left_to(run)
+    )
+
+
+def _left_to(run: Run) -> str:
+    return f"whoever serves queue {run.queue!r}: `podium worker --queue {run.queue}`"

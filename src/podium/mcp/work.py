@@ -1,0 +1,194 @@
+"""Work handed over, and looked after: submit, status, result, logs, cancel."""
+
+from __future__ import annotations
+
+from contextlib import aclosing
+from typing import Annotated
+
+from pydantic import Field
+
+from podium.domain.errors import UnknownId
+from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.telling import cut_to
+from podium.domain.work import Run
+from podium.mcp.desk import PROVENANCE, Desk, RunLine, bounded, run_line, run_lines
+from podium.mcp.offered import DoorTool
+from podium.telling.event_words import event_line
+from podium.usecases import ShownStatus, follow_logs, list_standings, show_run
+from podium.usecases import cancel as wish_ended
+from podium.wiring.submitting import Wish, submit
+
+LONGEST_RESULT = 60_000
+LONGEST_LINE = 1_000
+RunId = Annotated[NonEmpty, Field(description="Id of the run, or its short form.", max_length=100)]
+
+
+class Submitted(Noun):
+    """A run that goes on without the client."""
+
+    run: RunLine
+    served: str
+    """Who works on it."""
+    next: str
+
+
+class StatusWish(Noun):
+    run_id: str = Field(default="", description="One run; else the newest.", max_length=100)
+    statuses: tuple[ShownStatus, ...] = Field(default=(), description="Only runs that stand so.")
+    flow: str = Field(default="", description="Only runs of this flow.", max_length=100)
+    limit: int = Field(default=20, ge=1, le=100)
+
+
+class Runs(Noun):
+    """Runs, newest first."""
+
+    runs: tuple[RunLine, ...]
+
+
+class OneRun(Noun):
+    run_id: RunId
+
+
+class Result(Noun):
+    """What came of a run."""
+
+    run: RunLine
+    result: Json
+    """None while it has not ended. A long one is the beginning of its JSON, as text."""
+    receipts: int
+    """How many calls were performed and sealed."""
+
+
+class LogsWish(Noun):
+    run_id: RunId
+    after_seq: int = Field(default=0, ge=0, description="Only events behind this number.")
+    limit: int = Field(default=100, ge=1, le=500)
+
+
+class Logs(Noun):
+    """What happened, in words, oldest first."""
+
+    lines: tuple[str, ...]
+    next_after_seq: int
+    """To be handed in as `after_seq` for what comes then."""
+    ended: bool
+    """Nothing more will come."""
+
+
+class CancelWish(Noun):
+    run_id: RunId
+    why: str = Field(default="", max_length=1_000)
+
+
+async def _submit(desk: Desk, wish: Wish) -> Submitted:
+    run = await submit(desk.podium, wish, by=desk.by, provenance=PROVENANCE)
+    served = await desk.served(desk.podium, run)
+    again = f"call `status` with run_id {run.id!r} from time to time; `result` once it has ended"
+    return Submitted(run=await run_line(desk, run), served=served, next=again)
+
+
+async def _status(desk: Desk, wish: StatusWish) -> Runs:
+    podium = desk.podium
+    if wish.run_id:
+        return Runs(runs=(await run_line(desk, await found(desk, wish.run_id)),))
+    if not podium.has_record:
+        return Runs(runs=())
+    standings = await list_standings(
+        await podium.store(),
+        podium.engine,
+        tuple(each.value for each in wish.statuses),
+        flow=wish.flow or None,
+        limit=wish.limit,
+    )
+    return Runs(runs=tuple(await run_lines(desk, [each.run for each in standings])))
+
+
+async def _result(desk: Desk, wish: OneRun) -> Result:
+    run = await found(desk, wish.run_id)
+    store = await desk.podium.store()
+    receipts = await store.read(lambda view: view.receipts(run.id))
+    return Result(
+        run=await run_line(desk, run),
+        result=bounded(run.result, LONGEST_RESULT),
+        receipts=len(receipts),
+    )
+
+
+async def _logs(desk: Desk, wish: LogsWish) -> Logs:
+    run = await found(desk, wish.run_id)
+    store = await desk.podium.store()
+    lines: list[str] = []
+    reached = wish.after_seq
+    logs = follow_logs(store, run.id, after_seq=wish.after_seq)
+    async with aclosing(logs):  # type: ignore[type-var]  # it is an async generator
+        async for event in logs:
+            if len(lines) == wish.limit:
+                return Logs(lines=tuple(lines), next_after_seq=reached, ended=False)
+            lines.append(cut_to(LONGEST_LINE, event_line(event)))
+            reached = event.seq
+    return Logs(lines=tuple(lines), next_after_seq=reached, ended=run.status.ended)
+
+
+async def _cancel(desk: Desk, wish: CancelWish) -> RunLine:
+    run = await found(desk, wish.run_id)
+    engine = await desk.podium.engine()
+    store = await desk.podium.store()
+    return await run_line(desk, await wish_ended(store, engine, run.id, by=desk.by, why=wish.why))
+
+
+async def found(desk: Desk, run_id: str) -> Run:
+    """The run that is meant. Raises `UnknownId` also where nothing was ever recorded, and makes no record."""
+    if not desk.podium.has_record:
+        raise UnknownId("run", run_id)
+    return (await show_run(await desk.podium.store(), run_id, last_events=0)).run
+
+
+WORK: tuple[DoorTool[Wish] | DoorTool[StatusWish] | DoorTool[OneRun] | DoorTool[LogsWish] | DoorTool[CancelWish], ...] = (
+    DoorTool(
+        "submit",
+        "Hand over work",
+        "Hand work to Podium and get a run id at once; it goes on by itself. Flows: `pipeline` turns a task into "
+        "a reviewed, tested branch; `operator` turns plain words into a validated run of registered tools; `playbook` "
+        "follows a playbook (text is its file in the project); `duet` lets a planner and an executer do a task; `sense` reads "
+        "the system's state and proposes work. `options` depend on the flow, and a wrong one is answered with those there are. "
+        "Poll `status` with the run id, then read `result`. What is risky waits for a person.",
+        Wish,
+        Submitted,
+        _submit,
+        changes="something",
+        idempotent=False,
+    ),
+    DoorTool(
+        "status",
+        "How runs stand",
+        "How one run stands, or the newest runs: status, what each waits for, approvals that people owe it, failures.",
+        StatusWish,
+        Runs,
+        _status,
+    ),
+    DoorTool(
+        "result",
+        "What came of a run",
+        "The result of a run that has ended: its value, its failure, and how many receipts prove it.",
+        OneRun,
+        Result,
+        _result,
+    ),
+    DoorTool(
+        "logs",
+        "What happened in a run",
+        "The events of a run in words, page by page: hand in next_after_seq to read on.",
+        LogsWish,
+        Logs,
+        _logs,
+    ),
+    DoorTool(
+        "cancel",
+        "End a run",
+        "Wish a run ended. Its processes are ended too; `status` says when it is cancelled.",
+        CancelWish,
+        RunLine,
+        _cancel,
+        changes="much",
+    ),
+)  # fmt: skip

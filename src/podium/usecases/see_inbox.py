@@ -1,0 +1,170 @@
+"""Everything that waits for a person: approvals, questions, candidates, and runs that cannot go on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from podium.domain.events import ApprovalRejected
+from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus, Tier
+from podium.domain.model import Moment, Noun
+from podium.domain.plan_question import question_in
+from podium.domain.spending import usage_counter
+from podium.domain.work import Run
+from podium.ports import Clock, Engine, EventQuery, Store, View
+from podium.usecases.approve import QUESTION
+from podium.usecases.find_candidate import CANDIDATE
+from podium.usecases.list_approvals import list_approvals, show_approval
+from podium.usecases.list_runs import ShownStatus, Standing, list_standings
+
+MOST_BLOCKED = 100
+STUCK = (ShownStatus.NEEDS_HUMAN, ShownStatus.INTERRUPTED)
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class CardKind(StrEnum):
+    """What is asked about."""
+
+    QUESTION = "question"
+    CANDIDATE = "candidate"
+    PLAN = "plan"
+    CALL = "call"
+
+
+class Answer(Noun):
+    """Who ended an approval's waiting, when, and with what words."""
+
+    by: str = ""
+    at: Moment | None = None
+    words: str = ""
+
+
+class Card(Noun):
+    """One approval with what a person needs to answer it."""
+
+    approval: Approval
+    kind: CardKind
+    run: Run | None = None
+    """Who asks. None: it was cleared away."""
+    agent: str = ""
+    role: str = ""
+    spent_usd: float = 0.0
+    """What the run has cost so far."""
+    answer: Answer = Answer()
+
+    @property
+    def is_open(self) -> bool:
+        return self.approval.status is ApprovalStatus.PENDING
+
+
+class Blocked(Noun):
+    """A run that goes on only when a person does something."""
+
+    run: Run
+    reason: str = ""
+    interrupted: bool = False
+    """Whoever hosted it is gone."""
+    in_doubt: tuple[CallRecord, ...] = ()
+    """Calls of which nobody knows whether they happened."""
+
+    @property
+    def tier(self) -> Tier:
+        return max((call.decision.tier for call in self.in_doubt), default=Tier.T0)
+
+
+class Inbox(Noun):
+    """All that waits at one moment, the highest risk first."""
+
+    cards: tuple[Card, ...] = ()
+    blocked: tuple[Blocked, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.cards) + len(self.blocked)
+
+
+async def see_inbox(
+    store: Store, clock: Clock, engine: Callable[[], Awaitable[Engine]], *, only: str = ""
+) -> Inbox:
+    """Cards by tier and then by deadline, and the runs that are stuck. `only` names a single approval."""
+    pending = await list_approvals(store, clock)
+    if only:
+        pending = [each for each in pending if each.id == only]
+    stuck = [] if only else await list_standings(store, engine, STUCK, limit=MOST_BLOCKED)
+
+    def look(view: View) -> Inbox:
+        cards = [card_of(view, each) for each in pending]
+        blocked = [_blocked(view, each) for each in stuck]
+        return Inbox(cards=tuple(sorted(cards, key=_urgency)), blocked=_by_risk(blocked))
+
+    return await store.read(look)
+
+
+async def see_card(store: Store, clock: Clock, approval: str) -> Card:
+    """One card, answered or not. Raises `UnknownId` or `AmbiguousId`."""
+    found = await show_approval(store, clock, approval)
+    return await store.read(lambda view: card_of(view, found))
+
+
+def card_of(view: View, approval: Approval) -> Card:
+    """The approval with what the record knows of who asks and who answered."""
+    run, call = view.run(approval.run_id), view.call(approval.call_key)
+    counter = usage_counter("usd", "run", approval.run_id, "", view.now())
+    return Card(
+        approval=approval,
+        kind=_kind(approval, run),
+        run=run,
+        agent=call.agent if call else "",
+        role=call.role if call else "",
+        spent_usd=view.counted(counter, _BEGINNING),
+        answer=_answer(view, approval),
+    )
+
+
+def _kind(approval: Approval, run: Run | None) -> CardKind:
+    if approval.tool == QUESTION:
+        return CardKind.QUESTION
+    if run is not None and run.flow == CANDIDATE:
+        return CardKind.CANDIDATE
+    return CardKind.CALL if question_in(approval) is None else CardKind.PLAN
+
+
+def _answer(view: View, approval: Approval) -> Answer:
+    if approval.status is ApprovalStatus.PENDING:
+        return Answer()
+    if approval.status is ApprovalStatus.EXPIRED:
+        return Answer(at=approval.deadline)
+    if approval.status is not ApprovalStatus.REJECTED:
+        last = approval.grants[-1] if approval.grants else None
+        by, at = (last.by, last.at) if last else ("", None)
+        return Answer(by=by, at=at, words=approval.said)
+    query = EventQuery(run_id=approval.run_id, types=("approval_rejected",))
+    times = [
+        event.at
+        for event in view.events(query)
+        if isinstance(event.body, ApprovalRejected) and event.body.approval_id == approval.id
+    ]
+    at = times[-1] if times else None
+    return Answer(by=approval.rejected_by, at=at, words=approval.why)
+
+
+def _urgency(card: Card) -> tuple[int, datetime]:
+    return (-card.approval.tier, card.approval.deadline)
+
+
+def _blocked(view: View, standing: Standing) -> Blocked:
+    run = standing.run
+    reason = run.failure.message if run.failure else ""
+    if standing.interrupted:
+        reason = "whoever hosted it is gone"
+    return Blocked(
+        run=run,
+        reason=reason,
+        interrupted=standing.interrupted,
+        in_doubt=tuple(view.calls(run.id, CallStatus.IN_DOUBT)),
+    )
+
+
+def _by_risk(blocked: Sequence[Blocked]) -> tuple[Blocked, ...]:
+    return tuple(sorted(blocked, key=lambda each: -each.tier))

@@ -1,0 +1,1 @@
+"""The console: one typed API and its pages, for browsers and phones."""

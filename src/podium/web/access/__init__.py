@@ -1,0 +1,1 @@
+"""Who may do what: tokens, sessions, roles, and the guards before every handler."""

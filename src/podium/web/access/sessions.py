@@ -1,0 +1,81 @@
+"""Sessions of browsers: a signed cookie that names its token, and a word against forged forms."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import json
+import os
+import secrets
+from contextlib import suppress
+from pathlib import Path
+
+from podium.domain.model import Moment
+from podium.web.access.people import ConsoleRole, Person
+
+COOKIE = "podium_session"
+SHORTEST_KEY = 32
+
+
+def kept_key(file: Path) -> bytes:
+    """The key in this file, made when there is none. Only its owner can read it."""
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        # Whole from the start for whoever else looks: written beside, and linked to its place.
+        beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+        made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            os.write(made, secrets.token_bytes(SHORTEST_KEY))
+            os.fsync(made)
+        finally:
+            os.close(made)
+        try:
+            os.link(beside, file)
+        finally:
+            beside.unlink()
+    return file.read_bytes()
+
+
+class Sessions:
+    """Makes and reads cookies. What was changed in them, or is over, is nobody's."""
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def begin(self, person: Person, until: Moment) -> str:
+        """A cookie for this person."""
+        told = {
+            "name": person.name,
+            "roles": sorted(person.roles),
+            "token": person.token_id,
+            "card": person.card,
+            "until": until.timestamp(),
+            "is": secrets.token_urlsafe(9),
+        }
+        body = base64.urlsafe_b64encode(json.dumps(told).encode()).decode().rstrip("=")
+        return f"{body}.{self._sign('session', body)}"
+
+    def read(self, cookie: str, now: Moment) -> Person | None:
+        """Whose cookie it is, or None. Whether their token still holds is for the book to say."""
+        body, _, signed = cookie.partition(".")
+        if not hmac.compare_digest(self._sign("session", body).encode(), signed.encode()):
+            return None
+        try:
+            told = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        except (ValueError, binascii.Error):
+            return None
+        if told["until"] <= now.timestamp():
+            return None
+        roles = frozenset(ConsoleRole(role) for role in told["roles"])
+        return Person(name=told["name"], roles=roles, token_id=told["token"], card=told["card"])
+
+    def form_word(self, cookie: str) -> str:
+        """What forms of this session must carry: no other site knows it."""
+        return self._sign("form", cookie)
+
+    def is_form_word(self, cookie: str, word: str) -> bool:
+        return hmac.compare_digest(self.form_word(cookie).encode(), word.encode())
+
+    def _sign(self, purpose: str, text: str) -> str:
+        return hmac.digest(self._key, f"{purpose}\0{text}".encode(), "sha256").hex()

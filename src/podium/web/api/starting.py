@@ -1,0 +1,7 @@
+"""`/api/v1`: starting."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+
+router = APIRouter(tags=["starting"])

@@ -1,0 +1,46 @@
+"""The console's app: guards, the API and the pages over one desk."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from fastapi import FastAPI
+from fastapi.staticfiles import StaticFiles
+
+from podium import __version__
+from podium.web.access.guards import Guards
+from podium.web.api import api_router
+from podium.web.desk import Desk
+from podium.web.faults import tell_faults
+from podium.web.pages import pages_router
+
+STATIC = Path(__file__).parent / "static"
+
+
+def build_app(desk: Desk) -> FastAPI:
+    """The app. Its desk is closed when serving ends."""
+
+    @asynccontextmanager
+    async def open_desk(app: FastAPI) -> AsyncIterator[None]:
+        try:
+            yield
+        finally:
+            await desk.close()
+
+    app = FastAPI(
+        title="Podium",
+        version=__version__,
+        openapi_url="/api/v1/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=open_desk,
+    )
+    app.state.desk = desk
+    app.include_router(api_router, prefix="/api/v1")
+    app.include_router(pages_router, include_in_schema=False)
+    app.mount("/static", StaticFiles(directory=STATIC), name="static")
+    tell_faults(app)
+    app.add_middleware(Guards, settings=desk.settings)
+    return app

@@ -1,0 +1,61 @@
+"""What every handler of the console works with: an open Podium, and who is let in."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request, WebSocket
+from starlette.requests import HTTPConnection
+
+from podium.web.access.sessions import Sessions, kept_key
+from podium.web.access.tokens import TokenBook
+from podium.web.live.hub import Hub
+from podium.web.settings import ConsoleSettings
+
+if TYPE_CHECKING:
+    from podium.journal import SqlStore
+    from podium.journal.postgres_store import PostgresStore
+    from podium.wiring import Podium
+
+
+class Desk:
+    """One console. Open while the app is served."""
+
+    def __init__(self, podium: Podium, settings: ConsoleSettings) -> None:
+        folder = podium.vault / "console"
+        self.podium = podium
+        self.settings = settings
+        self.tokens = TokenBook(folder)
+        self.sessions = Sessions(kept_key(folder / "session.key"))
+        self.hub = Hub(podium.store)
+
+    async def store(self) -> SqlStore | PostgresStore:
+        return await self.podium.store()
+
+    @property
+    def session_length(self) -> timedelta:
+        return timedelta(seconds=self.settings.session_seconds)
+
+    async def close(self) -> None:
+        await self.hub.close()
+
+
+def desk_of(connection: HTTPConnection) -> Desk:
+    desk = connection.app.state.desk
+    assert isinstance(desk, Desk)  # noqa: S101 — build_app put it there
+    return desk
+
+
+def _of_request(request: Request) -> Desk:
+    return desk_of(request)
+
+
+def _of_socket(websocket: WebSocket) -> Desk:
+    return desk_of(websocket)
+
+
+DeskHere = Annotated[Desk, Depends(_of_request)]
+"""The desk, for handlers of requests."""
+DeskOfSocket = Annotated[Desk, Depends(_of_socket)]
+"""The desk, for handlers of websockets."""

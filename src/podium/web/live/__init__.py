@@ -1,0 +1,1 @@
+"""What happens, as it happens, for many who look."""

@@ -1,0 +1,31 @@
+"""Where the console is served, and its limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from podium.domain.model import Noun
+
+
+class ConsoleSettings(Noun):
+    """What `podium serve` was told. The defaults are for one person on their own machine."""
+
+    host: str = "127.0.0.1"
+    port: int = 8765
+    socket: Path | None = None
+    """A unix socket instead of an address."""
+    certificate: Path | None = None
+    key: Path | None = None
+    behind_proxy: bool = False
+    """A proxy of the person's own ends TLS in front, and says for whom it asks."""
+    names: tuple[str, ...] = ()
+    """Further names by which browsers may ask for it."""
+    most_body_bytes: int = 2_000_000
+    requests_per_minute: int = 600
+    """Of one address or session. Streams count once."""
+    session_seconds: int = 12 * 3600
+
+    @property
+    def is_secure(self) -> bool:
+        """Whether browsers reach it by TLS."""
+        return self.certificate is not None or self.behind_proxy

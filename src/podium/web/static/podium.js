@@ -1,0 +1,32 @@
+// What htmx does not do: coming in by a link's fragment, and telling what went wrong.
+"use strict";
+
+(function comeInByFragment() {
+  const form = document.getElementById("login");
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (form && given) {
+    // The fragment was never sent anywhere; it is not to stay in the history either.
+    history.replaceState(null, "", location.pathname + location.search);
+    form.elements.token.value = given;
+    form.submit();
+  }
+})();
+
+// An answer that says why something was not done is shown like any other.
+document.addEventListener("htmx:beforeSwap", (event) => {
+  const status = event.detail.xhr.status;
+  if (status === 401) { location.reload(); return; }
+  if (status >= 400) {
+    event.detail.shouldSwap = false;
+    const told = new DOMParser().parseFromString(event.detail.xhr.responseText, "text/html");
+    const words = told.querySelector(".fault");
+    say(words ? words.textContent : "That was not done (" + status + ").", true);
+  }
+});
+document.addEventListener("htmx:sendError", () => say("The console does not answer. Is `podium serve` still running?", true));
+
+function say(words, bad) {
+  const said = document.getElementById("said");
+  said.className = bad ? "fault" : "notice";
+  said.textContent = words;
+}

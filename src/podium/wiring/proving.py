@@ -1,0 +1,30 @@
+"""The proof of a project's receipts, for every door that shows one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from podium.domain.errors import NotPossibleNow
+from podium.usecases import Verdict, list_receipts, verify_receipts
+
+if TYPE_CHECKING:
+    from podium.wiring.podium import Podium
+
+
+async def proven(podium: Podium, run: str | None = None) -> Verdict:
+    """Check all chains, and report on one run or on all of them.
+
+    Raises `UnknownId`, and `NotPossibleNow` where the key is missing: without it no receipt can be told
+    from a forged one.
+    """
+    store = await podium.store()
+    if podium.receipt_key.exists():
+        return await verify_receipts(store, await podium.verifier(), run)
+    await list_receipts(store, run)  # an unknown run is an error here too
+    if await list_receipts(store) or podium.has_heads:
+        raise NotPossibleNow(
+            f"the key of the receipts is missing: {str(podium.receipt_key)!r}; restore it from a "
+            "backup, or bring it along when the project came from another machine or home. "
+            "Until then no receipt can be proved, nor called forged"
+        )
+    return Verdict(runs=0, receipts=0)

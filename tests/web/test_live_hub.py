@@ -1,0 +1,212 @@
+"""Many who follow, one who reads: nobody misses an event unless they are told so."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from podium.domain.events import Event, NoteTaken, RunCancelled
+from podium.domain.work import Run, RunStatus
+from podium.journal import SqlStore
+from podium.ports import Tx, View
+from podium.testing import retry_until
+from podium.web.live import channel
+from podium.web.live.channel import Gap
+from podium.web.live.hub import Hub
+from podium.wiring.clock import SystemClock, SystemIds
+
+T = TypeVar("T")
+PATIENCE_SECONDS = 120
+
+
+class CountedStore:
+    """A store that counts how often it is read."""
+
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
+        self.reads = 0
+
+    async def read(self, work: Callable[[View], T]) -> T:
+        self.reads += 1
+        return await self._store.read(work)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._store, name)
+
+
+@asynccontextmanager
+async def journal(folder: Path) -> AsyncIterator[tuple[CountedStore, Hub]]:
+    store = await SqlStore.open(folder, clock=SystemClock(), ids=SystemIds())
+    counted = CountedStore(store)
+
+    async def given() -> CountedStore:
+        return counted
+
+    hub = Hub(given)  # type: ignore[arg-type]  # what it does not count it hands on
+    try:
+        yield counted, hub
+    finally:
+        await hub.close()
+        await store.close()
+
+
+async def begin(store: CountedStore) -> str:
+    now = SystemClock().now()
+    run = Run(id=SystemIds().new("run"), flow="x", status=RunStatus.RUNNING, created_at=now)
+    await write(store, lambda tx: tx.add_run(run))
+    return run.id
+
+
+async def write(store: CountedStore, work: Callable[[Tx], object]) -> None:
+    await store.write(work)  # type: ignore[operator]  # handed on
+
+
+async def note(store: CountedStore, run_id: str, first: int, last: int) -> None:
+    def work(tx: Tx) -> None:
+        for number in range(first, last):
+            tx.append(run_id, NoteTaken(text=str(number)))
+
+    await write(store, work)
+
+
+async def end(store: CountedStore, run_id: str) -> None:
+    def work(tx: Tx) -> None:
+        run = tx.run(run_id)
+        assert run
+        tx.append(run_id, RunCancelled())
+        tx.save_run(run.model_copy(update={"status": RunStatus.CANCELLED}))
+
+    await write(store, work)
+
+
+async def seqs(stream: AsyncIterator[Event | Gap], told: list[int] | None = None) -> list[int]:
+    told = [] if told is None else told
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        async for each in stream:
+            assert isinstance(each, Event)
+            told.append(each.seq)
+    return told
+
+
+async def test_two_hundred_followers_cost_hardly_more_reads_than_one(tmp_path: Path) -> None:
+    async with journal(tmp_path) as (store, hub):
+        costs = []
+        for many in (1, 200):
+            run_id = await begin(store)
+            await note(store, run_id, 0, 20)
+            store.reads = 0
+            told: list[list[int]] = [[] for _ in range(many)]
+            following = [
+                asyncio.create_task(seqs(hub.follow(run_id, after=0), each)) for each in told
+            ]
+            for number in range(20, 50):
+                await retry_until(lambda n=number: all(len(each) == n for each in told))
+                await note(store, run_id, number, number + 1)
+            await end(store, run_id)
+            assert await asyncio.gather(*following) == [list(range(1, 52))] * many
+            costs.append(store.reads)
+        alone, together = costs
+        assert together <= 1.5 * alone, costs
+        assert hub.followers == 0
+
+
+async def test_a_follower_gets_what_was_and_what_comes_without_a_hole_while_many_write(
+    tmp_path: Path,
+) -> None:
+    async with journal(tmp_path) as (store, hub):
+        run_id = await begin(store)
+
+        async def scribble() -> None:
+            for number in range(150):
+                await note(store, run_id, number * 10, number * 10 + 10)
+            await end(store, run_id)
+
+        writing = asyncio.create_task(scribble())
+        # Each joins at another moment, some in the middle of the past.
+        following = []
+        for number in range(12):
+            following.append(asyncio.create_task(seqs(hub.follow(run_id, after=number * 20))))
+            await asyncio.sleep(0)
+        await writing
+        late = await seqs(hub.follow(run_id, after=1400))
+        for number, each in enumerate(await asyncio.gather(*following)):
+            assert each == list(range(number * 20 + 1, 1502))
+        assert late == list(range(1401, 1502))
+
+
+async def test_who_is_too_slow_is_told_of_the_gap_and_goes_on_with_what_is_new(
+    tmp_path: Path,
+) -> None:
+    async with journal(tmp_path) as (store, hub):
+        run_id = await begin(store)
+        slow = hub.follow(run_id, after=0)
+        async with aclosing(slow):  # type: ignore[type-var]  # it is an async generator
+            first = asyncio.create_task(anext(slow))
+            await retry_until(lambda: hub.followers == 1)
+            await note(store, run_id, 0, 1)
+            assert isinstance(await first, Event)
+            quick = asyncio.create_task(seqs(hub.follow(run_id, after=0)))
+            many = 2 * channel.PAGE + channel.WAITING
+            await note(store, run_id, 0, many)
+            # The quick one was told everything, so the slow one has been given up on by now.
+            await retry_until(lambda: quick.done() or hub.followers == 2)
+            await note(store, run_id, 0, 1)
+            await end(store, run_id)
+            assert await quick == list(range(1, many + 4))
+            rest = [each async for each in slow]
+        told = [each.seq for each in rest if isinstance(each, Event)]
+        (gap,) = [each for each in rest if isinstance(each, Gap)]
+        assert told[: channel.PAGE] == list(range(2, channel.PAGE + 2))
+        assert gap.after == channel.PAGE + 1
+        assert sorted({*told, *range(gap.after + 1, gap.to + 1)}) == list(range(2, many + 4))
+
+
+async def test_all_runs_are_followed_by_position_and_only_what_is_asked_for_is_told(
+    tmp_path: Path,
+) -> None:
+    async with journal(tmp_path) as (store, hub):
+        old, new = await begin(store), await begin(store)
+        await note(store, old, 0, 3)
+        before = await store.read(lambda view: view.last_position())
+        told: list[str] = []
+
+        async def follow(after: int | None) -> None:
+            async for each in hub.follow(after=after, types=("run_cancelled",)):
+                assert isinstance(each, Event)
+                told.append(each.run_id)
+
+        following = [asyncio.create_task(follow(None)), asyncio.create_task(follow(before))]
+        await retry_until(lambda: hub.followers == 2)
+        await note(store, new, 0, 3)
+        # One of them begins with what is new, so it must have begun.
+        await retry_until(lambda: hub._reader and hub._reader.begun.is_set())
+        await end(store, new)
+        await retry_until(lambda: len(told) == 2)
+        assert told == [new, new]
+        await hub.close()
+        await asyncio.gather(*following)
+
+
+async def test_streams_end_when_the_hub_is_closed_and_nobody_reads_on(tmp_path: Path) -> None:
+    async with journal(tmp_path) as (store, hub):
+        run_id = await begin(store)
+        following = [asyncio.create_task(seqs(hub.follow(run_id, after=0))) for _ in range(3)]
+        await retry_until(lambda: hub.followers == 3)
+        await hub.close()
+        assert await asyncio.gather(*following) == [[], [], []]
+        assert await seqs(hub.follow(run_id, after=0)) == []
+        reads = store.reads
+        await note(store, run_id, 0, 1)
+        assert store.reads == reads
+
+
+async def test_a_run_that_ended_before_is_told_and_ends(tmp_path: Path) -> None:
+    async with journal(tmp_path) as (store, hub):
+        run_id = await begin(store)
+        await note(store, run_id, 0, 3)
+        await end(store, run_id)
+        assert await seqs(hub.follow(run_id, after=1)) == [2, 3, 4]
+        assert await seqs(hub.follow(run_id)) == []
