@@ -14,13 +14,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.domain.errors import UserMustAct
 from podium.wiring.clock import SystemClock, SystemIds
 from podium.wiring.configuration import Configuration
 from podium.wiring.confining import ConfiningLauncher
 from podium.wiring.flows import FLOWS, FlowBuilder
 from podium.wiring.folders import STATE_FOLDER
 from podium.wiring.local_sockets import local_socket
+from podium.wiring.secrets import resolved, secret_in
 
 if TYPE_CHECKING:
     from podium.agents.bus import Bus
@@ -445,30 +445,12 @@ class Podium:
         return Purse(await self.store(), self.clock, budgets)
 
     def resolve_secret(self, name: str) -> str:
-        """The value behind `secret://NAME`, taken from the environment if a person declared it.
-
-        Raises `UserMustAct` that says where to declare or set it.
-        """
-        if name not in (self.settings.secrets or ()):
-            raise UserMustAct(
-                f"secret {name!r} is not declared, so nobody may use it; to allow it, add it to "
-                f"`secrets: [{name}]` in {self.folders.user_file}"
-            )
-        value = self.environ.get(name)
-        if not value:
-            raise UserMustAct(f"secret {name!r} is not set; put it in Podium's environment")
-        return value
+        """The value behind `secret://NAME`. Raises `UserMustAct` that says where to declare or set it."""
+        return resolved(name, self.settings.secrets or (), self.environ, self.folders.user_file)
 
     def looks_secret(self, text: str) -> str | None:
-        """The name of a secret that the text holds, or None.
-
-        `NAME` stands for what is known by its shape alone: nothing can be had as `secret://` of that.
-        """
-        marked = self.redactor.text(text)
-        if marked == text:
-            return None
-        name = marked.partition("[redacted:")[2].partition("]")[0]
-        return name if name in self.environ else "NAME"
+        """The name of a secret that the text holds, or None."""
+        return secret_in(text, self.redactor.text, self.environ)
 
     @property
     def faults(self) -> tuple[str, ...]:
