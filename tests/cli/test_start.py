@@ -94,6 +94,7 @@ ONE_OF_EACH = {
     "receipts": ("receipts", "list"),
     "habits": ("habits", "list"),
     "db": ("db", "migrate", "--check"),
+    "serve": ("serve", "tokens"),
     "worker": ("worker", "--help"),
     "workers": ("workers",),
     "queues": ("queues",),

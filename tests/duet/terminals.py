@@ -71,8 +71,12 @@ class Theatre:
         return Said(done.returncode, done.stdout, done.stderr)
 
     def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+        return self.start("duet", *arguments)
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Any command, which goes on beside the test."""
         return subprocess.Popen(
-            self.desk.command("duet", *arguments),
+            self.desk.command(*arguments),
             cwd=self.desk.project,
             env={**self.desk.environ, **self.variables},
             stdout=subprocess.DEVNULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -52,7 +53,6 @@ async def test_what_waits_reaches_a_real_service_with_its_link_and_without_secre
 async def told_of_one(podium: Podium, service: Listener, summary: str) -> str:
     store = await podium.store()
     kit = (store, podium.clock, podium.ids)
-    await store.read(lambda view: view.last_position())
     async with notices_told(
         podium, console_url="https://podium.example.org/", path_to=path_to, pauses_seconds=QUICK
     ):
@@ -60,13 +60,17 @@ async def told_of_one(podium: Podium, service: Listener, summary: str) -> str:
         run = await add_run(*kit)
         await ask(*kit, run, tier=Tier.T1)
         asked = await ask(*kit, run, tier=Tier.T3, summary=summary)
-        await retry_until(lambda: service.bodies, 60)
+        await retry_until(lambda: service.bodies, 30)
     return asked.id
 
 
 async def begun(podium: Podium, outlet: str) -> None:
     file = podium.folders.state / "notices" / f"{outlet}.json"
     await retry_until(file.exists)
+
+
+def has_told(service: Listener, messages: int) -> bool:
+    return len(service.bodies) == messages
 
 
 async def test_a_restarted_console_tells_what_happened_meanwhile_once(tmp_path: Path) -> None:
@@ -77,11 +81,12 @@ async def test_a_restarted_console_tells_what_happened_meanwhile_once(tmp_path: 
             kit = (await podium.store(), podium.clock, podium.ids)
             async with notices_told(podium, pauses_seconds=QUICK):
                 await begun(podium, "CHAT")
-                await retry_until(lambda told=number: len(service.bodies) == told)
+                await retry_until(partial(has_told, service, number))
             await end(kit[0], await add_run(*kit, task=f"task {number}"))
             await podium.close()
     assert [body["title"] for body in service.bodies] == ["Podium: 1 ended"] * 2
-    assert ["“task 0”" in service.bodies[0]["message"], "“task 1”" in service.bodies[1]["message"]]
+    for number, body in enumerate(service.bodies):
+        assert f"“task {number}”" in body["message"]
 
 
 async def test_a_dead_service_stops_nobody_and_is_told_when_it_is_back(tmp_path: Path) -> None:
@@ -111,7 +116,7 @@ async def test_a_secret_that_is_not_there_is_said_and_the_others_are_told(tmp_pa
         async with notices_told(podium, pauses_seconds=QUICK):
             await begun(podium, "CHAT")
             await end(kit[0], await add_run(*kit))
-            await retry_until(lambda: service.bodies, 60)
+            await retry_until(lambda: service.bodies, 30)
         await podium.close()
     (words,) = said
     assert words.startswith("nobody is told by secret://MISSING: secret 'MISSING' is not declared")
@@ -136,7 +141,7 @@ async def test_a_project_tells_nobody_before_it_is_trusted(tmp_path: Path, trust
                 await begun(podium, "CHAT")
             await end(kit[0], await add_run(*kit))
             if trusted:
-                await retry_until(lambda: service.bodies, 60)
+                await retry_until(lambda: service.bodies, 30)
         await podium.close()
     assert len(service.bodies) == trusted
     assert ["podium trust" in words for words in said] == ([] if trusted else [True])

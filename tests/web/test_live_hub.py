@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -91,6 +92,10 @@ async def seqs(stream: AsyncIterator[Event | Gap], told: list[int] | None = None
     return told
 
 
+def all_told(told: list[list[int]], many: int) -> bool:
+    return all(len(each) == many for each in told)
+
+
 async def test_two_hundred_followers_cost_hardly_more_reads_than_one(tmp_path: Path) -> None:
     async with journal(tmp_path) as (store, hub):
         costs = []
@@ -103,7 +108,7 @@ async def test_two_hundred_followers_cost_hardly_more_reads_than_one(tmp_path: P
                 asyncio.create_task(seqs(hub.follow(run_id, after=0), each)) for each in told
             ]
             for number in range(20, 50):
-                await retry_until(lambda n=number: all(len(each) == n for each in told))
+                await retry_until(partial(all_told, told, number))
                 await note(store, run_id, number, number + 1)
             await end(store, run_id)
             assert await asyncio.gather(*following) == [list(range(1, 52))] * many
@@ -144,7 +149,7 @@ async def test_who_is_too_slow_is_told_of_the_gap_and_goes_on_with_what_is_new(
         run_id = await begin(store)
         slow = hub.follow(run_id, after=0)
         async with aclosing(slow):  # type: ignore[type-var]  # it is an async generator
-            first = asyncio.create_task(anext(slow))
+            first = asyncio.ensure_future(anext(slow))
             await retry_until(lambda: hub.followers == 1)
             await note(store, run_id, 0, 1)
             assert isinstance(await first, Event)

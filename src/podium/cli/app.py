@@ -50,6 +50,7 @@ COMMANDS: dict[str, Entry] = {
     "approve": Entry("approve", "Say yes to an approval."),
     "reject": Entry("reject", "Say no to an approval."),
     "resolve": Entry("resolve", "Say whether a call in doubt happened."),
+    "serve": Entry("serve", "Serve the console: every run and approval, in a browser."),
     "worker": Entry("worker", "Host queued runs and schedules until Ctrl-C."),
     "workers": Entry("workers", "List who is alive, what each holds, and what the dead left."),
     "queues": Entry("queues", "List the queues: what waits, how it goes, who serves."),

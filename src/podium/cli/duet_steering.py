@@ -8,10 +8,10 @@ import typer
 
 from podium.cli.door import Door
 from podium.cli.duet_bringing import tell_standing
-from podium.cli.duet_pairing import TaskArgument, must_have_tasks, pair_in_use, variables_of
+from podium.cli.duet_pairing import TaskArgument, must_have_tasks, variables_of
 from podium.cli.screen import Screen
 from podium.domain import events as e
-from podium.domain.duets import Pair, PairStanding
+from podium.domain.duets import PairStanding
 from podium.domain.errors import NotPossibleNow
 from podium.domain.messages import Side
 from podium.ports import EventQuery, Store
@@ -20,7 +20,7 @@ from podium.telling.untrusted import safe_line, shown_text
 from podium.telling.wording import moment
 from podium.usecases import DuetTask, find_duet, see_duets, with_hosts
 from podium.wiring import Podium
-from podium.wiring.duet_pairs import all_pairs, kept_pair
+from podium.wiring.duet_tasks import abort_task, nudge_task, pair_standing, pairs_in_use
 
 _TOLD = (
     "pair_seated", "leg_opened", "agent_asked", "agent_replied", "agent_progressed", "agent_stopped", "agent_switched",
@@ -43,10 +43,9 @@ def status(context: typer.Context) -> None:
     door = Door(context.obj)
 
     async def work(podium: Podium) -> tuple[list[PairStanding], list[DuetTask]]:
-        pairs = [
-            kept_pair(podium, each.name) or each for each in all_pairs(podium, variables_of(None))
+        standings = [
+            await pair_standing(podium, each) for each in pairs_in_use(podium, variables_of(None))
         ]
-        standings = [await _standing(podium, each) for each in pairs]
         tasks = await see_duets(await podium.store()) if podium.has_record else []
         return standings, await with_hosts(tasks, podium.engine)
 
@@ -106,17 +105,7 @@ def abort(
     must_have_tasks(door, task)
 
     async def work(podium: Podium) -> DuetTask:
-        from podium.usecases import cancel, see_through
-
-        store, engine = await podium.store(), await podium.engine()
-        found = await find_duet(store, task)
-        ended = await cancel(store, engine, found.run_id, by=door.user, why=why)
-        if not ended.status.ended:
-            # Whoever hosts it interrupts its program, too. Doing it here might catch the next task.
-            await see_through(engine, ended, wait=True)
-        else:
-            await _interrupt(podium, found)
-        return await find_duet(store, found.run_id)
+        return await abort_task(podium, task, by=door.user, why=why)
 
     found = door.run(work)
     door.screen.answer(
@@ -142,15 +131,7 @@ def nudge(
     must_have_tasks(door, task)
 
     async def work(podium: Podium) -> tuple[DuetTask, Side]:
-        from podium.flows.duet.prompting import NUDGE
-        from podium.wiring.duet_terminals import nudge_side
-
-        found = await find_duet(await podium.store(), task)
-        pair = _terminals(podium, found)
-        if found.leg is None:
-            raise NotPossibleNow(f"task {found.task_id} has not asked anybody yet")
-        await nudge_side(podium, pair, found.leg.expected_from, words or NUDGE)
-        return found, found.leg.expected_from
+        return await nudge_task(podium, task, words)
 
     found, side = door.run(work)
     record = {"task": found.task_id, "side": side}
@@ -166,34 +147,6 @@ async def _last(store: Store, task: str) -> DuetTask:
     if not tasks:
         raise NotPossibleNow("no task was ever handed to a pair; `podium duet send TASK` does")
     return tasks[-1]
-
-
-def _terminals(podium: Podium, task: DuetTask) -> Pair:
-    pair = pair_in_use(podium, task.pair, variables_of(None))
-    if pair.transport == "headless":
-        raise NotPossibleNow(f"pair {task.pair!r} has no terminals: its agents cannot be reminded")
-    return pair
-
-
-async def _interrupt(podium: Podium, task: DuetTask) -> None:
-    if not task.pair or task.leg is None:
-        return
-    pair = pair_in_use(podium, task.pair, variables_of(None))
-    if pair.transport == "tui":
-        from podium.wiring.duet_terminals import interrupt_side
-
-        await interrupt_side(podium, pair, task.leg.expected_from)
-
-
-async def _standing(podium: Podium, pair: Pair) -> PairStanding:
-    if pair.transport == "headless":
-        return PairStanding(pair=pair.name, transport="headless", up=True)
-    from podium.wiring.duet_terminals import standing_of
-
-    try:
-        return await standing_of(podium, pair)
-    except NotPossibleNow as held:
-        return PairStanding(pair=pair.name, transport="tui", trouble=str(held))
 
 
 def _tell(screen: Screen, standings: list[PairStanding], tasks: list[DuetTask]) -> None:

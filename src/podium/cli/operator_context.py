@@ -10,6 +10,7 @@ from pathlib import Path
 
 from podium.domain.errors import BadInput
 from podium.domain.model import Json
+from podium.wiring.context_values import context_value, each_once
 
 MOST_BYTES = 4_000_000
 STDIN = "-"
@@ -65,20 +66,7 @@ def parted(pair: str) -> tuple[str, Json]:
     name, mark, value = pair.partition("=")
     if not mark or not name.strip():
         raise BadInput(f"context {pair[:60]!r} is no NAME=VALUE; write it as in quote_id=abc123")
-    return name.strip(), _value(value)
-
-
-def _value(text: str) -> Json:
-    # Ids such as 0400123456 and 12e5 stay what they are: only what is surely no word is taken for JSON.
-    if text[:1] not in ("{", "[") and text not in ("true", "false", "null"):
-        return text
-    try:
-        return json.loads(text, object_pairs_hook=_each_once)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(
-            f"context value {text[:60]!r} is not JSON ({error}); "
-            "write it as JSON, or put it into a file and name that with --context-file"
-        ) from None
+    return name.strip(), context_value(value)
 
 
 def _read(file: Path) -> dict[str, Json]:
@@ -95,7 +83,7 @@ def _read(file: Path) -> dict[str, Json]:
             "name pictures and the like by their paths instead of putting them in"
         )
     try:
-        context = json.loads(content, object_pairs_hook=_each_once)
+        context = json.loads(content, object_pairs_hook=each_once)
     except (ValueError, RecursionError) as error:
         raise BadInput(
             f"the context file {str(file)!r} is not JSON ({error}); mend it there"
@@ -106,13 +94,3 @@ def _read(file: Path) -> dict[str, Json]:
             f"the context file {str(file)!r} holds no object but {kind}; write names and values in {{}}"
         )
     return context
-
-
-def _each_once(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Raises for a name that is there twice: which of its values was meant, nobody can say."""
-    found: dict[str, Json] = {}
-    for name, value in pairs:
-        if name in found:
-            raise ValueError(f"{name[:60]!r} is there twice")
-        found[name] = value
-    return found

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from podium.cli.screen import is_terminal
 from podium.domain.ids import short_id
 from podium.domain.model import Json
-from podium.domain.operating import OperatorAnswer, OperatorJob, OperatorMode
+from podium.domain.operating import OperatorAnswer
 from podium.domain.work import Run
 from podium.flows.operator.blocks import blocks
 
@@ -167,15 +167,9 @@ class OperatorTelling:
         _tell(progress, event)
 
     async def look_back(self, podium: Podium, run: Run) -> None:
-        from podium.flows.operator.answers import Answers
-        from podium.flows.operator.brain import results_of
+        from podium.wiring.operator_seeing import answer_of_run
 
-        plan = OperatorJob.model_validate(run.input).plan
-        results, approvals = await (await podium.store()).read(
-            lambda view: (results_of(view, run.id, plan), view.approvals(run_id=run.id))
-        )
-        made = Answers(plan.pack)
-        self._answer = made.ended(run, plan, OperatorMode.EXECUTE, None, results, approvals)
+        self._answer = await answer_of_run(podium, run)
 
     def end(self, stands: Standing, exit_code: int) -> None:
         if self._answer is None:

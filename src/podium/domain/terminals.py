@@ -25,6 +25,7 @@ Rows = Annotated[int, Field(ge=5, le=4000)]
 
 MOST_KEYS = 1000
 MOST_KEY_CHARACTERS = 10_000
+MOST_PASTED_CHARACTERS = 200_000
 
 
 class Terminal(Noun):
@@ -107,6 +108,14 @@ class KeysPressed(Noun):
         min_length=1, max_length=MOST_KEYS
     )
     """By tmux's names, as `Escape`, `C-c` and `Enter`; any other word is typed as it stands."""
+
+
+class TextPasted(Noun):
+    """Words that a person puts into a program's input as one piece."""
+
+    terminal: Terminal
+    who: PersonName
+    text: Annotated[NonEmpty, Field(max_length=MOST_PASTED_CHARACTERS)]
 
 
 class NewSize(Noun):

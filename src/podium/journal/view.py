@@ -48,6 +48,12 @@ UNENDED = "'queued', 'running', 'waiting', 'needs_human'"
 AT_ONCE = 500
 """Ids that one statement is about: databases allow so many bound values only."""
 
+MOST_ROWS = 2**62
+"""What stands for no limit in every database."""
+
+TASK_WITHIN = 20_000
+"""Characters of a run's body in which words of its task are looked for."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -110,6 +116,9 @@ class SqlView:
         if query.run_id is not None:
             wanted.append("run_id = :run AND seq > :seq")
             values |= {"run": query.run_id, "seq": query.after_seq}
+            if query.until_seq is not None:
+                wanted.append("seq <= :until_seq")
+                values["until_seq"] = query.until_seq
         if query.types:
             wanted.append(f"type IN ({named(values, 'type', query.types)})")
             if not OF_EVERY_STEP.intersection(query.types):
@@ -152,6 +161,10 @@ class SqlView:
         if query.before_id is not None:
             wanted.append("id < :before")
             values["before"] = query.before_id
+        if query.text:
+            # A task stands before all that may be long.
+            wanted.append(f"lower(substr(body, 1, {TASK_WITHIN})) LIKE :text ESCAPE '!'")
+            values["text"] = _task_pattern(query.text)
         return self._page(
             Run,
             "SELECT id, body FROM runs "  # noqa: S608 - fixed words; values are bound
@@ -182,9 +195,16 @@ class SqlView:
             key=key,
         )
 
-    def steps(self, run_id: str) -> list[StepRecord]:
+    def steps(
+        self, run_id: str, *, after: int = -1, limit: int | None = None
+    ) -> list[StepRecord]:
         return self._all(
-            StepRecord, "SELECT body FROM steps WHERE run_id = :run ORDER BY ordinal", run=run_id
+            StepRecord,
+            "SELECT body FROM steps WHERE run_id = :run AND ordinal > :after "
+            "ORDER BY ordinal LIMIT :limit",
+            run=run_id,
+            after=after,
+            limit=MOST_ROWS if limit is None else limit,
         )
 
     def signals(self, run_id: str, name: str | None = None) -> list[Signal]:
@@ -430,6 +450,18 @@ def named(values: dict[str, Any], name: str, items: Sequence[str]) -> str:
     names = [f"{name}_{number}" for number in range(len(items))]
     values.update(zip(names, items, strict=True))
     return ", ".join(f":{each}" for each in names)
+
+
+def _task_pattern(text: str) -> str:
+    """What the beginning of a run's body looks like when its task has these words."""
+    plain = text.encode(errors="replace").decode()
+    written = "".join(
+        f"!{char}" if char in "!%_" else char
+        for char in json.dumps(plain, ensure_ascii=False)[1:-1]
+    )
+    # Databases lower plain letters alone.
+    lowered = "".join(char.lower() if char.isascii() else char for char in written)
+    return f'%"task":"%{lowered}%","input":%'
 
 
 def _receipt(run_id: str, number: int, body: str) -> Receipt:

@@ -58,7 +58,8 @@ def build_server(desk: Desk) -> Server[Any]:
             return failed(desk.podium.redactor.text(str(error)))
         except Exception as error:
             # One call must not end the door for all others.
-            desk.podium.tell(f"mcp: {params.name[:100]!r} broke: {error!r}")
+            told = f"mcp: {params.name[:100]!r} broke: {error!r}"
+            desk.podium.tell(desk.podium.redactor.text(told))
             return failed(
                 f"{params.name[:100]!r} broke inside Podium ({type(error).__name__}); its log says more"
             )

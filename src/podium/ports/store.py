@@ -37,6 +37,8 @@ class RunQuery(Noun):
     queue: str | None = None
     parent_id: str | None = None
     owner: str | None = None
+    text: str = ""
+    """Only runs whose task has these words, in whatever case."""
     before_id: str | None = None
     """Only runs older than this one: the next page."""
     limit: int = 50
@@ -52,6 +54,8 @@ class EventQuery(Noun):
     after_position: int = 0
     after_seq: int = 0
     """With `run_id`: only events behind this one."""
+    until_seq: int | None = None
+    """With `run_id`: only events up to this one."""
     limit: int = 1000
 
 
@@ -73,8 +77,10 @@ class View(Protocol):
         ...
 
     def step(self, run_id: str, key: str) -> StepRecord | None: ...
-    def steps(self, run_id: str) -> list[StepRecord]:
-        """Steps of a run in the order of their ordinals."""
+    def steps(
+        self, run_id: str, *, after: int = -1, limit: int | None = None
+    ) -> list[StepRecord]:
+        """Steps of a run in the order of their ordinals, behind `after`. No limit: all of them."""
         ...
 
     def signals(self, run_id: str, name: str | None = None) -> list[Signal]:

@@ -15,6 +15,7 @@ from podium.domain.terminals import (
     TerminalNews,
     TerminalPicture,
     TerminalState,
+    TextPasted,
 )
 
 
@@ -70,6 +71,10 @@ class Mirror(Protocol):
 
     async def press(self, pressed: KeysPressed) -> None:
         """Press keys for whoever has the keyboard. Raises `NotPossibleNow` when that is somebody else."""
+        ...
+
+    async def paste(self, pasted: TextPasted) -> None:
+        """Put in words as one paste, in brackets where the program asked for them. Raises as `press` does."""
         ...
 
     async def take(self, wish: KeyboardWish) -> KeyboardHold:

@@ -95,9 +95,15 @@ class MemoryView:
     def step(self, run_id: str, key: str) -> StepRecord | None:
         return _fresh_one(self._tables.steps.get((run_id, key)))
 
-    def steps(self, run_id: str) -> list[StepRecord]:
-        found = [step for step in self._tables.steps.values() if step.run_id == run_id]
-        return _fresh(sorted(found, key=lambda step: step.ordinal))
+    def steps(
+        self, run_id: str, *, after: int = -1, limit: int | None = None
+    ) -> list[StepRecord]:
+        found = [
+            step
+            for step in self._tables.steps.values()
+            if step.run_id == run_id and step.ordinal > after
+        ]
+        return _fresh(sorted(found, key=lambda step: step.ordinal)[:limit])
 
     def signals(self, run_id: str, name: str | None = None) -> list[Signal]:
         return _fresh(
@@ -239,6 +245,7 @@ def _fits(event: Event, query: EventQuery) -> bool:
         event.position > query.after_position
         and query.run_id in (None, event.run_id)
         and (query.run_id is None or event.seq > query.after_seq)
+        and (query.run_id is None or query.until_seq is None or event.seq <= query.until_seq)
         and (not query.types or event.body.type in query.types)
         and (query.since is None or event.at >= query.since)
         and (query.until is None or event.at <= query.until)
@@ -253,6 +260,7 @@ def _is_asked_for(run: Run, query: RunQuery) -> bool:
         and query.parent_id in (None, run.parent_id)
         and query.owner in (None, run.owner)
         and (query.before_id is None or run.id < query.before_id)
+        and query.text.casefold() in run.task.casefold()
     )
 
 

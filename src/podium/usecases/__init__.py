@@ -34,10 +34,13 @@ from podium.usecases.promote import Promotion, demote, plan_promotion, promote
 from podium.usecases.prune import Pruned, prune
 from podium.usecases.reject import reject
 from podium.usecases.resolve import resolve_call
+from podium.usecases.resubmit import Resubmitted, edited_into, resubmit
 from podium.usecases.resume import resume, see_through
 from podium.usecases.retry import retry
 from podium.usecases.see_collisions import RunsCollide, see_collisions
 from podium.usecases.see_duets import DuetTask, find_duet, see_duets, with_hosts
+from podium.usecases.see_inbox import Answer, Blocked, Card, CardKind, Inbox, see_card, see_inbox
+from podium.usecases.see_ladder import Rung, see_ladder
 from podium.usecases.see_queues import QueueSeen, QueuesSeen, see_queues
 from podium.usecases.see_workers import Held, WorkerSeen, WorkersSeen, see_workers
 from podium.usecases.show_run import RunReport, show_run
@@ -61,10 +64,15 @@ from podium.usecases.workspaces import (
 __all__ = [
     "CANDIDATE",
     "INTERRUPTED",
+    "Answer",
+    "Blocked",
     "CandidateSeen",
+    "Card",
+    "CardKind",
     "Collected",
     "DuetTask",
     "Held",
+    "Inbox",
     "Needed",
     "Overview",
     "PolicyCase",
@@ -72,9 +80,11 @@ __all__ = [
     "Pruned",
     "QueueSeen",
     "QueuesSeen",
+    "Resubmitted",
     "RunReport",
     "RunSeen",
     "RunsCollide",
+    "Rung",
     "ShownStatus",
     "Standing",
     "Tried",
@@ -93,6 +103,7 @@ __all__ = [
     "collect_workspaces",
     "deliver",
     "demote",
+    "edited_into",
     "find_call_key",
     "find_candidate",
     "find_duet",
@@ -117,12 +128,16 @@ __all__ = [
     "recover_workspace",
     "reject",
     "resolve_call",
+    "resubmit",
     "resume",
     "retry",
     "return_keyboard",
     "say_yes_to_candidate",
+    "see_card",
     "see_collisions",
     "see_duets",
+    "see_ladder",
+    "see_inbox",
     "see_queues",
     "see_through",
     "see_workers",

@@ -29,8 +29,11 @@ async def approve(
     by: str,
     groups: Mapping[str, tuple[str, ...]] | None = None,
     said: str = "",
+    digest: str = "",
 ) -> Approval:
     """Say yes to an approval, named by id, short id or `APPROVE: <id>`.
+
+    `digest` is that of what the person was shown, where their door knows it: a yes to anything else is refused.
 
     `said` are words for whoever asked; a question needs them, for they are its answer. When the answer is complete its run goes on, in whichever process hosts it. Raises
     `NotPossibleNow` when it is not open any more; one whose deadline passed is marked expired.
@@ -42,6 +45,10 @@ async def approve(
         known = open_approval(tx, text, now)
         if known.status is ApprovalStatus.EXPIRED:
             return known
+        if digest and digest != known.digest:
+            raise NotPossibleNow(
+                f"what you saw is not what approval {known.id} is for; look at it again, then answer"
+            )
         words = answer_to(known, said)
         granted = grant(known, by, now, groups).model_copy(update={"said": words or known.said})
         complete = granted.status is ApprovalStatus.GRANTED

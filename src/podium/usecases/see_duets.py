@@ -40,6 +40,10 @@ class DuetTask(Noun):
         return INTERRUPTED if self.interrupted else self.status.value
 
     @property
+    def is_open(self) -> bool:
+        return not self.status.ended
+
+    @property
     def leg_step(self) -> str:
         """The step with which that leg begins."""
         number = self.leg.number if self.leg else 0

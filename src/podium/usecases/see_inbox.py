@@ -84,14 +84,10 @@ class Inbox(Noun):
         return len(self.cards) + len(self.blocked)
 
 
-async def see_inbox(
-    store: Store, clock: Clock, engine: Callable[[], Awaitable[Engine]], *, only: str = ""
-) -> Inbox:
-    """Cards by tier and then by deadline, and the runs that are stuck. `only` names a single approval."""
+async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[Engine]]) -> Inbox:
+    """Cards by tier and then by deadline, and the runs that are stuck."""
     pending = await list_approvals(store, clock)
-    if only:
-        pending = [each for each in pending if each.id == only]
-    stuck = [] if only else await list_standings(store, engine, STUCK, limit=MOST_BLOCKED)
+    stuck = await list_standings(store, engine, STUCK, limit=MOST_BLOCKED)
 
     def look(view: View) -> Inbox:
         cards = [card_of(view, each) for each in pending]

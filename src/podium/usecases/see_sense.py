@@ -53,7 +53,7 @@ class SenseSeen(Noun):
     @property
     def next_at(self) -> datetime | None:
         """When the next tick is due. None: there was none yet."""
-        return self.last and self.last.at + timedelta(seconds=self.every_seconds)
+        return self.last.at + timedelta(seconds=self.every_seconds) if self.last else None
 
     @property
     def is_ticking(self) -> bool:

@@ -12,9 +12,11 @@ from fastapi.staticfiles import StaticFiles
 from podium import __version__
 from podium.web.access.guards import Guards
 from podium.web.api import api_router
+from podium.web.api.health import liveness
 from podium.web.desk import Desk
 from podium.web.faults import tell_faults
 from podium.web.pages import pages_router
+from podium.web.panes.socket import router as panes_router
 
 STATIC = Path(__file__).parent / "static"
 
@@ -32,15 +34,17 @@ def build_app(desk: Desk) -> FastAPI:
     app = FastAPI(
         title="Podium",
         version=__version__,
-        openapi_url="/api/v1/openapi.json",
+        openapi_url=None,
         docs_url=None,
         redoc_url=None,
         lifespan=open_desk,
     )
     app.state.desk = desk
     app.include_router(api_router, prefix="/api/v1")
+    app.include_router(liveness)
+    app.include_router(panes_router, prefix="/api/v1")
     app.include_router(pages_router, include_in_schema=False)
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     tell_faults(app)
-    app.add_middleware(Guards, settings=desk.settings)
+    app.add_middleware(Guards, desk=desk)
     return app

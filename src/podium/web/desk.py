@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
 
+from podium.web.access.rates import Attempts
 from podium.web.access.sessions import Sessions, kept_key
-from podium.web.access.tokens import TokenBook
+from podium.web.access.tokens import TokenBook, console_folder
 from podium.web.live.hub import Hub
 from podium.web.settings import ConsoleSettings
 
@@ -23,11 +24,14 @@ class Desk:
     """One console. Open while the app is served."""
 
     def __init__(self, podium: Podium, settings: ConsoleSettings) -> None:
-        folder = podium.vault / "console"
+        # The vault is found by an id that lies in the state folder.
+        podium.folders.make_state()
+        folder = console_folder(podium.vault)
         self.podium = podium
         self.settings = settings
         self.tokens = TokenBook(folder)
         self.sessions = Sessions(kept_key(folder / "session.key"))
+        self.attempts = Attempts()
         self.hub = Hub(podium.store)
 
     async def store(self) -> SqlStore | PostgresStore:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from urllib.parse import quote
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 
 from podium.domain.errors import (
     AmbiguousId,
@@ -17,10 +21,12 @@ from podium.domain.errors import (
     UserMustAct,
 )
 from podium.telling.untrusted import safe_text
-from podium.web.access.entering import NotAllowed, NotLetIn
+from podium.web.access.names import METHODS
+from podium.web.access.refusing import NotAllowed, NotLetIn, TurnedAway
 from podium.web.pages.rendering import page
 
 API = "/api/"
+LIVE = "/live/"
 PROBLEM = "application/problem+json"
 _CODES: tuple[tuple[type[PodiumError], int], ...] = (
     (NotLetIn, 401),
@@ -35,8 +41,29 @@ _CODES: tuple[tuple[type[PodiumError], int], ...] = (
 
 
 def code_of(error: PodiumError) -> int:
-    """The status that tells what kind of trouble it is; 500 is never one of Podium's own errors."""
+    """The status that tells what kind of trouble it is."""
+    if isinstance(error, TurnedAway):
+        return error.code
     return next((code for kind, code in _CODES if isinstance(error, kind)), 409)
+
+
+def answer_to(connection: HTTPConnection, error: PodiumError) -> Response:
+    """The error in words. Who opens a page and is not known is led to where they can come in."""
+    if isinstance(error, NotLetIn) and _opens_page(connection):
+        to = quote(connection.scope["path"], safe="/")
+        return RedirectResponse(f"/login?to={to}", status_code=303)
+    return _told(connection, code_of(error), type(error).__name__, str(error), _advice(error))
+
+
+def _advice(error: PodiumError) -> dict[str, str]:
+    """What a program can do about it."""
+    if isinstance(error, NotLetIn):
+        return {"www-authenticate": "Bearer"}
+    if isinstance(error, TurnedAway) and error.retry_after_seconds:
+        return {"retry-after": str(error.retry_after_seconds)}
+    if code_of(error) == 405:
+        return {"allow": ", ".join(METHODS)}
+    return {}
 
 
 def tell_faults(app: FastAPI) -> None:
@@ -44,9 +71,7 @@ def tell_faults(app: FastAPI) -> None:
 
     @app.exception_handler(PodiumError)
     async def of_podium(request: Request, error: PodiumError) -> Response:
-        if isinstance(error, NotLetIn) and _wants_page(request) and request.method == "GET":
-            return RedirectResponse(f"/login?to={request.url.path}", status_code=303)
-        return _told(request, code_of(error), type(error).__name__, str(error))
+        return answer_to(request, error)
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError) -> Response:
@@ -60,21 +85,26 @@ def tell_faults(app: FastAPI) -> None:
         return _told(request, error.status_code, "Refused", str(error.detail), error.headers)
 
 
-def _wants_page(request: Request) -> bool:
-    return not request.url.path.startswith(API) and "hx-request" not in request.headers
+def _opens_page(connection: HTTPConnection) -> bool:
+    return (
+        connection.scope.get("method") in ("GET", "HEAD")
+        and not connection.scope["path"].startswith((API, LIVE))
+        and "hx-request" not in connection.headers
+    )
 
 
 def _told(
-    request: Request,
+    connection: HTTPConnection,
     code: int,
     kind: str,
     words: str,
-    headers: object = None,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
-    more = dict(headers) if isinstance(headers, dict) else {}
-    if not request.url.path.startswith(API):
-        answer = page(request, "fault.html", status_code=code, words=safe_text(words))
-        answer.headers.update(more)
+    if connection.scope["type"] == "http" and not connection.scope["path"].startswith((API, LIVE)):
+        answer = page(
+            Request(connection.scope), "fault.html", status_code=code, words=safe_text(words)
+        )
+        answer.headers.update(headers or {})
         return answer
     told = {"type": "about:blank", "title": kind, "status": code, "detail": safe_text(words)}
-    return JSONResponse(told, code, media_type=PROBLEM, headers=more)
+    return JSONResponse(told, code, media_type=PROBLEM, headers=headers)

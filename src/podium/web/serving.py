@@ -4,18 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import resource
 import socket
+import ssl
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 from fastapi import FastAPI
 
-from podium.domain.errors import UserMustAct
+from podium.agents.private_sockets import sole_server
+from podium.domain.errors import BadInput, UserMustAct
+from podium.web.access.names import LOOPBACK_NAMES
+from podium.web.hurrying import hurried
 from podium.web.settings import ConsoleSettings
 
 LEAVING_SECONDS = 2
 """How long those who are being answered may take when serving ends; streams are ended at once."""
+MOST_HEAD_BYTES = 32_768
+MOST_SOCKET_BYTES = 1_000_000
+"""Of one message of a websocket."""
+BACKLOG = 2048
+BESIDE_STREAMS = 400
+"""Connections and files that there may be beside streams."""
 
 
 class _Server(uvicorn.Server):
@@ -27,35 +39,102 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
-    """Serve while open, and give the URL. Raises `UserMustAct` when nothing can listen there."""
-    listening = _listen(settings)
+    """Serve while open, and give the URL, or the socket's path.
+
+    Raises `BadInput` for an address that needs TLS and has none, and for papers that will not do,
+    `UserMustAct` when nothing can listen there.
+    """
+    refuse_open_address(settings)
+    config = _config(app, settings)
+    _allow_files(settings.most_streams + BESIDE_STREAMS)
+    with _listening(settings) as listening:
+        server = _Server(config)
+        serving = asyncio.create_task(server.serve(sockets=[listening]), name="podium console")
+        try:
+            yield _url(listening, settings)
+        finally:
+            # First of all the streams, which would else be waited for.
+            await app.state.desk.close()
+            server.should_exit = True
+            await serving
+
+
+def refuse_open_address(settings: ConsoleSettings) -> None:
+    """Raise `BadInput` where tokens would travel in the clear, or a proxy's names are not known."""
+    if settings.behind_proxy and not settings.names:
+        raise BadInput("say by which name people reach the proxy: --behind-proxy --name HOST")
+    if (settings.certificate is None) != (settings.key is None):
+        raise BadInput("TLS needs both --cert and --key")
+    local = settings.socket is not None or settings.host in LOOPBACK_NAMES
+    if not local and not settings.is_secure:
+        raise BadInput(
+            f"{settings.host} can be reached from other machines, and tokens would travel in the clear: give "
+            "--cert and --key, or --behind-proxy --name HOST where a proxy of yours ends TLS; "
+            "or leave --host out to serve this machine alone"
+        )
+
+
+def _config(app: FastAPI, settings: ConsoleSettings) -> uvicorn.Config:
     config = uvicorn.Config(
         app,
+        http=hurried(settings.head_seconds),
+        loop="none",
         log_config=None,
         access_log=False,
         lifespan="on",
         server_header=False,
-        proxy_headers=settings.behind_proxy,
+        # The guards look at what proxies tell.
+        proxy_headers=False,
+        h11_max_incomplete_event_size=MOST_HEAD_BYTES,
+        ws_max_size=MOST_SOCKET_BYTES,
+        limit_concurrency=settings.most_streams + BESIDE_STREAMS,
         ssl_certfile=settings.certificate,
         ssl_keyfile=settings.key,
         timeout_graceful_shutdown=LEAVING_SECONDS,
     )
-    server = _Server(config)
-    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    # Whoever sends nonsense is answered; a line for each would only let them fill the log.
+    logging.getLogger("uvicorn.error").addFilter(_is_error)
     try:
-        yield _url(listening, settings)
-    finally:
-        server.should_exit = True
-        await serving
-        listening.close()
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise BadInput(f"no TLS by {settings.certificate} and {settings.key}: {error}") from error
+    return config
 
 
-def _listen(settings: ConsoleSettings) -> socket.socket:
+def _is_error(record: logging.LogRecord) -> bool:
+    return record.levelno > logging.WARNING and record.exc_info is not None
+
+
+def _allow_files(wanted: int) -> None:
+    """Every stream is an open file, and some machines allow few by default."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+@contextmanager
+def _listening(settings: ConsoleSettings) -> Iterator[socket.socket]:
+    if settings.socket is None:
+        with contextlib.closing(_at_address(settings)) as listening:
+            yield listening
+        return
+    with sole_server(settings.socket) as place, socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(place))
+        place.chmod(0o600)
+        listening.listen(BACKLOG)
+        listening.setblocking(False)
+        yield listening
+
+
+def _at_address(settings: ConsoleSettings) -> socket.socket:
+    where = (settings.host, settings.port)
     try:
-        listening = socket.create_server((settings.host, settings.port), backlog=2048)
-    except OSError as error:
+        found = socket.getaddrinfo(*where, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        listening = socket.create_server(where, family=found[0][0], backlog=BACKLOG)
+    except (OSError, OverflowError) as error:
         raise UserMustAct(
-            f"nothing can listen at {settings.host}:{settings.port} ({error.strerror}); another Podium may, "
+            f"nothing can listen at {settings.host}:{settings.port} ({error}); another Podium may, "
             "so name a free one with --port"
         ) from error
     listening.setblocking(False)
@@ -63,6 +142,8 @@ def _listen(settings: ConsoleSettings) -> socket.socket:
 
 
 def _url(listening: socket.socket, settings: ConsoleSettings) -> str:
+    if settings.socket is not None:
+        return str(settings.socket)
     host, port = listening.getsockname()[:2]
     scheme = "https" if settings.certificate else "http"
-    return f"{scheme}://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

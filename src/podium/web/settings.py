@@ -21,8 +21,17 @@ class ConsoleSettings(Noun):
     names: tuple[str, ...] = ()
     """Further names by which browsers may ask for it."""
     most_body_bytes: int = 2_000_000
+    most_stranger_bytes: int = 200_000
+    """Of a body from somebody who is not known yet: a login, or the message of a chat."""
+    body_seconds: float = 20.0
+    """How long a whole body may take to arrive."""
+    head_seconds: float = 10.0
+    """How long the lines before it may take."""
     requests_per_minute: int = 600
-    """Of one address or session. Streams count once."""
+    """Of one address or token. Streams count once."""
+    streams_per_person: int = 200
+    most_streams: int = 1_100
+    """Of all together."""
     session_seconds: int = 12 * 3600
 
     @property

@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, PositiveFloat, PositiveInt
 from podium.domain.model import NonEmpty, Noun
 
 ConsoleRole = Literal["viewer", "operator", "approver"]
-"""What somebody who comes in from afar may do: look; start and steer; also answer approvals."""
+"""What somebody who comes in from afar may do: look; start and steer; answer approvals."""
 
 SecretName = Annotated[str, Field(pattern=r"^secret://[A-Za-z_][A-Za-z0-9_]*$")]
 """`secret://NAME`; the value itself may stand in no file."""
@@ -42,7 +42,8 @@ class SenderSettings(_Strict):
 
     person: NonEmpty
     """Their name in approvals and events."""
-    role: ConsoleRole = "viewer"
+    roles: tuple[ConsoleRole, ...] = ()
+    """Everybody who is heard may look; `operator` starts work, `approver` answers what waits."""
 
 
 class TelegramSettings(_Strict):

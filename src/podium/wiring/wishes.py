@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
+from pydantic_core import ErrorDetails
 
 from podium.domain.errors import BadInput
 from podium.domain.model import Json, NonEmpty, Noun
@@ -103,10 +104,12 @@ def options_of(wish: Wish) -> FlowOptions:
         return shape.model_validate(wish.options)
     except ValidationError as error:
         known = ", ".join(sorted(shape.model_fields)) or "none"
-        faults = "; ".join(_fault(each["loc"], each["msg"]) for each in error.errors())
+        faults = "; ".join(_fault(each) for each in error.errors(include_url=False))
         raise BadInput(f"{wish.flow}: {faults[:1000]}; options: {known}") from None
 
 
-def _fault(place: tuple[int | str, ...], words: str) -> str:
-    named = ".".join(str(part)[:60] for part in place)
-    return f"option {named!r}: {words}"
+def _fault(fault: ErrorDetails) -> str:
+    named = ".".join(str(part)[:60] for part in fault["loc"])
+    if fault["type"] == "extra_forbidden":
+        return f"there is no option {named!r}"
+    return f"option {named!r}: {fault['msg']}"

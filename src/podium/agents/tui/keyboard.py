@@ -15,7 +15,8 @@ from pydantic import Field, ValidationError
 
 from podium.agents.tui.control import Control
 from podium.agents.tui.ledger import HELD, SETTLED, Ledger
-from podium.agents.tui.panes import pressing
+from podium.agents.tui.panes import leave_mode, pressing
+from podium.agents.tui.pasting import fit_for_terminal, loading, pasting
 from podium.domain.errors import NotPossibleNow
 from podium.domain.keyboards import LONGEST_HOLD_SECONDS, KeyboardHold, KeyboardState
 from podium.ports import Clock
@@ -117,16 +118,27 @@ class Keyboard:
 
         Raises `NotPossibleNow` when that is not so, and `BadInput` for what is no key.
         """
+        await self._type(who, pressing(self._pane, keys))
+
+    async def paste(self, who: str, text: str) -> None:
+        """Put words in as one paste, for whoever has it. Raises as `press` does."""
+        buffer = f"podium-paste-{secrets.token_hex(8)}"
+        await self._control.tell(loading(buffer, fit_for_terminal(text)))
+        try:
+            await self._type(who, f"{leave_mode(self._pane)} ; {pasting(buffer, self._pane)}")
+        except NotPossibleNow:
+            await self._control.tell(f"delete-buffer -b {buffer}")
+            raise
+
+    async def _type(self, who: str, commands: str) -> None:
         (raw,) = await self._control.ask(self.question)
         hold = self._as_of_now(_read(raw)).hold
-        if (hold.who if hold else "") != who:
-            raise NotPossibleNow(
-                _whose(hold, "take it first")
-                if hold
-                else "you do not have the keyboard any more; take it again"
-            )
-        if not await self._ledger.run_if(_is_still(raw), pressing(self._pane, keys)):
-            raise NotPossibleNow("the keyboard changed hands just now; nothing was pressed")
+        if hold is not None and hold.who != who:
+            raise NotPossibleNow(_whose(hold, "take it first"))
+        if who and hold is None:
+            raise NotPossibleNow("you do not have the keyboard, or no longer; take it first")
+        if not await self._ledger.run_if(_is_still(raw), commands):
+            raise NotPossibleNow("the keyboard changed hands just now; nothing was typed")
 
     async def _change(self, raw: str, new: _Kept, condition: str) -> bool:
         """Put the new state in the place of what was read. False: it is another by now, or the condition does not hold."""
@@ -144,7 +156,10 @@ class Keyboard:
             raise NotPossibleNow(_whose(known.hold, "wait, or have them return it"))
         since = known.hold.since if known.hold else now
         last = since + timedelta(seconds=LONGEST_HOLD_SECONDS)
-        return KeyboardHold(who=who, since=since, until=min(now + timedelta(seconds=seconds), last))
+        until = now + timedelta(seconds=seconds)
+        if known.hold is not None:
+            until = max(until, known.hold.until)
+        return KeyboardHold(who=who, since=since, until=min(until, last))
 
     def _is_over(self, hold: KeyboardHold) -> bool:
         return hold.until <= self._clock.now()

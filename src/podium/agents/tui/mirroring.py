@@ -11,7 +11,7 @@ from podium.agents.tui.pair import TerminalPair
 from podium.agents.tui.steering import Hold
 from podium.domain.errors import AgentLost, NotPossibleNow, TimedOut
 from podium.domain.keyboards import KeyboardHold
-from podium.domain.terminals import KeyboardWish, KeysPressed, PaneView, Terminal
+from podium.domain.terminals import KeyboardWish, KeysPressed, PaneView, Terminal, TextPasted
 
 FRAME_SECONDS = 0.04
 """Between two pictures of a pane that changes all the time."""
@@ -47,6 +47,11 @@ class MirroredPairs:
     async def press(self, pressed: KeysPressed) -> None:
         async with self.held(pressed.terminal.pair) as pair:
             await pair.send_keys(pressed.terminal.side.lower(), *pressed.keys, who=pressed.who)
+
+    async def paste(self, pasted: TextPasted) -> None:
+        async with self.held(pasted.terminal.pair) as pair:
+            keyboard = await pair.keyboard(pasted.terminal.side.lower())
+            await keyboard.paste(pasted.who, pasted.text)
 
     async def take(self, wish: KeyboardWish) -> KeyboardHold:
         async with self.held(wish.terminal.pair) as pair:

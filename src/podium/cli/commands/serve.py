@@ -2,44 +2,165 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podium.cli.command import command_app
+from podium.cli.commands.queues import queue_specs
 from podium.cli.door import Door
+from podium.cli.serve_tokens import tokens_app
+from podium.cli.working import serve_queues, wanted_queues
+from podium.domain.errors import ToolMissing
+from podium.domain.work import QueueSpec
 from podium.wiring import Podium
 
+if TYPE_CHECKING:
+    from podium.web.desk import Desk
+    from podium.web.settings import ConsoleSettings
+
 app = command_app()
+app.add_typer(tokens_app, name="tokens")
+
+PORT = 8765
 
 
 @app.callback(invoke_without_command=True)
 def serve(
     context: typer.Context,
-    port: Annotated[int, typer.Option("--port", metavar="N", help="Where to listen.")] = 8765,
+    host: Annotated[
+        str, typer.Option("--host", metavar="ADDRESS", help="Listen at this address.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="0 takes a free one.")
+    ] = PORT,
+    socket: Annotated[
+        Path | None,
+        typer.Option("--socket", metavar="PATH", help="Listen at this unix socket instead."),
+    ] = None,
+    cert: Annotated[
+        Path | None, typer.Option("--cert", metavar="FILE", help="TLS by this certificate (PEM).")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--key", metavar="FILE", help="The certificate's key (PEM).")
+    ] = None,
+    behind_proxy: Annotated[
+        bool,
+        typer.Option("--behind-proxy", help="A proxy of yours on this machine ends TLS in front."),
+    ] = False,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--name", metavar="HOST", help="Browsers may ask for it by this name; may be repeated."
+        ),
+    ] = None,
+    no_worker: Annotated[
+        bool, typer.Option("--no-worker", help="Only show and decide; others host the runs.")
+    ] = False,
 ) -> None:
-    """Serve the console of this project until Ctrl-C: every run, every approval, in a browser.
+    """Serve the console of this project until Ctrl-C: every run and every approval, in a browser or on a phone.
+
+    The first start makes a token for you and shows a link with it, once; `podium serve tokens add`
+    makes more. It serves this machine alone unless it has TLS, and hosts queued runs and schedules
+    as `podium worker` does.
 
     \b
     Example:
       podium serve
+      podium serve tokens add ann --role approver --expires 30d
+      podium serve --host 0.0.0.0 --cert podium.pem --key podium.key --name podium.example.org
+      podium serve --behind-proxy --name podium.example.org
     """
     if context.invoked_subcommand:
         return
     door = Door(context.obj)
+    settings = _settings(
+        host=host,
+        port=port,
+        socket=socket,
+        certificate=cert,
+        key=key,
+        behind_proxy=behind_proxy,
+        names=tuple(name or ()),
+    )
+    door.options.ending_words = "ending processes; every run stays at its checkpoint"
+    door.options.parting_words = "every run stays at its checkpoint, for the next worker"
+    queues = () if no_worker else wanted_queues(queue_specs(door), (), ())
+    door.run(lambda podium: _serve(door, podium, settings, queues))
 
-    async def work(podium: Podium) -> None:
-        # Late: nothing else needs a web server.
-        from podium.web.app import build_app
-        from podium.web.desk import Desk
-        from podium.web.serving import served
+
+def _settings(**given: object) -> ConsoleSettings:
+    # Late: nothing else needs a web server.
+    try:
+        from podium.web.serving import refuse_open_address
         from podium.web.settings import ConsoleSettings
+    except ModuleNotFoundError as missing:
+        raise ToolMissing(
+            f"the console needs {missing.name}; install it with `pip install 'podium[web]'`"
+        ) from missing
+    settings = ConsoleSettings.model_validate(given)
+    refuse_open_address(settings)
+    return settings
 
-        settings = ConsoleSettings(port=port)
-        desk = Desk(podium, settings)
-        async with served(build_app(desk), settings) as url:
-            door.screen.line(url)
-            async for _ in (await podium.store()).changes():
-                pass
 
-    door.run(work)
+async def _serve(
+    door: Door, podium: Podium, settings: ConsoleSettings, queues: Sequence[QueueSpec]
+) -> None:
+    from podium.web.app import build_app
+    from podium.web.desk import Desk
+    from podium.web.serving import served
+    from podium.wiring.noticing import notices_told
+
+    desk = Desk(podium, settings)
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(served(build_app(desk), settings))
+        public = _public_url(url, settings)
+        await stack.enter_async_context(notices_told(podium, console_url=public))
+        _tell(door, desk, public)
+        if not queues:
+            await asyncio.Event().wait()
+        names = ", ".join(each.name for each in queues)
+
+        def tell_serving() -> None:
+            door.screen.aside(f"hosting {names}; Ctrl-C leaves every run at its checkpoint")
+
+        await serve_queues(podium, queues, tell_serving, door.screen.aside, once=False)
+
+
+def _public_url(url: str, settings: ConsoleSettings) -> str:
+    """Where people reach it: by its first name, where it has one."""
+    if not settings.names:
+        return url
+    if settings.behind_proxy:
+        return f"https://{settings.names[0]}"
+    scheme, _, place = url.partition("://")
+    named, port = settings.names[0], place.rpartition(":")[2]
+    return f"{scheme}://{named}" if ":" in named else f"{scheme}://{named}:{port}"
+
+
+def _tell(door: Door, desk: Desk, url: str) -> None:
+    """The first time with a token, which nobody sees again."""
+    if desk.settings.socket is not None and not desk.settings.names:
+        where = f"curl --unix-socket {url} http://localhost/api/v1/runs"
+    else:
+        where = url
+    if desk.tokens.all():
+        words = f"the console is at {where}; `podium serve tokens add NAME` makes a token for it"
+        door.screen.answer({"url": url}, lambda: door.screen.line(words))
+        return
+    from podium.web.access.people import ConsoleRole
+
+    token, _ = desk.tokens.make(door.user, frozenset(ConsoleRole), desk.podium.clock.now())
+    link = f"{url}/login#token={token}" if where == url else ""
+
+    def human() -> None:
+        door.screen.line(link or f"{where} -H 'Authorization: Bearer {token}'")
+        door.screen.aside(
+            f"this is {door.user}'s token for the console, with every role; it is shown only now, and kept as a hash"
+        )
+
+    door.screen.answer({"url": url, "token": token, "link": link}, human)

@@ -12,11 +12,11 @@ from podium.cli.door import Door
 from podium.cli.operator_asking import put, told_anyway
 from podium.cli.operator_context import Typed
 from podium.cli.operator_telling import Started, show
-from podium.domain.errors import NotPossibleNow
-from podium.domain.operating import OperatorAnswer, OperatorJob, OperatorMode
-from podium.flows.operator import OPERATOR, Operator
+from podium.domain.operating import OperatorAnswer, OperatorMode
+from podium.flows.operator import Operator
 from podium.usecases import find_undoable
 from podium.wiring import Podium
+from podium.wiring.operator_seeing import pack_of_receipt
 
 app = command_app()
 
@@ -53,14 +53,7 @@ def _taken_back(door: Door, typed: Typed, receipt: str, approve: bool) -> Operat
     door.must_have_state("run", receipt.partition("#")[0])
 
     async def pack_of(podium: Podium) -> str:
-        store = await podium.store()
-        found = await find_undoable(store, receipt)
-        run = await store.read(lambda view: view.run(found.run_id))
-        if run is None or run.flow != OPERATOR:
-            raise NotPossibleNow(
-                f"receipt {receipt!r} is of no plan of the operator; `podium show` tells of its run"
-            )
-        return OperatorJob.model_validate(run.input).plan.pack
+        return await pack_of_receipt(podium, receipt)
 
     async def process(podium: Podium, operator: Operator, started: Started) -> OperatorAnswer:
         found = await find_undoable(await podium.store(), receipt)

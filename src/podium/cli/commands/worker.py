@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
-from functools import partial
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -14,28 +10,15 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.commands.queues import queue_specs
 from podium.cli.door import Door
-from podium.cli.progress import Progress
-from podium.cli.sense_tending import tended
-from podium.domain.errors import BadInput
-from podium.domain.events import Event, RunStarted
-from podium.domain.ids import short_id
+from podium.cli.working import serve_queues, wanted_queues
 from podium.domain.model import Json
-from podium.domain.work import QueueSpec, Run, RunStatus
-from podium.flows.sense.kit import CANDIDATE, ORDERS, SENSE, WORK_ORDER
-from podium.journal.listening import Listening
-from podium.ports import EventQuery, RunQuery, Store, View
-from podium.telling.event_words import event_line
+from podium.domain.work import Run, RunStatus
+from podium.flows.sense.kit import CANDIDATE, WORK_ORDER
 from podium.telling.untrusted import shown_line
 from podium.wiring import Podium
 
 app = command_app()
 
-UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
-MOST_WAITING = 10_000
-MOST_EVENTS = 1_000
-SOON = timedelta(minutes=1)
-"""A timer of the loop that rings later is not waited for: a candidate over its quota sleeps for an hour."""
-LOOP_QUEUES = (ORDERS, SENSE)
 LONGEST_REASON = 500
 FAILED, WAITS = 1, 3
 
@@ -99,7 +82,7 @@ def worker(
     labels = tuple(dict.fromkeys(_split(label or [])))
     door = Door(context.obj)
     door.options.labels = labels
-    queues = _wanted(queue_specs(door), queue or [], labels)
+    queues = wanted_queues(queue_specs(door), queue or [], labels)
     if concurrency is not None:
         queues = [each.model_copy(update={"worker_concurrency": concurrency}) for each in queues]
     door.options.ending_words = "ending processes; every run stays at its checkpoint"
@@ -111,12 +94,12 @@ def worker(
 
     async def work(podium: Podium) -> list[Run]:
         if metrics is None:
-            return await _serve(podium, queues, tell_serving, door.screen.aside, once=once)
+            return await serve_queues(podium, queues, tell_serving, door.screen.aside, once=once)
         from podium.cli.metrics_page import metrics_page
 
         async with metrics_page(podium, metrics) as url:
             door.screen.aside(f"metrics at {url}")
-            return await _serve(podium, queues, tell_serving, door.screen.aside, once=once)
+            return await serve_queues(podium, queues, tell_serving, door.screen.aside, once=once)
 
     served = door.run(work)
     record = {"queues": [each.name for each in queues], "runs": [_told(run) for run in served]}
@@ -127,98 +110,6 @@ def worker(
 
 def _split(given: Sequence[str]) -> list[str]:
     return [label.strip() for each in given for label in each.split(",") if label.strip()]
-
-
-def _wanted(
-    known: Sequence[QueueSpec], names: Sequence[str], labels: Sequence[str]
-) -> list[QueueSpec]:
-    specs = {queue.name: queue for queue in known}
-    unknown = [name for name in names if name not in specs]
-    if unknown:
-        raise BadInput(
-            f"podium.yaml has no queue {unknown[0]!r}; queues: {', '.join(sorted(specs))}"
-        )
-    if names:
-        return [specs[name] for name in names]
-    fitting = [queue for queue in specs.values() if set(queue.labels) <= set(labels)]
-    if not fitting:
-        wanted = "; ".join(f"{name}: {','.join(spec.labels)}" for name, spec in specs.items())
-        raise BadInput(f"every queue wants labels that this worker does not offer ({wanted})")
-    return fitting
-
-
-async def _serve(
-    podium: Podium,
-    queues: Sequence[QueueSpec],
-    tell_serving: Callable[[], None],
-    tell: Callable[[str], None],
-    *,
-    once: bool,
-) -> list[Run]:
-    """The runs that ended or stopped meanwhile, when nothing is left to do."""
-    engine, store = await podium.hosting_engine(), await podium.store()
-    seen = await store.read(lambda view: view.last_position())
-    hosted = _Hosted(store, engine.worker_id, seen)
-    async with (
-        _log(store, seen, tell),
-        engine.serve(queues),
-        tended(podium, queues, tell, once=once) as take_more,
-    ):
-        tell_serving()
-        async for _ in store.changes():
-            idle = await hosted.catch_up(queues if once else ())
-            if once and idle and not await take_more():
-                return await store.read(lambda view: _served(view, hosted.runs))
-    raise AssertionError("changes end only when the store is closed")
-
-
-@asynccontextmanager
-async def _log(store: Store, seen: int, tell: Callable[[str], None]) -> AsyncIterator[None]:
-    """While open, every event is told. Whoever reads that slowly, or not at all, holds up no run."""
-    with Progress(sys.stderr) as progress:
-        after = EventQuery(after_position=seen)
-        listening = Listening(store, after, partial(_tell, progress), name="the worker's log")
-        try:
-            yield
-        finally:
-            await listening.close()
-    for fault in listening.faults:
-        tell(f"podium: {fault}")
-
-
-def _tell(progress: Progress, event: Event) -> None:
-    # Runs take turns here, so every line says whose it is.
-    run = f"{short_id(event.run_id)} "
-    width = progress.width
-    progress.line(run + event_line(event, width and max(width - len(run), 1)))
-
-
-class _Hosted:
-    """Remembers which runs this worker took."""
-
-    def __init__(self, store: Store, worker_id: str, seen: int) -> None:
-        self._store = store
-        self._worker_id = worker_id
-        self._seen = seen
-        self.runs: set[str] = set()
-
-    async def catch_up(self, queues: Sequence[QueueSpec]) -> bool:
-        """Look at all there are by now. Gives whether nothing went on in these queues after the last of them."""
-        while True:
-            after = EventQuery(types=("run_started",), after_position=self._seen, limit=MOST_EVENTS)
-            # Of one moment: no run that was taken is left out.
-            events, idle = await self._store.read(partial(_look, after, queues))
-            for event in events:
-                self._seen = event.position
-                if isinstance(event.body, RunStarted) and event.body.owner == self._worker_id:
-                    self.runs.add(event.run_id)
-            if len(events) < MOST_EVENTS:
-                return idle
-
-
-def _served(view: View, hosted: set[str]) -> list[Run]:
-    found = (view.run(run_id) for run_id in sorted(hosted))
-    return [run for run in found if run is not None]
 
 
 def _told(run: Run) -> dict[str, Json]:
@@ -249,25 +140,3 @@ def _waits_for_person(run: Run) -> bool:
         names = (run.waiting_for or "").split(", ")
         return any(each.startswith("approval:") for each in names)
     return run.status is RunStatus.NEEDS_HUMAN
-
-
-def _look(query: EventQuery, queues: Sequence[QueueSpec], view: View) -> tuple[list[Event], bool]:
-    return view.events(query), _idle(view, queues)
-
-
-def _idle(view: View, queues: Sequence[QueueSpec]) -> bool:
-    """Whether nothing goes on by itself any more: what only sleeps does, what waits for a person does not."""
-    return not any(
-        view.runs(RunQuery(queue=queue.name, statuses=UNFINISHED, limit=1)) or _sleeps(view, queue)
-        for queue in queues
-    )
-
-
-def _sleeps(view: View, queue: QueueSpec) -> bool:
-    waiting = RunQuery(queue=queue.name, statuses=(RunStatus.WAITING,), limit=MOST_WAITING)
-    far = view.now() + SOON if queue.name in LOOP_QUEUES else None
-    return any(run.only_sleeps and _wakes_before(run, far) for run in view.runs(waiting))
-
-
-def _wakes_before(run: Run, far: datetime | None) -> bool:
-    return far is None or run.wake_at is None or run.wake_at <= far

@@ -26,6 +26,12 @@ _ENDED = ("succeeded", "failed", "in_doubt", "cancelled")
 
 def blocks(answer: OperatorAnswer) -> str:
     """`[INTENT] [PLAN]`-or-`[RESULT] [TOOL IMPACT] [RISKS / GATES] [NEXT ACTIONS]`, in this order."""
+    parts = block_lines(answer)
+    return "\n\n".join("\n".join((f"[{title}]", *lines)) for title, lines in parts.items())
+
+
+def block_lines(answer: OperatorAnswer) -> dict[str, tuple[str, ...]]:
+    """The lines of each block under its title, in the order of the blocks."""
     second = "RESULT" if _has_result(answer) else "PLAN"
     parts = {
         "INTENT": _intent(answer),
@@ -34,8 +40,7 @@ def blocks(answer: OperatorAnswer) -> str:
         "RISKS / GATES": _risks(answer),
         "NEXT ACTIONS": _next(answer),
     }
-    text = "\n\n".join("\n".join((f"[{title}]", *lines)) for title, lines in parts.items())
-    return written_out(text)
+    return {title: tuple(map(written_out, lines)) for title, lines in parts.items()}
 
 
 def _has_result(answer: OperatorAnswer) -> bool:

@@ -30,7 +30,7 @@ class Brain:
     """Where runs that workers are to do are put."""
 
     async def begin(
-        self, job: OperatorJob, pack: Pack, *, queued: bool
+        self, job: OperatorJob, pack: Pack, *, queued: bool, run_id: str | None = None
     ) -> tuple[Run, Approval | None]:
         """Store the run, and the question to people where the plan needs one. Both are durable on return.
 
@@ -44,6 +44,7 @@ class Brain:
             task=job.plan.message[:500],
             queue=self.queue if queued else None,
             settings=self.settings,
+            run_id=run_id,
         )
         approval = await put_to_people(self, job, run.id) if job.plan.requires_approval else None
         return run, approval

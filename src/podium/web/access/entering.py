@@ -8,34 +8,37 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
-from podium.domain.errors import PodiumError
+from podium.domain.errors import UserMustAct
+from podium.web.access.cookies import cookie_of
+from podium.web.access.names import HARMLESS
 from podium.web.access.people import ConsoleRole, Person
-from podium.web.access.sessions import COOKIE
+from podium.web.access.refusing import NotAllowed, NotLetIn
 from podium.web.desk import Desk, desk_of
 
 FORM_WORD = "x-podium-form"
 """The header, and with underscores the field, that forms of a session carry."""
 FORM_FIELD = "x_podium_form"
-HARMLESS = ("GET", "HEAD", "OPTIONS")
-
-
-class NotLetIn(PodiumError):
-    """Nobody known asks."""
-
-
-class NotAllowed(PodiumError):
-    """Somebody known asks for what their role does not cover."""
+KNOWN_AS = "podium.person"
+"""Where a request keeps who asks, once the guards have looked."""
 
 
 def person_of(connection: HTTPConnection) -> Person | None:
-    """Who asks, by their token or their session; None when nobody known does."""
+    """Who asks, as the guards found; None when nobody known does."""
+    found = connection.scope.get(KNOWN_AS)
+    return found if isinstance(found, Person) else None
+
+
+def recognise(connection: HTTPConnection) -> Person | None:
+    """Who asks, by their token or their session, as of now. A book that cannot be read lets nobody in."""
     desk = desk_of(connection)
-    now = desk.podium.clock.now()
-    given = connection.headers.get("authorization", "")
-    if given:
-        kind, _, token = given.partition(" ")
-        return desk.tokens.person_with(token.strip(), now) if kind.lower() == "bearer" else None
-    return _of_session(desk, connection.cookies.get(COOKIE, ""))
+    try:
+        if given := connection.headers.get("authorization", ""):
+            kind, _, token = given.partition(" ")
+            now = desk.podium.clock.now()
+            return desk.tokens.person_with(token.strip(), now) if kind.lower() == "bearer" else None
+        return _of_session(desk, cookie_of(connection))
+    except (UserMustAct, OSError):
+        return None
 
 
 def _of_session(desk: Desk, cookie: str) -> Person | None:
@@ -53,10 +56,18 @@ async def person_here(request: Request) -> Person:
     person = person_of(request)
     if person is None:
         raise NotLetIn("say who you are: a token of `podium serve` is needed here")
-    by_session = "authorization" not in request.headers
-    if by_session and request.method not in HARMLESS and not await _is_of_our_form(request):
+    if (
+        comes_by_cookie(request)
+        and request.method not in HARMLESS
+        and not await _is_of_our_form(request)
+    ):
         raise NotLetIn("this did not come from a page of the console; load the page again")
     return person
+
+
+def comes_by_cookie(connection: HTTPConnection) -> bool:
+    """Whether a browser's session is what lets them in; a token of their own goes before it."""
+    return "authorization" not in connection.headers and bool(cookie_of(connection))
 
 
 async def _is_of_our_form(request: Request) -> bool:
@@ -65,7 +76,7 @@ async def _is_of_our_form(request: Request) -> bool:
         "application/x-www-form-urlencoded"
     ):
         word = str((await request.form()).get(FORM_FIELD, ""))
-    return desk_of(request).sessions.is_form_word(request.cookies.get(COOKIE, ""), word)
+    return desk_of(request).sessions.is_form_word(cookie_of(request), word)
 
 
 def _with(role: ConsoleRole) -> Callable[[Person], Person]:

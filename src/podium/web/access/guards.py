@@ -1,41 +1,180 @@
-"""What stands before every handler: which names are asked for, from where, how much and how often."""
+"""What stands before every handler: which names are asked for, from where, by whom, how much and how often.
+
+Nothing is open unless it is named here. Handlers add what a role must cover.
+"""
 
 from __future__ import annotations
 
+import logging
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from podium.web.settings import ConsoleSettings
+from podium.domain.errors import PodiumError
+from podium.web.access.answering import Answering, AnswerOver, is_still_known, limit_key
+from podium.web.access.bodies import has_body, whole_body
+from podium.web.access.entering import KNOWN_AS, comes_by_cookie, recognise
+from podium.web.access.forwarded import address_of, put_right
+from podium.web.access.names import METHODS, Names
+from podium.web.access.people import Person
+from podium.web.access.rates import Requests
+from podium.web.access.refusing import NotAllowed, NotLetIn, TurnedAway
+from podium.web.access.streams import Streams
+from podium.web.desk import Desk
+from podium.web.faults import answer_to
 
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-HEADERS = (
-    (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-)
+OPEN_PATHS = frozenset({"/login", "/healthz", "/favicon.ico"})
+OPEN_BELOW = ("/static/", "/l/", "/chat/")
+"""What strangers may ask for. Links and chats bring proofs of their own, which their handlers look at."""
+CARD_PLACES = ("/cards/{card}", "/api/v1/approvals/{card}")
+CARD_ACTS = ("", "/approve", "/reject")
+GONE = 4401
+"""How a websocket is told that its token holds no longer."""
+
+_log = logging.getLogger("podium.web")
 
 
 class Guards:
     """The outermost layer of the app."""
 
-    def __init__(self, app: ASGIApp, settings: ConsoleSettings) -> None:
+    def __init__(self, app: ASGIApp, desk: Desk) -> None:
+        settings = desk.settings
         self._app = app
-        self._settings = settings
+        self._desk = desk
+        self._names = Names(settings)
+        self._requests = Requests(settings.requests_per_minute)
+        self._streams = Streams(settings.streams_per_person, settings.most_streams)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await self._speak(scope, receive, send)
+        else:
             await self._app(scope, receive, send)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answering = Answering(scope, send, self._streams, self._names, self._desk.settings)
+        headers = Headers(scope=scope)
+        try:
+            self._let_in(scope, headers)
+            if has_body(headers):
+                receive = await self._body(scope, receive, headers)
+        except PodiumError as error:
+            await self._refuse(scope, receive, answering, error)
+            return
+        # A head is an answer without its body.
+        asked = {**scope, "method": "GET"} if scope["method"] == "HEAD" else scope
+        try:
+            await self._app(asked, receive, answering.send)
+        except Exception as error:
+            await self._broke_off(scope, receive, answering, error)
+        finally:
+            answering.end()
+
+    async def _broke_off(
+        self, scope: Scope, receive: Receive, answering: Answering, error: Exception
+    ) -> None:
+        if answering.refusal is not None:
+            await self._refuse(scope, receive, answering, answering.refusal)
+        elif answering.has_begun and not answering.is_over:
+            # The server logs it, and breaks the connection off.
+            raise error
+        elif not answering.is_over:
+            _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            told = TurnedAway(500, "something went wrong here; the console's own log says what")
+            await self._refuse(scope, receive, answering, told)
+
+    async def _refuse(
+        self, scope: Scope, receive: Receive, answering: Answering, error: PodiumError
+    ) -> None:
+        answer = answer_to(Request(scope), error)
+        if isinstance(error, TurnedAway):
+            # What is left of the request is not waited for.
+            MutableHeaders(raw=answer.raw_headers)["connection"] = "close"
+        answering.refusal = None
+        try:
+            await answer(scope, receive, answering.send)
+        except AnswerOver:
             return
 
-        async def told(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                known = {name for name, _ in message["headers"]}
-                more = [pair for pair in HEADERS if pair[0] not in known]
-                message = {**message, "headers": [*message["headers"], *more]}
-            await send(message)
+    async def _speak(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._let_in(scope, Headers(scope=scope))
+            key = limit_key(scope)
+            self._streams.begin(key)
+        except PodiumError as error:
+            await receive()
+            await _deny(scope, send, error)
+            return
+        try:
+            await self._app(scope, self._heard(scope, receive, send), send)
+        finally:
+            self._streams.end(key)
 
-        await self._app(scope, receive, told)
+    def _heard(self, scope: Scope, receive: Receive, send: Send) -> Receive:
+        async def hear() -> Message:
+            message = await receive()
+            if message["type"] == "websocket.receive" and not is_still_known(scope):
+                await send({"type": "websocket.close", "code": GONE})
+                return {"type": "websocket.disconnect", "code": GONE}
+            return message
+
+        return hear
+
+    def _let_in(self, scope: Scope, headers: Headers) -> None:
+        """Raise for whom or what is not to be answered."""
+        scope[KNOWN_AS] = None
+        if self._desk.settings.behind_proxy:
+            put_right(scope, headers)
+        if scope["type"] == "http" and scope["method"] not in METHODS:
+            raise TurnedAway(405, "the console knows no such method")
+        self._names.check_host(scope, headers)
+        connection = HTTPConnection(scope)
+        self._names.check_origin(scope, headers, by_cookie=comes_by_cookie(connection))
+        person = scope[KNOWN_AS] = self._recognised(connection)
+        if scope["path"].startswith("/static/"):
+            return
+        self._requests.count(limit_key(scope))
+        if person is None and not _is_open(scope["path"]):
+            raise NotLetIn("say who you are: a token of `podium serve` is needed here")
+        if person is not None and person.card and not _is_of_card(scope["path"], person.card):
+            raise NotAllowed("this link is for one card alone; come in with a token for all else")
+
+    def _recognised(self, connection: HTTPConnection) -> Person | None:
+        address, by_token = address_of(connection.scope), "authorization" in connection.headers
+        if by_token and not _is_open(connection.scope["path"]):
+            self._desk.attempts.check(address)
+        person = recognise(connection)
+        if by_token and person is None and not _is_open(connection.scope["path"]):
+            self._desk.attempts.failed(address)
+        return person
+
+    async def _body(self, scope: Scope, receive: Receive, headers: Headers) -> Receive:
+        settings = self._desk.settings
+        known = scope[KNOWN_AS] is not None
+        most = settings.most_body_bytes if known else settings.most_stranger_bytes
+        return await whole_body(receive, headers, most_bytes=most, seconds=settings.body_seconds)
+
+
+def _is_open(path: str) -> bool:
+    return path in OPEN_PATHS or path.startswith(OPEN_BELOW)
+
+
+def _is_of_card(path: str, card: str) -> bool:
+    if _is_open(path) or path == "/logout":
+        return True
+    places = (place.format(card=card) for place in CARD_PLACES)
+    return path in {place + act for place in places for act in CARD_ACTS}
+
+
+async def _deny(scope: Scope, send: Send, error: PodiumError) -> None:
+    """Answer a handshake as the request that it is, where the server can."""
+    if "websocket.http.response" not in scope.get("extensions", {}):
+        await send({"type": "websocket.close", "code": GONE})
+        return
+    answer = answer_to(HTTPConnection(scope), error)
+    start = {"status": answer.status_code, "headers": answer.raw_headers}
+    await send({"type": "websocket.http.response.start", **start})
+    await send({"type": "websocket.http.response.body", "body": answer.body})

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import hmac
 import json
 import os
 import secrets
+import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
+from podium.domain.errors import UserMustAct
 from podium.domain.model import Moment
 from podium.web.access.people import ConsoleRole, Person
 
-COOKIE = "podium_session"
 SHORTEST_KEY = 32
 
 
@@ -34,7 +35,10 @@ def kept_key(file: Path) -> bytes:
             os.link(beside, file)
         finally:
             beside.unlink()
-    return file.read_bytes()
+    key = file.read_bytes()
+    if len(key) < SHORTEST_KEY:
+        raise UserMustAct(f"{file} is no key any more; move it away, and a new one is made")
+    return key
 
 
 class Sessions:
@@ -42,6 +46,9 @@ class Sessions:
 
     def __init__(self, key: bytes) -> None:
         self._key = key
+        self._ended: dict[str, float] = {}
+        self.mark = self._sign("mark", "")[:8]
+        """Tells this console's cookies from those of others on the same machine."""
 
     def begin(self, person: Person, until: Moment) -> str:
         """A cookie for this person."""
@@ -58,17 +65,20 @@ class Sessions:
 
     def read(self, cookie: str, now: Moment) -> Person | None:
         """Whose cookie it is, or None. Whether their token still holds is for the book to say."""
-        body, _, signed = cookie.partition(".")
-        if not hmac.compare_digest(self._sign("session", body).encode(), signed.encode()):
-            return None
-        try:
-            told = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-        except (ValueError, binascii.Error):
-            return None
-        if told["until"] <= now.timestamp():
+        told = self._told(cookie)
+        if told is None or told["until"] <= now.timestamp() or told["is"] in self._ended:
             return None
         roles = frozenset(ConsoleRole(role) for role in told["roles"])
         return Person(name=told["name"], roles=roles, token_id=told["token"], card=told["card"])
+
+    def end(self, cookie: str) -> None:
+        """Read it no more, for as long as this process lives: whoever leaves takes the cookie along."""
+        told = self._told(cookie)
+        if told is None:
+            return
+        now = time.time()
+        self._ended = {each: until for each, until in self._ended.items() if until > now}
+        self._ended[told["is"]] = told["until"]
 
     def form_word(self, cookie: str) -> str:
         """What forms of this session must carry: no other site knows it."""
@@ -76,6 +86,17 @@ class Sessions:
 
     def is_form_word(self, cookie: str, word: str) -> bool:
         return hmac.compare_digest(self.form_word(cookie).encode(), word.encode())
+
+    def _told(self, cookie: str) -> dict[str, Any] | None:
+        """What stands in a cookie of ours; None for any other."""
+        body, _, signed = cookie.partition(".")
+        if not hmac.compare_digest(self._sign("session", body).encode(), signed.encode()):
+            return None
+        try:
+            told = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+        except ValueError:
+            return None
+        return told if isinstance(told, dict) else None
 
     def _sign(self, purpose: str, text: str) -> str:
         return hmac.digest(self._key, f"{purpose}\0{text}".encode(), "sha256").hex()

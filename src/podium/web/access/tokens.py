@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
@@ -18,6 +19,12 @@ from podium.domain.model import Moment, NonEmpty, Noun
 from podium.web.access.people import ConsoleRole, Person
 
 MOST_BYTES = 1_000_000
+MOST_TOKENS = 1_000
+
+
+def console_folder(vault: Path) -> Path:
+    """Where a project's console keeps what lets people in: outside of the project."""
+    return vault / "console"
 
 
 class KeptToken(Noun):
@@ -64,6 +71,10 @@ class TokenBook:
             expires_at=expires_at,
         )
         with self._changed():
+            if len(self._kept) >= MOST_TOKENS:
+                raise BadInput(
+                    f"there are {MOST_TOKENS} tokens; `podium serve tokens revoke` those that nobody needs"
+                )
             self._kept.append(kept)
         return token, kept
 
@@ -120,8 +131,6 @@ class TokenBook:
 
     @contextmanager
     def _changed(self) -> Iterator[None]:
-        import fcntl
-
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = os.open(self._folder / "tokens.lock", os.O_CREAT | os.O_RDWR, 0o600)
         try:

@@ -11,11 +11,12 @@ from podium.web.api import (
     health,
     receipts,
     runs,
+    schema,
     starting,
     traces,
 )
 
-api_router = APIRouter()
+api_router = APIRouter(generate_unique_id_function=schema.name_of)
 for _part in (
     runs,
     starting,
@@ -27,5 +28,6 @@ for _part in (
     agents,
     budgets,
     health,
+    schema,
 ):
     api_router.include_router(_part.router)

@@ -1,7 +1,28 @@
-"""`/api/v1`: agents."""
+"""`/api/v1/agents`: who can be asked."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
+from podium.domain.model import Noun
+from podium.web.access.entering import Viewer
+from podium.web.desk import DeskHere
+from podium.wiring.standing import Standing, standings
+
 router = APIRouter(tags=["agents"])
+
+
+class AgentListed(Noun):
+    ready: bool
+    standing: Standing
+
+
+class AgentsListed(Noun):
+    agents: tuple[AgentListed, ...]
+
+
+@router.get("/agents")
+async def list_agents(desk: DeskHere, person: Viewer) -> AgentsListed:
+    """The agents of podium.yaml and the known programs it does not name: installed, logged in, gated by what."""
+    found = await standings(desk.podium)
+    return AgentsListed(agents=tuple(AgentListed(ready=one.ready, standing=one) for one in found))

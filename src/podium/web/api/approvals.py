@@ -1,7 +1,124 @@
-"""`/api/v1`: approvals."""
+"""`/api/v1/approvals`: what people are asked, and their answers."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from podium.domain.gating import Approval, ApprovalStatus
+from podium.domain.model import Noun
+from podium.usecases import Card, Resubmitted, approve, list_approvals, reject, see_card
+from podium.usecases.find_id import find_id
+from podium.web.access.entering import Approver, Viewer
+from podium.web.api.asking import TEXT, Name, NameAsked, Words
+from podium.web.desk import DeskHere
+from podium.wiring.resubmitting import (
+    MOST_CHARACTERS,
+    EditField,
+    cannot_be_edited,
+    edit_and_resubmit,
+    edit_fields,
+)
 
 router = APIRouter(tags=["approvals"])
+
+Reason = Annotated[str, Field(min_length=1, max_length=4000, pattern=TEXT)]
+Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
+
+
+class ApprovalsListed(Noun):
+    approvals: tuple[Approval, ...]
+
+
+class CardShown(Noun):
+    """An approval with what is needed to answer it."""
+
+    card: Card
+    fields: tuple[EditField, ...]
+    """What can be changed; none where an edit is not possible."""
+
+
+class Yes(Noun):
+    say: Words = ""
+    """Words for whoever asked; a question is answered by them."""
+    digest: Annotated[str, Field(max_length=200, pattern=TEXT)] = ""
+    """Of what was seen. A yes to anything else is refused; empty: not compared."""
+
+
+class No(Noun):
+    why: Reason
+
+
+class Edit(Noun):
+    fields: Annotated[dict[str, Text], Field(max_length=200)]
+    """Texts by the names of the card's fields."""
+
+
+class Edited(Noun):
+    """What became of an edit."""
+
+    approval: Approval
+    """The old question, rejected."""
+    run: str | None
+    """The run that asks the new one. None: the agent was told, and asks again itself."""
+
+
+@router.get("/approvals")
+async def list_all_approvals(
+    desk: DeskHere,
+    person: Viewer,
+    status: Annotated[tuple[ApprovalStatus, ...], Query(max_length=10)] = (ApprovalStatus.PENDING,),
+    run: NameAsked = "",
+) -> ApprovalsListed:
+    """Approvals in these states, newest first."""
+    store = await desk.store()
+    run_id = await store.read(lambda view: find_id(view, "run", run)) if run else None
+    found = await list_approvals(store, desk.podium.clock, statuses=status, run_id=run_id)
+    return ApprovalsListed(approvals=tuple(found))
+
+
+@router.get("/approvals/{approval}")
+async def show_approval(desk: DeskHere, person: Viewer, approval: Name) -> CardShown:
+    """One approval with who asks, what it is about and what of it can be edited."""
+    card = await see_card(await desk.store(), desk.podium.clock, approval)
+    return CardShown(card=card, fields=_fields(card))
+
+
+@router.post("/approvals/{approval}/approve")
+async def approve_it(desk: DeskHere, person: Approver, approval: Name, yes: Yes) -> Approval:
+    """Say yes. When the answer is complete, the run goes on."""
+    return await approve(
+        await desk.store(),
+        desk.podium.clock,
+        desk.podium.ids,
+        approval,
+        by=person.name,
+        groups=desk.podium.settings.approvers,
+        said=yes.say,
+        digest=yes.digest,
+    )
+
+
+@router.post("/approvals/{approval}/reject")
+async def reject_it(desk: DeskHere, person: Approver, approval: Name, no: No) -> Approval:
+    """Say no, for good. The agent hears why."""
+    podium = desk.podium
+    return await reject(
+        await desk.store(), podium.clock, podium.ids, approval, by=person.name, why=no.why
+    )
+
+
+@router.post("/approvals/{approval}/resubmit")
+async def edit_it(desk: DeskHere, person: Approver, approval: Name, edit: Edit) -> Edited:
+    """Change what is asked about: the old question is rejected, and a new one with a new digest comes of it."""
+    card = await see_card(await desk.store(), desk.podium.clock, approval)
+    done = await edit_and_resubmit(desk.podium, card, edit.fields, by=person.name)
+    if isinstance(done, Resubmitted):
+        return Edited(approval=done.approval, run=done.run.id)
+    return Edited(approval=done, run=None)
+
+
+def _fields(card: Card) -> tuple[EditField, ...]:
+    return edit_fields(card) if card.is_open and not cannot_be_edited(card) else ()

@@ -1,7 +1,31 @@
-"""`/api/v1`: budgets."""
+"""`/api/v1/budgets`: what was used against what may be."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
+from podium.domain.gating import BudgetState, Usage
+from podium.domain.model import Noun
+from podium.usecases.see_budgets import see_budgets
+from podium.web.access.entering import Viewer
+from podium.web.api.asking import NameAsked
+from podium.web.desk import DeskHere
+
 router = APIRouter(tags=["budgets"])
+
+
+class BudgetsShown(Noun):
+    today: Usage
+    """What all runs used today, a day in UTC."""
+    run: Usage | None
+    """What the run that was named used. None: none was."""
+    budgets: tuple[BudgetState, ...]
+    """The limits, and what was used of each; of a scope that nothing was named for, nothing."""
+
+
+@router.get("/budgets")
+async def show_budgets(desk: DeskHere, person: Viewer, run: NameAsked = "") -> BudgetsShown:
+    """Today's use, and a run's, against the limits in force."""
+    purse = await desk.podium.purse()
+    seen = await see_budgets(purse.store, desk.podium.clock, purse.budgets, run=run or None)
+    return BudgetsShown(today=seen.today, run=seen.of_run, budgets=seen.budgets)

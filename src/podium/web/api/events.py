@@ -1,7 +1,123 @@
-"""`/api/v1`: events."""
+"""`/api/v1/events`: what happened, by the page or as it happens."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+
+from podium.domain.events import Event
+from podium.domain.model import Noun, json_of
+from podium.usecases.list_events import list_events, list_run_events
+from podium.usecases.look_at_run import look_at_run
+from podium.web.access.entering import Viewer
+from podium.web.api.asking import HIGHEST, TEXT, Name, Place, Rows
+from podium.web.desk import DeskHere
+from podium.web.live.channel import Gap
+from podium.web.live.hub import Hub
+from podium.web.live.sse import Part, last_seen, streamed
 
 router = APIRouter(tags=["events"])
+
+LONGEST_STREAM_SECONDS = 86_400.0
+Types = Annotated[
+    tuple[Annotated[str, Field(max_length=60, pattern=TEXT)], ...], Query(max_length=100)
+]
+"""Only events of these types."""
+After = Annotated[int | None, Query(ge=0, le=HIGHEST)]
+Seconds = Annotated[float | None, Query(gt=0, le=LONGEST_STREAM_SECONDS, allow_inf_nan=False)]
+"""The stream ends by itself after so long. None: it goes on."""
+STREAM = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+
+
+class EventsListed(Noun):
+    """Events in the order they were committed."""
+
+    events: tuple[Event, ...]
+    after: int
+    """Ask for events behind this place to have the next page."""
+    more: bool
+
+
+@router.get("/events")
+async def list_all_events(
+    desk: DeskHere, person: Viewer, after: Place = 0, limit: Rows = 100, types: Types = ()
+) -> EventsListed:
+    """Events of all runs, by position."""
+    found = await list_events(await desk.store(), after=after, limit=limit + 1, types=types)
+    shown = found[:limit]
+    reached = shown[-1].position if shown else after
+    return EventsListed(events=tuple(shown), after=reached, more=len(found) > limit)
+
+
+@router.get("/runs/{run}/events")
+async def list_events_of_run(
+    desk: DeskHere,
+    person: Viewer,
+    run: Name,
+    after: Place = 0,
+    limit: Rows = 100,
+    types: Types = (),
+) -> EventsListed:
+    """Events of one run, by `seq`."""
+    store = await desk.store()
+    found = await list_run_events(store, run, after=after, limit=limit + 1, types=types)
+    shown = found[:limit]
+    reached = shown[-1].seq if shown else after
+    return EventsListed(events=tuple(shown), after=reached, more=len(found) > limit)
+
+
+@router.get("/events/stream", response_class=StreamingResponse, responses=STREAM)
+async def follow_all_events(
+    request: Request,
+    desk: DeskHere,
+    person: Viewer,
+    after: After = None,
+    types: Types = (),
+    seconds: Seconds = None,
+) -> StreamingResponse:
+    """Events of all runs as they happen, as server-sent events.
+
+    Each message is an event as JSON, with its position as id; `Last-Event-ID`, or `after`, says where to
+    go on, and without them only what is new is told. `event: gap` names positions that a slow reader was
+    not told of: read them by the page. `event: end` is the last.
+    """
+    return streamed(_parts(desk.hub, None, last_seen(request, after), types), seconds=seconds)
+
+
+@router.get("/runs/{run}/events/stream", response_class=StreamingResponse, responses=STREAM)
+async def follow_events_of_run(
+    request: Request,
+    desk: DeskHere,
+    person: Viewer,
+    run: Name,
+    after: Place = 0,
+    types: Types = (),
+    seconds: Seconds = None,
+) -> StreamingResponse:
+    """Events of one run, those that are there and those to come, until it has ended.
+
+    As `/events/stream`, with `seq` as id.
+    """
+    head = await look_at_run(await desk.store(), desk.podium.engine, run)
+    parts = _parts(desk.hub, head.run.id, last_seen(request, after), types)
+    return streamed(parts, seconds=seconds)
+
+
+async def _parts(
+    hub: Hub, run_id: str | None, after: int | None, types: tuple[str, ...]
+) -> AsyncIterator[Part]:
+    stream = hub.follow(run_id, after=after, types=types)
+    async with aclosing(stream):  # type: ignore[type-var]  # it is an async generator
+        async for each in stream:
+            yield _part(each, run_id)
+
+
+def _part(each: Event | Gap, run_id: str | None) -> Part:
+    if isinstance(each, Gap):
+        return Part(f'{{"after":{each.after},"to":{each.to}}}', event="gap", id=str(each.to))
+    return Part(json_of(each), id=str(each.position if run_id is None else each.seq))

@@ -1,7 +1,92 @@
-"""`/api/v1`: health."""
+"""`/api/v1/health` and around it: whether work goes on, and who does it. `/healthz` says only that it answers."""
 
 from __future__ import annotations
 
+from typing import Literal
+
 from fastapi import APIRouter
 
+from podium import __version__
+from podium.domain.model import Moment, Noun
+from podium.usecases import QueuesSeen, WorkersSeen, see_queues, see_workers
+from podium.web.access.entering import Operator, Viewer
+from podium.web.desk import DeskHere
+from podium.wiring.checkup import Finding, examine
+from podium.wiring.queues import queues_of
+
 router = APIRouter(tags=["health"])
+liveness = APIRouter(include_in_schema=False)
+
+
+class Alive(Noun):
+    status: Literal["ok"] = "ok"
+
+
+class Health(Noun):
+    """What is quickly known of how it goes."""
+
+    version: str
+    at: Moment
+    queued: int
+    running: int
+    waiting: int
+    needs_human: int
+    workers: int
+    """Those alive."""
+    followers: int
+    """Open streams of events."""
+    troubles: tuple[str, ...]
+    """Why something does not go on, and what to do."""
+
+
+class Checkup(Noun):
+    healthy: bool
+    checks: tuple[Finding, ...]
+
+
+@liveness.get("/healthz")
+async def is_alive() -> Alive:
+    return Alive()
+
+
+@router.get("/health")
+async def show_health(desk: DeskHere, person: Viewer) -> Health:
+    """Work in the queues, who serves them, and what is in the way."""
+    seen = await _queues(desk)
+    tallies = [each.tally for each in seen.queues]
+    troubles = [each.trouble for each in seen.queues if each.trouble]
+    return Health(
+        version=__version__,
+        at=seen.at,
+        queued=sum(each.queued + each.delayed for each in tallies),
+        running=sum(each.running for each in tallies),
+        waiting=sum(each.waiting for each in tallies),
+        needs_human=sum(each.needs_human for each in tallies),
+        workers=len({worker for each in seen.queues for worker in each.served_by}),
+        followers=desk.hub.followers,
+        troubles=(*troubles, *desk.podium.faults),
+    )
+
+
+@router.get("/queues")
+async def list_queues(desk: DeskHere, person: Viewer) -> QueuesSeen:
+    """Every queue: what waits in it, how it goes and who serves it."""
+    return await _queues(desk)
+
+
+@router.get("/workers")
+async def list_workers(desk: DeskHere, person: Viewer) -> WorkersSeen:
+    """Workers alive, what each holds, and what dead ones left behind."""
+    return await see_workers(await desk.store(), desk.podium.engine)
+
+
+@router.get("/doctor")
+async def see_doctor(desk: DeskHere, person: Operator) -> Checkup:
+    """Check what is really usable on this machine. It takes seconds and starts programs."""
+    found = await examine(desk.podium, desk.podium.environ)
+    return Checkup(healthy=all(each.state != "fail" for each in found), checks=tuple(found))
+
+
+async def _queues(desk: DeskHere) -> QueuesSeen:
+    specs = queues_of(desk.podium.configuration)
+    return await see_queues(await desk.store(), desk.podium.engine, specs)

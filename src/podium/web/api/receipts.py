@@ -1,7 +1,45 @@
-"""`/api/v1`: receipts."""
+"""`/api/v1/receipts`: the sealed proof of every call that was performed."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 
+from podium.domain.gating import Receipt
+from podium.domain.model import Noun
+from podium.usecases import Verdict, list_receipts
+from podium.web.access.entering import Viewer
+from podium.web.api.asking import NameAsked, Rows
+from podium.web.desk import DeskHere
+from podium.wiring.proving import proven
+
 router = APIRouter(tags=["receipts"])
+
+
+class ReceiptsListed(Noun):
+    receipts: tuple[Receipt, ...]
+    left_out: int
+    """Earlier ones, beyond the limit."""
+
+
+class Proof(Noun):
+    """Whether the chains are whole."""
+
+    sound: bool
+    verdict: Verdict
+
+
+@router.get("/receipts")
+async def list_all_receipts(
+    desk: DeskHere, person: Viewer, run: NameAsked = "", limit: Rows = 200
+) -> ReceiptsListed:
+    """Receipts of a run, or of all, in the order of their chains; the last ones."""
+    found = await list_receipts(await desk.store(), run or None)
+    shown = found[-limit:]
+    return ReceiptsListed(receipts=tuple(shown), left_out=len(found) - len(shown))
+
+
+@router.get("/receipts/verify")
+async def verify_receipts(desk: DeskHere, person: Viewer, run: NameAsked = "") -> Proof:
+    """Prove that no receipt was edited, removed, reordered or cut off."""
+    verdict = await proven(desk.podium, run or None)
+    return Proof(sound=verdict.sound, verdict=verdict)

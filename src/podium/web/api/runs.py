@@ -1,7 +1,152 @@
-"""`/api/v1`: runs."""
+"""`/api/v1/runs`: which there are, how each stands, and what belongs to it."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from podium.domain.events import BranchDelivered
+from podium.domain.gating import Approval, CallRecord, Usage
+from podium.domain.model import Noun
+from podium.domain.work import Run, StepRecord, WorkerBeat
+from podium.usecases import ShownStatus
+from podium.usecases.list_steps import list_steps
+from podium.usecases.look_at_run import calls_of, look_at_run, newest_events
+from podium.usecases.see_runs import RunRow, RunsWish, see_runs
+from podium.web.access.entering import Viewer
+from podium.web.api.asking import HIGHEST, LONGEST_NAME, TEXT, Name, NameAsked, Rows
+from podium.web.desk import DeskHere
 
 router = APIRouter(tags=["runs"])
+
+Ordinal = Annotated[int, Query(ge=-1, le=HIGHEST)]
+
+
+class RunListed(Noun):
+    """A run, how it really stands, and what it is at."""
+
+    run: Run
+    shown_status: ShownStatus
+    """Its status; `interrupted` when it is stored as running and nobody alive hosts it."""
+    hosted: bool
+    step: str = ""
+    agent: str = ""
+    usd: float = 0.0
+
+
+class RunsListed(Noun):
+    """Runs that fit, newest first."""
+
+    runs: tuple[RunListed, ...]
+    before: str | None
+    """Ask for runs before this one to have the next page. None: there are no more."""
+
+
+class RunShown(Noun):
+    """One run with what a person wants to know of it at once."""
+
+    run: Run
+    shown_status: ShownStatus
+    hosted: bool
+    usage: Usage
+    in_flight: tuple[str, ...]
+    """Steps that were begun and have not ended."""
+    steps_ended: tuple[str, ...]
+    """The last ones."""
+    owner: WorkerBeat | None
+    asks: tuple[Approval, ...]
+    """What people are asked just now."""
+    children: tuple[str, ...]
+    delivered: BranchDelivered | None
+    """The branch that came of it."""
+    last_seq: int
+    """Of its events."""
+
+
+class StepsListed(Noun):
+    steps: tuple[StepRecord, ...]
+    after: int | None
+    """Ask for steps behind this ordinal to have the next page. None: there are no more."""
+
+
+class CallsListed(Noun):
+    calls: tuple[CallRecord, ...]
+
+
+@router.get("/runs")
+async def list_runs(
+    desk: DeskHere,
+    person: Viewer,
+    status: ShownStatus | None = None,
+    flow: NameAsked = "",
+    queue: NameAsked = "",
+    parent: NameAsked = "",
+    text: Annotated[str, Query(max_length=LONGEST_NAME, pattern=TEXT)] = "",
+    before: NameAsked = "",
+    limit: Rows = 50,
+) -> RunsListed:
+    """Runs, newest first, page by page."""
+    wish = RunsWish(
+        status=status or "",
+        flow=flow,
+        queue=queue,
+        parent=parent,
+        text=text,
+        before=before,
+        limit=limit,
+    )
+    page = await see_runs(await desk.store(), desk.podium.engine, wish)
+    last = page.rows[-1].stands.run.id if page.rows and page.more else None
+    return RunsListed(runs=tuple(map(_listed, page.rows)), before=last)
+
+
+@router.get("/runs/{run}")
+async def show_run(desk: DeskHere, person: Viewer, run: Name) -> RunShown:
+    """One run, by its id or a short form."""
+    store = await desk.store()
+    head = await look_at_run(store, desk.podium.engine, run)
+    found = await newest_events(store, head.run.id, ("branch_delivered",), most=1)
+    delivered = found[-1].body if found else None
+    return RunShown(
+        run=head.run,
+        shown_status=ShownStatus(head.stands.shown_status),
+        hosted=head.stands.hosted,
+        usage=head.usage,
+        in_flight=head.in_flight,
+        steps_ended=head.done,
+        owner=head.owner,
+        asks=head.asks,
+        children=tuple(each.id for each in head.children),
+        delivered=delivered if isinstance(delivered, BranchDelivered) else None,
+        last_seq=head.last_seq,
+    )
+
+
+@router.get("/runs/{run}/steps")
+async def list_run_steps(
+    desk: DeskHere, person: Viewer, run: Name, after: Ordinal = -1, limit: Rows = 100
+) -> StepsListed:
+    """The steps of a run that were recorded, in their order."""
+    steps = await list_steps(await desk.store(), run, after=after, limit=limit + 1)
+    shown = steps[:limit]
+    return StepsListed(steps=tuple(shown), after=shown[-1].ordinal if len(steps) > limit else None)
+
+
+@router.get("/runs/{run}/calls")
+async def list_run_calls(desk: DeskHere, person: Viewer, run: Name) -> CallsListed:
+    """Every call of a run with its decision, the oldest first."""
+    store = await desk.store()
+    head = await look_at_run(store, desk.podium.engine, run)
+    return CallsListed(calls=tuple(await calls_of(store, head.run.id)))
+
+
+def _listed(row: RunRow) -> RunListed:
+    return RunListed(
+        run=row.stands.run,
+        shown_status=ShownStatus(row.stands.shown_status),
+        hosted=row.stands.hosted,
+        step=row.step,
+        agent=row.agent,
+        usd=row.usd,
+    )

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import NamedTuple
@@ -19,7 +21,6 @@ RETRY_MILLISECONDS = 2000
 HIGHEST = 2**63 - 1
 HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 CLOSED = "event: end\ndata: \n\n"
-"""Says that nothing more will come, so that a page need not ask again."""
 
 
 class Part(NamedTuple):
@@ -42,10 +43,13 @@ def _lines(data: str) -> list[str]:
     return data.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
-def streamed(parts: AsyncIterator[Part], *, says_end: bool = True) -> StreamingResponse:
-    """The parts as they come, until they end or who asked is gone; `event: end` is the last."""
+def streamed(parts: AsyncIterator[Part], *, seconds: float | None = None) -> StreamingResponse:
+    """The parts as they come, until they end, `seconds` have passed or who asked is gone.
+
+    `event: end` is the last: a page that sees it need not ask again.
+    """
     return StreamingResponse(
-        _written(parts, says_end=says_end), media_type="text/event-stream", headers=HEADERS
+        _written(parts, seconds), media_type="text/event-stream", headers=HEADERS
     )
 
 
@@ -59,14 +63,15 @@ def last_seen(request: Request, after: int | None = None) -> int | None:
     return int(said)
 
 
-async def _written(parts: AsyncIterator[Part], *, says_end: bool) -> AsyncIterator[str]:
+async def _written(parts: AsyncIterator[Part], seconds: float | None) -> AsyncIterator[str]:
     yield f"retry: {RETRY_MILLISECONDS}\n: open\n\n"
+    until = math.inf if seconds is None else time.monotonic() + seconds
     async with aclosing(parts):  # type: ignore[type-var]  # streams are async generators
         coming = asyncio.ensure_future(anext(parts, None))
         try:
-            while True:
+            while (left := until - time.monotonic()) > 0:
                 # The one that is awaited must not be cancelled: it would end what follows.
-                await asyncio.wait([coming], timeout=HEARTBEAT_SECONDS)
+                await asyncio.wait([coming], timeout=min(HEARTBEAT_SECONDS, left))
                 if not coming.done():
                     yield ": still here\n\n"
                     continue
@@ -78,5 +83,4 @@ async def _written(parts: AsyncIterator[Part], *, says_end: bool) -> AsyncIterat
         finally:
             coming.cancel()
             await asyncio.wait([coming])
-    if says_end:
-        yield CLOSED
+    yield CLOSED

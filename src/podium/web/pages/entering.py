@@ -7,8 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
+from podium.web.access.cookies import begin_session, cookie_of, end_session
 from podium.web.access.entering import Viewer
-from podium.web.access.sessions import COOKIE
+from podium.web.access.forwarded import address_of
 from podium.web.desk import DeskHere
 from podium.web.pages.rendering import page
 
@@ -27,30 +28,27 @@ async def login(
     token: Annotated[str, Form(max_length=200)] = "",
     to: Annotated[str, Form(max_length=500)] = "/",
 ) -> Response:
-    now = desk.podium.clock.now()
-    person = desk.tokens.person_with(token.strip(), now)
+    address = address_of(request.scope)
+    desk.attempts.check(address)
+    person = desk.tokens.person_with(token.strip(), desk.podium.clock.now())
     if person is None:
+        desk.attempts.failed(address)
         words = "This token is not known, or no longer. `podium serve tokens add NAME` makes one."
         return page(request, "login.html", status_code=401, to=_within(to), words=words)
     answer = RedirectResponse(_within(to), status_code=303)
-    answer.set_cookie(
-        COOKIE,
-        desk.sessions.begin(person, now + desk.session_length),
-        max_age=desk.settings.session_seconds,
-        httponly=True,
-        samesite="strict",
-        secure=desk.settings.is_secure,
-    )
+    begin_session(answer, desk, person, desk.session_length)
     return answer
 
 
 @router.post("/logout")
-async def logout(person: Viewer) -> Response:
+async def logout(request: Request, desk: DeskHere, person: Viewer) -> Response:
     answer = RedirectResponse("/login", status_code=303)
-    answer.delete_cookie(COOKIE)
+    end_session(answer, desk, cookie_of(request))
     return answer
 
 
 def _within(to: str) -> str:
     """A path of this console, whatever was asked for."""
-    return to if to.startswith("/") and not to.startswith(("//", "/\\")) else "/"
+    # Browsers read a backslash as a slash, and skip control characters.
+    strange = "\\" in to or not to.isprintable()
+    return to if to.startswith("/") and not to.startswith("//") and not strange else "/"

@@ -1,7 +1,101 @@
-"""The page: inbox."""
+"""The inbox: everything that waits for a person, and each card alone."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+
+from podium.domain.events import Event
+from podium.domain.gating import ApprovalStatus
+from podium.usecases import see_card, see_inbox
+from podium.web.access.entering import Viewer
+from podium.web.access.people import ConsoleRole, Person
+from podium.web.desk import Desk, DeskHere
+from podium.web.live.sse import Part, streamed
+from podium.web.pages import inbox_answering, inbox_blocked
+from podium.web.pages.cards import ShownCard, shown_blocked, shown_card
+from podium.web.pages.rendering import page
 
 router = APIRouter()
+router.include_router(inbox_answering.router)
+router.include_router(inbox_blocked.router)
+
+NEWS = (
+    "approval_requested",
+    "approval_granted",
+    "approval_rejected",
+    "approval_expired",
+    "run_needed_human",
+    "run_started",
+    "run_succeeded",
+    "run_failed",
+    "run_cancelled",
+    "tool_resolved",
+)
+"""Events after which something else may wait."""
+
+
+@router.get("/")
+async def inbox_page(request: Request, desk: DeskHere, person: Viewer) -> Response:
+    return page(request, "inbox.html", **await _shown(desk, person))
+
+
+@router.get("/inbox/cards")
+async def inbox_cards(request: Request, desk: DeskHere, person: Viewer) -> Response:
+    """The cards as they are now, for pages that are open."""
+    return page(request, "inbox_cards.html", **await _shown(desk, person))
+
+
+@router.get("/live/inbox")
+async def live_inbox(desk: DeskHere, person: Viewer) -> Response:
+    """Says when to look again. What there is to see depends on who looks."""
+    return streamed(_news(desk), says_end=False)
+
+
+@router.get("/cards/{approval_id}/live")
+async def live_card(desk: DeskHere, person: Viewer, approval_id: str) -> Response:
+    """The same for the page of one card, also for whoever may see nothing else."""
+    return streamed(_news(desk), says_end=False)
+
+
+@router.get("/cards/{approval_id}")
+async def card_page(request: Request, desk: DeskHere, person: Viewer, approval_id: str) -> Response:
+    return page(request, "card_page.html", shown=await _card(desk, person, approval_id), note="")
+
+
+@router.get("/cards/{approval_id}/part")
+async def card_part(request: Request, desk: DeskHere, person: Viewer, approval_id: str) -> Response:
+    """The card as it is now, for a page that still shows it."""
+    shown = await _card(desk, person, approval_id, whole=False)
+    return page(request, "card.html", shown=shown, note="")
+
+
+async def _shown(desk: Desk, person: Person) -> dict[str, Any]:
+    podium = desk.podium
+    inbox = await see_inbox(await desk.store(), podium.clock, podium.engine)
+    groups = podium.settings.approvers
+    return {
+        "count": inbox.count,
+        "cards": [shown_card(each, person, groups) for each in inbox.cards],
+        "blocked": [shown_blocked(each, person) for each in inbox.blocked],
+        "may_answer": person.may(ConsoleRole.APPROVER),
+        "note": "",
+    }
+
+
+async def _card(desk: Desk, person: Person, approval_id: str, *, whole: bool = True) -> ShownCard:
+    podium = desk.podium
+    card = await see_card(await desk.store(), podium.clock, approval_id)
+    is_open = card.approval.status is ApprovalStatus.PENDING
+    return shown_card(card, person, podium.settings.approvers, whole=whole and is_open)
+
+
+async def _news(desk: Desk) -> AsyncIterator[Part]:
+    async with aclosing(desk.hub.follow(types=NEWS)) as happening:  # type: ignore[type-var]  # a hub gives async generators
+        async for each in happening:
+            at = each.position if isinstance(each, Event) else each.to
+            yield Part(str(at), event="inbox")

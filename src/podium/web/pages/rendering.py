@@ -13,8 +13,8 @@ from podium.domain.ids import short_id
 from podium.telling.event_words import shorten
 from podium.telling.untrusted import safe_text, shown_line, shown_text
 from podium.telling.wording import counted
+from podium.web.access.cookies import cookie_of
 from podium.web.access.entering import FORM_FIELD, FORM_WORD, person_of
-from podium.web.access.sessions import COOKIE
 from podium.web.desk import desk_of
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -77,13 +77,13 @@ def render(name: str, **context: object) -> str:
 def page(request: Request, name: str, *, status_code: int = 200, **context: object) -> HTMLResponse:
     """A page or a part of one, with what all of them know."""
     desk = desk_of(request)
-    cookie = request.cookies.get(COOKIE, "")
+    cookie = cookie_of(request)
     known = {
         "person": person_of(request),
         "form_word": desk.sessions.form_word(cookie) if cookie else "",
         "form_field": FORM_FIELD,
         "form_header": FORM_WORD,
-        "here": request.url.path,
+        "here": request.scope["path"],
         "now": desk.podium.clock.now(),
         "project": desk.podium.folders.project.name,
     }

@@ -1,7 +1,82 @@
-"""The page: run."""
+"""A run's page, and what operators can have done with it."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import HTMLResponse, Response
+
+from podium.usecases import cancel, find_id, resume, retry
+from podium.usecases.look_at_run import log_before, look_at_run
+from podium.web.access.entering import Operator, Viewer
+from podium.web.access.people import ConsoleRole
+from podium.web.desk import Desk, DeskHere
+from podium.web.pages import run_live, run_parts
+from podium.web.pages.rendering import page
+from podium.web.pages.run_board import board_of, rendered_head
+from podium.web.pages.run_live import rendered_lines
+from podium.web.pages.run_parts import LOG_LINES, PARTS
 
 router = APIRouter()
+router.include_router(run_live.router)
+router.include_router(run_parts.router)
+
+Words = Annotated[str, Form(max_length=4000)]
+
+
+@router.get("/runs/{run}")
+async def run_page(
+    request: Request, desk: DeskHere, person: Viewer, run: str, show: str = "log"
+) -> Response:
+    store = await desk.store()
+    head = await look_at_run(store, desk.podium.engine, run)
+    events = await log_before(store, head.run.id, 0, LOG_LINES)
+    return page(
+        request,
+        "run.html",
+        head=head,
+        run=head.run,
+        head_html=await rendered_head(desk, head, may_act=person.may(ConsoleRole.OPERATOR)),
+        lines_html=rendered_lines(events),
+        first_seq=events[0].seq if events else 0,
+        last_seq=events[-1].seq if events else 0,
+        parts=PARTS,
+        show=show if show in PARTS else "log",
+    )
+
+
+@router.post("/runs/{run}/cancel")
+async def cancel_run(
+    desk: DeskHere, person: Operator, run: str, why: Words = ""
+) -> Response:
+    engine = await desk.podium.engine()
+    await cancel(await desk.store(), engine, run, by=person.name, why=why)
+    return await _head(desk, run)
+
+
+@router.post("/runs/{run}/resume")
+async def resume_run(
+    desk: DeskHere, person: Operator, run: str, note: Words = ""
+) -> Response:
+    engine = await desk.podium.hosting_engine()
+    await resume(await desk.store(), engine, run, note=note, by=person.name)
+    return await _head(desk, run)
+
+
+@router.post("/runs/{run}/retry")
+async def retry_run(
+    desk: DeskHere, person: Operator, run: str, from_step: Words = ""
+) -> Response:
+    engine = await desk.podium.hosting_engine()
+    await retry(await desk.store(), engine, run, from_step=from_step or None, by=person.name)
+    return await _head(desk, run)
+
+
+async def _head(desk: Desk, run: str) -> Response:
+    """The page's head as it is now. Who acted is an operator."""
+    store = await desk.store()
+    run_id = await store.read(lambda view: find_id(view, "run", run))
+    last = await store.read(lambda view: view.last_seq(run_id))
+    shown = await board_of(desk).look(run_id, may_act=True, seen_seq=last)
+    return HTMLResponse(shown.parts["head"])

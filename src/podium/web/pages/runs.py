@@ -1,7 +1,73 @@
-"""The page: runs."""
+"""The page of runs: all of them, newest first, live; and how one is started."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import RedirectResponse, Response
+
+from podium.domain.errors import BadInput
+from podium.usecases import ShownStatus
+from podium.usecases.see_runs import RunsWish, see_runs
+from podium.web.access.entering import Operator, Viewer
+from podium.web.access.people import ConsoleRole
+from podium.web.desk import DeskHere
+from podium.web.pages.rendering import page
+from podium.web.pages.run_starting import start_forms, wish_of
+from podium.web.pages.run_words import evidence, status_words, tone
+from podium.wiring.flows import FLOWS
+from podium.wiring.submitting import submit
 
 router = APIRouter()
+
+Word = Annotated[str, Query(max_length=200)]
+
+
+@router.get("/runs")
+async def runs_page(
+    request: Request,
+    desk: DeskHere,
+    person: Viewer,
+    state: Word = "",
+    flow: Word = "",
+    text: Word = "",
+    before: Word = "",
+) -> Response:
+    if state and state not in list(ShownStatus):
+        raise BadInput(f"state {state[:60]!r} is not known; states: {', '.join(ShownStatus)}")
+    wish = RunsWish(status=state, flow=flow, text=text.strip(), before=before)
+    found = await see_runs(await desk.store(), desk.podium.engine, wish)
+    asked = {"state": state, "flow": flow, "text": wish.text}
+    last = found.rows[-1].stands.run.id if found.rows else ""
+    return page(
+        request,
+        "runs.html",
+        found=found,
+        wish=wish,
+        states=list(ShownStatus),
+        flows=sorted({*FLOWS, *([flow] if flow else [])}),
+        older=_address(**asked, before=last) if found.more else "",
+        newest=_address(**asked) if before else "",
+        live=urlencode({**asked, "before": before}),
+        filtered=any(asked.values()),
+        may_start=person.may(ConsoleRole.OPERATOR),
+        forms=start_forms(),
+        evidence=evidence,
+        tone=tone,
+        status_words=status_words,
+    )
+
+
+@router.post("/runs")
+async def start_run(request: Request, desk: DeskHere, person: Operator) -> Response:
+    form = await request.form()
+    filled = {name: value for name, value in form.items() if isinstance(value, str)}
+    run = await submit(desk.podium, wish_of(filled), by=person.name)
+    return RedirectResponse(f"/runs/{run.id}", status_code=303)
+
+
+def _address(**asked: str) -> str:
+    given = urlencode({name: value for name, value in asked.items() if value})
+    return f"/runs?{given}" if given else "/runs"

@@ -68,6 +68,60 @@ def undo_plan(
     return plan.model_copy(update={"undoes": f"{receipt.run_id}#{receipt.number}"})
 
 
+def edited_plan(
+    plan: RunPlan,
+    arguments: Mapping[int, dict[str, Json]],
+    pack: Pack,
+    *,
+    plan_id: str,
+    provenance: Sequence[str] = (),
+) -> RunPlan:
+    """The plan with other arguments for some of its calls, by number: weighed anew, by today's pack.
+
+    Raises `PlanRejected` for a tool that is gone, and for arguments that wait for a later result.
+    """
+    steps = []
+    for step in plan.steps:
+        given = arguments.get(step.number, step.arguments)
+        if late := [number for number in _waits_for(given) if number not in range(1, step.number)]:
+            raise PlanRejected(f"call {step.number} cannot wait for a result of call {late[0]}")
+        draft = Draft(str(step.number), _known(pack, step.tool), given)
+        steps.append(_step(draft, step.number, pack, provenance))
+    tier = max(step.tier for step in steps)
+    return plan.model_copy(
+        update={
+            "plan_id": plan_id,
+            "pack_digest": pack.digest,
+            "status": "awaiting_approval" if tier >= ASKS_A_PERSON else "ready",
+            "estimated_risk": tier,
+            "requires_approval": tier >= ASKS_A_PERSON,
+            "steps": tuple(steps),
+            "estimate": reduce(Estimate.plus, (step.estimate for step in steps), Estimate()),
+            "irreversible": _irreversible(steps),
+        }
+    )
+
+
+def _waits_for(value: Json) -> list[Json]:
+    """Numbers of the calls whose results stand in these arguments."""
+    if isinstance(value, list):
+        return [number for each in value for number in _waits_for(each)]
+    if not isinstance(value, dict):
+        return []
+    if set(value) != {"$from"}:
+        return [number for each in value.values() for number in _waits_for(each)]
+    source = value["$from"]
+    places = (
+        source if isinstance(source, list) and source and isinstance(source[0], list) else [source]
+    )
+    return [
+        place[0]
+        if isinstance(place, list) and len(place) == 2 and isinstance(place[0], int)
+        else None
+        for place in places
+    ]
+
+
 def _why_not(classification: IntentClassification) -> str:
     if classification.missing_evidence:
         return f"Missing evidence: {', '.join(classification.missing_evidence)}"

@@ -1,0 +1,189 @@
+"""A page of the list of runs: how each stands, what it is at, what it cost and what speaks for that."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Iterator
+from datetime import UTC, datetime
+
+from podium.domain.events import (
+    AgentAsked,
+    AgentReplied,
+    ChecksRan,
+    Event,
+    RunStarted,
+    StageEnded,
+    StepBroke,
+    StepCompleted,
+    StepStarted,
+)
+from podium.domain.model import Noun
+from podium.domain.spending import usage_counter
+from podium.domain.work import Run, RunStatus
+from podium.ports import Engine, EventQuery, RunQuery, Store, View
+from podium.usecases.list_runs import INTERRUPTED, Standing
+
+TAIL = 40
+"""Events at the end of a run among which is looked for what it is at."""
+MOST_LOOKED_THROUGH = 2000
+"""Running runs that are looked at for those that nobody hosts."""
+
+_TOLD_BY = (
+    "agent_asked",
+    "agent_replied",
+    "checks_ran",
+    "run_started",
+    "stage_ended",
+    "step_broke",
+    "step_completed",
+    "step_started",
+)
+_BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class RunsWish(Noun):
+    """Which runs a person wants to see."""
+
+    status: str = ""
+    """One of `ShownStatus`. Empty: all."""
+    flow: str = ""
+    queue: str = ""
+    parent: str = ""
+    """Only what this run, by its whole id, has started."""
+    text: str = ""
+    """Words of the task."""
+    before: str = ""
+    """Only runs older than this one."""
+    limit: int = 40
+
+
+class RunRow(Noun):
+    """A run in the list."""
+
+    stands: Standing
+    step: str = ""
+    """The step that began last and has not ended."""
+    agent: str = ""
+    """Who was asked last, or answered."""
+    usd: float = 0.0
+    stage: StageEnded | None = None
+    """The last judgement of a role, and the last checks, if they were lately."""
+    checks: ChecksRan | None = None
+    broke: StepBroke | None = None
+
+
+class RunsPage(Noun):
+    """Runs that fit, newest first."""
+
+    rows: tuple[RunRow, ...] = ()
+    more: bool = False
+    """Whether there are older ones."""
+
+
+async def see_runs(
+    store: Store, engine: Callable[[], Awaitable[Engine]], wish: RunsWish
+) -> RunsPage:
+    """One page. A run that is stored as running and that nobody alive hosts is called interrupted."""
+    alive = await (await engine()).alive()
+    return await store.read(lambda view: _page(view, wish, alive))
+
+
+async def see_rows(
+    store: Store, engine: Callable[[], Awaitable[Engine]], run_ids: Collection[str]
+) -> list[RunRow]:
+    """These runs as they are now; those that are gone are left out."""
+    alive = await (await engine()).alive()
+
+    def look(view: View) -> list[RunRow]:
+        found = [view.run(run_id) for run_id in run_ids]
+        return [_row(view, run, alive) for run in found if run is not None]
+
+    return await store.read(look)
+
+
+def fits(row: RunRow, wish: RunsWish) -> bool:
+    """Whether a run belongs in the list that was wished for."""
+    run = row.stands.run
+    return (
+        wish.status in ("", row.stands.shown_status)
+        and wish.flow in ("", run.flow)
+        and wish.queue in ("", run.queue)
+        and wish.parent in ("", run.parent_id)
+        and wish.text.casefold() in run.task.casefold()
+    )
+
+
+def _page(view: View, wish: RunsWish, alive: Collection[str]) -> RunsPage:
+    found: list[Run] = []
+    for run in _runs(view, wish, alive):
+        found.append(run)
+        if len(found) > wish.limit:
+            break
+    rows = (_row(view, run, alive) for run in found[: wish.limit])
+    return RunsPage(rows=tuple(rows), more=len(found) > wish.limit)
+
+
+def _runs(view: View, wish: RunsWish, alive: Collection[str]) -> Iterator[Run]:
+    """Those that fit. Whether one of them is hosted is not stored, so that it cannot be asked for."""
+    status = RunStatus.RUNNING if wish.status == INTERRUPTED else wish.status
+    query = RunQuery(
+        statuses=(RunStatus(status),) if status else (),
+        flow=wish.flow or None,
+        queue=wish.queue or None,
+        parent_id=wish.parent or None,
+        text=wish.text,
+        before_id=wish.before or None,
+        limit=wish.limit + 1,
+    )
+    looked = 0
+    while looked < MOST_LOOKED_THROUGH and (page := view.runs(query)):
+        for run in page:
+            if wish.status in ("", _stands(run, alive).shown_status):
+                yield run
+        looked += len(page)
+        if len(page) < query.limit:
+            return
+        query = query.model_copy(update={"before_id": page[-1].id})
+
+
+def _stands(run: Run, alive: Collection[str]) -> Standing:
+    return Standing(run=run, hosted=not run.status.ended and run.owner in alive)
+
+
+def _row(view: View, run: Run, alive: Collection[str]) -> RunRow:
+    after = max(0, view.last_seq(run.id) - TAIL)
+    events = view.events(EventQuery(run_id=run.id, after_seq=after, types=_TOLD_BY))
+    counter = usage_counter("usd", "run", run.id, "", view.now())
+    return RunRow(
+        stands=_stands(run, alive),
+        step="" if run.status.ended else _step(events),
+        usd=view.counted(counter, _BEGINNING),
+        **_last_of_each(events),
+    )
+
+
+def _step(events: Collection[Event]) -> str:
+    begun: dict[str, None] = {}
+    for event in events:
+        match event.body:
+            case RunStarted():
+                begun.clear()
+            case StepStarted(step=step):
+                begun[step] = None
+            case StepCompleted(step=step) | StepBroke(step=step):
+                begun.pop(step, None)
+    return next(reversed(begun), "")
+
+
+def _last_of_each(events: Collection[Event]) -> dict[str, object]:
+    last: dict[str, object] = {}
+    for event in events:
+        match event.body:
+            case AgentAsked(agent=agent) | AgentReplied(agent=agent):
+                last["agent"] = agent
+            case StageEnded():
+                last["stage"] = event.body
+            case ChecksRan():
+                last["checks"] = event.body
+            case StepBroke():
+                last["broke"] = event.body
+    return last

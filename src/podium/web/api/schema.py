@@ -1,0 +1,73 @@
+"""The OpenAPI description: for those who may come in, and the same for every version of a Podium."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+from starlette.routing import BaseRoute
+
+from podium import __version__
+from podium.domain.model import Json
+from podium.web.access.entering import Viewer
+from podium.web.api.asking import Problem
+
+router = APIRouter(include_in_schema=False)
+
+PREFIX = "/api/v1"
+PROBLEM = "application/problem+json"
+PROBLEMS = {
+    "400": "It cannot be understood at all.",
+    "401": "Nobody known asks.",
+    "403": "The one who asks may not.",
+    "404": "There is nothing of this name.",
+    "405": "This cannot be done to it.",
+    "408": "The request came too slowly.",
+    "409": "It is not possible now, or the short form fits several.",
+    "413": "The body is too large.",
+    "421": "The console is not called that.",
+    "422": "The request does not hold.",
+    "429": "Too much was asked; `Retry-After` says when to ask again.",
+    "503": "Too many streams are open.",
+}
+DESCRIPTION = """Everything that the command line can do with runs, for programs.
+
+A token of `podium serve tokens add NAME --role …` goes into every request: `Authorization: Bearer pod_…`.
+"""
+
+
+def name_of(route: APIRoute) -> str:
+    """What an operation is called: as its function."""
+    return route.name
+
+
+@router.get("/openapi.json")
+async def show_schema(request: Request, person: Viewer) -> dict[str, Json]:
+    return openapi(request.app.routes)
+
+
+def openapi(routes: list[BaseRoute]) -> dict[str, Any]:
+    """The description of these routes, with the same problems for all of them."""
+    schema = get_openapi(
+        title="Podium", version=__version__, description=DESCRIPTION, routes=routes
+    )
+    parts = schema.setdefault("components", {})
+    shapes = parts.setdefault("schemas", {})
+    shapes.pop("HTTPValidationError", None)
+    shapes.pop("ValidationError", None)
+    shapes["Problem"] = Problem.model_json_schema()
+    parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    parts["responses"] = {code: _problem(words) for code, words in PROBLEMS.items()}
+    schema["security"] = [{"token": []}]
+    for operations in schema["paths"].values():
+        for operation in operations.values():
+            for code in PROBLEMS:
+                operation["responses"][code] = {"$ref": f"#/components/responses/{code}"}
+    return schema
+
+
+def _problem(words: str) -> dict[str, Json]:
+    shape = {"$ref": "#/components/schemas/Problem"}
+    return {"description": words, "content": {PROBLEM: {"schema": shape}}}

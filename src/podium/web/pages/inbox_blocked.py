@@ -1,0 +1,73 @@
+"""Runs that are stuck: going on with them, and saying what became of a call in doubt."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Form, Request
+from fastapi.responses import RedirectResponse, Response
+
+from podium.domain.errors import BadInput, UnknownId
+from podium.domain.gating import CallStatus
+from podium.ports import View
+from podium.usecases import Blocked, find_id, resolve_call, resume
+from podium.web.access.entering import Approver, Operator
+from podium.web.access.people import Person
+from podium.web.desk import Desk, DeskHere
+from podium.web.pages.cards import shown_blocked
+from podium.web.pages.rendering import page
+
+router = APIRouter()
+
+
+@router.post("/blocked/{run_id}/resume")
+async def go_on(
+    request: Request,
+    desk: DeskHere,
+    person: Operator,
+    run_id: str,
+    note: Annotated[str, Form(max_length=4_000)] = "",
+) -> Response:
+    """Host the run here; the note is guidance for one that asked."""
+    engine = await desk.podium.hosting_engine()
+    run = await resume(await desk.store(), engine, run_id, note=note.strip(), by=person.name)
+    return await _told(request, desk, person, run.id, "It goes on here.")
+
+
+@router.post("/blocked/{run_id}/resolve")
+async def resolve(
+    request: Request,
+    desk: DeskHere,
+    person: Approver,
+    run_id: str,
+    call: Annotated[str, Form(max_length=1_000)] = "",
+    happened: Annotated[str, Form(max_length=10)] = "",
+) -> Response:
+    """Say what became of a call. The run stays where it is until somebody goes on with it."""
+    if happened not in ("yes", "no"):
+        raise BadInput("say whether it happened")
+    if not call.startswith(f"{run_id}:"):
+        raise BadInput(f"call {call[:100]!r} is none of run {run_id}")
+    did = happened == "yes"
+    await resolve_call(await desk.store(), desk.podium.clock, call, happened=did, by=person.name)
+    words = "Noted: it happened." if did else "Noted: it did not happen."
+    return await _told(request, desk, person, run_id, words)
+
+
+async def _told(request: Request, desk: Desk, person: Person, text: str, note: str) -> Response:
+    if "hx-request" not in request.headers:
+        return RedirectResponse("/", status_code=303)
+    store = await desk.store()
+
+    def look(view: View) -> Blocked:
+        run = view.run(find_id(view, "run", text))
+        if run is None:
+            raise UnknownId("run", text)
+        return Blocked(
+            run=run,
+            reason=run.failure.message if run.failure else "",
+            in_doubt=tuple(view.calls(run.id, CallStatus.IN_DOUBT)),
+        )
+
+    blocked = await store.read(look)
+    return page(request, "card_blocked.html", shown=shown_blocked(blocked, person), note=note)

@@ -1,0 +1,105 @@
+"""What a call would change in files, as lines that go and lines that come."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from podium.domain.model import Json
+from podium.domain.orders import WorkOrder
+from podium.telling.untrusted import shown_line
+
+MOST_LINES = 60
+"""Of one change among many cards; a card alone shows all."""
+
+LineKind = Literal["add", "del", "at", "same"]
+
+
+@dataclass(frozen=True)
+class ChangedLine:
+    kind: LineKind
+    text: str
+
+
+@dataclass(frozen=True)
+class Change:
+    """One file, and what would become of it."""
+
+    title: str
+    lines: tuple[ChangedLine, ...] = ()
+    left_out: int = 0
+
+
+def changes_of(
+    tool: str, arguments: Mapping[str, Json], *, most: int | None = MOST_LINES
+) -> tuple[Change, ...]:
+    """The changes that a call of this tool names in its arguments; none where it names none."""
+    path = shown_line(str(arguments.get("path", "")))
+    match tool:
+        case "write_file":
+            return (_cut(f"write {path}", _added(arguments.get("content")), most),)
+        case "append_to_file":
+            return (_cut(f"add to the end of {path}", _added(arguments.get("content")), most),)
+        case "replace_in_file":
+            lines = _replaced(arguments.get("find"), arguments.get("replace"))
+            return (_cut(f"edit {path}", lines, most),)
+        case "edit_file":
+            return (_cut(f"edit {path}", _edits(arguments), most),)
+        case "apply_patch":
+            return (_cut("apply a patch", _patched(arguments.get("patch")), most),)
+        case _:
+            return ()
+
+
+def changes_in(order: WorkOrder, *, most: int | None = MOST_LINES) -> tuple[Change, ...]:
+    """Every operation of an order, in its order, each with what it writes."""
+    found = []
+    for number, op in enumerate(order.ops, start=1):
+        made = changes_of(*op.call, most=most)
+        title = f"{number}. {shown_line(op.line)}"
+        found.append(Change(title, made[0].lines, made[0].left_out) if made else Change(title))
+    return tuple(found)
+
+
+def _cut(title: str, lines: Iterator[ChangedLine], most: int | None) -> Change:
+    found = tuple(lines)
+    kept = found if most is None else found[:most]
+    return Change(title, kept, len(found) - len(kept))
+
+
+def _added(content: Json) -> Iterator[ChangedLine]:
+    yield from (ChangedLine("add", shown_line(line)) for line in _lines(content))
+
+
+def _replaced(find: Json, replace: Json) -> Iterator[ChangedLine]:
+    for line in difflib.unified_diff(_lines(find), _lines(replace), n=2, lineterm=""):
+        if not line.startswith(("---", "+++")):
+            yield _told(line)
+
+
+def _edits(arguments: Mapping[str, Json]) -> Iterator[ChangedLine]:
+    edits = arguments.get("edits")
+    for edit in edits if isinstance(edits, list) else ():
+        if isinstance(edit, dict):
+            yield from _replaced(edit.get("find"), edit.get("replace"))
+    if isinstance(change := arguments.get("change"), str):
+        yield from _patched(change)
+
+
+def _patched(patch: Json) -> Iterator[ChangedLine]:
+    for line in _lines(patch):
+        is_head = line.startswith(("+++ ", "--- ", "*** ", "diff "))
+        yield ChangedLine("at", shown_line(line)) if is_head else _told(line)
+
+
+def _told(line: str) -> ChangedLine:
+    kinds: dict[str, LineKind] = {"+": "add", "-": "del", "@": "at"}
+    kind = kinds.get(line[:1], "same")
+    return ChangedLine(kind, shown_line(line[1:] if kind in ("add", "del") else line))
+
+
+def _lines(text: Json) -> list[str]:
+    # Only these end a line of a file; what else breaks lines is written out.
+    return text.split("\n") if isinstance(text, str) and text else []

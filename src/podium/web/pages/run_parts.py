@@ -1,0 +1,282 @@
+"""The parts of a run's page that are looked up when somebody wants to see them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import HTMLResponse, Response, StreamingResponse
+
+from podium.domain.errors import NotPossibleNow, PodiumError, UnknownId
+from podium.domain.events import AgentAsked, AgentReplied, ChecksRan, ModelAnswered
+from podium.domain.gating import canonical_json
+from podium.domain.work import Run
+from podium.telling.event_words import shorten, usage_words
+from podium.usecases import find_id, follow_logs, list_receipts, verify_receipts
+from podium.usecases.look_at_run import (
+    calls_of,
+    log_after,
+    log_before,
+    look_at_run,
+    newest_events,
+)
+from podium.usecases.run_timeline import run_timeline
+from podium.web.access.entering import Viewer
+from podium.web.desk import Desk, DeskHere
+from podium.web.pages.rendering import page
+from podium.web.pages.run_diff import read_diff
+from podium.web.pages.run_live import rendered_lines
+from podium.web.pages.run_markdown import rendered
+from podium.web.pages.run_picture import picture_of
+from podium.web.pages.run_words import status_words, tone
+from podium.wiring.run_branches import branch_of, diff_of, document_of
+
+router = APIRouter()
+
+PARTS = {
+    "log": "Log",
+    "talk": "Prompts and replies",
+    "calls": "Tool calls",
+    "checks": "Checks",
+    "documents": "Documents",
+    "diff": "Diff",
+    "receipts": "Receipts",
+    "about": "More",
+}
+"""What can be shown beneath the picture, and what it is called."""
+LOG_LINES = 150
+MOST_TURNS = 20
+MOST_CALLS = 100
+MOST_CHECKS = 50
+LONGEST_TEXT = 20_000
+"""Characters of a prompt or a reply; transcripts have all of it."""
+
+Seq = Annotated[int, Query(ge=0, le=2**31)]
+
+
+@router.get("/runs/{run}/part/log")
+async def log_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
+    run_id = await _run_id(desk, run)
+    events = await log_before(await desk.store(), run_id, 0, LOG_LINES)
+    return page(
+        request,
+        "run_log.html",
+        run_id=run_id,
+        lines_html=rendered_lines(events),
+        first_seq=events[0].seq if events else 0,
+    )
+
+
+@router.get("/runs/{run}/lines")
+async def older_or_newer_lines(
+    request: Request, desk: DeskHere, person: Viewer, run: str, before: Seq = 0, after: Seq = 0
+) -> Response:
+    """Lines before one, with the way to those before them; or lines behind one."""
+    run_id, store = await _run_id(desk, run), await desk.store()
+    if not before:
+        return HTMLResponse(rendered_lines(await log_after(store, run_id, after, LOG_LINES)))
+    events = await log_before(store, run_id, before, LOG_LINES) if before > 1 else []
+    return page(
+        request,
+        "run_older.html",
+        run_id=run_id,
+        lines_html=rendered_lines(events),
+        first_seq=events[0].seq if events else 0,
+    )
+
+
+@router.get("/runs/{run}/part/timeline")
+async def timeline_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
+    head = await _run(desk, run)
+    picture = picture_of(await run_timeline(await desk.store(), head.id))
+    return page(request, "run_timeline.html", picture=picture, run=head)
+
+
+@router.get("/runs/{run}/part/talk")
+async def talk_part(
+    request: Request, desk: DeskHere, person: Viewer, run: str, before: Seq = 0
+) -> Response:
+    run_id = await _run_id(desk, run)
+    events = await newest_events(
+        await desk.store(),
+        run_id,
+        ("agent_asked", "agent_replied", "model_answered"),
+        most=MOST_TURNS,
+        until_seq=before - 1 if before else None,
+    )
+    return page(
+        request,
+        "run_talk.html",
+        run_id=run_id,
+        said=[(event, _said(event.body)) for event in events],
+        older=events[0].seq if len(events) == MOST_TURNS else 0,
+    )
+
+
+def _said(body: object) -> tuple[str, str, str]:
+    """Who said it, what kind of saying it is, and the words."""
+    match body:
+        case AgentAsked():
+            return f"Podium to {body.role} ({body.agent})", "asked", _cut(body.prompt)
+        case AgentReplied():
+            about = usage_words(body.usage)
+            return f"{body.role} ({body.agent}), {about}", "replied", _cut(body.text)
+        case ModelAnswered(answer=answer):
+            wishes = "".join(f"\n→ {each.tool} {_json(each.arguments)}" for each in answer.calls)
+            who = f"{body.role} ({body.agent}) {answer.model} #{answer.number}"
+            return who, "replied", _cut(f"{answer.text}{wishes}")
+    return "", "", ""
+
+
+def _cut(text: str) -> str:
+    if len(text) <= LONGEST_TEXT:
+        return text
+    return f"{text[:LONGEST_TEXT]}\n[… {len(text) - LONGEST_TEXT} more characters]"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+@router.get("/runs/{run}/part/calls")
+async def calls_part(
+    request: Request, desk: DeskHere, person: Viewer, run: str, skip: Seq = 0
+) -> Response:
+    run_id = await _run_id(desk, run)
+    calls = (await calls_of(await desk.store(), run_id))[::-1]
+    return page(
+        request,
+        "run_calls.html",
+        run_id=run_id,
+        calls=calls[skip : skip + MOST_CALLS],
+        total=len(calls),
+        older=skip + MOST_CALLS if len(calls) > skip + MOST_CALLS else 0,
+        written=lambda value: _cut(_pretty(value)),
+    )
+
+
+def _pretty(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str)
+
+
+@router.get("/runs/{run}/part/checks")
+async def checks_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
+    run_id = await _run_id(desk, run)
+    found = await newest_events(await desk.store(), run_id, ("checks_ran",), most=MOST_CHECKS)
+    checks = [(event, event.body) for event in reversed(found) if isinstance(event.body, ChecksRan)]
+    return page(request, "run_checks.html", checks=checks, cut=len(found) == MOST_CHECKS)
+
+
+@router.get("/runs/{run}/part/documents")
+async def documents_part(
+    request: Request, desk: DeskHere, person: Viewer, run: str, path: str = ""
+) -> Response:
+    head = await _run(desk, run)
+    branch = await branch_of(desk.podium, head)
+    wanted = path or (branch.documents[-1].path if branch.documents else "")
+    text, trouble = "", ""
+    cut = False
+    if wanted:
+        try:
+            excerpt = await document_of(desk.podium, branch, wanted)
+            text, cut = excerpt.text, excerpt.cut
+        except UnknownId:
+            raise
+        except PodiumError as error:
+            trouble = str(error)
+    return page(
+        request,
+        "run_documents.html",
+        run_id=head.id,
+        branch=branch,
+        path=wanted,
+        html=rendered(text),
+        cut=cut,
+        trouble=trouble,
+    )
+
+
+@router.get("/runs/{run}/part/diff")
+async def diff_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
+    head = await _run(desk, run)
+    branch = await branch_of(desk.podium, head)
+    trouble, diff = "", read_diff("")
+    try:
+        excerpt = await diff_of(desk.podium, branch)
+        diff = read_diff(excerpt.text, cut=excerpt.cut)
+    except PodiumError as error:
+        trouble = str(error)
+    return page(request, "run_diff.html", branch=branch, diff=diff, trouble=trouble)
+
+
+@router.get("/runs/{run}/part/receipts")
+async def receipts_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
+    run_id, store = await _run_id(desk, run), await desk.store()
+    receipts = await list_receipts(store, run_id)
+    verdict, trouble = None, ""
+    try:
+        if receipts and not desk.podium.receipt_key.exists():
+            raise NotPossibleNow(
+                "the key of the receipts is missing; until it is back no receipt can be proved"
+            )
+        if receipts or desk.podium.has_heads:
+            verdict = await verify_receipts(store, await desk.podium.verifier(), run_id)
+    except PodiumError as error:
+        trouble = str(error)
+    faults = {fault.number: fault for fault in verdict.faults} if verdict else {}
+    return page(
+        request,
+        "run_receipts.html",
+        run_id=run_id,
+        receipts=receipts[::-1][:500],
+        total=len(receipts),
+        verdict=verdict,
+        faults=faults,
+        trouble=trouble,
+        written=canonical_json,
+        shorten=shorten,
+    )
+
+
+@router.get("/runs/{run}/part/about")
+async def about_part(request: Request, desk: DeskHere, person: Viewer, run: str) -> Response:
+    head = await look_at_run(await desk.store(), desk.podium.engine, run)
+    return page(
+        request,
+        "run_about.html",
+        head=head,
+        run=head.run,
+        result=_cut(_pretty(head.run.result)) if head.run.result is not None else "",
+        input=_cut(_pretty(head.run.input)) if head.run.input is not None else "",
+        tone=tone,
+        status_words=status_words,
+    )
+
+
+@router.get("/runs/{run}/events.jsonl")
+async def download_events(desk: DeskHere, person: Viewer, run: str) -> Response:
+    """Every event of the run, one to a line, as traces have them."""
+    run_id, store = await _run_id(desk, run), await desk.store()
+
+    async def lines() -> AsyncIterator[str]:
+        async for event in follow_logs(store, run_id):
+            yield _json(event.line()) + "\n"
+
+    headers = {"content-disposition": f'attachment; filename="{run_id}.jsonl"'}
+    return StreamingResponse(lines(), media_type="application/jsonl", headers=headers)
+
+
+async def _run_id(desk: Desk, run: str) -> str:
+    store = await desk.store()
+    return await store.read(lambda view: find_id(view, "run", run))
+
+
+async def _run(desk: Desk, text: str) -> Run:
+    store = await desk.store()
+    run_id = await _run_id(desk, text)
+    run = await store.read(lambda view: view.run(run_id))
+    if run is None:
+        raise UnknownId("run", text)
+    return run
