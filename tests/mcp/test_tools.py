@@ -161,6 +161,26 @@ async def test_an_approval_given_while_no_server_was_there_is_used_by_the_next(d
     assert (desk.project / "a.txt").read_text() == "hello\n"
 
 
+async def test_people_are_not_asked_more_than_they_can_answer(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.mcp.toolbox.MOST_WAITING", 2)
+    async with beside(desk) as caller:
+        first = await caller.call("write_file", path="1.txt", content="x")
+        await caller.call("write_file", path="2.txt", content="x")
+        refused = await caller.fails("write_file", path="3.txt", content="x")
+        assert "2 calls wait already" in refused
+        assert (await caller.call("write_file", path="1.txt", content="x")) == first
+        await caller.says_yes(first["approval_id"])
+        await retry_until(lambda: (desk.project / "1.txt").exists())
+
+        async def asked() -> bool:
+            told = await caller.client.call_tool("write_file", {"path": "3.txt", "content": "x"})
+            return not told.is_error
+
+        await retry_until(asked)
+
+
 async def test_a_rejected_call_is_refused_with_the_persons_words(desk: Desk) -> None:
     wish = {"path": "a.txt", "content": "hello\n"}
     async with beside(desk) as caller:

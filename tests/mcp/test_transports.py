@@ -14,8 +14,8 @@ import pytest
 
 from podium.testing import retry_until
 from tests.cli.desk import Desk
-from tests.cli.pipeline_rig import TASK, good_turns, set_up
 from tests.mcp.clients import TOKEN, Caller, knowing, over_http, over_stdio
+from tests.playbook.stage import Stage
 
 INITIALIZE = {
     "jsonrpc": "2.0",
@@ -31,9 +31,10 @@ ACCEPTED = {"Accept": "application/json, text/event-stream"}
 
 
 async def test_a_client_on_pipes_hands_work_to_a_worker_that_is_started_for_it(desk: Desk) -> None:
-    set_up(desk, good_turns())
+    Stage(desk)
+    options = {"inputs": {"version": "2.0"}}
     async with over_stdio(desk) as caller:
-        handed = await caller.call("submit", flow="pipeline", text=TASK)
+        handed = await caller.call("submit", flow="playbook", text="bump.md", options=options)
         run_id = handed["run"]["run_id"]
 
         async def ended() -> bool:
@@ -43,6 +44,7 @@ async def test_a_client_on_pipes_hands_work_to_a_worker_that_is_started_for_it(d
         await retry_until(ended)
         result = await caller.call("result", run_id=run_id)
     assert result["run"]["status"] == "succeeded"
+    assert (desk.project / "version.txt").read_text() == "2.0\n"
 
 
 @contextmanager

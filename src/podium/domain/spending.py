@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from podium.domain.gating import Usage
 
@@ -16,6 +16,21 @@ MEASURES = ("input_tokens", "output_tokens", "usd", "turns", "seconds")
 """The figures of `Usage` that are counted."""
 
 CountedScope = Literal["step", "run", "day"]
+
+
+class Spent(NamedTuple):
+    """One record of usage, as sums over many of them need it."""
+
+    position: int
+    at: datetime
+    flow: str
+    source: str
+    """`agent:NAME` or `tool:NAME`."""
+    usd: float
+    tokens: int
+    complete: bool
+    """Whether all of its figures are known."""
+
 
 _SCOPES: tuple[CountedScope, ...] = ("step", "run", "day")
 

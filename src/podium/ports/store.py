@@ -15,6 +15,7 @@ from podium.domain.gating import (
     Receipt,
 )
 from podium.domain.model import Noun
+from podium.domain.spending import Spent
 from podium.domain.work import (
     QueueSpec,
     QueueTally,
@@ -131,6 +132,10 @@ class View(Protocol):
 
     def tallies(self) -> list[QueueTally]:
         """Every queue that has runs which have not ended, by name."""
+        ...
+
+    def spent(self, since: datetime, after_position: int, limit: int) -> list[Spent]:
+        """Usage recorded since then and behind a position, in the order it was committed."""
         ...
 
     def ended_since(self, moment: datetime) -> dict[str, int]:

@@ -10,10 +10,11 @@ from datetime import datetime
 from typing import TypeVar
 
 from podium.domain.errors import BadInput
-from podium.domain.events import Event
+from podium.domain.events import Event, UsageRecorded
 from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus, Receipt
 from podium.domain.ids import SHORTEST_TAIL, tail_of
 from podium.domain.model import Noun
+from podium.domain.spending import Spent
 from podium.domain.work import (
     QueueTally,
     Run,
@@ -193,6 +194,25 @@ class MemoryView:
         return [
             self._tally(queue, [run for run in at_work if run.queue == queue]) for queue in queues
         ]
+
+    def spent(self, since: datetime, after_position: int, limit: int) -> list[Spent]:
+        found = [
+            Spent(
+                event.position,
+                event.at,
+                self._tables.runs[event.run_id].flow,
+                event.body.source,
+                event.body.usage.usd,
+                event.body.usage.input_tokens + event.body.usage.output_tokens,
+                event.body.usage.complete,
+            )
+            for event in self._tables.events
+            if isinstance(event.body, UsageRecorded)
+            and event.run_id in self._tables.runs
+            and event.position > after_position
+            and event.at >= since
+        ]
+        return found[:limit]
 
     def ended_since(self, moment: datetime) -> dict[str, int]:
         runs = self._tables.runs.values()

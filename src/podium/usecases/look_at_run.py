@@ -44,9 +44,7 @@ class RunHead(Noun):
         return self.stands.run
 
 
-async def look_at_run(
-    store: Store, engine: Callable[[], Awaitable[Engine]], run: str
-) -> RunHead:
+async def look_at_run(store: Store, engine: Callable[[], Awaitable[Engine]], run: str) -> RunHead:
     """The run that `run` stands for. Raises `UnknownId` or `AmbiguousId`."""
     alive = await (await engine()).alive()
     return await store.read(lambda view: _head(view, run, alive))

@@ -143,7 +143,9 @@ class _Drawing:
                     "legs:", event, leg.expected_from, label, leg.round, comes_back=leg.round > 1
                 )
             case e.MessageHeard() as body:
-                self._end_all(event, "legs:", "good" if body.routed_to else "bad", body.message.type)
+                self._end_all(
+                    event, "legs:", "good" if body.routed_to else "bad", body.message.type
+                )
             case e.StepStarted(step=step, attempt=attempt):
                 self._begin(f"step:{step}", event, PODIUM, step, attempt)
             case e.AgentAsked(step=step) as body if f"step:{step}" in self._open:

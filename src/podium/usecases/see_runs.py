@@ -153,12 +153,12 @@ def _row(view: View, run: Run, alive: Collection[str]) -> RunRow:
     after = max(0, view.last_seq(run.id) - TAIL)
     events = view.events(EventQuery(run_id=run.id, after_seq=after, types=_TOLD_BY))
     counter = usage_counter("usd", "run", run.id, "", view.now())
-    return RunRow(
+    row = RunRow(
         stands=_stands(run, alive),
         step="" if run.status.ended else _step(events),
         usd=view.counted(counter, _BEGINNING),
-        **_last_of_each(events),
     )
+    return row.model_copy(update=_last_of_each(events))
 
 
 def _step(events: Collection[Event]) -> str:

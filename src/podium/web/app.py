@@ -13,6 +13,7 @@ from podium import __version__
 from podium.web.access.guards import Guards
 from podium.web.api import api_router
 from podium.web.api.health import liveness
+from podium.web.chat import chat_router, links_router
 from podium.web.desk import Desk
 from podium.web.faults import tell_faults
 from podium.web.pages import pages_router
@@ -44,6 +45,8 @@ def build_app(desk: Desk) -> FastAPI:
     app.include_router(liveness)
     app.include_router(panes_router, prefix="/api/v1")
     app.include_router(pages_router, include_in_schema=False)
+    app.include_router(links_router(desk.podium))
+    app.include_router(chat_router(desk.podium))
     app.mount("/static", StaticFiles(directory=STATIC), name="static")
     tell_faults(app)
     app.add_middleware(Guards, desk=desk)

@@ -16,13 +16,13 @@ from fastapi import FastAPI
 
 from podium.agents.private_sockets import sole_server
 from podium.domain.errors import BadInput, UserMustAct
+from podium.web.access.heads import MOST_HEAD_BYTES
 from podium.web.access.names import LOOPBACK_NAMES
 from podium.web.hurrying import hurried
 from podium.web.settings import ConsoleSettings
 
 LEAVING_SECONDS = 2
 """How long those who are being answered may take when serving ends; streams are ended at once."""
-MOST_HEAD_BYTES = 32_768
 MOST_SOCKET_BYTES = 1_000_000
 """Of one message of a websocket."""
 BACKLOG = 2048

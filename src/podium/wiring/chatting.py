@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -70,9 +71,7 @@ class ChatDesk:
                 run = await submit(self._podium, Wish(flow="pipeline", text=wish.words), by=by)
                 return f"Run {short_id(run.id)} is queued. `status {short_id(run.id)}` tells how it goes."
             case "ask":
-                return _operator_words(
-                    await ask(self._podium, wish.words, mode=OperatorMode.ENQUEUE, by=by)
-                )
+                return await self._asked(by, wish.words)
             case "status":
                 return await (self._status_of(wish.target) if wish.target else self._status())
             case "approve" | "answer":
@@ -81,6 +80,12 @@ class ChatDesk:
                 return await self._rejected(by, wish)
             case "help":
                 return HELP
+
+    async def _asked(self, by: str, words: str) -> str:
+        answer = await ask(self._podium, words, mode=OperatorMode.ENQUEUE, by=by)
+        store, action = await self._podium.store(), answer.action_id or ""
+        asked = await store.read(lambda view: view.approval(action))
+        return "\n".join(_operator_lines(answer, asked))
 
     async def _approved(self, by: str, wish: ChatWish) -> str:
         podium, store = self._podium, await self._podium.store()
@@ -144,17 +149,16 @@ def _meant(view: View, target: str) -> tuple[Run, list[Approval]]:
     return run, view.approvals(run_id=run_id)
 
 
-def _operator_words(answer: OperatorAnswer) -> str:
+def _operator_lines(answer: OperatorAnswer, asked: Approval | None) -> Iterator[str]:
     """How the operator took a message: what it wants a yes for, or why it does nothing."""
-    status = answer.status.replace("_", " ")
-    lines = [f"{status[:1].upper()}{status[1:]}."]
-    if answer.run_id:
-        lines.append(f"Run {short_id(answer.run_id)}.")
-    if answer.action_id:
-        lines.append(f"APPROVE: {short_id(answer.action_id)}")
+    run = f", run {short_id(answer.run_id)}" if answer.run_id else ""
+    yield f"{answer.status.replace('_', ' ').capitalize()}{run}."
+    if asked is not None:
+        yield f"{asked.tier}: {_cut(what_line(asked))}"
+        yield f"APPROVE: {short_id(asked.id)}"
     said = answer.classification
-    words = (answer.reason, said.question, *said.missing_evidence) if said else (answer.reason,)
-    return "\n".join([*lines, *(_cut(shown_line(each)) for each in words if each)])
+    words = (answer.reason, (said.question or said.reasoning) if said and not run else "")
+    yield from (_cut(shown_line(each)) for each in words if each)
 
 
 def _listed(heading: str, lines: list[str]) -> list[str]:

@@ -62,7 +62,9 @@ async def branch_of(podium: Podium, run: Run) -> Branch:
     )
     job: Mapping[str, Json] = run.input if isinstance(run.input, Mapping) else {}
     result: Mapping[str, Json] = run.result if isinstance(run.result, Mapping) else {}
-    delivered = next((e.body for e in reversed(events) if isinstance(e.body, BranchDelivered)), None)
+    delivered = next(
+        (e.body for e in reversed(events) if isinstance(e.body, BranchDelivered)), None
+    )
     mine = await _workspaces(podium, run)
     name = delivered.branch if delivered else str(result.get("branch") or "")
     return Branch(

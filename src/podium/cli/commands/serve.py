@@ -111,6 +111,7 @@ async def _serve(
     door: Door, podium: Podium, settings: ConsoleSettings, queues: Sequence[QueueSpec]
 ) -> None:
     from podium.web.app import build_app
+    from podium.web.chat import link_paths
     from podium.web.desk import Desk
     from podium.web.serving import served
     from podium.wiring.noticing import notices_told
@@ -119,7 +120,8 @@ async def _serve(
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(served(build_app(desk), settings))
         public = _public_url(url, settings)
-        await stack.enter_async_context(notices_told(podium, console_url=public))
+        telling = notices_told(podium, console_url=public, path_to=link_paths(podium))
+        await stack.enter_async_context(telling)
         _tell(door, desk, public)
         if not queues:
             await asyncio.Event().wait()

@@ -16,6 +16,7 @@ from podium.web.access.answering import Answering, AnswerOver, is_still_known, l
 from podium.web.access.bodies import has_body, whole_body
 from podium.web.access.entering import KNOWN_AS, comes_by_cookie, recognise
 from podium.web.access.forwarded import address_of, put_right
+from podium.web.access.heads import check_head
 from podium.web.access.names import METHODS, Names
 from podium.web.access.people import Person
 from podium.web.access.rates import Requests
@@ -27,8 +28,11 @@ from podium.web.faults import answer_to
 OPEN_PATHS = frozenset({"/login", "/healthz", "/favicon.ico"})
 OPEN_BELOW = ("/static/", "/l/", "/chat/")
 """What strangers may ask for. Links and chats bring proofs of their own, which their handlers look at."""
-CARD_PLACES = ("/cards/{card}", "/api/v1/approvals/{card}")
-CARD_ACTS = ("", "/approve", "/reject")
+CARD_ACTS = {
+    "/cards/": ("", "/part", "/live", "/approve", "/reject"),
+    "/api/v1/approvals/": ("", "/approve", "/reject"),
+}
+"""All that a link's session may ask for, of its own card."""
 GONE = 4401
 """How a websocket is told that its token holds no longer."""
 
@@ -126,6 +130,7 @@ class Guards:
     def _let_in(self, scope: Scope, headers: Headers) -> None:
         """Raise for whom or what is not to be answered."""
         scope[KNOWN_AS] = None
+        check_head(scope)
         if self._desk.settings.behind_proxy:
             put_right(scope, headers)
         if scope["type"] == "http" and scope["method"] not in METHODS:
@@ -165,8 +170,7 @@ def _is_open(path: str) -> bool:
 def _is_of_card(path: str, card: str) -> bool:
     if _is_open(path) or path == "/logout":
         return True
-    places = (place.format(card=card) for place in CARD_PLACES)
-    return path in {place + act for place in places for act in CARD_ACTS}
+    return any(path == place + card + act for place, acts in CARD_ACTS.items() for act in acts)
 
 
 async def _deny(scope: Scope, send: Send, error: PodiumError) -> None:

@@ -12,7 +12,7 @@ from podium.domain.model import Noun
 from podium.usecases import Card, Resubmitted, approve, list_approvals, reject, see_card
 from podium.usecases.find_id import find_id
 from podium.web.access.entering import Approver, Viewer
-from podium.web.api.asking import TEXT, Name, NameAsked, Words
+from podium.web.api.asking import TEXT, Asked, Name, NameAsked, Words
 from podium.web.desk import DeskHere
 from podium.wiring.resubmitting import (
     MOST_CHARACTERS,
@@ -40,18 +40,18 @@ class CardShown(Noun):
     """What can be changed; none where an edit is not possible."""
 
 
-class Yes(Noun):
+class Yes(Asked):
     say: Words = ""
     """Words for whoever asked; a question is answered by them."""
     digest: Annotated[str, Field(max_length=200, pattern=TEXT)] = ""
     """Of what was seen. A yes to anything else is refused; empty: not compared."""
 
 
-class No(Noun):
+class No(Asked):
     why: Reason
 
 
-class Edit(Noun):
+class Edit(Asked):
     fields: Annotated[dict[str, Text], Field(max_length=200)]
     """Texts by the names of the card's fields."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import Path, Query
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from podium.domain.model import Noun
 
@@ -24,6 +24,13 @@ Rows = Annotated[int, Query(ge=1, le=MOST_ROWS)]
 Place = Annotated[int, Query(ge=0, le=HIGHEST)]
 """An event's place: its `seq` in a run, or its position among all."""
 Words = Annotated[str, Field(max_length=4000, pattern=TEXT)]
+
+
+class Asked(Noun):
+    """What the body of a request says."""
+
+    # The framework wraps it in an adapter, which is built once and for all when the app is.
+    model_config = ConfigDict(defer_build=False)
 
 
 class Problem(Noun):

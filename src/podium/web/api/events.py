@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
@@ -31,7 +31,20 @@ Types = Annotated[
 After = Annotated[int | None, Query(ge=0, le=HIGHEST)]
 Seconds = Annotated[float | None, Query(gt=0, le=LONGEST_STREAM_SECONDS, allow_inf_nan=False)]
 """The stream ends by itself after so long. None: it goes on."""
-STREAM = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+MESSAGE = {
+    "type": "object",
+    "description": "One message; `data` is an event as JSON, and with `event: gap` the places left out.",
+    "properties": {
+        "data": {"type": "string"},
+        "event": {"enum": ["gap", "end"]},
+        "id": {"type": "string"},
+        "retry": {"type": "integer"},
+    },
+    "required": ["data"],
+}
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": MESSAGE}}}
+}
 
 
 class EventsListed(Noun):

@@ -14,7 +14,7 @@ from podium.domain.work import Run
 from podium.usecases import cancel, resolve_call, resume, retry
 from podium.usecases.find_id import find_call_key
 from podium.web.access.entering import Operator, Viewer
-from podium.web.api.asking import LONGEST_NAME, TEXT, Name, Words
+from podium.web.api.asking import LONGEST_NAME, TEXT, Asked, Name, Words
 from podium.web.desk import DeskHere
 from podium.wiring.operator_seeing import undo
 from podium.wiring.submitting import Wish, ask, option_schemas, submit
@@ -30,21 +30,25 @@ class FlowsListed(Noun):
     flows: dict[str, dict[str, Json]]
 
 
-class CancelWish(Noun):
+class RunWish(Wish, Asked):
+    """Work that somebody wants done."""
+
+
+class CancelWish(Asked):
     why: Words = ""
 
 
-class ResumeWish(Noun):
+class ResumeWish(Asked):
     note: Words = ""
     """Guidance for a run that asked a person."""
 
 
-class RetryWish(Noun):
+class RetryWish(Asked):
     from_step: Annotated[str, Field(min_length=1, max_length=1100, pattern=TEXT)] | None = None
     """This step and all after it are forgotten. None: from what failed."""
 
 
-class Resolution(Noun):
+class Resolution(Asked):
     """What became of a call of which nobody knew."""
 
     call: Annotated[str, Field(min_length=1, max_length=2000, pattern=TEXT)]
@@ -52,7 +56,7 @@ class Resolution(Noun):
     happened: bool
 
 
-class Message(Noun):
+class Message(Asked):
     """What somebody wants, in plain words."""
 
     text: Annotated[str, Field(min_length=1, max_length=LONGEST_MESSAGE, pattern=TEXT)]
@@ -63,7 +67,7 @@ class Message(Noun):
     pack: Annotated[str, Field(max_length=LONGEST_NAME, pattern=TEXT)] = ""
 
 
-class UndoWish(Noun):
+class UndoWish(Asked):
     receipt: Annotated[NonEmpty, Field(max_length=LONGEST_NAME, pattern=TEXT)]
     """`RUN#NUMBER`."""
 
@@ -75,7 +79,7 @@ async def list_flows(person: Viewer) -> FlowsListed:
 
 
 @router.post("/runs", status_code=202)
-async def start_run(desk: DeskHere, person: Operator, wish: Wish) -> Run:
+async def start_run(desk: DeskHere, person: Operator, wish: RunWish) -> Run:
     """Put a run of any flow into its queue. It is durable when this answers; follow its events."""
     return await submit(desk.podium, wish, by=person.name)
 

@@ -13,8 +13,9 @@ from podium.wiring.chat_settings import SenderSettings
 from podium.wiring.chatting import HEARD_FOR, ChatDesk
 from podium.wiring.once import OnceBook
 
-PATIENCE_SECONDS = 2.0
-"""Discord gives up after three."""
+PATIENCE_SECONDS = {"discord": 2.0}
+"""How long a service is kept waiting for an answer: Discord gives up after three seconds."""
+MOST_SECONDS = 20.0
 MOST_STRANGERS = 100
 LONGEST_NAME = 64
 STILL_AT_IT = "Heard. It is not done yet; `status` tells how it goes."
@@ -24,14 +25,11 @@ TOO_OFTEN = "Too many messages; this one was not heard. Wait a minute."
 class Hearing:
     """Hands messages to the desk, and knows again what it was handed before, also after a restart."""
 
-    def __init__(
-        self, podium: Podium, folder: Path, *, per_minute: int, seconds: float = PATIENCE_SECONDS
-    ) -> None:
+    def __init__(self, podium: Podium, folder: Path, *, per_minute: int) -> None:
         self._podium = podium
         self._desk = ChatDesk(podium)
         self._book = OnceBook(folder)
         self._rates = Rates(per_minute)
-        self._seconds = seconds
         self._strangers: set[str] = set()
         self._working: set[asyncio.Task[str]] = set()
 
@@ -72,7 +70,7 @@ class Hearing:
         work = asyncio.create_task(self._work(key, sender, text))
         self._working.add(work)
         work.add_done_callback(self._ended)
-        done, _ = await asyncio.wait([work], timeout=self._seconds)
+        done, _ = await asyncio.wait([work], timeout=PATIENCE_SECONDS.get(service, MOST_SECONDS))
         return work.result() if done else STILL_AT_IT
 
     async def close(self) -> None:

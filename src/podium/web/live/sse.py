@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import aclosing
 from typing import NamedTuple
 
+import anyio
 from fastapi import Request
 from fastapi.responses import StreamingResponse
 
@@ -82,5 +83,8 @@ async def _written(parts: AsyncIterator[Part], seconds: float | None) -> AsyncIt
                 coming = asyncio.ensure_future(anext(parts, None))
         finally:
             coming.cancel()
-            await asyncio.wait([coming])
+            # When whoever asked is gone, every wait here would be cancelled again.
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([coming])
+                await parts.aclose()  # type: ignore[attr-defined]  # an async generator, as above
     yield CLOSED

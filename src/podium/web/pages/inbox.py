@@ -53,13 +53,13 @@ async def inbox_cards(request: Request, desk: DeskHere, person: Viewer) -> Respo
 @router.get("/live/inbox")
 async def live_inbox(desk: DeskHere, person: Viewer) -> Response:
     """Says when to look again. What there is to see depends on who looks."""
-    return streamed(_news(desk), says_end=False)
+    return streamed(_news(desk))
 
 
 @router.get("/cards/{approval_id}/live")
 async def live_card(desk: DeskHere, person: Viewer, approval_id: str) -> Response:
     """The same for the page of one card, also for whoever may see nothing else."""
-    return streamed(_news(desk), says_end=False)
+    return streamed(_news(desk))
 
 
 @router.get("/cards/{approval_id}")

@@ -14,7 +14,7 @@ from podium.web.access.people import ConsoleRole
 from podium.web.desk import Desk, DeskHere
 from podium.web.pages import run_live, run_parts
 from podium.web.pages.rendering import page
-from podium.web.pages.run_board import board_of, rendered_head
+from podium.web.pages.run_board import board_of, rendered_acts, rendered_head
 from podium.web.pages.run_live import rendered_lines
 from podium.web.pages.run_parts import LOG_LINES, PARTS
 
@@ -37,7 +37,8 @@ async def run_page(
         "run.html",
         head=head,
         run=head.run,
-        head_html=await rendered_head(desk, head, may_act=person.may(ConsoleRole.OPERATOR)),
+        head_html=await rendered_head(desk, head),
+        acts_html=rendered_acts(head, may_act=person.may(ConsoleRole.OPERATOR)),
         lines_html=rendered_lines(events),
         first_seq=events[0].seq if events else 0,
         last_seq=events[-1].seq if events else 0,
@@ -47,36 +48,30 @@ async def run_page(
 
 
 @router.post("/runs/{run}/cancel")
-async def cancel_run(
-    desk: DeskHere, person: Operator, run: str, why: Words = ""
-) -> Response:
+async def cancel_run(desk: DeskHere, person: Operator, run: str, why: Words = "") -> Response:
     engine = await desk.podium.engine()
     await cancel(await desk.store(), engine, run, by=person.name, why=why)
-    return await _head(desk, run)
+    return await _acts(desk, run)
 
 
 @router.post("/runs/{run}/resume")
-async def resume_run(
-    desk: DeskHere, person: Operator, run: str, note: Words = ""
-) -> Response:
+async def resume_run(desk: DeskHere, person: Operator, run: str, note: Words = "") -> Response:
     engine = await desk.podium.hosting_engine()
     await resume(await desk.store(), engine, run, note=note, by=person.name)
-    return await _head(desk, run)
+    return await _acts(desk, run)
 
 
 @router.post("/runs/{run}/retry")
-async def retry_run(
-    desk: DeskHere, person: Operator, run: str, from_step: Words = ""
-) -> Response:
+async def retry_run(desk: DeskHere, person: Operator, run: str, from_step: Words = "") -> Response:
     engine = await desk.podium.hosting_engine()
     await retry(await desk.store(), engine, run, from_step=from_step or None, by=person.name)
-    return await _head(desk, run)
+    return await _acts(desk, run)
 
 
-async def _head(desk: Desk, run: str) -> Response:
-    """The page's head as it is now. Who acted is an operator."""
+async def _acts(desk: Desk, run: str) -> Response:
+    """What can be done now. Who acted is an operator; the rest of the page hears of it by itself."""
     store = await desk.store()
     run_id = await store.read(lambda view: find_id(view, "run", run))
     last = await store.read(lambda view: view.last_seq(run_id))
     shown = await board_of(desk).look(run_id, may_act=True, seen_seq=last)
-    return HTMLResponse(shown.parts["head"])
+    return HTMLResponse(shown.parts["acts"])

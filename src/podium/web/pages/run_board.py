@@ -7,6 +7,8 @@ import time
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
+from markupsafe import Markup
+
 from podium.domain.work import RunStatus
 from podium.telling.event_words import usage_words
 from podium.usecases.look_at_run import RunHead, look_at_run
@@ -29,7 +31,7 @@ class Shown:
     """Parts of a page, rendered, and what they were made of."""
 
     head: RunHead
-    parts: dict[str, str]
+    parts: dict[str, Markup]
     made_at: float
 
 
@@ -57,8 +59,9 @@ class RunBoard:
         head = await look_at_run(store, podium.engine, run_id)
         picture = picture_of(await run_timeline(store, run_id))
         parts = {
-            "head": await rendered_head(self._desk, head, may_act=may_act),
-            "timeline": render("run_timeline.html", picture=picture, run=head.run),
+            "head": await rendered_head(self._desk, head),
+            "acts": rendered_acts(head, may_act=may_act),
+            "timeline": rendered("run_timeline.html", picture=picture, run=head.run),
         }
         return Shown(head, parts, time.monotonic())
 
@@ -72,11 +75,21 @@ class RunBoard:
                 self._making.pop(oldest[0], None)
 
 
-async def rendered_head(desk: Desk, head: RunHead, *, may_act: bool) -> str:
-    """State, task, cost, branch and what can be done, as HTML."""
+def rendered(name: str, **context: object) -> Markup:
+    """A template as a part that others hold: it was escaped when it was made."""
+    return Markup(render(name, **context))  # noqa: S704 - templates escape everything
+
+
+def rendered_acts(head: RunHead, *, may_act: bool) -> Markup:
+    """What can be done with a run as it stands, as HTML."""
+    return rendered("run_acts.html", head=head, run=head.run, may_act=may_act)
+
+
+async def rendered_head(desk: Desk, head: RunHead) -> Markup:
+    """State, task, cost and branch, as HTML."""
     run, stands = head.run, head.stands
     waits = waits_words(run) if run.status is RunStatus.WAITING else ""
-    return render(
+    return rendered(
         "run_head.html",
         head=head,
         run=run,
@@ -86,7 +99,6 @@ async def rendered_head(desk: Desk, head: RunHead, *, may_act: bool) -> str:
         used=usage_words(head.usage),
         branch=await branch_name_of(desk.podium, run),
         asked_by=asked_by(run),
-        may_act=may_act,
     )
 
 

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import Response
+from markupsafe import Markup
 
 from podium.domain.events import Event
 from podium.usecases import find_id
-from podium.usecases.see_runs import RunsWish, fits, see_rows
+from podium.usecases.see_runs import RunRow, RunsWish, fits, see_rows
 from podium.web.access.entering import Viewer
 from podium.web.access.people import ConsoleRole
 from podium.web.desk import Desk, DeskHere
 from podium.web.live.channel import Gap
 from podium.web.live.hub import Hub
 from podium.web.live.sse import Part, last_seen, streamed
-from podium.web.pages.rendering import render
-from podium.web.pages.run_board import board_of
-from podium.web.pages.run_words import evidence, event_tone, event_words, status_words, tone
+from podium.web.pages.run_board import board_of, rendered
+from podium.web.pages.run_words import event_tone, event_words, evidence, status_words, tone
 
 router = APIRouter()
 
 LOOK_SECONDS = 1.0
 """After which is looked again although nothing was heard: a process that is killed says nothing."""
-SETTLE_SECONDS = 0.15
+SETTLE_SECONDS = 0.3
 """So long is waited for more of the same before parts of a page are made anew."""
 MOST_ROWS = 200
 ROW_TYPES = (
@@ -77,81 +77,105 @@ async def follow_runs(
     return streamed(_row_parts(desk, wish, shown))
 
 
-def rendered_lines(events: list[Event]) -> str:
+def rendered_lines(events: Sequence[Event]) -> Markup:
     """Lines of a log."""
-    return render("run_lines.html", events=events, words=event_words, tone=event_tone)
+    return rendered("run_lines.html", events=events, words=event_words, tone=event_tone)
 
 
 async def _run_parts(desk: Desk, run_id: str, after: int, *, may_act: bool) -> AsyncIterator[Part]:
     board, told, seq = board_of(desk), dict[str, str](), after
-    async for heard in _with_pauses(desk.hub, run_id, after):
-        for each in heard:
-            if isinstance(each, Gap):
-                seq = max(seq, each.to)
-                yield Part(f"{each.after},{each.to}", "gap")
-            else:
-                seq = each.seq
-                yield Part(rendered_lines([each]), "line", str(each.seq))
-        shown = await board.look(run_id, may_act=may_act, seen_seq=seq)
-        for name, html in shown.parts.items():
-            if told.get(name) != html:
-                told[name] = html
-                yield Part(html, name)
+    async for each in _with_looks(desk.hub, run_id, after):
+        if isinstance(each, Gap):
+            seq = each.to
+            yield Part(f"{each.after},{each.to}", "gap")
+        elif each is not None:
+            seq = each.seq
+            yield Part(rendered_lines([each]), "line", str(seq))
+        else:
+            shown = await board.look(run_id, may_act=may_act, seen_seq=seq)
+            for name, html in shown.parts.items():
+                if told.get(name) != html:
+                    told[name] = html
+                    yield Part(html, name)
 
 
-async def _with_pauses(
+async def _with_looks(
     hub: Hub, run_id: str | None, after: int | None, types: tuple[str, ...] = ()
-) -> AsyncIterator[list[Event | Gap]]:
-    """What was heard, several at a time, and an empty list when nothing was for a while."""
+) -> AsyncIterator[Event | Gap | None]:
+    """What is heard at once, and None when it is time to look how things stand."""
     stream = hub.follow(run_id, after=after, types=types)
     async with aclosing(stream):  # type: ignore[type-var]  # the hub gives async generators
         coming = asyncio.ensure_future(anext(stream, None))
+        look_at = time.monotonic()
         try:
-            ended = False
-            while not ended:
-                heard: list[Event | Gap] = []
-                until = time.monotonic() + LOOK_SECONDS
-                while not ended and (left := until - time.monotonic()) > 0:
-                    await asyncio.wait([coming], timeout=left)
-                    if not coming.done():
-                        break
-                    each = coming.result()
-                    if each is None:
-                        ended = True
-                        break
-                    if not heard:
-                        until = time.monotonic() + SETTLE_SECONDS
-                    heard.append(each)
-                    coming = asyncio.ensure_future(anext(stream, None))
-                yield heard
+            while True:
+                if (left := look_at - time.monotonic()) <= 0:
+                    yield None
+                    look_at = time.monotonic() + LOOK_SECONDS
+                    continue
+                await asyncio.wait([coming], timeout=left)
+                if not coming.done():
+                    continue
+                if (each := coming.result()) is None:
+                    yield None
+                    return
+                yield each
+                look_at = min(look_at, time.monotonic() + SETTLE_SECONDS)
+                coming = asyncio.ensure_future(anext(stream, None))
         finally:
             coming.cancel()
             await asyncio.wait([coming])
 
 
+class _List:
+    """The rows that one person sees, and which of them may be others now."""
+
+    def __init__(self, desk: Desk, wish: RunsWish, shown: list[str]) -> None:
+        self._podium = desk.podium
+        self._wish = wish
+        self._visible = dict.fromkeys(shown)
+        self._heard: dict[str, None] = {}
+        self._alive: set[str] | None = None
+
+    def hear(self, each: Event | Gap) -> None:
+        if isinstance(each, Gap):
+            self._heard.update(self._visible)
+        else:
+            self._heard[each.run_id] = None
+
+    async def changed(self) -> list[Part]:
+        alive = await (await self._podium.engine()).alive()
+        if self._alive is not None and alive != self._alive:
+            self._heard.update(self._visible)
+        self._alive = alive
+        wanted, self._heard = list(self._heard)[:MOST_ROWS], {}
+        if not wanted:
+            return []
+        rows = await see_rows(await self._podium.store(), self._podium.engine, wanted)
+        return [part for row in rows if (part := self._part(row)) is not None]
+
+    def _part(self, row: RunRow) -> Part | None:
+        run_id = row.stands.run.id
+        if run_id in self._visible:
+            return Part(rendered_row(row), "row")
+        if self._wish.before or not fits(row, self._wish):
+            return None
+        self._visible[run_id] = None
+        return Part(rendered_row(row), "new")
+
+
 async def _row_parts(desk: Desk, wish: RunsWish, shown: list[str]) -> AsyncIterator[Part]:
-    podium = desk.podium
-    engine, visible = await podium.engine(), dict.fromkeys(shown)
-    alive = await engine.alive()
-    async for heard in _with_pauses(desk.hub, None, None, ROW_TYPES):
-        named = dict.fromkeys(each.run_id for each in heard if isinstance(each, Event))
-        missed = any(isinstance(each, Gap) for each in heard)
-        living = await engine.alive()
-        changed = visible if missed or living != alive else named
-        alive = living
-        if not changed:
+    rows = _List(desk, wish, shown)
+    async for each in _with_looks(desk.hub, None, None, ROW_TYPES):
+        if each is not None:
+            rows.hear(each)
             continue
-        for row in await see_rows(await podium.store(), podium.engine, list(changed)[:MOST_ROWS]):
-            run_id = row.stands.run.id
-            if run_id not in visible and (wish.before or not fits(row, wish)):
-                continue
-            kind = "row" if run_id in visible else "new"
-            visible[run_id] = None
-            yield Part(rendered_row(row), kind)
+        for part in await rows.changed():
+            yield part
 
 
-def rendered_row(row: object) -> str:
+def rendered_row(row: RunRow) -> Markup:
     """A row of the list."""
-    return render(
+    return rendered(
         "runs_row.html", row=row, evidence=evidence, tone=tone, status_words=status_words
     )

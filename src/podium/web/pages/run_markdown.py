@@ -28,7 +28,9 @@ class _Renderer(RendererHTML):
             # A path of the branch: the console has nothing at such an address.
             return f'<span class="elsewhere" title="{escapeHtml(href)}">'
         place = escapeHtml(href)
-        return f'<a href="{place}" title="{place}" rel="noopener noreferrer nofollow" target="_blank">'
+        return (
+            f'<a href="{place}" title="{place}" rel="noopener noreferrer nofollow" target="_blank">'
+        )
 
     def link_close(self, tokens: Sequence[Token], idx: int, options: Any, env: Any) -> str:
         depth = 0

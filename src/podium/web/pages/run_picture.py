@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from podium.telling.event_words import shorten
 from podium.telling.untrusted import shown_line
@@ -97,7 +98,7 @@ def picture_of(timeline: Timeline) -> Picture:
         height=HEAD + len(lanes) * ROW + 4,
         lanes=tuple(Lane(shown_line(name.replace("_", " "), 18), y) for name, y in lanes.items()),
         boxes=tuple(boxes),
-        links=tuple(_link(a, b) for a, b in zip(boxes, boxes[1:], strict=False)),
+        links=tuple(_link(a, b) for a, b in pairwise(boxes)),
         posts=tuple(posts),
         cut=timeline.cut,
         rounds=sum(1 for bar in timeline.bars if bar.comes_back),
