@@ -34,6 +34,7 @@ NAMES = (
     "handoffs",
     "claude_pair",
     "watching_panes",
+    "console",
 )
 
 MANY = ("scaling", "waking_many", "aging_many")

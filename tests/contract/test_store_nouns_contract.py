@@ -183,6 +183,10 @@ async def test_steps_come_in_the_order_of_their_ordinals(store: Store) -> None:
     await store.write(work)
     steps = await store.read(lambda view: view.steps("run_a"))
     assert [step.key for step in steps] == ["early#0", "late#0"]
+    behind = await store.read(lambda view: view.steps("run_a", after=1))
+    assert [step.key for step in behind] == ["late#0"]
+    first = await store.read(lambda view: view.steps("run_a", limit=1))
+    assert [step.key for step in first] == ["early#0"]
     step = await store.read(lambda view: view.step("run_a", "early#0"))
     assert step is not None
     assert step.output == {"n": 1}

@@ -9,9 +9,12 @@ import pytest
 
 from podium.domain.gating import Tier
 from podium.domain.ids import short_id
-from podium.testing import retry_until
+from podium.ports import EventQuery
+from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
+from podium.usecases.notify import Happening
 from podium.wiring import Podium, TrustBook
 from podium.wiring.chat_settings import NoticeSettings
+from podium.wiring.notice_words import notice_of
 from podium.wiring.noticing import notices_told
 from tests.notices.stage import Listener, add_run, ask, end, listening, podium_in
 
@@ -144,7 +147,28 @@ async def test_a_project_tells_nobody_before_it_is_trusted(tmp_path: Path, trust
                 await retry_until(lambda: service.bodies, 30)
         await podium.close()
     assert len(service.bodies) == trusted
+    assert (podium.folders.state / "notices").exists() is trusted
     assert ["podium trust" in words for words in said] == ([] if trusted else [True])
+
+
+async def test_what_is_told_is_looked_through_for_secrets_once_more() -> None:
+    store, clock, ids = MemoryStore(FixedClock()), FixedClock(), SteadyIds()
+    run = await add_run(store, clock, ids, task="use hunter2 there")
+    await end(store, run)
+    (event,) = await store.read(lambda view: view.events(EventQuery()))
+    happening = Happening(what="ended", event=event, run=run, perhaps_told=True)
+    told = notice_of(
+        [happening],
+        link_to=lambda card: f"/{card}",
+        redact=lambda text: text.replace("hunter2", "…"),
+    )
+    (part,) = told.parts
+    assert part.text.splitlines() == [
+        f"run {short_id(run.id)} (demo) “use … there” succeeded",
+        "(perhaps told before: the line went away)",
+    ]
+    assert part.link == f"/{run.id}"
+    await store.close()
 
 
 async def test_a_podium_without_notices_makes_nothing(tmp_path: Path) -> None:

@@ -128,22 +128,6 @@ async def test_what_may_have_arrived_is_told_again_and_says_so(
     assert outlet.texts == [f"waits {asked.id} again?", f"waits {later.id}"]
 
 
-async def test_a_crash_between_sending_and_noting_it_is_a_doubt(
-    scene: Scene, book: FileToldBook
-) -> None:
-    kit = (scene.store, scene.clock, scene.ids)
-    run = await add_run(*kit)
-    outlet = MemoryOutlet()
-    await begun(scene, book, outlet)
-    before = book.mark("memory")
-    assert before is not None
-    asked = await ask(*kit, run)
-    last = await scene.store.read(lambda view: view.last_position())
-    book.save("memory", ToldMark(told=before.told, telling=last))
-    await teller(scene, book, outlet).catch_up()
-    assert outlet.texts == [f"waits {asked.id} again?"]
-
-
 async def test_what_was_answered_before_it_could_be_told_is_not_told(
     scene: Scene, book: FileToldBook
 ) -> None:
@@ -233,6 +217,22 @@ class SlowOutlet(MemoryOutlet):
         self.began.set()
         await self.may_end.wait()
         return await super().tell(notice)
+
+
+async def test_a_crash_between_sending_and_noting_it_is_a_doubt(
+    scene: Scene, book: FileToldBook
+) -> None:
+    kit = (scene.store, scene.clock, scene.ids)
+    run = await add_run(*kit)
+    killed, outlet = SlowOutlet(), MemoryOutlet()
+    telling = await begun(scene, book, killed)
+    asked = await ask(*kit, run)
+    following = asyncio.create_task(telling.catch_up())
+    await killed.began.wait()
+    await teller(scene, book, outlet).catch_up()
+    following.cancel()
+    await telling.close(0)
+    assert outlet.texts == [f"waits {asked.id} again?"]
 
 
 async def test_closing_waits_for_a_message_on_its_way_so_that_it_is_not_told_twice(

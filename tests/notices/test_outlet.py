@@ -64,6 +64,20 @@ def texts_of(mail: Message) -> list[str]:
     return texts
 
 
+async def test_what_is_too_long_for_a_service_comes_in_several_messages_with_every_link_whole() -> (
+    None
+):
+    part = NoticePart(text="word " * 200, link="https://podium.example.org/l/" + "A" * 210)
+    with listening() as service:
+        url = f"mmost://127.0.0.1:{service.port}/atokenofeightormore"
+        told = await outlet(url).tell(Notice(title="Podium: 10 ended", parts=(part,) * 10))
+    assert told.done, told.why
+    texts = [body["text"] for body in service.bodies]
+    assert len(texts) == 3
+    assert max(map(len, texts)) <= 4000
+    assert sum(text.count(part.link) for text in texts) == 10
+
+
 @pytest.mark.parametrize(("status", "in_doubt"), [(401, False), (404, False), (503, True)])
 async def test_what_a_service_refuses_was_not_told_and_what_broke_in_it_is_a_doubt(
     status: int, in_doubt: bool
@@ -80,9 +94,13 @@ async def test_what_a_service_refuses_was_not_told_and_what_broke_in_it_is_a_dou
 async def test_a_service_that_is_not_there_is_a_doubt_that_says_so() -> None:
     with listening() as service:
         url = service.url
-    told = await outlet(url).tell(NOTICE)
+    told = await AppriseOutlet(
+        "CHAT", url, redact=lambda text: text.replace("127.0.0.1", "[redacted]")
+    ).tell(NOTICE)
     assert (told.done, told.in_doubt) == (False, True)
     assert "onnection" in told.why
+    assert "[redacted]" in told.why
+    assert "127.0.0.1" not in told.why
 
 
 async def test_a_service_that_never_answers_is_left_and_is_not_asked_twice_at_once() -> None:

@@ -67,7 +67,9 @@ async def visitor(
     try:
         yield page
         # A status that says why something was not done is told on the page, and logged by the browser too.
-        assert [words for words in troubles if not re.search(r"status of 4\d\d", words)] == []
+        assert [
+            words for words in troubles if not re.search(r"(status of|Error Code) 4\d\d", words)
+        ] == []
     finally:
         await context.close()
 

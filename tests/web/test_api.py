@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -36,11 +37,10 @@ async def build_steps(podium: Podium) -> Flow:
 FLOWS = {"steps": build_steps}
 
 
-async def told(client: httpx.AsyncClient, path: str, **query: object) -> dict[str, object]:
-    answer = await client.get(f"{API}{path}", params=query)  # type: ignore[arg-type]
+async def told(client: httpx.AsyncClient, path: str, **query: Any) -> Any:
+    answer = await client.get(f"{API}{path}", params=query)
     assert answer.status_code == 200, answer.text
-    known: dict[str, object] = answer.json()
-    return known
+    return answer.json()
 
 
 async def test_runs_are_listed_by_the_page_filtered_and_shown_whole(tmp_path: Path) -> None:
@@ -48,23 +48,23 @@ async def test_runs_are_listed_by_the_page_filtered_and_shown_whole(tmp_path: Pa
         past = await a_past(stage.podium)
         first = await told(client, "/runs", limit=2)
         rest = await told(client, "/runs", limit=2, before=first["before"])
-        ids = [each["run"]["id"] for each in (*first["runs"], *rest["runs"])]  # type: ignore[misc,index]
+        ids = [each["run"]["id"] for each in (*first["runs"], *rest["runs"])]
         assert sorted(ids) == sorted([past.done, past.failed, past.waiting])
         assert rest["before"] is None
-        for query, run_id in (
-            ({"status": "failed"}, past.failed),
-            ({"queue": "default"}, past.waiting),
-            ({"text": "of SUCCEEDED"}, past.done),
+        for name, value, run_id in (
+            ("status", "failed", past.failed),
+            ("queue", "default", past.waiting),
+            ("text", "of SUCCEEDED", past.done),
         ):
-            (found,) = (await told(client, "/runs", **query))["runs"]  # type: ignore[misc,arg-type]
+            (found,) = (await told(client, "/runs", **{name: value}))["runs"]
             assert found["run"]["id"] == run_id
         shown = await told(client, f"/runs/{past.done[-12:]}")
-        assert shown["usage"]["usd"] == 1.5  # type: ignore[index]
-        assert shown["delivered"]["branch"] == "podium/x"  # type: ignore[index]
+        assert shown["usage"]["usd"] == 1.5
+        assert shown["delivered"]["branch"] == "podium/x"
         steps = await told(client, f"/runs/{past.done}/steps", limit=3)
-        assert [each["key"] for each in steps["steps"]] == ["work#0", "work#1", "work#2"]  # type: ignore[attr-defined]
+        assert [each["key"] for each in steps["steps"]] == ["work#0", "work#1", "work#2"]
         more = await told(client, f"/runs/{past.done}/steps", after=steps["after"])
-        assert [each["key"] for each in more["steps"]] == ["work#3", "work#4"]  # type: ignore[attr-defined]
+        assert [each["key"] for each in more["steps"]] == ["work#3", "work#4"]
         assert more["after"] is None
 
 
@@ -76,10 +76,10 @@ async def test_events_are_read_by_the_page_and_the_trace_is_one_line_for_each(
         page = await told(client, f"/runs/{past.done}/events", limit=5)
         assert page["more"]
         rest = await told(client, f"/runs/{past.done}/events", after=page["after"])
-        events = [*page["events"], *rest["events"]]  # type: ignore[misc]
+        events = [*page["events"], *rest["events"]]
         assert [each["seq"] for each in events] == list(range(1, 14))
         everything = await told(client, "/events", types=["run_succeeded", "run_failed"])
-        assert [each["run_id"] for each in everything["events"]] == [past.done, past.failed]  # type: ignore[attr-defined]
+        assert [each["run_id"] for each in everything["events"]] == [past.done, past.failed]
         trace = await client.get(f"{API}/runs/{past.failed}/trace")
         lines = [json.loads(line) for line in trace.text.splitlines()]
         assert [line["type"] for line in lines] == ["run_started", "note_taken", "run_failed"]
@@ -119,7 +119,7 @@ async def test_a_run_is_retried_here_and_one_in_a_queue_is_cancelled(tmp_path: P
 
         async def succeeded() -> bool:
             shown = await told(client, f"/runs/{past.failed}")
-            return shown["shown_status"] == "succeeded"
+            return bool(shown["shown_status"] == "succeeded")
 
         await retry_until(succeeded)
         wished = await client.post(f"{API}/runs/{past.waiting}/cancel", json={"why": "enough"})
@@ -130,20 +130,20 @@ async def test_a_run_is_retried_here_and_one_in_a_queue_is_cancelled(tmp_path: P
 async def test_a_doubt_is_settled_receipts_are_proved_and_use_is_told(tmp_path: Path) -> None:
     async with console(tmp_path, flows=FLOWS) as stage, stage.client() as client:
         past = await a_past(stage.podium)
-        (call,) = (await told(client, f"/runs/{past.waiting}/calls"))["calls"]  # type: ignore[misc]
+        (call,) = (await told(client, f"/runs/{past.waiting}/calls"))["calls"]
         body = {"call": call["key"], "happened": False}
         answer = await client.post(f"{API}/calls/resolve", json=body)
         assert answer.json()["status"] == "refused"
-        (receipt,) = (await told(client, "/receipts", run=past.done))["receipts"]  # type: ignore[misc]
+        (receipt,) = (await told(client, "/receipts", run=past.done))["receipts"]
         assert receipt["number"] == 1
         assert (await told(client, "/receipts/verify"))["sound"]
         used = await told(client, "/budgets", run=past.done)
-        assert used["today"]["usd"] == used["run"]["usd"] == 1.5  # type: ignore[index]
+        assert used["today"]["usd"] == used["run"]["usd"] == 1.5
         health = await told(client, "/health")
         assert health["waiting"] == 1
         assert (await told(client, "/queues"))["queues"]
         assert "workers" in await told(client, "/workers")
-        assert set((await told(client, "/flows"))["flows"]) >= {"pipeline", "operator"}  # type: ignore[call-overload]
+        assert set((await told(client, "/flows"))["flows"]) >= {"pipeline", "operator"}
         assert (await told(client, "/work-orders"))["waiting"] == []
         missing = await client.get(f"{API}/work-orders/WO-1")
         assert missing.status_code == 404
@@ -194,7 +194,7 @@ async def test_a_stream_goes_on_where_a_browser_lost_it_and_ends_with_the_run(
         assert [kind for kind, _ in seen] == ["2", "3", "4", "end"]
         assert json.loads(seen[1][1])["body"]["text"] == "one\ntwo\r\n"
         for wrong in ("x", "-1", "²", "9" * 40):
-            answer = await client.get(path, headers={"last-event-id": wrong.encode()})  # type: ignore[arg-type]
+            answer = await client.get(path, headers={b"last-event-id": wrong.encode()})
             assert answer.status_code == 422, wrong
 
 

@@ -72,7 +72,7 @@ async def test_nobody_is_made_to_come_in_by_another_site(tmp_path: Path) -> None
 
 
 async def test_coming_in_leads_nowhere_else(tmp_path: Path) -> None:
-    async with console(tmp_path) as stage, stage.client("") as client:
+    async with console(tmp_path) as stage, stage.client("", origin=stage.url) as client:
         for to in (
             "//evil.example",
             "/\\evil.example",

@@ -216,6 +216,10 @@ async def test_hostile_text_comes_back_without_what_steers_or_hides(stage: ChatS
     said = await stage.telegram("APPROVE: \x1b[31m';DROP-TABLE--")
     assert said.startswith("Not done: no approval")
     assert "\x1b" not in said
+    # The id comes back in the words of the error, where only the desk itself can write it out.
+    said = await stage.telegram("APPROVE: \u202eabc\u200b")
+    assert "\u202e" not in said
+    assert "\u200b" not in said
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
 
 

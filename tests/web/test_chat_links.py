@@ -33,13 +33,14 @@ def token_of(path: str) -> str:
 
 def test_a_link_is_known_again_with_all_it_allows_and_its_key_is_private(tmp_path: Path) -> None:
     made = maker(tmp_path)
-    path = made.link(CARD, "änn", "approver", HOUR)
+    name = "änn" + "😀" * 97
+    path = made.link(CARD, name, "approver", HOUR)
     assert path.startswith("/l/")
     found = made.read(token_of(path))
     assert found is not None
     visitor = found.visitor()
     assert (visitor.name, visitor.roles, visitor.card) == (
-        "änn",
+        name,
         frozenset({ConsoleRole.APPROVER}),
         CARD,
     )

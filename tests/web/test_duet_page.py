@@ -25,6 +25,7 @@ from tests.web.browser import (
 from tests.web.stage import Stage, console
 
 pytestmark = needs_browser
+expect.set_options(timeout=60_000)
 
 
 @dataclass

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.domain.gating import ApprovalStatus, Tier
+import httpx
+
+from podium.domain.gating import Approval, ApprovalStatus, Tier
 from podium.domain.work import RunStatus
 from podium.testing import retry_until
 from podium.web.access.people import ConsoleRole
@@ -96,7 +98,6 @@ async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(tmp_
             assert focus == f"card-{refused.id}"
 
             late = await add_approval(podium, run, tier=Tier.T2)
-            await (await podium.store()).write(lambda tx: _tell(tx, late))
             await page.locator(f"#card-{late.id}").wait_for()
             await page.wait_for_function("document.title.startsWith('(1)')")
             news = await page.locator("#inbox-news").inner_text()
@@ -176,7 +177,8 @@ async def test_words_of_agents_are_text_wherever_a_card_shows_them(tmp_path: Pat
             assert "pwned" not in await page.title()
             text = await page.locator("main").inner_text()
             assert text.count("<script>document.title") >= 8
-            assert "\x1b" not in text and "\u202e" not in text
+            assert "\x1b" not in text
+            assert "\u202e" not in text
             await refuse_barriers(page)
             await refuse_sideways(page)
             await picture(page, "inbox-hostile")
@@ -241,24 +243,27 @@ async def test_several_are_answered_at_once_only_when_they_are_of_one_tier(tmp_p
         other = await add_approval(podium, run, tier=Tier.T2)
         high = [await add_approval(podium, run, tier=Tier.T3) for _ in range(2)]
 
-        async def answered(*approvals: object, answer: str = "approve", why: str = "") -> object:
-            chosen = [f"{each.id} {each.digest}" for each in approvals]  # type: ignore[attr-defined]
-            data = {"chosen": chosen, "answer": answer, "why": why}
+        async def answered(*approvals: Approval, answer: str = "approve") -> httpx.Response:
+            chosen = [f"{each.id} {each.digest}" for each in approvals]
+            data = {"chosen": chosen, "answer": answer}
             return await client.post("/inbox/answer", data=data)
 
         mixed = await answered(low[0], other)
-        assert mixed.status_code == 422 and "select cards of one tier" in mixed.text  # type: ignore[attr-defined]
+        assert mixed.status_code == 422
+        assert "select cards of one tier" in mixed.text
         risky = await answered(*high)
-        assert risky.status_code == 422 and "one by one" in risky.text  # type: ignore[attr-defined]
+        assert risky.status_code == 422
+        assert "one by one" in risky.text
         first = await client.post(f"/cards/{low[0].id}/reject", data={"why": "no"})
         assert first.status_code == 200
         both = await answered(*low)
-        assert both.text.count("not done") == 1 and both.text.count(">done<") == 1  # type: ignore[attr-defined]
+        assert both.text.count("not done") == 1
+        assert both.text.count(">done<") == 1
         assert (await approval_now(podium, low[1].id)).status is ApprovalStatus.GRANTED
         for each in (other, *high):
             assert (await approval_now(podium, each.id)).status is ApprovalStatus.PENDING
-        assert (await answered(answer="approve")).status_code == 422  # type: ignore[attr-defined]
-        assert (await answered(other, answer="reject")).status_code == 422  # type: ignore[attr-defined]
+        assert (await answered(answer="approve")).status_code == 422
+        assert (await answered(other, answer="reject")).status_code == 422
 
 
 @needs_browser
@@ -290,20 +295,61 @@ async def test_one_tier_is_selected_together_on_the_page(tmp_path: Path) -> None
             assert await retry_until(granted)
 
 
-def _tell(tx, approval) -> None:  # type: ignore[no-untyped-def]
-    """As the door does: an approval comes with its event."""
-    from podium.domain.events import ApprovalRequested
+async def test_a_chain_is_noted_yes_by_yes_and_one_person_counts_once(tmp_path: Path) -> None:
+    text = "approvers: {leads: [sam], owners: [kim]}\n"
+    async with console(tmp_path, yaml=text) as stage:
+        run = await add_run(stage.podium)
+        asked = await add_approval(stage.podium, run, approvers=("leads", "owners"))
+        yes = {"digest": asked.digest}
+        path = f"/cards/{asked.id}/approve"
+        kim = stage.new_token("kim", ConsoleRole.APPROVER)
+        headers = {"hx-request": "true"}
+        async with stage.client(**headers) as sam, stage.client(kim, **headers) as other:
+            assert (await other.post(path, data=yes)).status_code == 409
+            noted = await sam.post(path, data=yes)
+            assert "It still waits for somebody of owners." in noted.text
+            assert "You said yes already." in noted.text
+            assert (await sam.post(path, data=yes)).status_code == 409
+            assert "yes from sam" in (await other.get(f"/cards/{asked.id}")).text
+            assert "Approved." in (await other.post(path, data=yes)).text
+        known = await approval_now(stage.podium, asked.id)
+        assert [grant.by for grant in known.grants] == ["sam", "kim"]
 
-    tx.append(
-        approval.run_id,
-        ApprovalRequested(
-            approval_id=approval.id,
-            call=approval.call_key,
-            tool=approval.tool,
-            summary=approval.summary,
-            digest=approval.digest,
-            tier=str(approval.tier),
-            approvers=(),
-            deadline=approval.deadline,
-        ),
-    )
+
+async def test_a_run_whose_host_died_waits_for_somebody_to_go_on(tmp_path: Path) -> None:
+    async with console(tmp_path) as stage, stage.client() as client:
+        lost = await add_run(
+            stage.podium, "left behind", status=RunStatus.RUNNING, owner="wrk_gone"
+        )
+        shown = (await client.get("/")).text
+        assert f'id="card-{lost.id}"' in shown
+        assert "whoever hosted it is gone" in shown
+        viewer = stage.new_token("vera", ConsoleRole.VIEWER)
+        async with stage.client(viewer) as other:
+            assert "Go on</button>" not in (await other.get("/")).text
+            assert (await other.post(f"/blocked/{lost.id}/resume")).status_code == 403
+            body = {"call": f"{lost.id}:x:0", "happened": "yes"}
+            assert (await other.post(f"/blocked/{lost.id}/resolve", data=body)).status_code == 403
+        wrong = {"call": "run_other:x:0", "happened": "yes"}
+        assert (await client.post(f"/blocked/{lost.id}/resolve", data=wrong)).status_code == 422
+
+
+async def test_what_an_answer_names_must_be_there_and_fit(tmp_path: Path) -> None:
+    async with console(tmp_path) as stage, stage.client() as client:
+        approval = await add_approval(stage.podium, await add_run(stage.podium))
+        for path in ("/cards/apr_nothing", "/cards/apr_nothing/edit", "/cards/apr_nothing/part"):
+            assert (await client.get(path)).status_code == 404
+        no = f"/cards/{approval.id}/reject"
+        for why in ("", "  ", "x" * 5_000):
+            assert (await client.post(no, data={"why": why})).status_code == 422
+        short = f"/cards/{approval.id[-12:]}/reject"
+        assert (await client.post(short, data={"why": "no"})).status_code == 404
+        many = {"chosen": ["a b"] * 60, "answer": "approve"}
+        assert (await client.post("/inbox/answer", data=many)).status_code == 422
+        asked = await add_approval(
+            stage.podium, await add_run(stage.podium), "ask_human", QUESTION, tier=Tier.T0
+        )
+        odd = {"digest": asked.digest, "said": "MongoDB"}
+        assert (await client.post(f"/cards/{asked.id}/approve", data=odd)).status_code == 422
+        for each in (approval, asked):
+            assert (await approval_now(stage.podium, each.id)).status is ApprovalStatus.PENDING

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from podium.domain.events import ApprovalRequested
 from podium.domain.gating import (
     Approval,
     CallRecord,
@@ -73,9 +74,21 @@ async def add_approval(
         requested_at=now,
     )
 
+    told = ApprovalRequested(
+        approval_id=approval.id,
+        call=approval.call_key,
+        tool=approval.tool,
+        summary=approval.summary,
+        digest=approval.digest,
+        tier=str(approval.tier),
+        approvers=approval.approvers,
+        deadline=approval.deadline,
+    )
+
     def store(tx: Tx) -> None:
         tx.save_approval(approval)
         tx.save_call(call)
+        tx.append(run.id, told)
 
     await (await podium.store()).write(store)
     return approval

@@ -51,7 +51,7 @@ class TokenAsked:
 
     def _knows(self, headers: Headers) -> bool:
         scheme, _, shown = headers.get("authorization", "").partition(" ")
-        return scheme.lower() == "bearer" or hmac.compare_digest(
+        return scheme.lower() == "bearer" and hmac.compare_digest(
             shown.strip().encode(), self._token
         )
 

@@ -109,14 +109,19 @@ class AppriseOutlet:
 
 def _service(url: str) -> Apprise | None:
     """None: no service has such a URL."""
-    from apprise import Apprise, AppriseAsset
+    from apprise import Apprise, AppriseAsset, OverflowMode
 
     # Without a time limit of its own it sends in this thread, instead of one that the interpreter waits for at its end.
     asset = AppriseAsset(
         app_id="Podium", app_desc="Podium", storage_mode="memory", service_timeout=0
     )
     service = Apprise(asset=asset)
-    return service if service.add(url) else None
+    if not service.add(url):
+        return None
+    for each in service:
+        # What is longer than a service takes would be refused again and again.
+        each.overflow_mode = OverflowMode.SPLIT
+    return service
 
 
 def _in_doubt(result: AppriseResult) -> bool:

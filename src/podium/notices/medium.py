@@ -6,7 +6,7 @@ from podium.ports import Notice, NoticePart
 
 LONGEST_TITLE = 120
 LONGEST_TEXT = 700
-"""Of one part: ten of them stay below the 4,096 characters that Telegram takes… for the most part."""
+"""Of one part."""
 
 _TAMED = {
     "<": "‹",  # HTML; mentions and links of Slack and Discord

@@ -10,6 +10,7 @@ from podium.testing.inbox import MemoryInbox
 from podium.testing.launcher import FakeLauncher, FakeProcess
 from podium.testing.memory_journal import MemoryJournal
 from podium.testing.memory_store import MemoryStore
+from podium.testing.mirror import MemoryMirror
 from podium.testing.outlet import MemoryOutlet
 from podium.testing.sense_record import MemorySenseRecord
 from podium.testing.source import FixedSource
@@ -34,6 +35,7 @@ __all__ = [
     "FixedSource",
     "MemoryInbox",
     "MemoryJournal",
+    "MemoryMirror",
     "MemoryOutlet",
     "MemorySenseRecord",
     "MemoryStore",

@@ -16,7 +16,7 @@ from podium.usecases.find_id import find_id
 from podium.usecases.list_runs import Standing
 
 MOST_CHILDREN = 50
-MOST_STEPS = 500
+MOST_STEPS = 200
 """Steps of which a person can choose where a run goes again."""
 WINDOW = 800
 """Events that are looked through first; each time that this was not enough, twice as many."""

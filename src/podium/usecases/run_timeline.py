@@ -12,7 +12,7 @@ from podium.domain.work import TIMER
 from podium.ports import Store, View
 from podium.usecases.look_at_run import newest_in
 
-MOST_BARS = 250
+MOST_BARS = 150
 """The last ones are shown."""
 PODIUM, CHECKS, PERSON, TIME = "podium", "checks", "a person", "time"
 """Lanes that are no role's."""

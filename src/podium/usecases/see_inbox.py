@@ -18,6 +18,9 @@ from podium.usecases.find_candidate import CANDIDATE
 from podium.usecases.list_approvals import list_approvals, show_approval
 from podium.usecases.list_runs import ShownStatus, Standing, list_standings
 
+MOST_CARDS = 100
+"""Shown at once; the rest is counted."""
+MOST_LOOKED_AT = 5_000
 MOST_BLOCKED = 100
 STUCK = (ShownStatus.NEEDS_HUMAN, ShownStatus.INTERRUPTED)
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
@@ -77,22 +80,28 @@ class Inbox(Noun):
     """All that waits at one moment, the highest risk first."""
 
     cards: tuple[Card, ...] = ()
+    more: int = 0
+    """Cards of less risk that are not shown."""
     blocked: tuple[Blocked, ...] = ()
 
     @property
     def count(self) -> int:
-        return len(self.cards) + len(self.blocked)
+        return len(self.cards) + self.more + len(self.blocked)
 
 
 async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[Engine]]) -> Inbox:
     """Cards by tier and then by deadline, and the runs that are stuck."""
-    pending = await list_approvals(store, clock)
+    await list_approvals(store, clock)  # marks those whose deadline has passed
     stuck = await list_standings(store, engine, STUCK, limit=MOST_BLOCKED)
 
     def look(view: View) -> Inbox:
-        cards = [card_of(view, each) for each in pending]
-        blocked = [_blocked(view, each) for each in stuck]
-        return Inbox(cards=tuple(sorted(cards, key=_urgency)), blocked=_by_risk(blocked))
+        pending = view.approvals(statuses=(ApprovalStatus.PENDING,), limit=MOST_LOOKED_AT)
+        first = sorted(pending, key=_urgency)[:MOST_CARDS]
+        return Inbox(
+            cards=tuple(card_of(view, each) for each in first),
+            more=len(pending) - len(first),
+            blocked=_by_risk([_blocked(view, each) for each in stuck]),
+        )
 
     return await store.read(look)
 
@@ -145,15 +154,16 @@ def _answer(view: View, approval: Approval) -> Answer:
     return Answer(by=approval.rejected_by, at=at, words=approval.why)
 
 
-def _urgency(card: Card) -> tuple[int, datetime]:
-    return (-card.approval.tier, card.approval.deadline)
+def _urgency(approval: Approval) -> tuple[int, datetime]:
+    return (-approval.tier, approval.deadline)
 
 
 def _blocked(view: View, standing: Standing) -> Blocked:
     run = standing.run
     reason = run.failure.message if run.failure else ""
     if standing.interrupted:
-        reason = "whoever hosted it is gone"
+        goes_on = f"; a worker of queue {run.queue!r} goes on with it" if run.queue else ""
+        reason = f"whoever hosted it is gone{goes_on}"
     return Blocked(
         run=run,
         reason=reason,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
 
+from podium.usecases.see_costs import CostWatch
 from podium.web.access.rates import Attempts
 from podium.web.access.sessions import Sessions, kept_key
 from podium.web.access.tokens import TokenBook, console_folder
@@ -33,6 +34,7 @@ class Desk:
         self.sessions = Sessions(kept_key(folder / "session.key"))
         self.attempts = Attempts()
         self.hub = Hub(podium.store)
+        self.costs = CostWatch(podium.store)
 
     async def store(self) -> SqlStore | PostgresStore:
         return await self.podium.store()

@@ -2,39 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, PositiveFloat, PositiveInt
+from pydantic import ConfigDict, Field, PositiveInt, model_validator
 
 from podium.domain.model import NonEmpty, Noun
 
 ConsoleRole = Literal["viewer", "operator", "approver"]
 """What somebody who comes in from afar may do: look; start and steer; answer approvals."""
 
-SecretName = Annotated[str, Field(pattern=r"^secret://[A-Za-z_][A-Za-z0-9_]*$")]
-"""`secret://NAME`; the value itself may stand in no file."""
+_REFERENCE = re.compile(r"secret://[A-Za-z_][A-Za-z0-9_]*")
 
 
 class _Strict(Noun):
     model_config = ConfigDict(strict=True)
 
 
+def _must_refer(key: str, value: str) -> None:
+    # Of the whole section, not of the key: a fault of a key shows its value, which may be the secret itself.
+    if not _REFERENCE.fullmatch(value):
+        raise ValueError(
+            f"`{key}` names a variable as secret://NAME; the value itself may stand in no file"
+        )
+
+
 class NoticeSettings(_Strict):
     """Somebody who is told of what waits and what ended."""
 
-    to: SecretName
+    to: str
     """The variable that holds the apprise URL: it has a token in it, most often."""
     what: tuple[Literal["waits", "ended"], ...] = ("waits", "ended")
     flows: tuple[NonEmpty, ...] = ()
     """Runs of these alone. Empty: of all."""
     min_tier: Literal["T0", "T1", "T2", "T3", "T4"] = "T0"
     """Approvals of this tier and above."""
-    person: str = ""
+    person: Annotated[str, Field(max_length=100)] = ""
     """Who the link lets in, in approvals and events. Empty: you."""
     role: ConsoleRole = "viewer"
     """What the link lets them do with that one card."""
-    link_hours: PositiveFloat = 24.0
+    link_hours: Annotated[float, Field(gt=0, le=24 * 30)] = 24.0
     """How long the link can be opened."""
+
+    @model_validator(mode="after")
+    def _to_a_variable(self) -> Self:
+        _must_refer("to", self.to)
+        return self
 
 
 class SenderSettings(_Strict):
@@ -46,11 +59,19 @@ class SenderSettings(_Strict):
     """Everybody who is heard may look; `operator` starts work, `approver` answers what waits."""
 
 
-class TelegramSettings(_Strict):
-    """A bot's webhook."""
+class _WithSecret(_Strict):
+    secret: str
+    """With which requests are proved, as secret://NAME."""
 
-    secret: SecretName
-    """What Telegram sends with every update: `secret_token` of its `setWebhook`."""
+    @model_validator(mode="after")
+    def _of_a_variable(self) -> Self:
+        _must_refer("secret", self.secret)
+        return self
+
+
+class TelegramSettings(_WithSecret):
+    """A bot's webhook. Its secret is the `secret_token` of Telegram's `setWebhook`."""
+
     senders: dict[NonEmpty, SenderSettings] = Field(default_factory=dict)
     """By their numbers at Telegram. Everybody else is not heard."""
 
@@ -64,11 +85,9 @@ class DiscordSettings(_Strict):
     """By their numbers at Discord."""
 
 
-class PlainSettings(_Strict):
+class PlainSettings(_WithSecret):
     """A door for programs of one's own."""
 
-    secret: SecretName
-    """With which requests are signed."""
     senders: dict[NonEmpty, SenderSettings] = Field(default_factory=dict)
 
 

@@ -8,25 +8,27 @@ an agent's call      a no with the edited arguments in its words: the agent asks
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
-
-from pydantic import ValidationError
 
 from podium.domain.errors import BadInput, NotPossibleNow, PlanNotGated, PlanRejected
 from podium.domain.gating import Approval
 from podium.domain.model import Json, Noun
 from podium.domain.operating import OperatorJob, RunPlan
-from podium.domain.orders import WorkOrder
 from podium.domain.schemas import validator_for
 from podium.domain.work import Run
 from podium.flows.operator import OPERATOR
 from podium.flows.operator.quality_gate import must_be_sound
 from podium.flows.operator.skills import edited_plan
 from podium.flows.sense import CANDIDATE, SENSE, WORK_ORDER, CandidateJob
+from podium.telling.untrusted import shown_json
 from podium.usecases import Card, CardKind, Resubmitted, reject, resubmit
-from podium.wiring.order_text import order_text
+from podium.wiring.order_editing import (
+    asked_order,
+    editable_text,
+    edited_order,
+    refuse_impossible,
+)
 from podium.wiring.submitting import ASKED_BY
 
 if TYPE_CHECKING:
@@ -35,9 +37,6 @@ if TYPE_CHECKING:
 MOST_CHARACTERS = 100_000
 LONGEST_REASON = 20_000
 """What an agent is told of an edited call."""
-OF_PODIUM = ("id", "tier", "zones", "provenance", "created_at", "delivered_by")
-"""Fields of an order that nobody writes by hand."""
-_EDITION = re.compile(r"-R(\d+)$")
 
 
 class EditField(Noun):
@@ -46,14 +45,6 @@ class EditField(Noun):
     name: str
     label: str
     text: str
-
-
-def order_in(approval: Approval) -> WorkOrder | None:
-    """The work order that an approval hands over; None when it is not as it was written."""
-    try:
-        return WorkOrder.model_validate(_plain(str(approval.arguments.get("content", ""))))
-    except (BadInput, ValidationError):
-        return None
 
 
 def cannot_be_edited(card: Card) -> str:
@@ -76,10 +67,7 @@ def edit_fields(card: Card) -> tuple[EditField, ...]:
     arguments = card.approval.arguments
     match card.kind:
         case CardKind.CANDIDATE:
-            own = _asked_order(card.approval)
-            kept = own.model_copy(update={name: _default(name) for name in OF_PODIUM[1:]})
-            # The id comes first, and nothing else of Podium's is left.
-            _, _, text = order_text(kept).partition("\n")
+            text = editable_text(asked_order(card.approval))
             return (EditField(name="order", label="The order, as YAML", text=text),)
         case CardKind.PLAN:
             return tuple(
@@ -119,8 +107,8 @@ async def _candidate(podium: Podium, card: Card, text: str, by: str) -> Resubmit
     old = card.run
     if old is None:
         raise AssertionError("a card without its run cannot be edited")
-    order = _edited_order(_asked_order(card.approval), text)
-    await _refuse_impossible(podium, order)
+    order = edited_order(asked_order(card.approval), text)
+    await refuse_impossible(podium, order)
     job = CandidateJob(wo_id=order.id, order=order, subject=str(old.input.get("subject", "")))
 
     async def begin(run_id: str) -> Run:
@@ -136,56 +124,6 @@ async def _candidate(podium: Podium, card: Card, text: str, by: str) -> Resubmit
 
     store = await podium.store()
     return await resubmit(store, podium.clock, podium.ids, card.approval.id, by=by, begin=begin)
-
-
-def _asked_order(approval: Approval) -> WorkOrder:
-    if (order := order_in(approval)) is None:
-        raise BadInput(f"approval {approval.id} has no order that can be read; reject it")
-    return order
-
-
-def _edited_order(asked: WorkOrder, text: str) -> WorkOrder:
-    said = _plain(text)
-    if not isinstance(said, dict):
-        raise BadInput("the order is no YAML with keys; write `title:`, `ops:` and so on")
-    if taken := [name for name in OF_PODIUM if name in said]:
-        raise BadInput(f"{', '.join(taken)} of an order are Podium's to say; leave them out")
-    own = asked.model_dump(mode="json", exclude_defaults=True)
-    kept = {name: own[name] for name in ("provenance", "created_at") if name in own}
-    try:
-        order = WorkOrder.model_validate({**said, **kept, "id": _next_id(asked.id)})
-    except ValidationError as error:
-        raise BadInput(f"the order does not hold: {_faults(error)}") from None
-    if order.model_copy(update=_fixed(asked)) == asked:
-        raise BadInput("nothing was changed; approve it as it is, or change something")
-    return order
-
-
-def _fixed(asked: WorkOrder) -> dict[str, Json]:
-    return {name: getattr(asked, name) for name in OF_PODIUM}
-
-
-def _default(name: str) -> Json:
-    return WorkOrder.model_fields[name].default
-
-
-def _next_id(order_id: str) -> str:
-    """An order is delivered once under its id, so the edited one has the next."""
-    found = _EDITION.search(order_id)
-    edition = int(found[1]) + 1 if found else 2
-    ending = f"-R{edition}"
-    return _EDITION.sub("", order_id)[: 100 - len(ending)] + ending
-
-
-async def _refuse_impossible(podium: Podium, order: WorkOrder) -> None:
-    from podium.wiring.ordering import weigher
-    from podium.wiring.sensing import sense_options
-
-    if not order.ops:
-        return
-    weigh = await weigher(podium, sense_options(podium))
-    if refused := weigh(order).refused:
-        raise BadInput(f"the order could never be done: {refused}")
 
 
 async def _plan(podium: Podium, card: Card, given: Mapping[str, str], by: str) -> Resubmitted:
@@ -258,15 +196,6 @@ def _job(card: Card) -> OperatorJob:
     return OperatorJob.model_validate(card.run.input)
 
 
-def _plain(text: str) -> Json:
-    from podium.bridge.plain_yaml import NotPlain, parse_plain
-
-    try:
-        return parse_plain(text.encode(errors="surrogatepass"))
-    except NotPlain as error:
-        raise BadInput(f"the order cannot be read: {error}") from None
-
-
 def _object(text: str, what: str) -> dict[str, Json]:
     try:
         value = json.loads(text)
@@ -282,13 +211,8 @@ def _refuse_huge(given: Mapping[str, str]) -> None:
         raise BadInput(f"an edit has {MOST_CHARACTERS} characters at most; say less")
 
 
-def _faults(error: ValidationError) -> str:
-    found = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
-    return "; ".join(found)[:1000]
-
-
 def _json(value: Json) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    return shown_json(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def _line(value: Json) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from podium.domain.model import Json
 from podium.wiring.configuration import Configuration
 from podium.wiring.settings import Settings
 
@@ -13,6 +14,16 @@ def trusted_settings(configuration: Configuration, key: str) -> Settings:
         if key in layer.located.data and mine:
             return layer.settings
     return Settings()
+
+
+def project_steering(configuration: Configuration) -> dict[str, Json]:
+    """What the project's file wants of notices and chats, by key, as far as it needs trust."""
+    found: dict[str, Json] = {}
+    for layer in configuration.layers:
+        if layer.name == "project":
+            wished = layer.settings.model_dump(mode="json", exclude_defaults=True)
+            found = {key: wished[key] for key in ("notices", "chat") if key in wished}
+    return found
 
 
 def untrusted_words(configuration: Configuration, key: str) -> str:

@@ -16,6 +16,7 @@ from podium.domain.model import Json
 from podium.telling.untrusted import shown_line
 from podium.wiring import Configuration, TrustBook
 from podium.wiring.sensing import project_sources
+from podium.wiring.trusted_keys import project_steering
 
 app = command_app()
 
@@ -27,7 +28,7 @@ def trust(
     forget: Annotated[bool, typer.Option("--forget", help="Trust it no more.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Trust the commands, variables, addresses, options, hosts, set-up of workspaces and sense sources in this project's podium.yaml as they are now. Any edit ends the trust.
+    """Trust the commands, variables, addresses, options, hosts, set-up of workspaces, sense sources, notices and chats in this project's podium.yaml as they are now. Any edit ends the trust.
 
     They are shown first, and you are asked. Without a terminal, and with --json, --yes is needed.
 
@@ -82,6 +83,7 @@ def _record(configuration: Configuration, trusted: bool) -> dict[str, Json]:
         "hosts": list(configuration.project_hosts()),
         "workspaces": configuration.project_set_up(),
         "sources": project_sources(configuration),
+        **project_steering(configuration),
     }
 
 
@@ -97,6 +99,8 @@ def _show_wishes(screen: Screen, configuration: Configuration) -> None:
         screen.line(f"agent {shown_line(name)}: options {shown_line(canonical_json(given))}")
     for name, what in project_sources(configuration).items():
         screen.line(f"sense source {shown_line(name)}: {shown_line(what)}")
+    for key, wished in project_steering(configuration).items():
+        screen.line(f"{key}: {shown_line(canonical_json(wished))}")
     if hosts := configuration.project_hosts():
         screen.line(f"network: what agents start may reach {shown_line(', '.join(hosts))}")
     for key, wish in configuration.project_set_up().items():

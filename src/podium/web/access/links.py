@@ -59,7 +59,7 @@ class LinkMaker:
             nonce=secrets.token_urlsafe(12),
         )
         told = [made.card, made.person, made.role, int(made.until.timestamp()), made.nonce]
-        body = _written(json.dumps(told, separators=(",", ":")).encode())
+        body = _written(json.dumps(told, separators=(",", ":"), ensure_ascii=False).encode())
         return f"{PREFIX}{body}.{self._sign(body)}"
 
     def read(self, token: str) -> CardLink | None:

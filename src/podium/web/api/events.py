@@ -15,7 +15,7 @@ from podium.domain.model import Noun, json_of
 from podium.usecases.list_events import list_events, list_run_events
 from podium.usecases.look_at_run import look_at_run
 from podium.web.access.entering import Viewer
-from podium.web.api.asking import HIGHEST, TEXT, Name, Place, Rows
+from podium.web.api.asking import HIGHEST, Name, Place, Rows
 from podium.web.desk import DeskHere
 from podium.web.live.channel import Gap
 from podium.web.live.hub import Hub
@@ -24,9 +24,8 @@ from podium.web.live.sse import Part, last_seen, streamed
 router = APIRouter(tags=["events"])
 
 LONGEST_STREAM_SECONDS = 86_400.0
-Types = Annotated[
-    tuple[Annotated[str, Field(max_length=60, pattern=TEXT)], ...], Query(max_length=100)
-]
+EventType = Annotated[str, Field(pattern=r"^[a-z_]{1,60}$")]
+Types = Annotated[tuple[EventType, ...], Query(max_length=60)]
 """Only events of these types."""
 After = Annotated[int | None, Query(ge=0, le=HIGHEST)]
 Seconds = Annotated[float | None, Query(gt=0, le=LONGEST_STREAM_SECONDS, allow_inf_nan=False)]
@@ -36,7 +35,7 @@ MESSAGE = {
     "description": "One message; `data` is an event as JSON, and with `event: gap` the places left out.",
     "properties": {
         "data": {"type": "string"},
-        "event": {"enum": ["gap", "end"]},
+        "event": {"enum": ["message", "gap", "end"]},
         "id": {"type": "string"},
         "retry": {"type": "integer"},
     },

@@ -27,9 +27,11 @@ PROBLEMS = {
     "408": "The request came too slowly.",
     "409": "It is not possible now, or the short form fits several.",
     "413": "The body is too large.",
+    "414": "The address is too long.",
     "421": "The console is not called that.",
     "422": "The request does not hold.",
     "429": "Too much was asked; `Retry-After` says when to ask again.",
+    "431": "The headers are too large.",
     "503": "Too many streams are open.",
 }
 DESCRIPTION = """Everything that the command line can do with runs, for programs.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter
+from fastapi import APIRouter, HTTPException
 from pydantic import Field
 
 from podium.domain.gating import CallRecord
@@ -82,6 +82,12 @@ async def list_flows(person: Viewer) -> FlowsListed:
 async def start_run(desk: DeskHere, person: Operator, wish: RunWish) -> Run:
     """Put a run of any flow into its queue. It is durable when this answers; follow its events."""
     return await submit(desk.podium, wish, by=person.name)
+
+
+@router.api_route("/runs", methods=["DELETE", "OPTIONS", "PATCH", "PUT"], include_in_schema=False)
+async def refuse_other_methods(person: Viewer) -> None:
+    """Two routes have this path, and each would name only its own method."""
+    raise HTTPException(405, "Method Not Allowed", {"Allow": "GET, POST"})
 
 
 @router.post("/runs/{run}/cancel", status_code=202)

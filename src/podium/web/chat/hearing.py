@@ -18,7 +18,7 @@ PATIENCE_SECONDS = {"discord": 2.0}
 MOST_SECONDS = 20.0
 MOST_STRANGERS = 100
 LONGEST_NAME = 64
-STILL_AT_IT = "Heard. It is not done yet; `status` tells how it goes."
+STILL_AT_IT = "Heard. What comes of it is not known yet; `status` tells how things stand."
 TOO_OFTEN = "Too many messages; this one was not heard. Wait a minute."
 
 

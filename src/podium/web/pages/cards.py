@@ -19,7 +19,8 @@ from podium.usecases import Blocked, Card, CardKind, edited_into
 from podium.web.access.people import ConsoleRole, Person
 from podium.web.pages.inbox_changes import MOST_LINES, Change, changes_in, changes_of
 from podium.web.pages.rendering import money, span
-from podium.wiring.resubmitting import cannot_be_edited, order_in
+from podium.wiring.order_editing import order_in
+from podium.wiring.resubmitting import cannot_be_edited
 from podium.wiring.submitting import asked_by
 
 HIGHEST_TOGETHER = Tier.T2

@@ -126,6 +126,8 @@ async def _tasks(desk: Desk, pair: str) -> list[DuetTask]:
 
 
 async def _news(desk: Desk) -> AsyncIterator[Part]:
+    # What came between the page and this stream, or while it was broken off, is seen by looking once.
+    yield Part("new", event="duet")
     async with aclosing(desk.hub.follow(types=_NEWS)) as events:  # type: ignore[type-var]  # it is a generator
         async for _ in events:
             yield Part("new", event="duet")

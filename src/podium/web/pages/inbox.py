@@ -80,6 +80,7 @@ async def _shown(desk: Desk, person: Person) -> dict[str, Any]:
     groups = podium.settings.approvers
     return {
         "count": inbox.count,
+        "more": inbox.more,
         "cards": [shown_card(each, person, groups) for each in inbox.cards],
         "blocked": [shown_blocked(each, person) for each in inbox.blocked],
         "may_answer": person.may(ConsoleRole.APPROVER),

@@ -102,4 +102,4 @@ def _told(line: str) -> ChangedLine:
 
 def _lines(text: Json) -> list[str]:
     # Only these end a line of a file; what else breaks lines is written out.
-    return text.split("\n") if isinstance(text, str) and text else []
+    return text.removesuffix("\n").split("\n") if isinstance(text, str) and text else []

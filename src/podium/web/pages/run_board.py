@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 from markupsafe import Markup
 
 from podium.domain.work import RunStatus
-from podium.telling.event_words import usage_words
 from podium.usecases.look_at_run import RunHead, look_at_run
 from podium.usecases.run_timeline import run_timeline
 from podium.web.desk import Desk
@@ -96,7 +95,6 @@ async def rendered_head(desk: Desk, head: RunHead) -> Markup:
         status=status_words(stands.shown_status),
         tone=tone(stands.shown_status),
         why=waits or failure_words(run),
-        used=usage_words(head.usage),
         branch=await branch_name_of(desk.podium, run),
         asked_by=asked_by(run),
     )

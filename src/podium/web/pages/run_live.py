@@ -67,12 +67,12 @@ async def follow_runs(
     desk: DeskHere,
     person: Viewer,
     rows: Annotated[str, Query(max_length=20_000)] = "",
-    state: str = "",
+    status: str = "",
     flow: str = "",
     text: str = "",
     before: str = "",
 ) -> Response:
-    wish = RunsWish(status=state, flow=flow, text=text, before=before)
+    wish = RunsWish(status=status, flow=flow, text=text, before=before)
     shown = [each for each in rows.split(",") if each][:MOST_ROWS]
     return streamed(_row_parts(desk, wish, shown))
 

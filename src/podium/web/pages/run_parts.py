@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -32,6 +33,7 @@ from podium.web.pages.run_markdown import rendered
 from podium.web.pages.run_picture import picture_of
 from podium.web.pages.run_words import status_words, tone
 from podium.wiring.run_branches import branch_of, diff_of, document_of
+from podium.wiring.run_transcripts import transcript_of
 
 router = APIRouter()
 
@@ -110,9 +112,24 @@ async def talk_part(
         request,
         "run_talk.html",
         run_id=run_id,
-        said=[(event, _said(event.body)) for event in events],
+        said=[(event, _said(event.body), _transcript(event.body)) for event in events],
         older=events[0].seq if len(events) == MOST_TURNS else 0,
     )
+
+
+@router.get("/runs/{run}/part/transcript")
+async def transcript_part(
+    request: Request, desk: DeskHere, person: Viewer, run: str, name: str
+) -> Response:
+    """All that was said in a turn, line by line as the medium wrote it."""
+    run_id = await _run_id(desk, run)
+    text, cut = await transcript_of(desk.podium, run_id, name)
+    return page(request, "run_transcript.html", run_id=run_id, name=name, text=text, cut=cut)
+
+
+def _transcript(body: object) -> str:
+    """The name of a reply's transcript; empty when it has none."""
+    return Path(body.transcript or "").name if isinstance(body, AgentReplied) else ""
 
 
 def _said(body: object) -> tuple[str, str, str]:

@@ -7,12 +7,13 @@ from itertools import pairwise
 
 from podium.telling.event_words import shorten
 from podium.telling.untrusted import shown_line
-from podium.usecases.run_timeline import Bar, Timeline, Turning
+from podium.usecases.run_timeline import PERSON, TIME, Bar, Timeline, Turning
 
-COLUMN, ROW, HEAD = 104, 54, 28
+COLUMN, ROW, HEAD = 118, 52, 28
 """Pixels: of one piece from left to right, of one lane, and of the band above the lanes."""
-BAR_WIDTH, BAR_HEIGHT = 88, 40
-LABEL_LETTERS, SAID_LETTERS = 12, 14
+BAR_WIDTH, BAR_HEIGHT = 102, 40
+LABEL_LETTERS, SAID_LETTERS = 13, 15
+WAITS = (PERSON, TIME)
 SIGNS = {"good": "✓", "bad": "✗", "wait": "…", "live": "▶", "plain": "•"}
 """Beside the colour, for whoever does not see it."""
 WORDS = {"good": "well", "bad": "badly", "wait": "waits", "live": "goes on", "plain": ""}
@@ -96,7 +97,7 @@ def picture_of(timeline: Timeline) -> Picture:
     return Picture(
         width=x,
         height=HEAD + len(lanes) * ROW + 4,
-        lanes=tuple(Lane(shown_line(name.replace("_", " "), 18), y) for name, y in lanes.items()),
+        lanes=tuple(Lane(shown_line(name.replace("_", " "), 30), y) for name, y in lanes.items()),
         boxes=tuple(boxes),
         links=tuple(_link(a, b) for a, b in pairwise(boxes)),
         posts=tuple(posts),
@@ -106,7 +107,9 @@ def picture_of(timeline: Timeline) -> Picture:
 
 
 def _box(bar: Bar, x: int, lanes: dict[str, int]) -> Box:
-    label = shorten(bar.label).replace("_", " ")
+    # What is waited for has a long name; the title says it.
+    label = bar.label.partition(":")[0] if bar.outcome == "wait" or bar.lane in WAITS else bar.label
+    label = shorten(label).replace("_", " ")
     turn = f" {bar.round}" if bar.round > 1 else ""
     return Box(
         bar=bar,
@@ -131,4 +134,4 @@ def _link(one: Box, other: Box) -> Link:
     x2, y2 = other.x, other.y + BAR_HEIGHT // 2
     bend = max(8, (x2 - x1) // 2)
     path = f"M{x1} {y1} C{x1 + bend} {y1} {x2 - bend} {y2} {x2} {y2}"
-    return Link(path, back=other.bar.comes_back)
+    return Link(path, back=other.bar.comes_back and one.bar.outcome == "bad")

@@ -13,6 +13,8 @@ from podium.wiring.wishes import SHAPES
 
 OPTION = "option_"
 """How the names of fields begin that are options of a flow."""
+APPROVE = "approve"
+"""The option by which whoever starts a run says yes to its plan."""
 TEXTS = {
     "pipeline": "The task: what is to be built or mended",
     "operator": "The message to the operator",
@@ -44,10 +46,16 @@ class StartForm(Noun):
     fields: tuple[Field, ...] = ()
 
 
-def start_forms() -> list[StartForm]:
-    """A form for each flow."""
+def start_forms(*, may_approve: bool) -> list[StartForm]:
+    """A form for each flow. A yes to a plan is offered to those alone who may give one."""
     return [
-        StartForm(flow=flow, text=TEXTS.get(flow, "The task"), fields=tuple(_fields(flow, schema)))
+        StartForm(
+            flow=flow,
+            text=TEXTS.get(flow, "The task"),
+            fields=tuple(
+                field for field in _fields(flow, schema) if may_approve or field.name != APPROVE
+            ),
+        )
         for flow, schema in option_schemas().items()
     ]
 

@@ -13,9 +13,10 @@ from podium.usecases import ShownStatus
 from podium.usecases.see_runs import RunsWish, see_runs
 from podium.web.access.entering import Operator, Viewer
 from podium.web.access.people import ConsoleRole
+from podium.web.access.refusing import NotAllowed
 from podium.web.desk import DeskHere
 from podium.web.pages.rendering import page
-from podium.web.pages.run_starting import start_forms, wish_of
+from podium.web.pages.run_starting import APPROVE, start_forms, wish_of
 from podium.web.pages.run_words import evidence, status_words, tone
 from podium.wiring.flows import FLOWS
 from podium.wiring.submitting import submit
@@ -30,16 +31,16 @@ async def runs_page(
     request: Request,
     desk: DeskHere,
     person: Viewer,
-    state: Word = "",
+    status: Word = "",
     flow: Word = "",
     text: Word = "",
     before: Word = "",
 ) -> Response:
-    if state and state not in list(ShownStatus):
-        raise BadInput(f"state {state[:60]!r} is not known; states: {', '.join(ShownStatus)}")
-    wish = RunsWish(status=state, flow=flow, text=text.strip(), before=before)
+    if status and status not in list(ShownStatus):
+        raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
+    wish = RunsWish(status=status, flow=flow, text=text.strip(), before=before)
     found = await see_runs(await desk.store(), desk.podium.engine, wish)
-    asked = {"state": state, "flow": flow, "text": wish.text}
+    asked = {"status": status, "flow": flow, "text": wish.text}
     last = found.rows[-1].stands.run.id if found.rows else ""
     return page(
         request,
@@ -53,7 +54,7 @@ async def runs_page(
         live=urlencode({**asked, "before": before}),
         filtered=any(asked.values()),
         may_start=person.may(ConsoleRole.OPERATOR),
-        forms=start_forms(),
+        forms=start_forms(may_approve=person.may(ConsoleRole.APPROVER)),
         evidence=evidence,
         tone=tone,
         status_words=status_words,
@@ -64,7 +65,10 @@ async def runs_page(
 async def start_run(request: Request, desk: DeskHere, person: Operator) -> Response:
     form = await request.form()
     filled = {name: value for name, value in form.items() if isinstance(value, str)}
-    run = await submit(desk.podium, wish_of(filled), by=person.name)
+    wish = wish_of(filled)
+    if wish.options.get(APPROVE) and not person.may(ConsoleRole.APPROVER):
+        raise NotAllowed(f"{person.name} is no approver; start it without a yes to its plan")
+    run = await submit(desk.podium, wish, by=person.name)
     return RedirectResponse(f"/runs/{run.id}", status_code=303)
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 _SEQUENCE = re.compile(
-    r"\x1b\[(?P<numbers>[0-9;]*)(?P<final>[A-Za-z~])|\x1bO(?P<letter>[A-Z])|\x1b(?P<meta>[^\x00-\x1f\x7f])"
+    r"\x1b\[(?P<numbers>[0-?]*)(?P<final>[A-Za-z~])|\x1bO(?P<letter>[A-Z])|\x1b(?P<meta>[^\x00-\x1f\x7f])"
     r"|(?P<one>.)",
     re.DOTALL,
 )

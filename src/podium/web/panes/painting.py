@@ -5,7 +5,7 @@ from __future__ import annotations
 from podium.domain.terminals import PaneFrame
 
 _HIDE, _SHOW = "\x1b[?25l", "\x1b[?25h"
-_REST = "\x1b[0m\x1b[K"
+_WIPE = "\x1b[0m\x1b[2K"
 
 
 def repainted(before: PaneFrame | None, now: PaneFrame) -> str:
@@ -20,9 +20,8 @@ def repainted(before: PaneFrame | None, now: PaneFrame) -> str:
     for row in range(now.rows):
         line = _line(now.lines, row)
         if not same or line != _line(known, row):
-            parts.append(f"\x1b[{row + 1};1H{line}")
-            # A line that fills its row leaves the cursor on its last character, which would be wiped.
-            parts.append(_REST if line else "\x1b[2K")
+            # Wiped first: a line that fills its row leaves the cursor on its last character, which would go with the rest.
+            parts.append(f"\x1b[{row + 1};1H{_WIPE}{line}")
     parts.append(f"\x1b[{now.cursor_row + 1};{now.cursor_column + 1}H")
     if now.cursor_shown and not now.dead:
         parts.append(_SHOW)

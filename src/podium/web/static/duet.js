@@ -25,7 +25,7 @@
   };
 })();
 
-const LARGEST_FONT = 14, SMALLEST_FONT = 8, CELL = 0.602;
+const LARGEST_FONT = 14, SMALLEST_FONT = 9, CELL = 0.602;
 const FIRST_PAUSE = 500, LONGEST_PAUSE = 10000;
 
 class Pane {

@@ -63,7 +63,7 @@
       else if (!card.querySelector(".note")) card.remove();
       else leaveLater(card);
     }
-    for (const node of Array.from(list.querySelectorAll(":scope > h2, :scope > .empty"))) node.remove();
+    for (const node of Array.from(list.querySelectorAll(":scope > h2, :scope > .empty, :scope > .hint"))) node.remove();
     let before = document.getElementById("bulk-report");
     for (const node of Array.from(fresh.children)) {
       if (node.id === "bulk-report") continue;

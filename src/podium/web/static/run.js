@@ -117,7 +117,7 @@ function liveRun(page) {
     }
     if (event.target.id === "timeline") {
       const scroll = event.target.querySelector(".lanes .scroll");
-      if (scroll) { scroll.scrollLeft = scroll.scrollWidth; }
+      if (scroll && page.hasAttribute("data-live")) { scroll.scrollLeft = scroll.scrollWidth; }
     }
     if (event.target.id === "acts") { begin(); }
   });

@@ -1,0 +1,108 @@
+"""A person takes a keyboard: the task that the pair works on says so, and shows it in its ladder."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from podium.domain.duets import DUET
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.events import KeyboardReturned, KeyboardTaken, MessageHeard, PairSeated
+from podium.domain.messages import Message
+from podium.domain.terminals import KeyboardWish, Terminal
+from podium.domain.work import Run, RunStatus
+from podium.ports import Tx
+from podium.testing import FixedClock, MemoryMirror, MemoryStore, SteadyIds
+from podium.usecases import (
+    keyboard_came_back,
+    return_keyboard,
+    see_ladder,
+    take_keyboard,
+)
+
+PLANNER = Terminal(side="PLANNER")
+ANN = KeyboardWish(terminal=PLANNER, who="ann")
+RUN = SteadyIds().new("run")
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
+
+
+@pytest.fixture
+async def store(clock: FixedClock) -> AsyncIterator[MemoryStore]:
+    """With a task that pair `main` works on."""
+    store = MemoryStore(clock)
+
+    def begin(tx: Tx) -> None:
+        tx.add_run(
+            Run(id=RUN, flow=DUET, task="tidy", status=RunStatus.RUNNING, created_at=clock.now())
+        )
+        tx.append(RUN, PairSeated(pair="main", planner="a", executer="b", transport="tui"))
+
+    await store.write(begin)
+    yield store
+    await store.close()
+
+
+async def test_taking_and_returning_stand_in_the_journal_once_each(
+    store: MemoryStore, clock: FixedClock
+) -> None:
+    mirror = MemoryMirror(clock)
+    await take_keyboard(store, mirror, ANN)
+    await take_keyboard(store, mirror, ANN)
+    await return_keyboard(store, mirror, PLANNER, "ann")
+    told = [each.told for each in await see_ladder(store, RUN, 10)]
+    assert told == [
+        KeyboardTaken(pair="main", side="PLANNER", by="ann"),
+        KeyboardReturned(pair="main", side="PLANNER", by="ann"),
+    ]
+
+
+async def test_nothing_is_put_down_for_whoever_did_not_get_it(
+    store: MemoryStore, clock: FixedClock
+) -> None:
+    mirror = MemoryMirror(clock)
+    with pytest.raises(BadInput, match="nobody has the keyboard of PLANNER"):
+        await return_keyboard(store, mirror, PLANNER, "bob")
+    hold = await take_keyboard(store, mirror, ANN)
+    with pytest.raises(NotPossibleNow, match="'ann' has the keyboard"):
+        await take_keyboard(store, mirror, ANN.model_copy(update={"who": "bob"}))
+    with pytest.raises(NotPossibleNow):
+        await return_keyboard(store, mirror, PLANNER, "bob")
+    assert len(await see_ladder(store, RUN, 10)) == 1
+    await keyboard_came_back(store, RUN, PLANNER, hold)
+    last = (await see_ladder(store, RUN, 10))[-1].told
+    assert isinstance(last, KeyboardReturned)
+    assert (last.by, last.why) == ("ann", "the time was over")
+
+
+async def test_a_pair_at_rest_and_a_project_without_tasks_have_keyboards_too(
+    store: MemoryStore, clock: FixedClock
+) -> None:
+    mirror = MemoryMirror(clock)
+    other = Terminal(pair="second", side="PLANNER")
+    await take_keyboard(store, mirror, KeyboardWish(terminal=other, who="ann"))
+    await take_keyboard(None, mirror, ANN)
+    assert await see_ladder(store, RUN, 10) == []
+
+
+async def test_a_ladder_shows_who_said_what_to_whom_and_only_the_last_of_it(
+    store: MemoryStore,
+) -> None:
+    plan = Message(to="EXECUTER", type="plan", id="x", body="1. look")
+
+    def hear(tx: Tx) -> None:
+        stray = MessageHeard(leg=0, sender="PLANNER", message=plan, why="a later one counts")
+        tx.append(RUN, stray)
+        tx.append(RUN, stray.model_copy(update={"routed_to": "EXECUTER", "why": ""}))
+
+    await store.write(hear)
+    rungs = await see_ladder(store, RUN, 10)
+    assert [(each.sender, each.to, each.type, each.body) for each in rungs] == [
+        ("PLANNER", None, "plan", "1. look"),
+        ("PLANNER", "EXECUTER", "plan", "1. look"),
+    ]
+    assert await see_ladder(store, RUN, 1) == rungs[1:]

@@ -1,0 +1,45 @@
+"""The command line with one more flow, whose step waits until it is let go."""
+
+from __future__ import annotations
+
+import sys
+
+from podium.cli.edge import run
+from podium.domain.events import NoteTaken
+from podium.engine import FlowDefinition
+from podium.ports import Flow, FlowContext, Step
+from podium.testing import retry_until
+from podium.wiring.flows import FLOWS
+from podium.wiring.podium import Podium
+
+NAME = "held"
+BEGUN, LET_GO = "begun", "let-go"
+"""Files of the project: the step has begun, and it may end."""
+
+
+async def build(podium: Podium) -> Flow:
+    folder = podium.folders.project
+
+    async def nothing(step: Step) -> None:
+        return None
+
+    async def hold(step: Step) -> None:
+        (folder / BEGUN).touch()
+        await retry_until(lambda: (folder / LET_GO).exists(), seconds=120)
+
+    async def body(ctx: FlowContext, _input: object) -> str:
+        await ctx.step("first", nothing)
+        await ctx.wait("go")
+        for number in range(20):
+            ctx.note(NoteTaken(text=f"note {number}"))
+        await ctx.step("held", hold)
+        for number in range(20):
+            await ctx.step("many", nothing, index=number)
+        return "done"
+
+    return FlowDefinition(NAME, body)
+
+
+if __name__ == "__main__":
+    FLOWS[NAME] = build
+    sys.exit(run(sys.argv[1:]))

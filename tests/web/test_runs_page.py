@@ -1,0 +1,176 @@
+"""The list of runs: filtered, paged, live, and the place where runs are started."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from playwright.async_api import expect
+
+from podium.domain.events import NoteTaken, RunStarted
+from podium.domain.work import Failure, Run, RunStatus
+from podium.ports import RunQuery, Tx
+from podium.web.access.people import ConsoleRole
+from podium.wiring import Podium
+from tests.web.browser import (
+    chromium,
+    needs_browser,
+    picture,
+    refuse_barriers,
+    refuse_sideways,
+    visitor,
+)
+from tests.web.run_past import git
+from tests.web.stage import console
+
+
+async def add_runs(
+    podium: Podium, how_many: int, task: str = "task", **fields: object
+) -> list[str]:
+    """So many runs, the newest first."""
+    now = podium.clock.now()
+    told = {"flow": "pipeline", "status": RunStatus.SUCCEEDED, "created_at": now, **fields}
+    runs = [
+        Run.model_validate({"id": podium.ids.new("run"), "task": f"{task} {number}", **told})
+        for number in range(how_many)
+    ]
+
+    def work(tx: Tx) -> None:
+        for run in runs:
+            tx.add_run(run)
+            tx.append(run.id, NoteTaken(text="made"))
+
+    await (await podium.store()).write(work)
+    return [run.id for run in runs][::-1]
+
+
+async def test_pages_of_the_list_lead_to_older_runs_and_back(tmp_path: Path) -> None:
+    async with console(tmp_path) as stage, stage.client() as client:
+        ids = await add_runs(stage.podium, 45)
+        first = (await client.get("/runs")).text
+        assert ids[0] in first
+        assert ids[39] in first
+        assert ids[40] not in first
+        assert f"/runs?before={ids[39]}" in first
+        second = (await client.get("/runs", params={"before": ids[39]})).text
+        assert ids[39] not in second.replace(f"before={ids[39]}", "")
+        assert ids[44] in second
+        assert ">Older<" not in second
+        assert ">Newest<" in second
+
+
+async def test_runs_are_chosen_by_state_flow_and_words(tmp_path: Path) -> None:
+    async with console(tmp_path) as stage, stage.client() as client:
+        (fine,) = await add_runs(stage.podium, 1, "mend the roof")
+        failure = Failure(kind="TimedOut", message="nobody answered")
+        (bad,) = await add_runs(
+            stage.podium, 1, "paint it", status=RunStatus.FAILED, failure=failure, flow="duet"
+        )
+        (lost,) = await add_runs(
+            stage.podium, 1, "lost", status=RunStatus.RUNNING, owner="wrk_gone", flow="sense"
+        )
+
+        async def found(**asked: str) -> set[str]:
+            answer = await client.get("/runs", params=asked)
+            assert answer.status_code == 200
+            return {run_id for run_id in (fine, bad, lost) if f'id="{run_id}"' in answer.text}
+
+        assert await found() == {fine, bad, lost}
+        assert await found(status="failed") == {bad}
+        assert await found(status="interrupted") == {lost}
+        assert await found(status="running") == set()
+        assert await found(flow="duet") == {bad}
+        assert await found(text="ROOF") == {fine}
+        assert await found(text="%") == set()
+        page = (await client.get("/runs")).text
+        assert "TimedOut: nobody answered" in page
+        assert "process that hosted it is gone" in page
+        assert (await client.get("/runs", params={"status": "nice"})).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("filled", "told"),
+    [
+        ({"flow": "none"}, "is not known"),
+        ({"flow": "playbook", "text": "p.md", "option_inputs": "nothing"}, "NAME=VALUE"),
+        ({"flow": "playbook", "text": "../../x.md"}, "not beneath the project"),
+    ],
+)
+async def test_a_form_that_cannot_be_meant_is_answered_in_words(
+    tmp_path: Path, filled: dict[str, str], told: str
+) -> None:
+    async with console(tmp_path) as stage, stage.client() as client:
+        answer = await client.post("/runs", data=filled)
+        assert answer.status_code == 422
+        assert told in answer.text
+        runs = await (await stage.podium.store()).read(lambda view: view.runs(RunQuery()))
+        assert runs == []
+
+
+async def test_who_may_not_approve_cannot_start_a_run_with_a_yes_to_its_plan(
+    tmp_path: Path,
+) -> None:
+    async with console(tmp_path) as stage:
+        token = stage.new_token("otto", ConsoleRole.OPERATOR)
+        async with stage.client(token) as client:
+            assert "option_approve" not in (await client.get("/runs")).text
+            filled = {"flow": "operator", "text": "mend it", "option_approve": "yes"}
+            answer = await client.post("/runs", data=filled)
+            assert answer.status_code == 403
+            assert "no approver" in answer.text
+        async with stage.client() as client:
+            assert "option_approve" in (await client.get("/runs")).text
+
+
+@needs_browser
+async def test_the_list_is_live_and_a_run_is_started_from_it(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / "script.yaml").write_text(yaml.safe_dump({"turns": []}))
+    agents = {"player": {"kind": "scripted", "script": "script.yaml"}}
+    (project / "podium.yaml").write_text(yaml.safe_dump({"agents": agents}))
+    (project / ".gitignore").write_text(".podium/\n")
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "first")
+    async with console(tmp_path) as stage, chromium() as browser:
+        (shown,) = await add_runs(stage.podium, 1, status=RunStatus.QUEUED, queue="default")
+        for phone in (False, True):
+            async with visitor(browser, stage, phone=phone, dark=phone) as page:
+                await page.goto("/runs")
+                await refuse_barriers(page)
+                await refuse_sideways(page)
+                await page.get_by_text("Start a run").click()
+                await page.get_by_text("Playbook", exact=True).click()
+                await page.get_by_text("Operator", exact=True).last.click()
+                await picture(page, f"runs-start-{'phone' if phone else 'desktop'}")
+                await refuse_barriers(page)
+                await refuse_sideways(page)
+        async with visitor(browser, stage) as page, visitor(browser, stage) as other:
+            await other.goto("/runs")
+            await expect(other.locator(f"#{shown} .tag")).to_have_text("queued")
+            await page.goto("/runs")
+            await page.get_by_text("Start a run").click()
+            await page.get_by_text("Pipeline", exact=True).click()
+            await page.get_by_label("The task: what is to be built").fill("Add a <b>farewell</b>")
+            await page.get_by_role("button", name="Start").first.click()
+            await expect(page.locator("h1")).to_have_text("Add a <b>farewell</b>")
+            await expect(page.locator("#head")).to_contain_text("Asked by")
+            await expect(other.locator("#runs")).to_contain_text("Add a <b>farewell</b>")
+            store = await stage.podium.store()
+            run = await store.read(lambda view: view.run(shown))
+            assert run is not None
+            cancelled = run.model_copy(update={"status": RunStatus.CANCELLED})
+
+            def change(tx: Tx) -> None:
+                tx.save_run(cancelled)
+                tx.append(shown, RunStarted(owner="w", fence=1))
+
+            await store.write(change)
+            await expect(other.locator(f"#{shown} .tag")).to_have_text("cancelled")
+            await page.get_by_text("Cancel…").click()
+            await page.get_by_label("Why, for the record").fill("wrong branch")
+            await page.get_by_role("button", name="End this run").click()
+            await expect(page.locator("#state")).to_have_text("cancelled")
+            await expect(page.locator("#log")).to_contain_text("wrong branch")
