@@ -78,7 +78,8 @@ async def picture(page: Page, name: str) -> None:
     """Keep a picture of the page, where somebody will look at it."""
     if ARTEFACTS is not None:
         ARTEFACTS.mkdir(parents=True, exist_ok=True)
-        await page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True)
+        # Hiding the caret is done by an inline style, which the page's own policy refuses and logs.
+        await page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True, caret="initial")
 
 
 async def refuse_barriers(page: Page) -> None:

@@ -76,9 +76,11 @@ class ChatStage:
         headers = [(name, secret.encode())] if secret is not None else []
         return await self.client.post("/chat/telegram", json=body, headers=headers)
 
-    async def post_discord(self, body: Json, **headers: str) -> httpx.Response:
+    async def post_discord(
+        self, body: Json, *, age_seconds: int = 0, **headers: str
+    ) -> httpx.Response:
         content = json.dumps(body).encode()
-        stamp = str(int(datetime.now(UTC).timestamp()))
+        stamp = str(int(datetime.now(UTC).timestamp()) - age_seconds)
         signed = DISCORD_KEY.sign(stamp.encode() + content).hex()
         known = {"X-Signature-Timestamp": stamp, "X-Signature-Ed25519": signed, **headers}
         return await self.client.post("/chat/discord", content=content, headers=known)

@@ -216,10 +216,7 @@ async def test_hostile_text_comes_back_without_what_steers_or_hides(stage: ChatS
     said = await stage.telegram("APPROVE: \x1b[31m';DROP-TABLE--")
     assert said.startswith("Not done: no approval")
     assert "\x1b" not in said
-    # The id comes back in the words of the error, where only the desk itself can write it out.
-    said = await stage.telegram("APPROVE: \u202eabc\u200b")
-    assert "\u202e" not in said
-    assert "\u200b" not in said
+    assert TELEGRAM_SECRET not in await stage.telegram(f"APPROVE: {TELEGRAM_SECRET}")
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
 
 
@@ -246,6 +243,7 @@ async def test_discord_is_heard_when_it_signed_and_answered_as_it_wants(stage: C
 
 async def test_what_discord_did_not_sign_just_now_is_refused(stage: ChatStage) -> None:
     _, asked = await stage.asked()
+    body = command(f"APPROVE: {asked.id}", ANN, "i1")
     for name, value in (
         ("X-Signature-Ed25519", "00" * 64),
         ("X-Signature-Ed25519", "no hex"),
@@ -254,9 +252,10 @@ async def test_what_discord_did_not_sign_just_now_is_refused(stage: ChatStage) -
         ("X-Signature-Timestamp", "9" * 30),
         ("X-Signature-Timestamp", "soon"),
     ):
-        body = command(f"APPROVE: {asked.id}", ANN, "i1")
         answer = await stage.post_discord(body, **{name: value})
         assert answer.status_code == 401, (name, value)
+    for age in (3600, -3600):
+        assert (await stage.post_discord(body, age_seconds=age)).status_code == 401
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
 
 

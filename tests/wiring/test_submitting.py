@@ -101,6 +101,12 @@ def test_words_that_the_operator_cannot_act_on_begin_nothing(desk: Desk) -> None
     assert runs_of(desk) == []
 
 
+def test_a_yes_beforehand_is_taken_from_those_alone_whose_yes_the_door_takes(desk: Desk) -> None:
+    with pytest.raises(CallRefused, match="bea is no approver"):
+        submitted(desk, flow="operator", text=LEAD, options={"approve": True})
+    assert runs_of(desk) == []
+
+
 def test_a_plan_is_answered_at_once_and_nothing_is_recorded(desk: Desk) -> None:
     async def planned(podium: Podium) -> tuple[str, bool]:
         answer = await ask(podium, LEAD, mode="plan", by="bea")

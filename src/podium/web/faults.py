@@ -14,6 +14,7 @@ from starlette.requests import HTTPConnection
 from podium.domain.errors import (
     AmbiguousId,
     BadInput,
+    CallRefused,
     LockHeld,
     NotPossibleNow,
     PodiumError,
@@ -31,6 +32,7 @@ PROBLEM = "application/problem+json"
 _CODES: tuple[tuple[type[PodiumError], int], ...] = (
     (NotLetIn, 401),
     (NotAllowed, 403),
+    (CallRefused, 403),
     (UnknownId, 404),
     (AmbiguousId, 409),
     (LockHeld, 409),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from podium.domain.approving import approval_named_in
 from podium.domain.duets import DUET
-from podium.domain.errors import BadInput, NotPossibleNow, UnknownId
+from podium.domain.errors import BadInput, CallRefused, NotPossibleNow, UnknownId
 from podium.domain.model import Json
 from podium.domain.operating import OperatorAnswer, OperatorMode
 from podium.domain.work import Run
@@ -46,15 +46,25 @@ class _Job:
     queue: str
 
 
-async def submit(podium: Podium, wish: Wish, *, by: str, provenance: tuple[str, ...] = ()) -> Run:
+async def submit(
+    podium: Podium,
+    wish: Wish,
+    *,
+    by: str,
+    provenance: tuple[str, ...] = (),
+    may_approve: bool = False,
+) -> Run:
     """Store the run for whoever serves its queue, and who wished for it. It is durable on return.
 
-    `provenance` names who said the words when no person at a door did. Raises what the flow's own
-    command does, before anything is stored: `BadInput`, `NotPossibleNow`, `CallRefused`.
+    `provenance` names who said the words when no person at a door did; `may_approve` is for people whose yes
+    the door takes. Raises what the flow's own command does, before anything is stored: `BadInput`,
+    `NotPossibleNow`, `CallRefused`.
     """
     options, text = options_of(wish), plain_text(wish.text)
     if isinstance(options, OperatorWords):
         _refuse_place(wish)
+        if options.approve and not may_approve:
+            raise CallRefused(f"{by} is no approver; start it without a yes to its plan")
         return await _operator(podium, text, options, by=by, provenance=provenance)
     if isinstance(options, SenseWish):
         _refuse_place(wish)

@@ -87,6 +87,14 @@ class House:
         await retry_until(is_shown)
         return await look(self.control, pane)
 
+    async def hides(self, pane: str, text: str) -> None:
+        """Return once the screen no longer shows this."""
+
+        async def is_gone() -> bool:
+            return text not in (await look(self.control, pane)).text
+
+        await retry_until(is_gone)
+
 
 @dataclass(frozen=True)
 class ZooEyes:

@@ -9,6 +9,7 @@ import pytest
 
 from podium.agents.tui import TuiAgent
 from podium.agents.tui.keyboard import Keyboard
+from podium.agents.tui.listening import TurnTime
 from podium.domain.asking import Turn
 from podium.domain.errors import NotPossibleNow, TimedOut
 from podium.domain.keyboards import KeyboardHold
@@ -80,15 +81,41 @@ async def test_whoever_has_it_types_into_a_program_that_is_at_work(root: Path) -
 async def test_the_time_of_a_turn_stands_still_while_a_person_has_the_keyboard(root: Path) -> None:
     async with on_stage(root, clock=SystemClock()) as podium:
         agent, keyboard = await up_with(podium, "stuck")
-        asking = asyncio.create_task(agent.ask(a_turn(seconds=3.0)))
+        asking = asyncio.create_task(agent.ask(a_turn(seconds=1.5)))
         await retry_until(lambda: len(podium.taken()) == 1)
         await keyboard.take("ann", LONG_SECONDS)
-        done, _ = await asyncio.wait({asking}, timeout=5.0)
+        # One that ran out of time is interrupted for five seconds before that is told.
+        done, _ = await asyncio.wait({asking}, timeout=9.0)
         assert not done, "it ran out of time, or was reminded of it, while a person was at it"
         assert len(podium.taken()) == 1
         await keyboard.give("ann")
         with pytest.raises(TimedOut, match="brought no plan"):
             await asking
+
+
+def test_the_clocks_of_a_turn_are_put_on_by_as_long_as_people_had_the_keyboard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # Turns are timed by the event loop, which no clock of a test can hold still.
+    now = [100.0]
+    monkeypatch.setattr("podium.agents.tui.listening._now", lambda: now[0])
+    time = TurnTime(a_turn(seconds=60.0, longest_seconds=100.0), stood_seconds=5.0)
+    now[0] = 130.0
+    time.stand_still(5.0)
+    assert time.ends_at == 160.0, "what was before it began counts for nothing"
+    time.stand_still(25.0)
+    time.stand_still(25.0)
+    assert (time.ends_at, time.part_at(0.5), time.passed_seconds) == (180.0, 150.0, 10.0)
+    time.begin_anew()
+    now[0] = 170.0
+    time.stand_still(125.0)
+    assert time.ends_at == 230.0, "it began anew while a person had it"
+    now[0] = 220.0
+    time.begin_anew()
+    assert time.ends_at == 280.0
+    now[0] = 319.0
+    time.begin_anew()
+    assert time.ends_at == 320.0, "the longest time is put on as well"
 
 
 async def test_time_that_a_person_had_it_unseen_is_left_out_too(root: Path) -> None:

@@ -112,6 +112,7 @@ async def test_words_in_the_input_that_nobody_knows_are_told(house: House) -> No
     with pytest.raises(NotListening, match="nobody knows its words"):
         await sender.send("mine", "of the living", no_mark)
     await house.panes.press(pane, *["BSpace"] * len("whose are these"))
+    await house.hides(pane, "w")
     await sender.send("mine", "of the living", no_mark)
     assert house.taken() == ["of the living"]
 

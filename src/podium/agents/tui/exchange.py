@@ -149,8 +149,7 @@ class Exchange:
     async def _heard(self, letter: Letter) -> Answer:
         """The answer to the letter. Unless its turn may go on, whatever else ends it gives the letter up."""
         # From here on: how long it took until the program was up and had its message is not its fault.
-        _, stood_seconds = await self._keyboard()
-        self._time = TurnTime(self.turn, stood_seconds)
+        self._time = TurnTime(self.turn, await self._stood_seconds())
         try:
             with closing(StreamGate(self.activity.file(self.side.pane))) as gate:
                 return await self._listen(letter, gate)
@@ -159,6 +158,12 @@ class Exchange:
         except PodiumError:
             await self.give_up()
             raise
+
+    async def _stood_seconds(self) -> float:
+        try:
+            return (await self._keyboard())[1]
+        except LineLost:  # the next question makes a new connection
+            return (await self._keyboard())[1]
 
     async def _keyboard(self) -> tuple[bool, float]:
         state = await self.side.keyboard.settled(self.lapsed)

@@ -115,11 +115,13 @@ class Ledger:
 
     async def run_if(self, condition: str, commands: str) -> bool:
         """Run the commands if the condition holds, in one go. False: it did not."""
-        word, done = secrets.token_hex(8), _option("pressed")
-        await self._if(condition, f"{commands} ; set -p -t {self._pane} {done} {word}")
-        return await self._control.ask(f"display-message -p -t {self._pane} '#{{{done}}}'") == [
-            word
-        ]
+        # A mark of its own: others run theirs at the same time.
+        done = _option(f"done_{secrets.token_hex(8)}")
+        await self._if(condition, f"{commands} ; set -p -t {self._pane} {done} 1")
+        (told,), _ = await self._control.ask_together(
+            f"display-message -p -t {self._pane} '#{{{done}}}'", f"set -pqu -t {self._pane} {done}"
+        )
+        return told == "1"
 
     def _note(self, name: str, number: int) -> str:
         return f"set -p -t {self._pane} {_option(name)} {number}"

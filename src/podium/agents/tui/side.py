@@ -23,7 +23,7 @@ from podium.agents.tui.server import ServerIdentity
 from podium.agents.tui.side_record import SideBook, SideRecord
 from podium.agents.tui.sighting import Sight
 from podium.agents.tui.starting import Quarters, Seating
-from podium.agents.tui.trouble import NotListening, PaneGone
+from podium.agents.tui.trouble import LineLost, NotListening, PaneGone, ServerGone
 from podium.domain.errors import NeedsHuman, NotPossibleNow, TimedOut
 from podium.domain.keyboards import KeyboardState
 from podium.domain.model import Json
@@ -185,8 +185,13 @@ class Side:
                     raise
 
     async def _when_returned(self, lapsed: Lapsed) -> KeyboardState:
-        # A pane that is not known yet is looked for by whatever types in it.
-        return await self.keyboard.returned(lapsed) if self.pane else KeyboardState()
+        """A pane that is not known yet, or was lost, is found by whatever types in it, and nobody has its keyboard."""
+        if not self.pane:
+            return KeyboardState()
+        try:
+            return await self.keyboard.returned(lapsed)
+        except (LineLost, PaneGone, ServerGone):
+            return KeyboardState()
 
     async def has(self, key: str) -> bool:
         """Whether it took what is sent under this key, or has it in its input."""

@@ -14,6 +14,7 @@ from podium.domain.work import Run
 from podium.usecases import cancel, resolve_call, resume, retry
 from podium.usecases.find_id import find_call_key
 from podium.web.access.entering import Operator, Viewer
+from podium.web.access.people import ConsoleRole
 from podium.web.api.asking import LONGEST_NAME, TEXT, Asked, Name, Words
 from podium.web.desk import DeskHere
 from podium.wiring.operator_seeing import undo
@@ -81,7 +82,8 @@ async def list_flows(person: Viewer) -> FlowsListed:
 @router.post("/runs", status_code=202)
 async def start_run(desk: DeskHere, person: Operator, wish: RunWish) -> Run:
     """Put a run of any flow into its queue. It is durable when this answers; follow its events."""
-    return await submit(desk.podium, wish, by=person.name)
+    may_approve = person.may(ConsoleRole.APPROVER)
+    return await submit(desk.podium, wish, by=person.name, may_approve=may_approve)
 
 
 @router.api_route("/runs", methods=["DELETE", "OPTIONS", "PATCH", "PUT"], include_in_schema=False)

@@ -124,7 +124,7 @@ async def transcript_part(
     """All that was said in a turn, line by line as the medium wrote it."""
     run_id = await _run_id(desk, run)
     text, cut = await transcript_of(desk.podium, run_id, name)
-    return page(request, "run_transcript.html", run_id=run_id, name=name, text=text, cut=cut)
+    return page(request, "run_transcript.html", run_id=run_id, file=name, text=text, cut=cut)
 
 
 def _transcript(body: object) -> str:

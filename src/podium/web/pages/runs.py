@@ -13,10 +13,9 @@ from podium.usecases import ShownStatus
 from podium.usecases.see_runs import RunsWish, see_runs
 from podium.web.access.entering import Operator, Viewer
 from podium.web.access.people import ConsoleRole
-from podium.web.access.refusing import NotAllowed
 from podium.web.desk import DeskHere
 from podium.web.pages.rendering import page
-from podium.web.pages.run_starting import APPROVE, start_forms, wish_of
+from podium.web.pages.run_starting import start_forms, wish_of
 from podium.web.pages.run_words import evidence, status_words, tone
 from podium.wiring.flows import FLOWS
 from podium.wiring.submitting import submit
@@ -65,10 +64,8 @@ async def runs_page(
 async def start_run(request: Request, desk: DeskHere, person: Operator) -> Response:
     form = await request.form()
     filled = {name: value for name, value in form.items() if isinstance(value, str)}
-    wish = wish_of(filled)
-    if wish.options.get(APPROVE) and not person.may(ConsoleRole.APPROVER):
-        raise NotAllowed(f"{person.name} is no approver; start it without a yes to its plan")
-    run = await submit(desk.podium, wish, by=person.name)
+    may_approve = person.may(ConsoleRole.APPROVER)
+    run = await submit(desk.podium, wish_of(filled), by=person.name, may_approve=may_approve)
     return RedirectResponse(f"/runs/{run.id}", status_code=303)
 
 
