@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.ready-to-run
+SERVE_STAMP := $(VENV)/.ready-to-serve
 DEV_STAMP := $(VENV)/.ready-to-develop
 BENCH_STAMP := $(VENV)/.ready-to-measure
 CODE := src tests benchmarks examples packs
@@ -53,8 +54,8 @@ bench: $(BENCH_STAMP) ## measured ratios against the floor and a peer
 many: $(BENCH_STAMP) ## the figures of many machines, on a PostgreSQL of their own
 	$(BIN)/python -m benchmarks many
 
-serve: $(RUN_STAMP) ## host queued runs and schedules of this folder until Ctrl-C
-	@$(BIN)/podium worker
+serve: $(SERVE_STAMP) ## the console of this folder, with a worker beside it, until Ctrl-C
+	@$(BIN)/podium serve
 
 clean: ## remove the environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -66,6 +67,10 @@ $(BIN)/python:
 
 $(RUN_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(SERVE_STAMP): pyproject.toml $(RUN_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[web,notices]'
 	@touch $@
 
 $(DEV_STAMP): pyproject.toml $(RUN_STAMP)

@@ -38,6 +38,8 @@ from podium.wiring.podium import open_podium
 T = TypeVar("T")
 PAST_RUNS = 100_000
 EVENTS = 20_000
+WARMING = 3
+"""The first ones read templates and models."""
 ROUNDS = 60
 FOLLOWERS = 200
 STREAMS = 1000
@@ -82,18 +84,23 @@ def _paths(stage: Stage) -> Iterator[tuple[str, str]]:
     yield "API: that run, p95", f"{api}/{run}"
     yield "API: its last events, p95", f"{api}/{run}/events?after={EVENTS - 100}"
     yield "API: its steps from the middle, p95", f"{api}/{run}/steps?after={EVENTS // 4}"
+    yield "API: a word that no task has, p95", f"{api}?text=hapaxlegomenon"
     yield "inbox beside 100,000 runs, p95", "/"
     yield "API: health, 100,000 runs, p95", "/api/v1/health"
 
 
 async def _answered(stage: Stage, name: str, path: str) -> Figure:
     taken = []
+    for _ in range(WARMING):
+        await stage.client.get(path)
     for _ in range(ROUNDS):
         begun = time.perf_counter()
         answer = await stage.client.get(path)
         taken.append((time.perf_counter() - begun) * 1000)
         assert answer.status_code == 200, f"{path}: {answer.status_code} {answer.text[:300]}"
-    return Figure(name, percentile(taken, 0.95), "ms", most=MOST_MS)
+    # Every task is read for a word: how long that takes is shown, and has no target.
+    most = None if "text=" in path else MOST_MS
+    return Figure(name, percentile(taken, 0.95), "ms", most=most)
 
 
 async def _told_live(stage: Stage, folder: Path) -> Figure:

@@ -83,7 +83,8 @@ async def test_days_that_are_over_are_let_go_of(store: MemoryStore, clock: Fixed
     await use(store, a_run(), "agent:dev", 1.0)
     assert (await watch.look(clock.now(), ())).total.usd == 1.0
     later = clock.now() + timedelta(days=DAYS)
-    assert (await watch.look(later, ())).total.records == 0
+    seen = await watch.look(later, ())
+    assert (seen.total.records, seen.flows, seen.sources) == (0, (), ())
     assert (await watch_over(store).look(later, ())).total.records == 0
 
 

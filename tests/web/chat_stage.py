@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -77,12 +77,12 @@ class ChatStage:
         return await self.client.post("/chat/telegram", json=body, headers=headers)
 
     async def post_discord(
-        self, body: Json, *, age_seconds: int = 0, **headers: str
+        self, body: Json, headers: Mapping[str, str] | None = None, *, age_seconds: int = 0
     ) -> httpx.Response:
         content = json.dumps(body).encode()
         stamp = str(int(datetime.now(UTC).timestamp()) - age_seconds)
         signed = DISCORD_KEY.sign(stamp.encode() + content).hex()
-        known = {"X-Signature-Timestamp": stamp, "X-Signature-Ed25519": signed, **headers}
+        known = {"X-Signature-Timestamp": stamp, "X-Signature-Ed25519": signed, **(headers or {})}
         return await self.client.post("/chat/discord", content=content, headers=known)
 
     async def post_plain(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from fastapi import WebSocket
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
@@ -19,6 +20,9 @@ from podium.domain.work import Run, RunStatus
 from podium.testing import retry_until
 from podium.web.access.people import ConsoleRole, Person
 from podium.web.access.sessions import Sessions
+from podium.web.access.speaking import GONE
+from podium.web.app import build_app
+from podium.web.serving import served
 from tests.web.routes import every_socket
 from tests.web.stage import Stage, console
 
@@ -180,6 +184,54 @@ async def test_websockets_want_a_token_and_their_own_page(tmp_path: Path) -> Non
             bearer = f"Bearer {stage.token}"
             foreign = "http://evil.example"
             assert await refusal(url, Authorization=bearer, Origin=foreign) == 403
+
+
+async def test_an_open_websocket_says_and_hears_nothing_once_its_token_is_over(
+    tmp_path: Path,
+) -> None:
+    heard: list[str] = []
+
+    async def echo(websocket: WebSocket) -> None:
+        await websocket.accept()
+        async for words in websocket.iter_text():
+            heard.append(words)
+            await websocket.send_text(words)
+
+    async with console(tmp_path) as stage:
+        app = build_app(stage.desk)
+        app.add_api_websocket_route("/echo", echo)
+        token, kept = stage.desk.tokens.make("ann", frozenset(), stage.podium.clock.now())
+        async with served(app, stage.desk.settings) as url:
+            bearer = {"authorization": f"Bearer {token}"}
+            async with connect(f"ws{url[4:]}/echo", additional_headers=bearer) as socket:
+                await socket.send("one")
+                assert await socket.recv() == "one"
+                stage.desk.tokens.revoke(kept.id)
+                await socket.send("two")
+                with pytest.raises(ConnectionClosed) as closed:
+                    await socket.recv()
+                assert closed.value.rcvd is not None
+                assert closed.value.rcvd.code == GONE
+    assert heard == ["one"]
+
+
+async def test_every_page_runs_the_console_s_own_scripts_alone_and_is_kept_nowhere(
+    tmp_path: Path,
+) -> None:
+    async with console(tmp_path) as stage, browser(stage) as client:
+        for path in ("/", "/runs", "/duet", "/nothing", "/api/v1/runs", "/healthz"):
+            told = (await client.get(path)).headers
+            policy = dict(
+                part.strip().split(" ", 1) for part in told["content-security-policy"].split(";")
+            )
+            assert policy["default-src"] == "'none'"
+            assert policy["script-src"] == "'self'"
+            assert policy["frame-ancestors"] == "'none'"
+            assert ("unsafe" in policy["style-src"]) == (path == "/duet")
+            assert told["cache-control"] == "no-store"
+            assert told["x-content-type-options"] == "nosniff"
+            assert "server" not in told
+        assert "no-store" not in (await client.get("/static/podium.css")).headers["cache-control"]
 
 
 async def refusal(url: str, **headers: str) -> int:

@@ -252,7 +252,7 @@ async def test_what_discord_did_not_sign_just_now_is_refused(stage: ChatStage) -
         ("X-Signature-Timestamp", "9" * 30),
         ("X-Signature-Timestamp", "soon"),
     ):
-        answer = await stage.post_discord(body, **{name: value})
+        answer = await stage.post_discord(body, {name: value})
         assert answer.status_code == 401, (name, value)
     for age in (3600, -3600):
         assert (await stage.post_discord(body, age_seconds=age)).status_code == 401

@@ -87,8 +87,9 @@ async def test_a_new_project_has_nothing_to_show_and_says_so(tmp_path: Path) -> 
 
 def test_the_highest_of_days_and_budget_fits_into_the_plot() -> None:
     days = [Sum(name="2031-05-03", usd=3.0, records=1), Sum(name="2031-05-04")]
-    plot = day_plot(days, 4.0)
-    assert [usd for _, usd in plot.lines] == [0, 1.25, 2.5, 3.75, 5.0]
+    assert [usd for _, usd in day_plot(days, None).lines] == [0, 1.25, 2.5, 3.75, 5.0]
+    plot = day_plot(days, 6.0)
+    assert [usd for _, usd in plot.lines] == [0, 2.5, 5.0, 7.5, 10.0]
     assert plot.limit_y is not None
     assert plot.lines[-1][0] < plot.limit_y < plot.bars[0].y
     assert plot.bars[1].height == 0

@@ -11,8 +11,13 @@ from pathlib import Path
 import yaml
 
 from podium.domain.gating import Approval, ApprovalStatus, Receipt, Tier
+from podium.domain.model import Json
 from podium.domain.work import QueueSpec
+from podium.engine import FlowDefinition
+from podium.ports import Flow, FlowContext
 from podium.testing import retry_until
+from podium.wiring import Podium
+from podium.wiring.flows import FLOWS
 from podium.wiring.operating import OperatorWish, build_operator, operator_options
 from podium.wiring.ordering import order_queues
 from tests.operator.office import _RECORDS, _insert
@@ -221,3 +226,32 @@ async def test_an_edited_call_of_an_agent_is_a_no_that_says_what_to_ask_for(tmp_
         assert known.status is ApprovalStatus.REJECTED
         assert known.why.startswith("edited by sam. Ask for write_file again")
         assert json.dumps(wanted) in known.why
+
+
+async def _asking(podium: Podium) -> Flow:
+    async def body(ctx: FlowContext, job: Json) -> Json:
+        said = await ctx.ask_person("which", "which branch is meant?")
+        return {"said": said.payload, "by": said.sent_by}
+
+    return FlowDefinition("asking", body)
+
+
+@needs_browser
+async def test_a_run_that_needs_a_person_goes_on_with_their_guidance(tmp_path: Path) -> None:
+    async with console(tmp_path, flows={**FLOWS, "asking": _asking}) as stage:
+        engine = await stage.podium.hosting_engine()
+        async with (
+            engine.serve([QueueSpec(name="work")]),
+            chromium() as browser,
+            visitor(browser, stage) as page,
+        ):
+            run = await engine.start("asking", task="tidy up", queue="work")
+            await engine.finish(run.id)
+            await page.goto("/")
+            card = page.locator(f"#card-{run.id}")
+            assert "which branch is meant?" in await card.inner_text()
+            await card.get_by_label("Guidance for the run").fill("the second")
+            await card.get_by_role("button", name="Go on").click()
+            await card.get_by_text("It goes on here.").wait_for()
+            ended = await engine.finish(run.id)
+        assert ended.result == {"said": "the second", "by": "sam"}

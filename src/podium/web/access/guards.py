@@ -9,10 +9,10 @@ import logging
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import HTTPConnection, Request
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from podium.domain.errors import PodiumError
-from podium.web.access.answering import Answering, AnswerOver, is_still_known, limit_key
+from podium.web.access.answering import Answering, AnswerOver, limit_key
 from podium.web.access.bodies import has_body, whole_body
 from podium.web.access.entering import KNOWN_AS, comes_by_cookie, recognise
 from podium.web.access.forwarded import address_of, put_right
@@ -21,6 +21,7 @@ from podium.web.access.names import METHODS, Names
 from podium.web.access.people import Person
 from podium.web.access.rates import Requests
 from podium.web.access.refusing import NotAllowed, NotLetIn, TurnedAway
+from podium.web.access.speaking import GONE, Speaking
 from podium.web.access.streams import Streams
 from podium.web.desk import Desk
 from podium.web.faults import answer_to
@@ -33,8 +34,6 @@ CARD_ACTS = {
     "/api/v1/approvals/": ("", "/approve", "/reject"),
 }
 """All that a link's session may ask for, of its own card."""
-GONE = 4401
-"""How a websocket is told that its token holds no longer."""
 
 _log = logging.getLogger("podium.web")
 
@@ -112,20 +111,11 @@ class Guards:
             await receive()
             await _deny(scope, send, error)
             return
+        speaking = Speaking(scope, receive, send)
         try:
-            await self._app(scope, self._heard(scope, receive, send), send)
+            await self._app(scope, speaking.hear, speaking.say)
         finally:
             self._streams.end(key)
-
-    def _heard(self, scope: Scope, receive: Receive, send: Send) -> Receive:
-        async def hear() -> Message:
-            message = await receive()
-            if message["type"] == "websocket.receive" and not is_still_known(scope):
-                await send({"type": "websocket.close", "code": GONE})
-                return {"type": "websocket.disconnect", "code": GONE}
-            return message
-
-        return hear
 
     def _let_in(self, scope: Scope, headers: Headers) -> None:
         """Raise for whom or what is not to be answered."""
