@@ -60,6 +60,7 @@ async def test_what_a_killed_process_left_open_ended_badly_and_waits_go_on(scene
         (PERSON, "bad"),
         (PODIUM, "good"),
     ]
+    assert timeline.bars[0].said == "left by a process that is gone"
     turnings = [(each.before, each.label) for each in timeline.turnings]
     assert turnings == [(2, "taken up again"), (3, "failed: too late")]
 

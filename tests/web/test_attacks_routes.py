@@ -84,7 +84,8 @@ async def test_a_viewer_changes_nothing_by_any_route(tmp_path: Path) -> None:
         ways = [way for way in closed_ways(stage) if way.changes and way.path not in OF_EVERYBODY]
         async with stage.client(stage.new_token("vic", ConsoleRole.VIEWER)) as client:
             answers = {way: (await asked(client, way)).status_code for way in ways}
-        assert {way: code for way, code in answers.items() if code != 403} == {}
+        # Some routes are there to say that they take no such method.
+        assert {way: code for way, code in answers.items() if code not in (403, 405)} == {}
         assert await position(stage) == before
 
 

@@ -171,3 +171,19 @@ def test_only_lines_that_changed_are_painted_again() -> None:
     smaller = one.model_copy(update={"rows": 2})
     assert "\x1b[2J" in repainted(one, smaller)
     assert repainted(None, one).startswith("\x1b[?25l\x1b[0m\x1b[2J\x1b[1;1H")
+
+
+async def test_viewers_look_on_and_steer_nothing(tmp_path: Path) -> None:
+    async with console(tmp_path) as stage:
+        async with stage.client(stage.new_token("eve", ConsoleRole.VIEWER)) as eve:
+            assert (await eve.get("/duet")).status_code == 200
+            state = await eve.get("/duet/state")
+            assert "podium duet up" in state.text
+            for path in ("tasks", "tasks/run_x/nudge", "tasks/run_x/abort", "tasks/run_x/retry"):
+                assert (await eve.post(f"/duet/{path}", data={"text": "x"})).status_code == 403
+        async with stage.client() as sam:
+            assert (await sam.get("/duet?pair=other")).status_code == 422
+            assert (await sam.post("/duet/tasks/run_x/abort")).status_code == 404
+            ungranted = await sam.post("/duet/tasks", data={"text": "tidy"})
+            assert ungranted.status_code == 403
+            assert "nobody has granted" in ungranted.text

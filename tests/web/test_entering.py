@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.web.browser import chromium, needs_browser, picture, refuse_barriers, visitor
+from tests.web.browser import (
+    chromium,
+    needs_browser,
+    picture,
+    refuse_barriers,
+    refuse_sideways,
+    visitor,
+)
 from tests.web.stage import console
 
 
@@ -18,8 +25,27 @@ async def test_nobody_comes_in_without_a_token(tmp_path: Path) -> None:
 
 @needs_browser
 async def test_a_link_with_the_token_in_its_fragment_lets_a_browser_in(tmp_path: Path) -> None:
-    async with console(tmp_path) as stage, chromium() as browser, visitor(browser, stage) as page:
-        assert "token" not in page.url
-        await page.goto("/login")
-        await picture(page, "login")
-        await refuse_barriers(page)
+    async with console(tmp_path) as stage, chromium() as browser:
+        async with visitor(browser, stage) as page:
+            assert "token" not in page.url
+            await page.goto("/login")
+            await picture(page, "login")
+            await refuse_barriers(page)
+            await page.get_by_role("button", name="Leave").click()
+            await page.wait_for_url("**/login")
+            assert not await page.get_by_role("navigation").count()
+            # Whoever asks for a page comes to it once they are in.
+            await page.goto("/runs")
+            assert page.url.endswith("/login?to=/runs")
+            await page.get_by_label("Token").fill("pod_wrong")
+            await page.get_by_role("button", name="Come in").click()
+            await page.get_by_role("alert").wait_for()
+            await page.get_by_label("Token").fill(stage.token)
+            await page.get_by_role("button", name="Come in").click()
+            await page.wait_for_url("**/runs")
+        async with visitor(browser, stage, phone=True, dark=True) as page:
+            for path, name in (("/login", "login-phone"), ("/nothing", "fault-phone")):
+                await page.goto(path)
+                await picture(page, name)
+                await refuse_barriers(page)
+                await refuse_sideways(page)

@@ -215,3 +215,18 @@ async def test_a_run_that_ended_before_is_told_and_ends(tmp_path: Path) -> None:
         await end(store, run_id)
         assert await seqs(hub.follow(run_id, after=1)) == [2, 3, 4]
         assert await seqs(hub.follow(run_id)) == []
+
+
+async def test_what_a_follower_has_read_before_it_was_told_is_remembered_once(
+    tmp_path: Path,
+) -> None:
+    async with journal(tmp_path) as (store, _):
+        run_id = await begin(store)
+        await note(store, run_id, 0, 5)
+        shared = channel.Channel(run_id)
+        first = await shared.page(store, 0, frozenset())  # type: ignore[arg-type]  # handed on
+        for event in first.events[3:]:
+            shared.tell(event)
+        again = await shared.page(store, 0, frozenset())  # type: ignore[arg-type]  # handed on
+        assert [event.seq for event in again.events] == [1, 2, 3, 4, 5]
+        assert store.reads == 1

@@ -11,7 +11,9 @@ from podium.domain.events import NoteTaken, RunCancelled
 from podium.domain.work import RunStatus
 from podium.ports import Tx
 from podium.testing import retry_until
+from podium.web import serving
 from podium.web.live.sse import Part
+from podium.web.settings import ConsoleSettings
 from tests.web.records import a_past
 from tests.web.stage import Stage, console
 from tests.web.test_api import FLOWS
@@ -86,3 +88,8 @@ def _read(slow: socket.socket) -> tuple[list[int], list[dict[str, int]]]:
             elif not field:
                 kind = ""
     return told, gaps
+
+
+def test_what_is_small_is_sent_at_once() -> None:
+    with serving._listening(ConsoleSettings(port=0)) as listening:
+        assert listening.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

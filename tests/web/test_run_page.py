@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.async_api import Page, expect
 
 from podium.web.access.people import ConsoleRole
-from podium.web.pages.run_diff import read_diff
+from podium.web.pages.run_diff import MOST_LINES, read_diff
 from podium.web.pages.run_markdown import rendered
 from podium.web.pages.run_parts import PARTS
 from tests.web.browser import (
@@ -161,7 +161,9 @@ def test_a_difference_is_read_file_by_file() -> None:
     assert (first.name, first.added, first.gone) == ("a b", 1, 2)
     assert [tone for tone, _ in first.lines] == ["hunk", "gone", "added", "gone"]
     assert (second.name, second.lines[0]) == ("a/x b/y", ("same", "rename from x"))
-    assert read_diff("diff --git a/x b/x\n" + "+\n" * 5000).cut
+    long = read_diff("diff --git a/x b/x\n@@\n" + "+\n" * 5000)
+    assert long.cut
+    assert long.files[0].added == MOST_LINES - 2
 
 
 def test_documents_load_nothing_and_lead_nowhere_unseen() -> None:

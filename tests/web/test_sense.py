@@ -78,6 +78,7 @@ async def test_a_candidate_is_deployed_with_one_click_and_the_next_rejected_with
         await card.get_by_role("button", name="Reject").click()
         await page.get_by_text("Rejected; it is not delivered").wait_for()
         assert await card.get_by_role("button", name="Deploy").count() == 0
+        await card.get_by_text("Somebody said no").wait_for()
         assert station.files(INBOX) == delivered
         await picture(page, "sense-answered")
 
@@ -126,7 +127,7 @@ async def test_a_yes_is_for_what_the_page_showed_and_only_an_approvers(tmp_path:
             answer = await client.post("/sense/reject", data={"asked": asked.id, "why": " "})
             assert answer.status_code == 422
             unearned = {"target": "api", "zone": "g/reports"}
-            assert (await client.post("/sense/promote", data=unearned)).status_code == 409
+            assert (await client.post("/sense/promote", data=unearned)).status_code == 403
             assert station.files(INBOX) == []
 
 

@@ -101,6 +101,8 @@ async def test_the_first_start_shows_a_link_once_and_ctrl_c_leaves_open_streams(
             async with client.stream("GET", "/api/v1/events/stream") as stream:
                 assert stream.status_code == 200
                 assert first.leave() == 130
+                # Ended in words, and not cut off.
+                assert "event: end" in "".join([part async for part in stream.aiter_text()])
         assert "Traceback" not in first.beside
     async with serve(desk, "--port", "0", "--json", "--no-worker") as second:
         told = await second.record()

@@ -65,7 +65,7 @@ def test_a_book_that_cannot_be_read_says_so_and_is_not_written_over(tmp_path: Pa
 
 
 def test_a_token_is_for_somebody(tmp_path: Path) -> None:
-    for name in ("", "  ", "x" * 101):
+    for name in ("", "  ", "x" * 101, "ann\x1b[2J", "ann\nben"):
         with pytest.raises(BadInput, match="a name"):
             TokenBook(tmp_path).make(name, APPROVER, NOW)
 

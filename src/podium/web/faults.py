@@ -40,6 +40,8 @@ _CODES: tuple[tuple[type[PodiumError], int], ...] = (
     (BadInput, 422),
     (UserMustAct, 409),
 )
+_WORDS = {404: "there is nothing at this address", 405: "nothing here is asked for in this way"}
+"""For what the server itself says in one word."""
 
 
 def code_of(error: PodiumError) -> int:
@@ -84,7 +86,8 @@ def tell_faults(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
-        return _told(request, error.status_code, "Refused", str(error.detail), error.headers)
+        words = _WORDS.get(error.status_code, str(error.detail))
+        return _told(request, error.status_code, "Refused", words, error.headers)
 
 
 def _opens_page(connection: HTTPConnection) -> bool:

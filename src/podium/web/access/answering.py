@@ -9,7 +9,7 @@ from starlette.types import Message, Scope, Send
 from podium.web.access.entering import person_of, recognise
 from podium.web.access.forwarded import address_of
 from podium.web.access.headers import told_headers
-from podium.web.access.names import Names
+from podium.web.access.names import asks_loopback
 from podium.web.access.refusing import TurnedAway
 from podium.web.access.streams import Streams
 from podium.web.settings import ConsoleSettings
@@ -25,12 +25,12 @@ class Answering:
     """One answer. Whoever made it calls `end`."""
 
     def __init__(
-        self, scope: Scope, send: Send, streams: Streams, names: Names, settings: ConsoleSettings
+        self, scope: Scope, send: Send, streams: Streams, settings: ConsoleSettings
     ) -> None:
         self._scope = scope
         self._send = send
         self._streams = streams
-        self._is_lasting = settings.is_secure and not names.is_loopback(Headers(scope=scope))
+        self._is_lasting = settings.is_secure and not asks_loopback(Headers(scope=scope))
         self._counted = ""
         self.has_begun = False
         self.is_over = False

@@ -58,7 +58,7 @@ class Guards:
             await self._app(scope, receive, send)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        answering = Answering(scope, send, self._streams, self._names, self._desk.settings)
+        answering = Answering(scope, send, self._streams, self._desk.settings)
         headers = Headers(scope=scope)
         try:
             self._let_in(scope, headers)
@@ -85,7 +85,7 @@ class Guards:
             # The server logs it, and breaks the connection off.
             raise error
         elif not answering.is_over:
-            _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            _log.error("%s %r failed", scope["method"], scope["path"], exc_info=error)
             told = TurnedAway(500, "something went wrong here; the console's own log says what")
             await self._refuse(scope, receive, answering, told)
 

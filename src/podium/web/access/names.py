@@ -31,6 +31,12 @@ class Place(NamedTuple):
     port: int
 
 
+def asks_loopback(headers: Headers) -> bool:
+    """Whether the console was asked for by a name that means each machine itself."""
+    place = _place(f"http://{headers.get('host', '')}")
+    return place is not None and is_loopback(place.host)
+
+
 class Names:
     """Knows the console's own names."""
 
@@ -64,11 +70,6 @@ class Names:
         if headers.get("sec-fetch-site") in _OTHER_SITES and not opens_page:
             raise TurnedAway(403, "pages of other sites get nothing here")
 
-    def is_loopback(self, headers: Headers) -> bool:
-        """Whether it was asked for by a name that means each machine itself."""
-        place = _place(f"http://{headers.get('host', '')}")
-        return place is not None and place.host in LOOPBACK_NAMES
-
     def _is_ours(self, scope: Scope, place: Place) -> bool:
         if any(place.host == host and port in (None, place.port) for host, port in self._given):
             return True
@@ -87,6 +88,14 @@ class Names:
             return any(page.host == host for host, _ in self._given)
         own = {"ws": "http", "wss": "https"}.get(scope["scheme"], scope["scheme"])
         return scheme == own and page == _place(f"{own}://{headers.get('host', '')}")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether this name or address means each machine itself."""
+    try:
+        return host in LOOPBACK_NAMES or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def _named(name: str) -> tuple[str, int | None]:

@@ -20,6 +20,7 @@ from podium.web.access.people import ConsoleRole, Person
 
 MOST_BYTES = 1_000_000
 MOST_TOKENS = 1_000
+MOST_NAME = 100
 
 
 def console_folder(vault: Path) -> Path:
@@ -58,8 +59,10 @@ class TokenBook:
         expires_at: Moment | None = None,
     ) -> tuple[str, KeptToken]:
         """A new token in the clear, and what is kept of it."""
-        if not name.strip() or len(name) > 100:
-            raise BadInput("a token is for somebody: give it a name of at most 100 characters")
+        if not name.strip() or len(name) > MOST_NAME or not name.isprintable():
+            raise BadInput(
+                f"a token is for somebody: give it a name, in one line of at most {MOST_NAME} characters"
+            )
         token_id = secrets.token_hex(4)
         token = f"pod_{token_id}_{secrets.token_urlsafe(32)}"
         kept = KeptToken(

@@ -147,6 +147,8 @@ class Channel:
         self._ended = page.ended if not since else self._ended
 
     def _remember(self, event: Event) -> None:
+        if self._recent and self.place(event) <= self.place(self._recent[-1]):
+            return  # a follower has read further than the hub had told
         if self._complete_after is not None and len(self._recent) == REMEMBERED:
             self._complete_after = self.place(self._recent[0])
         self._recent.append(event)

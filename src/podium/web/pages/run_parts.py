@@ -171,6 +171,7 @@ async def calls_part(
         total=len(calls),
         older=skip + MOST_CALLS if len(calls) > skip + MOST_CALLS else 0,
         written=lambda value: _cut(_pretty(value)),
+        in_a_line=canonical_json,
     )
 
 

@@ -12,7 +12,7 @@ from podium.usecases.run_timeline import PERSON, TIME, Bar, Timeline, Turning
 COLUMN, ROW, HEAD = 118, 52, 28
 """Pixels: of one piece from left to right, of one lane, and of the band above the lanes."""
 BAR_WIDTH, BAR_HEIGHT = 102, 40
-LABEL_LETTERS, SAID_LETTERS = 13, 15
+LABEL_LETTERS, SAID_LETTERS = 13, 13
 WAITS = (PERSON, TIME)
 SIGNS = {"good": "✓", "bad": "✗", "wait": "…", "live": "▶", "plain": "•"}
 """Beside the colour, for whoever does not see it."""

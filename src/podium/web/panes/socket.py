@@ -24,8 +24,8 @@ from podium.domain.terminals import (
 from podium.telling.untrusted import safe_text, shown_line
 from podium.web.access.answering import is_still_known
 from podium.web.access.entering import person_of
-from podium.web.access.guards import GONE
 from podium.web.access.people import ConsoleRole, Person
+from podium.web.access.speaking import GONE
 from podium.web.panes.keys import keys_of
 from podium.web.panes.lookout import RENEW_SECONDS, Lookout, lookout_of
 from podium.web.panes.painting import repainted
