@@ -166,8 +166,8 @@ def test_a_difference_is_read_file_by_file() -> None:
     assert long.files[0].added == MOST_LINES - 2
 
 
-def test_documents_load_nothing_and_lead_nowhere_unseen() -> None:
-    html = rendered(
+async def test_documents_load_nothing_and_lead_nowhere_unseen() -> None:
+    html = await rendered(
         "[a](javascript:x) [b](/runs) [c](https://e.org) ![d](https://e.org/p) <i>e</i>"
     )
     assert "<img" not in html
@@ -175,3 +175,9 @@ def test_documents_load_nothing_and_lead_nowhere_unseen() -> None:
     assert html.count("<a ") == html.count("</a>") == 1
     assert html.count("<span") == html.count("</span>")
     assert "https://e.org/p" in html
+
+
+async def test_a_document_that_would_take_long_to_render_is_shown_as_it_is() -> None:
+    html = await rendered("[" * 200_000 + "<b>")
+    assert html.startswith("<pre>[[")
+    assert html.endswith("&lt;b&gt;</pre>")

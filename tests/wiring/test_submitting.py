@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from podium.domain.errors import BadInput, CallRefused, NotPossibleNow
 from podium.domain.work import Run, RunStatus
@@ -105,6 +106,14 @@ def test_a_yes_beforehand_is_taken_from_those_alone_whose_yes_the_door_takes(des
     with pytest.raises(CallRefused, match="bea is no approver"):
         submitted(desk, flow="operator", text=LEAD, options={"approve": True})
     assert runs_of(desk) == []
+
+
+def test_what_is_nested_without_end_is_no_wish(desk: Desk) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(900):
+        deep = {"in": deep}
+    with pytest.raises(ValidationError, match="write it flatter"):
+        submitted(desk, flow="operator", text=LEAD, options={"context": deep})
 
 
 def test_a_plan_is_answered_at_once_and_nothing_is_recorded(desk: Desk) -> None:

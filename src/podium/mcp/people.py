@@ -17,15 +17,14 @@ from podium.mcp.work import found
 from podium.usecases import Verdict, list_approvals, list_receipts, show_approval
 from podium.wiring.proving import proven
 from podium.wiring.submitting import ask
+from podium.wiring.wishes import Told
 
 MOST_RECEIPTS = 500
 
 
 class PlanWish(Noun):
     text: NonEmpty = Field(description="What is wanted, in plain words.")
-    context: dict[str, Json] = Field(
-        default_factory=dict, description="What is known already, by name."
-    )
+    context: Told = Field(default_factory=dict, description="What is known already, by name.")
     pack: str = Field(default="", description="The tools: a pack's name.", max_length=200)
 
 

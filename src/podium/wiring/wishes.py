@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from podium.domain.errors import BadInput
@@ -15,6 +15,27 @@ from podium.wiring.queues import Delay, Priority
 FlowName = Literal["pipeline", "operator", "sense", "playbook", "duet"]
 
 Few = Field(max_length=1000)
+DEEPEST = 40
+
+
+def _shallow(told: dict[str, Json]) -> dict[str, Json]:
+    """Refuse what is nested beyond what anybody writes, before it is walked through by itself again and again."""
+    level: list[Json] = [told]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _within(each)]
+        if not level:
+            return told
+    raise ValueError(f"nested more than {DEEPEST} deep; write it flatter")
+
+
+def _within(value: Json) -> Iterable[Json]:
+    if isinstance(value, dict):
+        return value.values()
+    return value if isinstance(value, (list, tuple)) else ()
+
+
+Told = Annotated[dict[str, Json], AfterValidator(_shallow)]
+"""What is told by name, in JSON that is not nested without end."""
 
 
 class PipelineWish(Noun):
@@ -31,7 +52,7 @@ class PipelineWish(Noun):
 class OperatorWords(Noun):
     """What may be said of a message to the operator."""
 
-    context: dict[str, Json] = Field(default_factory=dict)
+    context: Told = Field(default_factory=dict)
     """What is known already, by name."""
     pack: str = ""
     """The tools: a pack's name. Empty: as podium.yaml says."""
@@ -71,7 +92,7 @@ class Wish(Noun):
     flow: FlowName
     text: str = ""
     """The task; for the operator the message, for a playbook its file, for sense nothing."""
-    options: dict[str, Json] = Field(default_factory=dict)
+    options: Told = Field(default_factory=dict)
     """What else the flow may be told; see `option_schemas`."""
     queue: str = ""
     """Where it waits. Empty: the flow's own queue."""

@@ -13,12 +13,13 @@ from podium.domain.operating import OperatorAnswer, OperatorMode
 from podium.domain.work import Run
 from podium.usecases import cancel, resolve_call, resume, retry
 from podium.usecases.find_id import find_call_key
-from podium.web.access.entering import Operator, Viewer
+from podium.web.access.entering import Approver, Operator, Viewer
 from podium.web.access.people import ConsoleRole
 from podium.web.api.asking import LONGEST_NAME, TEXT, Asked, Name, Words
 from podium.web.desk import DeskHere
 from podium.wiring.operator_seeing import undo
 from podium.wiring.submitting import Wish, ask, option_schemas, submit
+from podium.wiring.wishes import Told
 
 router = APIRouter(tags=["starting"])
 
@@ -63,7 +64,7 @@ class Message(Asked):
     text: Annotated[str, Field(min_length=1, max_length=LONGEST_MESSAGE, pattern=TEXT)]
     mode: Annotated[str, Field(max_length=60, pattern=TEXT)] = "analyze"
     """analyze, plan or enqueue."""
-    context: dict[str, Json] = Field(default_factory=dict)
+    context: Told = Field(default_factory=dict)
     """What is known already, by name."""
     pack: Annotated[str, Field(max_length=LONGEST_NAME, pattern=TEXT)] = ""
 
@@ -114,7 +115,7 @@ async def retry_run(desk: DeskHere, person: Operator, run: Name, wish: RetryWish
 
 
 @router.post("/calls/resolve")
-async def resolve_doubt(desk: DeskHere, person: Operator, said: Resolution) -> CallRecord:
+async def resolve_doubt(desk: DeskHere, person: Approver, said: Resolution) -> CallRecord:
     """Say what became of a call in doubt. Its run stays where it is until it is resumed."""
     store = await desk.store()
     key = await store.read(lambda view: find_call_key(view, said.call))

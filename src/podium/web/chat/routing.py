@@ -122,7 +122,9 @@ def _json(body: bytes) -> Json:
 
 def _can_check_discord(podium: Podium) -> bool:
     if find_spec("cryptography") is None:
-        podium.tell("chat is closed to Discord: `pip install 'podium[notices]'` to check its signatures")
+        podium.tell(
+            "chat is closed to Discord: `pip install 'podium[notices]'` to check its signatures"
+        )
         return False
     return True
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from podium.domain.model import Json
@@ -74,9 +75,9 @@ def _added(content: Json) -> Iterator[ChangedLine]:
 
 
 def _replaced(find: Json, replace: Json) -> Iterator[ChangedLine]:
-    for line in difflib.unified_diff(_lines(find), _lines(replace), n=2, lineterm=""):
-        if not line.startswith(("---", "+++")):
-            yield _told(line)
+    told = difflib.unified_diff(_lines(find), _lines(replace), n=2, lineterm="")
+    # The heads that stand first, by their place: a changed line may look like one.
+    yield from map(_told, islice(told, 2, None))
 
 
 def _edits(arguments: Mapping[str, Json]) -> Iterator[ChangedLine]:

@@ -111,7 +111,7 @@ def shown_answer(
 
 def _block(title: str, lines: Sequence[str]) -> Block:
     """Lines that begin at the margin name a fact; what is indented belongs to what stands above it."""
-    facts, others = [], []
+    facts, others = list[tuple[str, str]](), list[str]()
     for line in lines:
         name, mark, value = line.partition(": ")
         if mark and not line.startswith(" ") and not others:

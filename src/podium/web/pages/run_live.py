@@ -17,6 +17,7 @@ from podium.usecases import find_id
 from podium.usecases.see_runs import RunRow, RunsWish, fits, see_rows
 from podium.web.access.entering import Viewer
 from podium.web.access.people import ConsoleRole
+from podium.web.api.asking import Place
 from podium.web.desk import Desk, DeskHere
 from podium.web.live.channel import Gap
 from podium.web.live.hub import Hub
@@ -53,7 +54,7 @@ ROW_TYPES = (
 
 @router.get("/live/runs/{run}")
 async def follow_run(
-    request: Request, desk: DeskHere, person: Viewer, run: str, after: int = 0
+    request: Request, desk: DeskHere, person: Viewer, run: str, after: Place = 0
 ) -> Response:
     store = await desk.store()
     run_id = await store.read(lambda view: find_id(view, "run", run))

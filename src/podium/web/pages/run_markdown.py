@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -12,6 +14,10 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from podium.telling.untrusted import safe_text
+
+LONGEST_RENDERED = 40_000
+"""Characters. Some texts take time by the square of their length."""
+_one_at_a_time = ThreadPoolExecutor(1, thread_name_prefix="podium-markdown")
 
 
 class _Renderer(RendererHTML):
@@ -56,6 +62,12 @@ def _lower(tag: str) -> str:
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Renderer).enable("table")
 
 
-def rendered(text: str) -> Markup:
-    """The document, safe to be put into a page."""
-    return Markup(_MARKDOWN.render(safe_text(text)))  # noqa: S704 - the renderer escapes everything
+async def rendered(text: str) -> Markup:
+    """The document, safe to be put into a page. Of a long one the words as they are."""
+    safe = safe_text(text)
+    if len(safe) > LONGEST_RENDERED:
+        return Markup("<pre>{}</pre>").format(safe)
+    # The grammar can be made to take seconds: meanwhile all else goes on.
+    loop = asyncio.get_running_loop()
+    html = await loop.run_in_executor(_one_at_a_time, _MARKDOWN.render, safe)
+    return Markup(html)  # noqa: S704 - the renderer escapes everything

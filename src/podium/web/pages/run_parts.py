@@ -210,7 +210,7 @@ async def documents_part(
         run_id=head.id,
         branch=branch,
         path=wanted,
-        html=rendered(text),
+        html=await rendered(text),
         cut=cut,
         trouble=trouble,
     )

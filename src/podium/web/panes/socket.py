@@ -142,7 +142,7 @@ class _Looker:
 
     async def _listen(self) -> None:
         while True:
-            said = await self._websocket.receive_text()
+            said = await self._said()
             try:
                 if not self._person.may(ConsoleRole.OPERATOR):
                     raise _Refused(f"{self._person.name} is no operator and may only look on")
@@ -151,6 +151,13 @@ class _Looker:
                 await self._send({"type": "refused", "words": "that cannot be typed"})
             except PodiumError as error:
                 await self._send({"type": "refused", "words": safe_text(str(error))})
+
+    async def _said(self) -> str:
+        """The next message; empty, which means nothing, for bytes."""
+        message = await self._websocket.receive()
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message["code"])
+        return message.get("text") or ""
 
     async def _do(self, said: Typed | Pasted | Wanted) -> None:
         who, terminal = self._person.name, self._terminal

@@ -1,0 +1,19 @@
+"""What a card shows of a change: every line of it."""
+
+from __future__ import annotations
+
+from podium.web.pages.inbox_changes import changes_of
+
+
+def test_changed_lines_that_look_like_heads_of_a_diff_are_shown() -> None:
+    (change,) = changes_of(
+        "replace_in_file",
+        {"path": "a.sql", "find": "one\n-- keep\ntwo", "replace": "one\n++i, run()\ntwo"},
+    )
+    assert [(line.kind, line.text) for line in change.lines] == [
+        ("at", "@@ -1,3 +1,3 @@"),
+        ("same", " one"),
+        ("del", "-- keep"),
+        ("add", "++i, run()"),
+        ("same", " two"),
+    ]
