@@ -24,6 +24,8 @@ from tests.web.test_api import FLOWS
 PUBLISHED = Path(__file__).parents[2] / "docs" / "openapi.json"
 REFUSALS = ["2xx", "401", "403", "404", "409", "422"]
 """What is right by its shape may still be refused: a schema knows no ids, and no state."""
+REJECTIONS = ["400", "401", "403", "404", "405", "409", "413", "414", "422", "431"]
+"""What is wrong may be too large as well, and is not looked at any further then."""
 
 
 @pytest.fixture(autouse=True)
@@ -71,7 +73,10 @@ def tried(stage: Stage, *, examples: int, coverage: bool) -> tuple[int, list[str
             # A stream of what is to come would never end otherwise.
             "parameters": {"query.seconds": 0.05},
             "generation": {"max-examples": examples, "database": "none"},
-            "checks": {"positive_data_acceptance": {"expected-statuses": REFUSALS}},
+            "checks": {
+                "positive_data_acceptance": {"expected-statuses": REFUSALS},
+                "negative_data_rejection": {"expected-statuses": REJECTIONS},
+            },
             "phases": {
                 "coverage": {"enabled": coverage},
                 "fuzzing": {"enabled": True},

@@ -196,9 +196,7 @@ class SqlView:
             key=key,
         )
 
-    def steps(
-        self, run_id: str, *, after: int = -1, limit: int | None = None
-    ) -> list[StepRecord]:
+    def steps(self, run_id: str, *, after: int = -1, limit: int | None = None) -> list[StepRecord]:
         return self._all(
             StepRecord,
             "SELECT body FROM steps WHERE run_id = :run AND ordinal > :after "

@@ -78,9 +78,7 @@ class View(Protocol):
         ...
 
     def step(self, run_id: str, key: str) -> StepRecord | None: ...
-    def steps(
-        self, run_id: str, *, after: int = -1, limit: int | None = None
-    ) -> list[StepRecord]:
+    def steps(self, run_id: str, *, after: int = -1, limit: int | None = None) -> list[StepRecord]:
         """Steps of a run in the order of their ordinals, behind `after`. No limit: all of them."""
         ...
 

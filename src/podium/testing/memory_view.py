@@ -96,9 +96,7 @@ class MemoryView:
     def step(self, run_id: str, key: str) -> StepRecord | None:
         return _fresh_one(self._tables.steps.get((run_id, key)))
 
-    def steps(
-        self, run_id: str, *, after: int = -1, limit: int | None = None
-    ) -> list[StepRecord]:
+    def steps(self, run_id: str, *, after: int = -1, limit: int | None = None) -> list[StepRecord]:
         found = [
             step
             for step in self._tables.steps.values()
