@@ -15,6 +15,7 @@ from podium.domain.errors import (
     CallInDoubt,
     FlowUnknown,
     NeedsHuman,
+    NotPossibleNow,
     PodiumError,
     StepFailed,
     TimedOut,
@@ -24,7 +25,7 @@ from podium.domain.events import NoteTaken
 from podium.domain.gating import Outcome
 from podium.domain.work import RunStatus
 from podium.engine import FlowDefinition
-from podium.ports import FlowContext, Retry, RunQuery, Step
+from podium.ports import FlowContext, Retry, RunQuery, Step, Tx
 from podium.testing import retry_until
 from tests.contract.engines import EngineRoom
 
@@ -56,6 +57,31 @@ async def test_a_started_run_is_hosted_at_once_and_ends_with_its_result(room: En
     assert (ended.status, ended.result, ended.owner) == (RunStatus.SUCCEEDED, "hello Ada", None)
     assert ended.settings == {"mode": "x"}
     assert ended.finished_at is not None
+
+
+@pytest.mark.parametrize("queue", [None, "work"])
+async def test_what_goes_along_with_a_start_is_kept_with_the_run_or_not_at_all(
+    room: EngineRoom, queue: str | None
+) -> None:
+    engine = await room.open(GREET)
+    first = await engine.start("greet", "Ada", queue="work")
+
+    def note(tx: Tx) -> None:
+        tx.append(first.id, NoteTaken(text="went along"))
+
+    def refuse(tx: Tx) -> None:
+        note(tx)
+        raise NotPossibleNow("somebody was first")
+
+    with pytest.raises(NotPossibleNow):
+        await engine.start("greet", "Ben", queue=queue, run_id="run_refused", along=refuse)
+    with pytest.raises(BadInput, match="already"):
+        await engine.start("greet", "Ben", queue=queue, run_id=first.id, along=note)
+    await engine.start("greet", "Cem", queue=queue, run_id="run_kept", along=note)
+    assert (await room.run("run_kept")).input == "Cem"
+    assert await (await room.store()).read(lambda view: view.run("run_refused")) is None
+    kinds = [each.body.type for each in await room.events(first.id)]
+    assert kinds.count("note_taken") == 1
 
 
 async def test_the_whole_journal_of_a_run(room: EngineRoom) -> None:

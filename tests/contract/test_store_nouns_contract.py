@@ -269,6 +269,7 @@ async def test_approvals_are_listed_newest_first_by_run_and_status(store: Store)
 
     assert await store.read(lambda view: view.approvals()) == [third, second, first]
     assert await store.read(lambda view: view.approvals(limit=1)) == [third]
+    assert await store.read(lambda view: view.approvals(before_id=third.id)) == [second, first]
     assert await store.read(lambda view: view.approvals(run_id="run_a")) == [second, first]
     pending = (ApprovalStatus.PENDING,)
     assert await store.read(lambda view: view.approvals(statuses=pending)) == [third, first]

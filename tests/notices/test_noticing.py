@@ -9,6 +9,7 @@ import pytest
 
 from podium.domain.gating import Tier
 from podium.domain.ids import short_id
+from podium.notices import FileToldBook
 from podium.ports import EventQuery
 from podium.testing import FixedClock, MemoryStore, SteadyIds, retry_until
 from podium.usecases.notify import Happening
@@ -108,6 +109,47 @@ async def test_a_dead_service_stops_nobody_and_is_told_when_it_is_back(tmp_path:
     assert dead.tries == 4
     assert said[0].startswith("a notice to DEAD could not be told, and is tried on: ")
     assert dead.url not in " ".join(said)
+
+
+async def test_a_lock_that_cannot_be_had_is_said_once_and_tried_on(tmp_path: Path) -> None:
+    said: list[str] = []
+    with listening() as service:
+        podium = podium_in(tmp_path, user=MINE, said=said, CHAT=service.url)
+        in_the_way = podium.folders.make_state() / "notices" / "lock"
+        in_the_way.mkdir(parents=True)
+        for _ in range(2):
+            async with notices_told(podium, hold_pause_seconds=0.01):
+                await retry_until(lambda: said)
+            assert "it is tried on" in said[0]
+            assert str(in_the_way) in said.pop(0)
+            assert said == []
+        kit = (await podium.store(), podium.clock, podium.ids)
+        async with notices_told(podium, pauses_seconds=QUICK, hold_pause_seconds=0.01):
+            await retry_until(lambda: said)
+            in_the_way.rmdir()
+            await begun(podium, "CHAT")
+            await end(kit[0], await add_run(*kit))
+            await retry_until(lambda: service.bodies, 30)
+        await podium.close()
+    assert said[1:] == ["notices are told now"]
+
+
+async def test_telling_that_broke_off_is_said_and_closing_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+
+    def broken(book: FileToldBook) -> bool:
+        raise RuntimeError("no such thing")
+
+    # Nothing is known that breaks it off.
+    monkeypatch.setattr(FileToldBook, "try_hold", broken)
+    podium = podium_in(tmp_path, user=MINE, said=said, CHAT="json://127.0.0.1:9/")
+    async with notices_told(podium):
+        await retry_until(lambda: said)
+    await podium.close()
+    (words,) = said
+    assert words.startswith("nobody is told of anything any more: RuntimeError: no such thing")
 
 
 async def test_a_secret_that_is_not_there_is_said_and_the_others_are_told(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from podium.web.live import sse
 from podium.wiring import Podium
 from tests.web.records import a_past
 from tests.web.stage import Stage, console
+from tests.web.waiting import add_approval, add_run
 
 API = "/api/v1"
 
@@ -41,6 +42,17 @@ async def told(client: httpx.AsyncClient, path: str, **query: Any) -> Any:
     answer = await client.get(f"{API}{path}", params=query)
     assert answer.status_code == 200, answer.text
     return answer.json()
+
+
+async def test_approvals_are_listed_by_the_page_and_the_last_page_says_so(tmp_path: Path) -> None:
+    async with console(tmp_path) as stage, stage.client() as client:
+        run = await add_run(stage.podium)
+        asked = [(await add_approval(stage.podium, run)).id for _ in range(3)]
+        first = await told(client, "/approvals", limit=2)
+        rest = await told(client, "/approvals", limit=2, before=first["before"])
+        assert [each["id"] for each in (*first["approvals"], *rest["approvals"])] == asked[::-1]
+        assert (first["before"], rest["before"]) == (asked[1], None)
+        assert (await told(client, "/approvals", limit=3))["before"] is None
 
 
 async def test_runs_are_listed_by_the_page_filtered_and_shown_whole(tmp_path: Path) -> None:

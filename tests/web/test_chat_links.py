@@ -156,6 +156,76 @@ async def test_a_link_for_looking_approves_nothing(stage: ChatStage) -> None:
     assert (await stage.approval(asked)).status is ApprovalStatus.PENDING
 
 
+async def log_in(stage: ChatStage, *roles: ConsoleRole) -> None:
+    """As a browser does it, on the page for that."""
+    token, _ = stage.desk.tokens.make("sam", frozenset(roles), stage.podium.clock.now())
+    answer = await stage.client.post("/login", data={"token": token}, headers={"Origin": stage.url})
+    assert answer.status_code == 303
+
+
+async def pressed(stage: ChatStage, path: str, cookie: str) -> httpx.Response:
+    """A button on a page that this session was shown."""
+    headers = {"Origin": stage.url, "X-Podium-Form": stage.desk.sessions.form_word(cookie)}
+    return await stage.client.post(path, headers=headers, json={})
+
+
+@pytest.mark.parametrize("role", ["viewer", "operator", "approver"])
+async def test_a_browser_that_is_logged_in_keeps_its_session_and_is_led_to_the_card(
+    stage: ChatStage, role: str
+) -> None:
+    _, asked = await stage.asked()
+    await log_in(stage, ConsoleRole.APPROVER)
+    path = link_paths(stage.podium)(asked.id, notice(role))
+    entered = await opened(stage, path)
+    assert (entered.status_code, entered.headers["location"]) == (303, f"/cards/{asked.id}")
+    assert "set-cookie" not in entered.headers
+    assert (await stage.client.get("/runs")).status_code == 200
+    (cookie,) = stage.client.cookies.values()
+    approved = await pressed(stage, f"/api/v1/approvals/{asked.id}/approve", cookie)
+    assert approved.status_code == 200
+    assert [each.by for each in (await stage.approval(asked)).grants] == ["sam"]
+    assert (await stage.client.get(path)).status_code == 410
+
+
+async def test_a_link_that_allows_more_than_the_session_adds_to_it_for_its_card_alone(
+    stage: ChatStage,
+) -> None:
+    _, asked = await stage.asked()
+    _, other = await stage.asked()
+    await log_in(stage, ConsoleRole.OPERATOR)
+    await opened(stage, link_paths(stage.podium)(asked.id, notice("approver")))
+    own, of_card = stage.client.cookies.values()
+    for path in ("/runs", f"/cards/{asked.id}"):
+        shown = await stage.client.get(path)
+        assert stage.desk.sessions.form_word(own) in shown.text, path
+    refused = await pressed(stage, f"/api/v1/approvals/{other.id}/approve", own)
+    assert refused.status_code == 403
+    # Whoever could plant a link's cookie in a browser knows its word, and gets nothing by it.
+    planted = await pressed(stage, f"/api/v1/approvals/{asked.id}/approve", of_card)
+    assert planted.status_code == 401
+    approved = await pressed(stage, f"/api/v1/approvals/{asked.id}/approve", own)
+    assert approved.status_code == 200
+    assert [each.by for each in (await stage.approval(asked)).grants] == ["ann"]
+    kept = dict(stage.client.cookies)
+    left = await pressed(stage, "/logout", own)
+    assert left.status_code == 303
+    stage.client.cookies.update(kept)
+    for path in ("/runs", f"/cards/{asked.id}"):
+        assert (await stage.client.get(path)).headers["location"].startswith("/login"), path
+
+
+async def test_whoever_logs_in_acts_as_themselves_also_on_a_card_that_a_link_opened(
+    stage: ChatStage,
+) -> None:
+    _, asked = await stage.asked()
+    await opened(stage, link_paths(stage.podium)(asked.id, notice("approver")))
+    await log_in(stage, ConsoleRole.APPROVER)
+    (cookie,) = stage.client.cookies.values()
+    approved = await pressed(stage, f"/api/v1/approvals/{asked.id}/approve", cookie)
+    assert approved.status_code == 200
+    assert [each.by for each in (await stage.approval(asked)).grants] == ["sam"]
+
+
 async def test_a_form_of_another_site_opens_no_link(stage: ChatStage) -> None:
     _, asked = await stage.asked()
     path = link_paths(stage.podium)(asked.id, notice("approver"))
@@ -164,10 +234,14 @@ async def test_a_form_of_another_site_opens_no_link(stage: ChatStage) -> None:
     assert (await stage.client.get(path)).status_code == 200
 
 
-async def test_guessing_is_slowed_down(stage: ChatStage) -> None:
+async def test_guessing_is_slowed_down_and_a_right_link_is_not(stage: ChatStage) -> None:
     answers = [(await stage.client.get(f"/l/guess{n}.x")).status_code for n in range(15)]
     assert answers[:10] == [410] * 10
     assert 429 in answers
+    _, asked = await stage.asked()
+    path = link_paths(stage.podium)(asked.id, notice("viewer"))
+    assert (await stage.client.get(path)).status_code == 200
+    assert (await opened(stage, path)).status_code == 303
 
 
 async def test_a_run_has_its_page_which_asks_who_comes(stage: ChatStage) -> None:

@@ -17,3 +17,11 @@ def test_changed_lines_that_look_like_heads_of_a_diff_are_shown() -> None:
         ("add", "++i, run()"),
         ("same", " two"),
     ]
+
+
+def test_a_large_change_is_shown_whole_without_being_compared() -> None:
+    before = "\n".join("ab" * 60_000)
+    edits = [{"find": before, "replace": before[::-1]}]
+    (change,) = changes_of("edit_file", {"path": "a", "edits": edits}, most=None)
+    assert len(change.lines) == 240_000
+    assert {line.kind for line in change.lines} == {"del", "add"}

@@ -21,6 +21,12 @@ from tests.web.browser import (
 from tests.web.run_past import DOCUMENT, FILE, SEEN, hostile_branch, hostile_run
 from tests.web.stage import console
 
+WORDS_BEYOND_THEIR_BOXES = """() => [...document.querySelectorAll(".picture .bar text")].filter((text) => {
+    const clip = text.ownerSVGElement, box = text.closest(".bar").querySelector("rect").getBoundingClientRect();
+    const seen = clip.getBoundingClientRect(), whole = text.getBoundingClientRect();
+    const clips = getComputedStyle(clip).overflow === "hidden";
+    return Math.min(whole.right, clips ? seen.right : Infinity) > box.right;
+}).map((text) => text.textContent)"""
 STRANGE = "#run img, #run script, #run iframe, #run a[href^='javascript' i]"
 
 
@@ -61,6 +67,7 @@ async def test_a_runs_page_is_used_by_keyboard_and_says_the_picture_in_a_table(
     async with console(tmp_path) as stage, chromium() as browser, visitor(browser, stage) as page:
         run_id = await hostile_run(stage.podium, commit)
         await look_at(page, run_id, "log")
+        assert await page.evaluate(WORDS_BEYOND_THEIR_BOXES) == []
         table = page.locator("#timeline table")
         await page.locator("#timeline summary").focus()
         await page.keyboard.press("Enter")

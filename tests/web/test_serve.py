@@ -19,6 +19,7 @@ from starlette.datastructures import Headers
 
 from podium.testing import retry_until
 from podium.web.access.forwarded import put_right
+from podium.web.access.names import named
 from tests.cli.desk import Desk
 
 
@@ -143,6 +144,17 @@ def test_tokens_are_added_listed_and_revoked(desk: Desk) -> None:
         (("--cert", "missing.pem"), "--key"),
         (("--cert", "missing.pem", "--key", "missing.key"), "No such file"),
         (("--port", "70000"), "--port"),
+        (("--name", "podium.example.org:abc"), "podium.example.org:8443"),
+        (("--name", "podium.example.org:99999"), "podium.example.org:8443"),
+        (("--name", "podium.example.org:0"), "podium.example.org:8443"),
+        (("--name", "podium.example.org:"), "podium.example.org:8443"),
+        (("--name", "[::1"), "podium.example.org:8443"),
+        (("--name", "[zz]"), "podium.example.org:8443"),
+        (("--name", "https://podium.example.org"), "podium.example.org:8443"),
+        (("--name", "podium.example.org/console"), "podium.example.org:8443"),
+        (("--name", "ann@podium.example.org"), "podium.example.org:8443"),
+        (("--name", "two names"), "podium.example.org:8443"),
+        (("--name", ""), "podium.example.org:8443"),
     ],
 )
 def test_what_would_be_unsafe_or_cannot_work_is_refused_with_advice(
@@ -199,6 +211,13 @@ async def test_a_socket_is_its_owner_s_alone_and_a_living_one_is_not_replaced(
     refused = await asyncio.to_thread(desk.spawn, "serve", "--socket", elsewhere)
     assert refused.code == 2
     assert "chmod 700" in refused.err
+
+
+def test_a_name_is_for_every_port_unless_it_has_one() -> None:
+    assert named("Podium.example.org") == ("podium.example.org", None)
+    assert named("podium:8443") == ("podium", 8443)
+    assert named("192.0.2.7:80") == ("192.0.2.7", 80)
+    assert named("[2001:DB8::1]:8443") == ("2001:db8::1", 8443)
 
 
 @pytest.mark.parametrize("peer", [("127.0.0.1", 1), ("::1", 1), None])

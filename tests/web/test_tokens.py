@@ -87,9 +87,8 @@ def test_a_rate_grows_again_evenly() -> None:
 def test_when_all_together_guess_too_often_those_who_failed_before_wait() -> None:
     attempts = Attempts(lambda: 0.0)
     for number in range(ALL_FAILURES_PER_MINUTE):
-        attempts.check(f"10.0.0.{number}")
         attempts.failed(f"10.0.0.{number}")
     with pytest.raises(TurnedAway) as turned:
-        attempts.check("10.0.0.1")
+        attempts.failed("10.0.0.1")
     assert turned.value.code == 429
-    attempts.check("somebody who never failed")
+    attempts.failed("somebody who never failed")

@@ -12,6 +12,7 @@ from podium.domain.errors import BadInput, CallRefused, NotPossibleNow
 from podium.domain.work import Run, RunStatus
 from podium.ports import RunQuery
 from podium.wiring import Podium
+from podium.wiring.sense_seeing import see_sense
 from podium.wiring.submitting import Wish, ask, asked_by, option_schemas, submit
 from tests.cli.desk import Desk
 from tests.cli.pipeline_rig import TASK, good_turns, set_up
@@ -179,7 +180,7 @@ def test_a_task_for_two_waits_for_a_pair_whose_folder_was_granted(
     assert run.input["patient"] is True
 
 
-def test_a_look_is_planned_for_by_a_worker_and_the_next_tick_takes_it_in(desk: Desk) -> None:
+def test_a_look_is_planned_for_by_a_worker_who_ends_the_tick(desk: Desk) -> None:
     lay_out(desk, mode="supervised", failing=("opal_api",))
     run = submitted(desk, flow="sense")
     assert (run.flow, run.status, run.queue) == ("sense", RunStatus.QUEUED, "sense")
@@ -187,9 +188,10 @@ def test_a_look_is_planned_for_by_a_worker_and_the_next_tick_takes_it_in(desk: D
     with pytest.raises(NotPossibleNow, match="plans for an earlier look and is queued"):
         submitted(desk, flow="sense")
     desk.run("worker", "--queue", "sense", "--once")
-    told = desk.run("sense", "--once", "--if-changed", "--json").json
-    assert (told["tick"], told["status"], told["run_id"]) == (1, "OK", run.id)
-    assert [each["state"] for each in told["candidates"]] == ["waiting"]
+    told = desk.within(see_sense).ticks[0]
+    assert (told.tick, told.status, told.run_id) == (1, "OK", run.id)
+    assert told.counts["health"] > 0
+    assert [each.state for each in told.candidates] == ["waiting"]
 
 
 def test_a_second_look_takes_in_the_plan_of_the_first(desk: Desk) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from podium.cli.progress import Progress
+from podium.cli.sense_ending import ticks_ended
 from podium.cli.sense_tending import tended
 from podium.domain.errors import BadInput
 from podium.domain.events import Event, RunStarted
@@ -61,6 +62,7 @@ async def serve_queues(
     async with (
         _log(store, seen, tell),
         engine.serve(queues),
+        ticks_ended(podium, queues, seen, tell),
         tended(podium, queues, tell, once=once) as take_more,
     ):
         tell_serving()

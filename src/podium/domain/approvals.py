@@ -53,6 +53,8 @@ class Approval(Noun):
     receipt_number: int | None = None
     rejected_by: str = ""
     why: str = ""
+    edited_into: str = ""
+    """The run that asks about what a person made of it; it was stored with the rejection."""
     said: str = ""
     """What people said with their yes; the answer, when a question was asked."""
     plan_hash: str = ""

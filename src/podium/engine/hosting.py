@@ -24,7 +24,7 @@ from podium.engine.host import RunHost, Stop
 from podium.engine.liveness import HELD, Roster
 from podium.engine.ownership import Ownership, known_run
 from podium.engine.schedules import next_after
-from podium.ports import Clock, Flow, Ids, Presence, RunQuery, Store, View
+from podium.ports import Clock, Flow, Ids, Presence, RunQuery, Store, Tx, View
 
 T = TypeVar("T")
 
@@ -123,6 +123,7 @@ class RunEngine(ABC):
         delay_seconds: float = 0.0,
         settings: dict[str, Json] | None = None,
         run_id: str | None = None,
+        along: Callable[[Tx], None] | None = None,
     ) -> Run:
         run = self._ownership.new_run(
             flow,
@@ -135,10 +136,17 @@ class RunEngine(ABC):
             settings=settings,
             run_id=run_id,
         )
+        keep = self._ownership.begin if queue is None else self._ownership.enqueue
+
+        def work(tx: Tx) -> Run:
+            if along is not None:
+                along(tx)
+            return keep(tx, run)
+
         if queue is not None:
-            return await self._store.write(lambda tx: self._ownership.enqueue(tx, run))
+            return await self._store.write(work)
         await self._be_alive()
-        begun = await self._store.write(lambda tx: self._ownership.begin(tx, run))
+        begun = await self._store.write(work)
         if begun.id == run.id:
             self._host(begun)
         return begun

@@ -236,6 +236,7 @@ class SqlView:
         *,
         run_id: str | None = None,
         statuses: Sequence[ApprovalStatus] = (),
+        before_id: str | None = None,
         limit: int = 200,
     ) -> list[Approval]:
         wanted = ["1 = 1"]
@@ -245,6 +246,9 @@ class SqlView:
             values["run"] = run_id
         if statuses:
             wanted.append(f"status IN ({named(values, 'status', statuses)})")
+        if before_id is not None:
+            wanted.append("id < :before")
+            values["before"] = before_id
         return self._page(
             Approval,
             "SELECT id, body FROM approvals "  # noqa: S608 - fixed words; values are bound

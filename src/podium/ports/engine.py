@@ -11,7 +11,7 @@ from podium.domain.events import EventBody
 from podium.domain.model import Json, Noun
 from podium.domain.work import QueueSpec, Run, Schedule, Signal
 from podium.ports.gate import Checkpoint
-from podium.ports.store import RunQuery
+from podium.ports.store import RunQuery, Tx
 
 T = TypeVar("T")
 
@@ -175,8 +175,12 @@ class Engine(Protocol):
         delay_seconds: float = 0.0,
         settings: dict[str, Json] | None = None,
         run_id: str | None = None,
+        along: Callable[[Tx], None] | None = None,
     ) -> Run:
-        """Store a run. Without a queue this process hosts it at once; with one, a worker will."""
+        """Store a run. Without a queue this process hosts it at once; with one, a worker will.
+
+        `along` is done in the transaction that stores the run: both are kept, or neither is.
+        """
         ...
 
     async def finish(self, run_id: str, *, stop_when_waiting: bool = False) -> Run:

@@ -95,8 +95,12 @@ class View(Protocol):
         *,
         run_id: str | None = None,
         statuses: Sequence[ApprovalStatus] = (),
+        before_id: str | None = None,
         limit: int = 200,
-    ) -> list[Approval]: ...
+    ) -> list[Approval]:
+        """Newest first; with `before_id` only those older than that one: the next page."""
+        ...
+
     def approval_for(self, digest: str, statuses: Sequence[ApprovalStatus]) -> Approval | None:
         """The newest approval of this digest in one of these states."""
         ...

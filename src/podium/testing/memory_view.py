@@ -130,12 +130,15 @@ class MemoryView:
         *,
         run_id: str | None = None,
         statuses: Sequence[ApprovalStatus] = (),
+        before_id: str | None = None,
         limit: int = 200,
     ) -> list[Approval]:
         found = [
             approval
             for approval in self._tables.approvals.values()
-            if run_id in (None, approval.run_id) and (not statuses or approval.status in statuses)
+            if run_id in (None, approval.run_id)
+            and (not statuses or approval.status in statuses)
+            and (before_id is None or approval.id < before_id)
         ]
         found.sort(key=lambda approval: approval.id, reverse=True)
         return _fresh(found[:limit])

@@ -34,7 +34,7 @@ from podium.usecases.promote import Promotion, demote, plan_promotion, promote
 from podium.usecases.prune import Pruned, prune
 from podium.usecases.reject import reject
 from podium.usecases.resolve import resolve_call
-from podium.usecases.resubmit import Resubmitted, edited_into, resubmit
+from podium.usecases.resubmit import Resubmitted, resubmit
 from podium.usecases.resume import resume, see_through
 from podium.usecases.retry import retry
 from podium.usecases.see_collisions import RunsCollide, see_collisions
@@ -103,7 +103,6 @@ __all__ = [
     "collect_workspaces",
     "deliver",
     "demote",
-    "edited_into",
     "find_call_key",
     "find_candidate",
     "find_duet",

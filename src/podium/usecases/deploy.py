@@ -23,12 +23,16 @@ async def say_yes_to_candidate(
     *,
     by: str,
     groups: Mapping[str, tuple[str, ...]],
+    asked: str = "",
 ) -> Run:
-    """The run of the candidate that was meant, with a yes where it waited for one."""
+    """The run of the candidate that was meant, with a yes where it waited for one.
+
+    With `asked` the yes is for that approval alone, whatever waits by now.
+    """
     run = await store.read(partial(_meant, text))
     waiting = await store.read(partial(_pending, run.id))
     if waiting and not run.status.ended:
-        await approve(store, clock, ids, waiting, by=by, groups=groups)
+        await approve(store, clock, ids, asked or waiting, by=by, groups=groups)
     return run
 
 

@@ -12,6 +12,8 @@ from podium.usecases.find_id import find_id
 
 OPEN = (ApprovalStatus.PENDING, ApprovalStatus.GRANTED)
 """What can still expire."""
+MOST_OPEN = 5_000
+"""As many are looked at for their deadlines."""
 
 
 async def list_approvals(
@@ -20,10 +22,19 @@ async def list_approvals(
     *,
     statuses: Sequence[ApprovalStatus] = (ApprovalStatus.PENDING,),
     run_id: str | None = None,
+    before_id: str | None = None,
+    limit: int = 200,
 ) -> list[Approval]:
-    """Approvals in these states; all when none is named. What is overdue is stored as expired first."""
+    """Approvals in these states, newest first; all states when none is named.
+
+    What is overdue is stored as expired first. `before_id` is the last one of the page before.
+    """
     await _mark_due(store, clock)
-    return await store.read(lambda view: view.approvals(run_id=run_id, statuses=statuses))
+    return await store.read(
+        lambda view: view.approvals(
+            run_id=run_id, statuses=statuses, before_id=before_id, limit=limit
+        )
+    )
 
 
 async def show_approval(store: Store, clock: Clock, approval: str) -> Approval:
@@ -41,7 +52,7 @@ def _known(view: View, text: str) -> Approval:
 
 async def _mark_due(store: Store, clock: Clock) -> None:
     now = clock.now()
-    still_open = await store.read(lambda view: view.approvals(statuses=OPEN))
+    still_open = await store.read(lambda view: view.approvals(statuses=OPEN, limit=MOST_OPEN))
     due = [approval.id for approval in still_open if expire(approval, now)]
 
     def mark(tx: Tx) -> None:

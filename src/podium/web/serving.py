@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from podium.agents.private_sockets import sole_server
 from podium.domain.errors import BadInput, UserMustAct
 from podium.web.access.heads import MOST_HEAD_BYTES
-from podium.web.access.names import is_loopback
+from podium.web.access.names import is_loopback, named
 from podium.web.hurrying import hurried
 from podium.web.settings import ConsoleSettings
 
@@ -60,7 +60,9 @@ async def served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
 
 
 def refuse_open_address(settings: ConsoleSettings) -> None:
-    """Raise `BadInput` where tokens would travel in the clear, or a proxy's names are not known."""
+    """Raise `BadInput` where tokens would travel in the clear, or by whose names people come is not known."""
+    for name in settings.names:
+        named(name)
     if settings.behind_proxy and not settings.names:
         raise BadInput("say by which name people reach the proxy: --behind-proxy --name HOST")
     if (settings.certificate is None) != (settings.key is None):

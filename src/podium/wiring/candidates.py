@@ -71,7 +71,7 @@ async def deploy_candidate(
     if asked:
         await store.read(lambda view: _refuse_another(view, meant, asked))
     run = await say_yes_to_candidate(
-        store, podium.clock, podium.ids, text, by=by, groups=podium.settings.approvers
+        store, podium.clock, podium.ids, text, by=by, groups=podium.settings.approvers, asked=asked
     )
     with suppress(TimeoutError):
         async with asyncio.timeout(most_seconds):

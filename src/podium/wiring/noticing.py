@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -37,6 +37,7 @@ async def notices_told(
     console_url: str = "",
     path_to: PathTo | None = None,
     pauses_seconds: Sequence[float] = PAUSES_SECONDS,
+    hold_pause_seconds: float = HOLD_PAUSE_SECONDS,
 ) -> AsyncIterator[None]:
     """While open, everybody in `notices` is told. What cannot be set up is said, and the rest goes on.
 
@@ -71,25 +72,53 @@ async def notices_told(
         )
         for settings, outlet in _outlets(podium, wished)
     ]
-    telling = asyncio.create_task(_tell(store, book, tellers))
+    telling = asyncio.create_task(_tell(podium, store, book, tellers, hold_pause_seconds))
+    telling.add_done_callback(partial(_ended, podium))
     try:
         yield
     finally:
         telling.cancel()
-        with suppress(asyncio.CancelledError):
-            await telling
+        await asyncio.wait([telling])
         await asyncio.gather(*(teller.close(CLOSE_SECONDS) for teller in tellers))
         book.let_go()
 
 
-async def _tell(store: Store, book: FileToldBook, tellers: Sequence[Teller]) -> None:
+async def _tell(
+    podium: Podium,
+    store: Store,
+    book: FileToldBook,
+    tellers: Sequence[Teller],
+    hold_pause_seconds: float,
+) -> None:
     from podium.journal.listening import keep_up
 
-    while not await asyncio.to_thread(book.try_hold):  # noqa: ASYNC110 — it is another process that lets go
-        await asyncio.sleep(HOLD_PAUSE_SECONDS)
+    await _hold(podium, book, hold_pause_seconds)
     async with asyncio.TaskGroup() as group:
         for teller in tellers:
             group.create_task(keep_up(store, teller.catch_up, teller.stumbled))
+
+
+async def _hold(podium: Podium, book: FileToldBook, pause_seconds: float) -> None:
+    """Wait until no other process tells. Trouble with the lock is said once, and tried on."""
+    troubled = False
+    while True:
+        try:
+            if await asyncio.to_thread(book.try_hold):
+                break
+        except OSError as error:
+            if not troubled:
+                podium.tell(f"nobody is told of anything yet, and it is tried on: {error}")
+            troubled = True
+        await asyncio.sleep(pause_seconds)
+    if troubled:
+        podium.tell("notices are told now")
+
+
+def _ended(podium: Podium, telling: asyncio.Task[None]) -> None:
+    if not telling.cancelled() and (error := telling.exception()) is not None:
+        podium.tell(
+            f"nobody is told of anything any more: {type(error).__name__}: {error}; start the console again"
+        )
 
 
 def _outlets(

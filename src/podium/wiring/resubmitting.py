@@ -8,7 +8,7 @@ an agent's call      a no with the edited arguments in its words: the agent asks
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from podium.domain.errors import BadInput, NotPossibleNow, PlanNotGated, PlanRejected
@@ -21,6 +21,7 @@ from podium.flows.operator import OPERATOR
 from podium.flows.operator.quality_gate import must_be_sound
 from podium.flows.operator.skills import edited_plan
 from podium.flows.sense import CANDIDATE, SENSE, WORK_ORDER, CandidateJob
+from podium.ports import Tx
 from podium.telling.untrusted import shown_json
 from podium.usecases import Card, CardKind, Resubmitted, reject, resubmit
 from podium.wiring.order_editing import (
@@ -111,7 +112,7 @@ async def _candidate(podium: Podium, card: Card, text: str, by: str) -> Resubmit
     await refuse_impossible(podium, order)
     job = CandidateJob(wo_id=order.id, order=order, subject=str(old.input.get("subject", "")))
 
-    async def begin(run_id: str) -> Run:
+    async def begin(run_id: str, along: Callable[[Tx], None]) -> Run:
         engine = await podium.hosting_engine()
         return await engine.start(
             CANDIDATE,
@@ -120,6 +121,7 @@ async def _candidate(podium: Podium, card: Card, text: str, by: str) -> Resubmit
             queue=old.queue or SENSE,
             settings={**old.settings, ASKED_BY: by},
             run_id=run_id,
+            along=along,
         )
 
     store = await podium.store()
@@ -150,9 +152,9 @@ async def _plan(podium: Podium, card: Card, given: Mapping[str, str], by: str) -
     _refuse_unasked(job.plan, plan)
     edited = job.model_copy(update={"plan": plan, "asked_by": by, "explicit_approval": False})
 
-    async def begin(run_id: str) -> Run:
+    async def begin(run_id: str, along: Callable[[Tx], None]) -> Run:
         brain = await brain_of(podium)
-        run, _ = await brain.begin(edited, pack, queued=True, run_id=run_id)
+        run, _ = await brain.begin(edited, pack, queued=True, run_id=run_id, along=along)
         return run
 
     store = await podium.store()

@@ -26,7 +26,7 @@ def mcp(
     http: Annotated[
         str,
         typer.Option(
-            "--http", metavar="ADDRESS", help="Serve streamable HTTP here, such as 127.0.0.1:8765."
+            "--http", metavar="ADDRESS", help="Serve streamable HTTP here, such as 127.0.0.1:8766."
         ),
     ] = "",
     worker: Annotated[
@@ -47,7 +47,7 @@ def mcp(
     \b
     Example:
       podium mcp --project ~/app
-      podium mcp --http 127.0.0.1:8765
+      podium mcp --http 127.0.0.1:8766
     """
     door = Door(context.obj)
     address = _own_address(http) if http else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from podium.domain.gating import Approval, CallRecord, CallStatus, Receipt
@@ -12,7 +13,7 @@ from podium.domain.work import Run
 from podium.flows.operator.approving import put_to_people
 from podium.flows.operator.kit import OPERATOR
 from podium.flows.operator.quality_gate import must_be_sound
-from podium.ports import Clock, Engine, Ids, Store, View
+from podium.ports import Clock, Engine, Ids, Store, Tx, View
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,13 @@ class Brain:
     """Where runs that workers are to do are put."""
 
     async def begin(
-        self, job: OperatorJob, pack: Pack, *, queued: bool, run_id: str | None = None
+        self,
+        job: OperatorJob,
+        pack: Pack,
+        *,
+        queued: bool,
+        run_id: str | None = None,
+        along: Callable[[Tx], None] | None = None,
     ) -> tuple[Run, Approval | None]:
         """Store the run, and the question to people where the plan needs one. Both are durable on return.
 
@@ -45,6 +52,7 @@ class Brain:
             queue=self.queue if queued else None,
             settings=self.settings,
             run_id=run_id,
+            along=along,
         )
         approval = await put_to_people(self, job, run.id) if job.plan.requires_approval else None
         return run, approval

@@ -19,7 +19,7 @@ from podium.flows.sense.options import SenseOptions
 from podium.flows.sense.standings import standing_of
 from podium.flows.sense.story import sense
 from podium.flows.sense.tending import InboxTender
-from podium.flows.sense.tick import House, TickKit, begin_tick, loop, tick
+from podium.flows.sense.tick import House, TickKit, begin_tick, loop, take_in, tick
 from podium.flows.sense.working import work_order
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "loop",
     "sense",
     "standing_of",
+    "take_in",
     "tick",
     "work_order",
 ]

@@ -72,7 +72,7 @@ async def tick(kit: TickKit, *, manual: bool) -> TickOutcome:
 
 
 async def begin_tick(kit: TickKit, *, queue: str, settings: Mapping[str, Json]) -> Run:
-    """Look, and leave the planning to whoever serves the queue. The tick after this takes in what came of it.
+    """Look, and leave the planning to whoever serves the queue. `take_in` ends the tick, or else the next one does.
 
     `settings` is what the run records beside the terms. Raises `LockHeld` while another loop ticks on this
     root, and `NotPossibleNow` while the plan of an earlier tick is under way.
@@ -81,17 +81,43 @@ async def begin_tick(kit: TickKit, *, queue: str, settings: Mapping[str, Json]) 
         memory = kit.record.memory()
         if memory.run_id:
             await _refuse_unfinished(kit, memory.run_id)
-            outcome, memory = await _reconcile(kit, _fresh(kit, memory), memory)
-            _kept(kit, *_counted(outcome, memory, memory.marks, 0.0))
+            await _end_begun(kit, memory)
             memory = kit.record.memory()
         return await _begun(
             kit, memory, await _sensed(kit), tick=memory.ticks + 1, queue=queue, settings=settings
         )
 
 
-async def _refuse_unfinished(kit: TickKit, run_id: str) -> None:
+async def take_in(kit: TickKit) -> TickOutcome | None:
+    """End the tick that `begin_tick` began, once its planning has ended. None: there is nothing to end.
+
+    Raises `LockHeld` while another loop ticks on this root: it sees to it.
+    """
+    with kit.record.alone():
+        memory = kit.record.memory()
+        run = await _planning(kit, memory.run_id) if memory.run_id else None
+        return await _end_begun(kit, memory) if run and run.status.ended else None
+
+
+async def _end_begun(kit: TickKit, memory: SenseMemory) -> TickOutcome:
+    """Record the tick whose plan another process made, with what it had sensed."""
+    outcome, marks = _fresh(kit, memory), memory.marks
+    if run := await _planning(kit, memory.run_id):
+        bundle = SenseJob.model_validate(run.input).bundle
+        changed = bundle.digest != memory.digest
+        outcome = _with_what_was_sensed(outcome, bundle, changed=changed)
+        marks = {look.source: look.mark for look in bundle.looks}
+    outcome, memory = await _reconcile(kit, outcome, memory)
+    return _kept(kit, *_counted(outcome, memory, marks, 0.0))
+
+
+async def _planning(kit: TickKit, run_id: str) -> Run | None:
     house = await kit.house()
-    run = await house.store.read(lambda view: view.run(run_id))
+    return await house.store.read(lambda view: view.run(run_id))
+
+
+async def _refuse_unfinished(kit: TickKit, run_id: str) -> None:
+    run = await _planning(kit, run_id)
     if run is not None and not run.status.ended:
         raise NotPossibleNow(
             f"run {run_id} plans for an earlier look and is {run.status.value}; `podium logs {run_id} -f` follows it, "

@@ -9,7 +9,7 @@ from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
 from podium.domain.errors import UserMustAct
-from podium.web.access.cookies import cookie_of
+from podium.web.access.cookies import cookie_of, form_cookie_of
 from podium.web.access.names import HARMLESS
 from podium.web.access.people import ConsoleRole, Person
 from podium.web.access.refusing import NotAllowed, NotLetIn
@@ -76,7 +76,7 @@ async def _is_of_our_form(request: Request) -> bool:
         "application/x-www-form-urlencoded"
     ):
         word = str((await request.form()).get(FORM_FIELD, ""))
-    return desk_of(request).sessions.is_form_word(cookie_of(request), word)
+    return desk_of(request).sessions.is_form_word(form_cookie_of(request), word)
 
 
 def _with(role: ConsoleRole) -> Callable[[Person], Person]:

@@ -138,12 +138,10 @@ class Guards:
             raise NotAllowed("this link is for one card alone; come in with a token for all else")
 
     def _recognised(self, connection: HTTPConnection) -> Person | None:
-        address, by_token = address_of(connection.scope), "authorization" in connection.headers
-        if by_token and not _is_open(connection.scope["path"]):
-            self._desk.attempts.check(address)
         person = recognise(connection)
-        if by_token and person is None and not _is_open(connection.scope["path"]):
-            self._desk.attempts.failed(address)
+        by_token = "authorization" in connection.headers
+        if person is None and by_token and not _is_open(connection.scope["path"]):
+            self._desk.attempts.failed(address_of(connection.scope))
         return person
 
     async def _body(self, scope: Scope, receive: Receive, headers: Headers) -> Receive:

@@ -6,6 +6,7 @@ change neither the Host nor the Origin that its browser tells.
 
 from __future__ import annotations
 
+import re
 from ipaddress import ip_address
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -13,12 +14,16 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from podium.domain.errors import BadInput
 from podium.web.access.refusing import TurnedAway
 from podium.web.settings import ConsoleSettings
 
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
+_NAME = re.compile(
+    r"(\w([\w.-]*\w)?|\[[0-9a-f:.]+])(:(?P<port>[1-9][0-9]*))?", re.ASCII | re.IGNORECASE
+)
 _PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 _OTHER_SITES = frozenset({"cross-site", "same-site"})
 """What browsers say of a request that another origin made; another port of this machine is of the same site."""
@@ -41,7 +46,7 @@ class Names:
     """Knows the console's own names."""
 
     def __init__(self, settings: ConsoleSettings) -> None:
-        self._given = {_named(name) for name in settings.names}
+        self._given = {named(name) for name in settings.names}
         self._behind_proxy = settings.behind_proxy
 
     def check_host(self, scope: Scope, headers: Headers) -> None:
@@ -98,10 +103,15 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _named(name: str) -> tuple[str, int | None]:
-    """A name of `--name`, for any port unless it names one."""
-    parts = urlsplit(f"//{name}")
-    return (parts.hostname or "").lower(), parts.port
+def named(name: str) -> tuple[str, int | None]:
+    """The host and the port of a `--name`; None for any port. Raises `BadInput` for what no browser asks for."""
+    found, place = _NAME.fullmatch(name), _place(f"http://{name}")
+    if found is None or place is None:
+        raise BadInput(
+            f"--name {name!r} is no name of a host: give it as browsers show it behind https://, "
+            "such as podium.example.org or podium.example.org:8443"
+        )
+    return place.host, place.port if found["port"] else None
 
 
 def _place(url: str) -> Place | None:

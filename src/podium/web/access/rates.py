@@ -65,14 +65,14 @@ class Requests:
 
 
 class Attempts:
-    """Tokens and links that were none. Whoever tried too many is not even looked at for a while."""
+    """Tokens and links that were none. What is right is let in all the same: others share its address."""
 
     def __init__(self, ticks: Ticks = time.monotonic) -> None:
         self._each = Rates(FAILURES_PER_MINUTE, ticks)
         self._all = Rates(ALL_FAILURES_PER_MINUTE, ticks)
 
-    def check(self, address: str) -> None:
-        """Raise `TurnedAway` before a token is looked at. Whoever never failed is let try."""
+    def failed(self, address: str) -> None:
+        """Count one. Raises `TurnedAway` for one too many; whoever never failed before is told so as usual."""
         wait = self._each.wait_seconds(address)
         if not wait and self._each.knows(address):
             wait = self._all.wait_seconds("")
@@ -80,7 +80,5 @@ class Attempts:
             raise TurnedAway(
                 429, f"too many wrong tokens; try again in {wait} s", retry_after_seconds=wait
             )
-
-    def failed(self, address: str) -> None:
         self._each.spend(address)
         self._all.spend("")

@@ -12,7 +12,7 @@ from podium.domain.model import Noun
 from podium.usecases import Card, Resubmitted, approve, list_approvals, reject, see_card
 from podium.usecases.find_id import find_id
 from podium.web.access.entering import Approver, Viewer
-from podium.web.api.asking import TEXT, Asked, Name, NameAsked, Words
+from podium.web.api.asking import TEXT, Asked, Name, NameAsked, Rows, Words
 from podium.web.desk import DeskHere
 from podium.wiring.resubmitting import (
     MOST_CHARACTERS,
@@ -29,7 +29,11 @@ Text = Annotated[str, Field(max_length=MOST_CHARACTERS)]
 
 
 class ApprovalsListed(Noun):
+    """Approvals that fit, newest first."""
+
     approvals: tuple[Approval, ...]
+    before: str | None
+    """Ask for approvals before this one to have the next page. None: there are no more."""
 
 
 class CardShown(Noun):
@@ -71,12 +75,22 @@ async def list_all_approvals(
     person: Viewer,
     status: Annotated[tuple[ApprovalStatus, ...], Query(max_length=10)] = (ApprovalStatus.PENDING,),
     run: NameAsked = "",
+    before: NameAsked = "",
+    limit: Rows = 200,
 ) -> ApprovalsListed:
-    """Approvals in these states, newest first."""
+    """Approvals in these states, newest first, page by page."""
     store = await desk.store()
     run_id = await store.read(lambda view: find_id(view, "run", run)) if run else None
-    found = await list_approvals(store, desk.podium.clock, statuses=status, run_id=run_id)
-    return ApprovalsListed(approvals=tuple(found))
+    found = await list_approvals(
+        store,
+        desk.podium.clock,
+        statuses=status,
+        run_id=run_id,
+        before_id=before or None,
+        limit=limit + 1,
+    )
+    last = found[limit - 1].id if len(found) > limit else None
+    return ApprovalsListed(approvals=tuple(found[:limit]), before=last)
 
 
 @router.get("/approvals/{approval}")

@@ -15,7 +15,7 @@ from podium.ports.inbox import Claim
 from podium.usecases import CandidateSeen, approval_meant, reject
 from podium.web.access.entering import Approver, Viewer
 from podium.web.api.approvals import No
-from podium.web.api.asking import Name, Rows
+from podium.web.api.asking import Name, NameAsked, Rows
 from podium.web.desk import DeskHere
 from podium.wiring.candidates import candidate_seen, candidates_seen, deploy_candidate
 from podium.wiring.order_seeing import see_answer, see_orders
@@ -69,10 +69,15 @@ async def show_candidate(desk: DeskHere, person: Viewer, candidate: Name) -> Can
 
 
 @router.post("/candidates/{candidate}/deploy")
-async def deploy(desk: DeskHere, person: Approver, candidate: Name) -> CandidateListed:
-    """Say yes to a candidate and see it into the inbox. The yes is durable when this answers."""
+async def deploy(
+    desk: DeskHere, person: Approver, candidate: Name, approval: NameAsked = ""
+) -> CandidateListed:
+    """Say yes to a candidate and see it into the inbox. The yes is durable when this answers.
+
+    With `approval` it is for that one alone: refused when something else waits by now.
+    """
     seen = await deploy_candidate(
-        desk.podium, candidate, by=person.name, most_seconds=PATIENCE_SECONDS
+        desk.podium, candidate, by=person.name, asked=approval, most_seconds=PATIENCE_SECONDS
     )
     return _listed(seen)
 

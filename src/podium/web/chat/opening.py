@@ -9,8 +9,10 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse, Response
 
 from podium.web.access.cookies import begin_session
+from podium.web.access.entering import person_of
 from podium.web.access.forwarded import address_of
-from podium.web.access.links import OPENED_FOR, LinkMaker
+from podium.web.access.links import OPENED_FOR, CardLink, LinkMaker
+from podium.web.access.people import ConsoleRole, Person
 from podium.web.desk import DeskHere
 from podium.web.pages.rendering import page
 from podium.wiring import Podium
@@ -47,24 +49,31 @@ def links_router(podium: Podium) -> APIRouter:
 
     async def look(request: Request, desk: DeskHere, token: str) -> Response:
         # Chats fetch the links that they show: a look must change nothing.
-        desk.attempts.check(address_of(request.scope))
         found = await asyncio.to_thread(maker.read, token)
         if found is None:
             return _gone(request, desk)
         return page(request, "link.html", link=found, token=token)
 
     async def use(request: Request, desk: DeskHere, token: str) -> Response:
-        desk.attempts.check(address_of(request.scope))
         found = await asyncio.to_thread(maker.use, token)
         if found is None:
             return _gone(request, desk)
         answer = RedirectResponse(f"/cards/{found.card}", status_code=303)
-        begin_session(answer, desk, found.visitor(), OPENED_FOR)
+        if not _may_as_much(person_of(request), found):
+            begin_session(answer, request, found.visitor(), OPENED_FOR)
         return answer
 
     router.get("/l/{token}")(look)
     router.post("/l/{token}")(use)
     return router
+
+
+def _may_as_much(person: Person | None, link: CardLink) -> bool:
+    """Whether they can do all that the link allows by the session they have, which is then left as it is."""
+    if person is None or person.card not in ("", link.card):
+        return False
+    # On a card an operator can only look.
+    return link.role is not ConsoleRole.APPROVER or person.may(ConsoleRole.APPROVER)
 
 
 def _gone(request: Request, desk: DeskHere) -> Response:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from podium.domain.gating import ApprovalStatus, Tier
+from podium.domain.gating import ApprovalStatus, Tier, canonical_json
 from podium.domain.model import Json
 from podium.domain.operating import OperatorJob, SqlQuery
 from podium.domain.orders import WorkOrder
@@ -15,7 +16,7 @@ from podium.flows.operator.exact import exact_lines
 from podium.telling.approval_words import waits_for, what_lines
 from podium.telling.untrusted import shown_line
 from podium.telling.wording import counted
-from podium.usecases import Blocked, Card, CardKind, edited_into
+from podium.usecases import Blocked, Card, CardKind
 from podium.web.access.people import ConsoleRole, Person
 from podium.web.pages.inbox_changes import MOST_LINES, Change, changes_in, changes_of
 from podium.web.pages.rendering import money, span
@@ -69,6 +70,8 @@ class ShownCard:
     question: str = ""
     choices: tuple[str, ...] = ()
     command: str = ""
+    beside: tuple[str, ...] = ()
+    """What the command is given beside its words."""
     changes: tuple[Change, ...] = ()
     calls: tuple[PlannedCall, ...] = ()
     order: WorkOrder | None = None
@@ -81,7 +84,6 @@ class ShownCard:
     no_edit: str = ""
     together: bool = False
     """Whether it may be answered together with others of its tier."""
-    edited_into: str = ""
     whole: bool = False
 
     @property
@@ -125,6 +127,7 @@ def shown_card(
         question=str(approval.arguments.get("question", "")) if _asks(card) else "",
         choices=_choices(approval.arguments) if _asks(card) else (),
         command=_command(approval.arguments) if card.kind is CardKind.CALL else "",
+        beside=_beside(approval.arguments),
         changes=changes_in(order, most=most) if order else _changes(card, most),
         calls=_planned(card),
         order=order,
@@ -135,7 +138,6 @@ def shown_card(
         may_answer=may_answer,
         no_edit=cannot_be_edited(card) if card.is_open else "it is answered",
         together=may_answer and not _asks(card) and approval.tier <= HIGHEST_TOGETHER,
-        edited_into=edited_into(approval),
         whole=whole,
     )
 
@@ -176,8 +178,16 @@ def _choices(arguments: Mapping[str, Json]) -> tuple[str, ...]:
 def _command(arguments: Mapping[str, Json]) -> str:
     command = arguments.get("command")
     if isinstance(command, list):
-        return " ".join(map(str, command))
+        return shlex.join(map(str, command))
     return command if isinstance(command, str) else ""
+
+
+def _beside(arguments: Mapping[str, Json]) -> tuple[str, ...]:
+    """All that a command is given beside its words: where it runs, and with what."""
+    more = {name: value for name, value in arguments.items() if name != "command"}
+    return tuple(
+        f"{shown_line(name)}: {shown_line(canonical_json(value))}" for name, value in more.items()
+    )
 
 
 def _changes(card: Card, most: int | None) -> tuple[Change, ...]:

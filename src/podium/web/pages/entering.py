@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import RedirectResponse, Response
 
-from podium.web.access.cookies import begin_session, cookie_of, end_session
+from podium.web.access.cookies import begin_session, end_sessions
 from podium.web.access.entering import Viewer
 from podium.web.access.forwarded import address_of
 from podium.web.desk import DeskHere
@@ -28,22 +28,20 @@ async def login(
     token: Annotated[str, Form(max_length=200)] = "",
     to: Annotated[str, Form(max_length=500)] = "/",
 ) -> Response:
-    address = address_of(request.scope)
-    desk.attempts.check(address)
     person = desk.tokens.person_with(token.strip(), desk.podium.clock.now())
     if person is None:
-        desk.attempts.failed(address)
+        desk.attempts.failed(address_of(request.scope))
         words = "This token is not known, or no longer. `podium serve tokens add NAME` makes one."
         return page(request, "login.html", status_code=401, to=_within(to), words=words)
     answer = RedirectResponse(_within(to), status_code=303)
-    begin_session(answer, desk, person, desk.session_length)
+    begin_session(answer, request, person, desk.session_length)
     return answer
 
 
 @router.post("/logout")
-async def logout(request: Request, desk: DeskHere, person: Viewer) -> Response:
+async def logout(request: Request, person: Viewer) -> Response:
     answer = RedirectResponse("/login", status_code=303)
-    end_session(answer, desk, cookie_of(request))
+    end_sessions(answer, request)
     return answer
 
 

@@ -15,6 +15,9 @@ from podium.telling.untrusted import shown_line
 MOST_LINES = 60
 """Of one change among many cards; a card alone shows all."""
 
+MOST_COMPARED = 40_000
+"""Lines that go times lines that come. To compare more takes time by the square, or worse."""
+
 LineKind = Literal["add", "del", "at", "same"]
 
 
@@ -44,7 +47,7 @@ def changes_of(
         case "append_to_file":
             return (_cut(f"add to the end of {path}", _added(arguments.get("content")), most),)
         case "replace_in_file":
-            lines = _replaced(arguments.get("find"), arguments.get("replace"))
+            lines = _replaced((arguments.get("find"), arguments.get("replace")))
             return (_cut(f"edit {path}", lines, most),)
         case "edit_file":
             return (_cut(f"edit {path}", _edits(arguments), most),)
@@ -74,17 +77,24 @@ def _added(content: Json) -> Iterator[ChangedLine]:
     yield from (ChangedLine("add", shown_line(line)) for line in _lines(content))
 
 
-def _replaced(find: Json, replace: Json) -> Iterator[ChangedLine]:
-    told = difflib.unified_diff(_lines(find), _lines(replace), n=2, lineterm="")
-    # The heads that stand first, by their place: a changed line may look like one.
-    yield from map(_told, islice(told, 2, None))
+def _replaced(*edits: tuple[Json, Json]) -> Iterator[ChangedLine]:
+    """What is found and what comes instead; of large ones all that goes, and then all that comes."""
+    pairs = [(_lines(find), _lines(replace)) for find, replace in edits]
+    compared = sum(len(before) * len(after) for before, after in pairs) <= MOST_COMPARED
+    for before, after in pairs:
+        if compared:
+            told = difflib.unified_diff(before, after, n=2, lineterm="")
+            # The heads that stand first, by their place: a changed line may look like one.
+            yield from map(_told, islice(told, 2, None))
+        else:
+            yield from (ChangedLine("del", shown_line(line)) for line in before)
+            yield from (ChangedLine("add", shown_line(line)) for line in after)
 
 
 def _edits(arguments: Mapping[str, Json]) -> Iterator[ChangedLine]:
     edits = arguments.get("edits")
-    for edit in edits if isinstance(edits, list) else ():
-        if isinstance(edit, dict):
-            yield from _replaced(edit.get("find"), edit.get("replace"))
+    named = [edit for edit in edits if isinstance(edit, dict)] if isinstance(edits, list) else []
+    yield from _replaced(*((edit.get("find"), edit.get("replace")) for edit in named))
     if isinstance(change := arguments.get("change"), str):
         yield from _patched(change)
 

@@ -13,7 +13,7 @@ from podium.domain.ids import short_id
 from podium.telling.event_words import shorten
 from podium.telling.untrusted import safe_text, shown_line, shown_text
 from podium.telling.wording import counted
-from podium.web.access.cookies import cookie_of
+from podium.web.access.cookies import form_cookie_of
 from podium.web.access.entering import FORM_FIELD, FORM_WORD, person_of
 from podium.web.desk import desk_of
 
@@ -77,7 +77,7 @@ def render(name: str, **context: object) -> str:
 def page(request: Request, name: str, *, status_code: int = 200, **context: object) -> HTMLResponse:
     """A page or a part of one, with what all of them know."""
     desk = desk_of(request)
-    cookie = cookie_of(request)
+    cookie = form_cookie_of(request)
     known = {
         "person": person_of(request),
         "form_word": desk.sessions.form_word(cookie) if cookie else "",

@@ -9,9 +9,9 @@ from podium.telling.event_words import shorten
 from podium.telling.untrusted import shown_line
 from podium.usecases.run_timeline import PERSON, TIME, Bar, Timeline, Turning
 
-COLUMN, ROW, HEAD = 118, 52, 28
+COLUMN, ROW, HEAD = 128, 52, 28
 """Pixels: of one piece from left to right, of one lane, and of the band above the lanes."""
-BAR_WIDTH, BAR_HEIGHT = 102, 40
+BAR_WIDTH, BAR_HEIGHT = 112, 40
 LABEL_LETTERS, SAID_LETTERS = 13, 13
 WAITS = (PERSON, TIME)
 SIGNS = {"good": "✓", "bad": "✗", "wait": "…", "live": "▶", "plain": "•"}

@@ -66,7 +66,11 @@ async def start_run(request: Request, desk: DeskHere, person: Operator) -> Respo
     filled = {name: value for name, value in form.items() if isinstance(value, str)}
     may_approve = person.may(ConsoleRole.APPROVER)
     run = await submit(desk.podium, wish_of(filled), by=person.name, may_approve=may_approve)
-    return RedirectResponse(f"/runs/{run.id}", status_code=303)
+    place = f"/runs/{run.id}"
+    if "hx-request" in request.headers:
+        # What was typed stays where it is when it was wrong; when it was right the page goes on.
+        return Response(headers={"hx-redirect": place})
+    return RedirectResponse(place, status_code=303)
 
 
 def _address(**asked: str) -> str:

@@ -30,3 +30,20 @@ function say(words, bad) {
   said.className = bad ? "fault" : "notice";
   said.textContent = words;
 }
+
+// On a narrow screen the pages' names run on beyond the edge: the one that is shown comes into sight.
+const current = document.querySelector(".top nav [aria-current]");
+if (current) { current.scrollIntoView({ block: "nearest", inline: "center" }); }
+
+// A line that is lost and not back within some seconds is told; what is shown may be old by then.
+const LOST = "The live line to the console is lost. What you see may be old; it is tried again.";
+let lost = 0;
+document.addEventListener("htmx:sseError", () => {
+  lost = lost || setTimeout(() => say(LOST, true), 5000);
+});
+document.addEventListener("htmx:sseOpen", () => {
+  clearTimeout(lost);
+  lost = 0;
+  const said = document.getElementById("said");
+  if (said.textContent === LOST) { said.className = ""; said.textContent = ""; }
+});
