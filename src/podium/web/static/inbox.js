@@ -139,6 +139,8 @@
   stream.addEventListener("inbox", soon);
   // What happened between the page and the stream, and while the stream was away.
   stream.addEventListener("open", soon);
+  stream.addEventListener("open", () => document.dispatchEvent(new Event("podium:back")));
+  stream.addEventListener("error", () => document.dispatchEvent(new Event("podium:lost")));
   window.addEventListener("pagehide", () => stream.close());
   // That a host died is no event.
   setInterval(soon, LOOKED_AGAIN);

@@ -38,12 +38,13 @@ if (current) { current.scrollIntoView({ block: "nearest", inline: "center" }); }
 // A line that is lost and not back within some seconds is told; what is shown may be old by then.
 const LOST = "The live line to the console is lost. What you see may be old; it is tried again.";
 let lost = 0;
-document.addEventListener("htmx:sseError", () => {
-  lost = lost || setTimeout(() => say(LOST, true), 5000);
-});
-document.addEventListener("htmx:sseOpen", () => {
+function lineLost() { lost = lost || setTimeout(() => say(LOST, true), 5000); }
+function lineBack() {
   clearTimeout(lost);
   lost = 0;
   const said = document.getElementById("said");
   if (said.textContent === LOST) { said.className = ""; said.textContent = ""; }
-});
+}
+// Pages with streams of their own tell of them by the second pair.
+for (const name of ["htmx:sseError", "podium:lost"]) { document.addEventListener(name, lineLost); }
+for (const name of ["htmx:sseOpen", "podium:back"]) { document.addEventListener(name, lineBack); }

@@ -21,7 +21,7 @@ function follow(address, hearings) {
   let failures = 0;
   function open() {
     const source = new EventSource(address());
-    source.onopen = () => { failures = 0; };
+    source.onopen = () => { failures = 0; document.dispatchEvent(new Event("podium:back")); };
     for (const [name, hear] of Object.entries(hearings)) {
       source.addEventListener(name, (event) => hear(event.data));
     }
@@ -29,6 +29,7 @@ function follow(address, hearings) {
     source.onerror = () => {
       // Asked for anew and not by the browser itself, which gives up when the console is away for a moment.
       source.close();
+      document.dispatchEvent(new Event("podium:lost"));
       setTimeout(open, AGAIN_MILLISECONDS[Math.min(failures++, AGAIN_MILLISECONDS.length - 1)]);
     };
   }
