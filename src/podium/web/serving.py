@@ -28,6 +28,8 @@ MOST_SOCKET_BYTES = 1_000_000
 BACKLOG = 2048
 BESIDE_STREAMS = 400
 """Connections and files that there may be beside streams."""
+STARTING_SECONDS = 0.01
+"""The server has no word for having begun, so it is looked at so often."""
 
 
 class _Server(uvicorn.Server):
@@ -51,12 +53,22 @@ async def served(app: FastAPI, settings: ConsoleSettings) -> AsyncIterator[str]:
         server = _Server(config)
         serving = asyncio.create_task(server.serve(sockets=[listening]), name="podium console")
         try:
+            await _begun(server, serving)
             yield _url(listening, settings)
         finally:
             # First of all the streams, which would else be waited for.
             await app.state.desk.close()
             server.should_exit = True
             await serving
+
+
+async def _begun(server: _Server, serving: asyncio.Task[None]) -> None:
+    """Return once it answers. Raises `UserMustAct` when it ended instead: nobody is to be shown a token then."""
+    while not server.started:
+        if serving.done():
+            serving.result()
+            raise UserMustAct("the console could not be started; what it logged says why")
+        await asyncio.sleep(STARTING_SECONDS)
 
 
 def refuse_open_address(settings: ConsoleSettings) -> None:

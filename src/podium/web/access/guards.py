@@ -133,7 +133,7 @@ class Guards:
             return
         self._requests.count(limit_key(scope))
         if person is None and not _is_open(scope["path"]):
-            raise NotLetIn("say who you are: a token of `podium serve` is needed here")
+            raise NotLetIn(_who(headers))
         if person is not None and person.card and not _is_of_card(scope["path"], person.card):
             raise NotAllowed("this link is for one card alone; come in with a token for all else")
 
@@ -149,6 +149,12 @@ class Guards:
         known = scope[KNOWN_AS] is not None
         most = settings.most_body_bytes if known else settings.most_stranger_bytes
         return await whole_body(receive, headers, most_bytes=most, seconds=settings.body_seconds)
+
+
+def _who(headers: Headers) -> str:
+    if "authorization" in headers:
+        return "this token is not known, or no longer; `podium serve tokens add NAME` makes one"
+    return "say who you are: a token of `podium serve` is needed here"
 
 
 def _is_open(path: str) -> bool:

@@ -88,7 +88,9 @@ class TokenBook:
                 if kept.id == token_id:
                     self._kept.remove(kept)
                     return kept
-        raise BadInput(f"there is no token {token_id!r}; `podium serve tokens` lists them")
+        raise BadInput(
+            f"there is no token with the ID {token_id!r}; `podium serve tokens` lists whose is which"
+        )
 
     def all(self) -> list[KeptToken]:
         """Every token, oldest first."""
