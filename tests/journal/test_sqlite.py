@@ -25,7 +25,8 @@ from podium.domain.errors import (
 from podium.domain.work import RunStatus
 from podium.journal import sqlite
 from podium.journal.sqlite import APPLICATION_ID, SCHEMA_VERSION, connect, explained, prepare
-from podium.journal.view import SqlView, microseconds
+from podium.journal.statements import microseconds
+from podium.journal.view import SqlView
 from podium.ports import EventQuery
 from tests.contract.nouns import NOON, a_run
 

@@ -15,7 +15,7 @@ from podium.domain.model import Noun
 from podium.domain.work import Run, Schedule, Signal, StepRecord, WorkerBeat
 from podium.journal.copying import Tell, current_version
 from podium.journal.proving import Proof, chain_faults
-from podium.journal.view import microseconds
+from podium.journal.statements import microseconds
 from podium.journal.whole import Reading, Row, WholeDatabase, columns_of, selection, tables
 
 FAULTS_KEPT = 200

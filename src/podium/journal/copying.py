@@ -13,7 +13,7 @@ from podium.domain.model import Noun
 from podium.domain.work import Run, WorkerBeat
 from podium.journal.proving import Proof, anchor_chains, chain_faults, count_chains, fitting
 from podium.journal.sqlite import SCHEMA_VERSION
-from podium.journal.view import Connection
+from podium.journal.statements import Connection
 from podium.journal.whole import (
     Filling,
     Reading,

@@ -15,10 +15,10 @@ from podium.journal.anchors import Anchors
 from podium.journal.figures import StoreFigures
 from podium.journal.receipts import Sealer
 from podium.journal.redaction import Redactor
+from podium.journal.statements import ClosableConnection
 from podium.journal.trace import TraceWriter
 from podium.journal.tracing import TraceListener
 from podium.journal.transaction import SqlTransaction
-from podium.journal.view import ClosableConnection
 from podium.journal.writer import Driver, Writer
 from podium.ports import Clock, Ids, Tx, View
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from podium.domain.errors import BadInput, StoreUnusable, ToolMissing
-from podium.journal.view import Rows
+from podium.journal.statements import Rows
 
 if TYPE_CHECKING:
     import psycopg

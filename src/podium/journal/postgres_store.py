@@ -32,8 +32,9 @@ from podium.journal.receipt_key import load_or_create_key
 from podium.journal.receipts import Sealer
 from podium.journal.redaction import Redactor
 from podium.journal.standing import StandingLine
+from podium.journal.statements import Connection, moment_of
 from podium.journal.transaction import Queued, SqlTransaction
-from podium.journal.view import Connection, SqlView, moment_of
+from podium.journal.view import SqlView
 from podium.journal.writer import growing_pauses
 from podium.ports import Clock, Ids, Tx, View
 

@@ -20,7 +20,7 @@ from podium.domain.errors import (
     StoreReadOnly,
     StoreUnusable,
 )
-from podium.journal.view import microseconds
+from podium.journal.statements import microseconds
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x506F6469

@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from podium.journal.statements import ClosableConnection, Connection
 from podium.journal.trace import TraceWriter
-from podium.journal.view import ClosableConnection, Connection, StoredEvent, stored_events
+from podium.journal.view import StoredEvent, stored_events
 
 PAUSE_SECONDS = 0.1
 """How long events are gathered before a trace is brought up to date."""

@@ -27,7 +27,8 @@ from podium.domain.work import (
     WorkerBeat,
 )
 from podium.journal.row_reading import Report
-from podium.journal.view import UNENDED, Connection, SqlView, microseconds, named, portions
+from podium.journal.statements import Connection, microseconds, named, portions
+from podium.journal.view import UNENDED, SqlView
 
 UNSETTLED = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 """Calls nobody may forget: whether they happened is not known."""

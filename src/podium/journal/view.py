@@ -8,10 +8,10 @@ in building them.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Collection, Iterator, Sequence
+from datetime import datetime
 from itertools import count, islice
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -36,6 +36,14 @@ from podium.domain.work import (
     WorkerBeat,
 )
 from podium.journal.row_reading import Report, read_or_refuse, readable
+from podium.journal.statements import (
+    EPOCH,
+    Connection,
+    microseconds,
+    moment_of,
+    named,
+    portions,
+)
 from podium.ports import EventQuery, RunQuery
 
 N = TypeVar("N", bound=Noun)
@@ -46,36 +54,11 @@ OF_EVERY_STEP = frozenset({"step_started", "step_completed"})
 UNENDED = "'queued', 'running', 'waiting', 'needs_human'"
 """The statuses that are no end, as SQL lists them."""
 
-AT_ONCE = 500
-"""Ids that one statement is about: databases allow so many bound values only."""
-
 MOST_ROWS = 2**62
 """What stands for no limit in every database."""
 
 TASK_WITHIN = 20_000
 """Characters of a run's body in which words of its task are looked for."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
-
-
-class Rows(Protocol):
-    """What a driver gives back."""
-
-    def fetchone(self) -> Any: ...
-    def fetchall(self) -> list[Any]: ...
-
-
-class Connection(Protocol):
-    """What is needed of a driver."""
-
-    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows: ...
-
-
-class ClosableConnection(Connection, Protocol):
-    """A connection of its user's own."""
-
-    def close(self) -> None: ...
 
 
 class StoredEvent(NamedTuple):
@@ -444,28 +427,6 @@ def stored_events(
     return [StoredEvent(*row) for row in rows.fetchall()]
 
 
-def microseconds(moment: datetime) -> int:
-    return (moment - _EPOCH) // _MICROSECOND
-
-
-def moment_of(value: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=value)
-
-
-def portions(items: Collection[str]) -> Iterator[list[str]]:
-    """The items, as many at a time as one statement may bind."""
-    listed = list(items)
-    for start in range(0, len(listed), AT_ONCE):
-        yield listed[start : start + AT_ONCE]
-
-
-def named(values: dict[str, Any], name: str, items: Sequence[str]) -> str:
-    """Bind each item and give the list of placeholders for an IN clause."""
-    names = [f"{name}_{number}" for number in range(len(items))]
-    values.update(zip(names, items, strict=True))
-    return ", ".join(f":{each}" for each in names)
-
-
 def _task_pattern(text: str) -> str:
     """What the beginning of a run's body looks like when its task has these words."""
     plain = text.encode(errors="replace").decode()
@@ -495,8 +456,8 @@ def _receipt(run_id: str, number: int, body: str) -> Receipt:
             status="in_doubt",
             tier=Tier.T4,
             rule="",
-            requested_at=_EPOCH,
-            settled_at=_EPOCH,
+            requested_at=EPOCH,
+            settled_at=EPOCH,
         )
     if (receipt.run_id, receipt.number) == (run_id, number):
         return receipt

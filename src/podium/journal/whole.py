@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from podium.domain.errors import BadInput
-from podium.journal.view import Connection, Rows
+from podium.journal.statements import Connection, Rows
 
 if TYPE_CHECKING:
     from sqlalchemy import Table

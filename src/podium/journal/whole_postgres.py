@@ -18,7 +18,7 @@ from podium.journal.postgres import (
     schema_version,
 )
 from podium.journal.postgres_connection import translated
-from podium.journal.view import Rows
+from podium.journal.statements import Rows
 from podium.journal.whole import BATCH_ROWS, Damage, Filling, Reading, Row
 
 _INVALID_INDEXES = (

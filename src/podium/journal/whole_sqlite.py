@@ -18,7 +18,7 @@ from podium.journal.sqlite import (
     prepare,
     quick_check,
 )
-from podium.journal.view import Rows
+from podium.journal.statements import Rows
 from podium.journal.whole import BATCH_ROWS, Damage, Filling, Reading, Row
 
 
