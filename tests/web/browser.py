@@ -21,9 +21,7 @@ needs_browser = pytest.mark.skipif(
 )
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1280, "height": 900}
-ARTEFACTS = (
-    Path(os.environ.get("TEST_ARTEFACTS", "")) if os.environ.get("TEST_ARTEFACTS") else None
-)
+ARTEFACTS = Path(os.environ.get("TEST_ARTEFACTS", "")) if os.environ.get("TEST_ARTEFACTS") else None
 """Where pictures of pages are kept; nowhere unless told."""
 SERIOUS = ("serious", "critical")
 

@@ -61,6 +61,8 @@ def pane(page: Page, side: str) -> str:
 
 
 async def shows(page: Page, side: str, words: str) -> None:
+    # A terminal paints what can be seen of it: on a phone one scrolls to the second pane.
+    await page.locator(f"{pane(page, side)} .screen").scroll_into_view_if_needed()
     await expect(page.locator(f"{pane(page, side)} .xterm-rows")).to_contain_text(
         words, timeout=60_000
     )
