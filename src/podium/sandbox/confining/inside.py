@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import PurePosixPath
 
 from podium.domain.launching import Mount
@@ -34,9 +34,10 @@ class Inside:
     def __init__(self, mounts: Sequence[Mount], home: str = "") -> None:
         """`home` is private and empty unless something is mounted there."""
         self._home = normal(home) if home.startswith("/") else ""
-        self._mounts = mounts
+        # Once for each start, and not for each folder on the way to a program.
+        self._shown = [(normal(mount.target), mount) for mount in reversed(mounts)]
 
-    @property
+    @cached_property
     def private(self) -> tuple[str, ...]:
         """Folders that are empty and writable at the start."""
         shown = any(is_under(self._home, folder) for folder in (*SYSTEM, *LINKED, *PRIVATE))
@@ -56,10 +57,7 @@ class Inside:
 
     def mount_of(self, path: str) -> Mount | None:
         """The mount that shows this path: the last one that covers it."""
-        covering = (
-            mount for mount in reversed(self._mounts) if is_under(path, normal(mount.target))
-        )
-        return next(covering, None)
+        return next((mount for target, mount in self._shown if is_under(path, target)), None)
 
     def has_folder(self, path: str) -> bool:
         """Whether there is such a folder at the start."""
@@ -67,7 +65,7 @@ class Inside:
         real = self.outside(path)
         if real:
             return os.path.isdir(real)  # noqa: PTH112 — `Path.is_dir` raises where one may not look
-        shown = (*self.private, "/dev", "/proc", *(normal(mount.target) for mount in self._mounts))
+        shown = (*self.private, "/dev", "/proc", *(target for target, _ in self._shown))
         return any(is_under(folder, path) for folder in shown)
 
     def program(self, name: str, cwd: str, search_path: str) -> str:
