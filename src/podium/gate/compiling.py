@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 
 from podium.domain.gating import Budget, BuiltInRule, Quota, Tier
 from podium.gate.built_in_examples import built_in_faults
 from podium.gate.examples import wrong_examples
 from podium.gate.limits import DEFAULT_APPROVAL_SECONDS, Limits
 from podium.gate.places import CompiledZone, PlaceGlob, WritablePlaces
-from podium.gate.policy import Matcher, Policy, PolicyLayer, Undecidable
+from podium.gate.policy import Matcher, Policy, PolicyLayer, Undecidable, default_policy
 from podium.gate.refusing import PolicyFault
 from podium.gate.rule_gate import RuleGate
 from podium.gate.rules import CompiledMatcher, CompiledRule, RuleBook
@@ -49,25 +50,37 @@ def find_faults(layers: Sequence[PolicyLayer]) -> Iterator[PolicyFault]:
     """Everything wrong with these layers that their shape alone does not show."""
     yield from built_in_faults()
     for layer, zones in zip(layers, _visible_zones(layers), strict=True):
-        yield from _name_faults(layer)
-        for at, quota in enumerate(layer.policy.quotas):
-            yield from _zone_faults(layer, quota, quota.name, ("quotas", at), zones)
-        for at, rule in enumerate(layer.policy.rules):
-            key = ("rules", at)
-            yield from _zone_faults(layer, rule, rule.name, key, zones)
-            if rule.up_to_tier is not None and layer.origin == "project":
+        is_ours = layer.origin == "built-in" and layer.policy is default_policy()
+        yield from _default_faults() if is_ours else _layer_faults(layer, zones)
+
+
+@cache
+def _default_faults() -> tuple[PolicyFault, ...]:
+    """What is wrong with our own layer, tried once: it comes first, so that no other can change what its rules mean."""
+    layer = PolicyLayer(origin="built-in", policy=default_policy())
+    return tuple(_layer_faults(layer, _zones(layer.policy)))
+
+
+def _layer_faults(layer: PolicyLayer, zones: ZonesByName) -> Iterator[PolicyFault]:
+    yield from _name_faults(layer)
+    for at, quota in enumerate(layer.policy.quotas):
+        yield from _zone_faults(layer, quota, quota.name, ("quotas", at), zones)
+    for at, rule in enumerate(layer.policy.rules):
+        key = ("rules", at)
+        yield from _zone_faults(layer, rule, rule.name, key, zones)
+        if rule.up_to_tier is not None and layer.origin == "project":
+            yield PolicyFault(
+                "a project cannot lift a tier limit; put the rule into your own settings",
+                layer=layer.origin,
+                rule=rule.name,
+                key=(*key, "up_to_tier"),
+            )
+        if set(rule.zone) <= set(zones):
+            compiled = CompiledRule(rule, layer.origin, zones)
+            for list_name, index, problem in wrong_examples(rule, compiled):
                 yield PolicyFault(
-                    "a project cannot lift a tier limit; put the rule into your own settings",
-                    layer=layer.origin,
-                    rule=rule.name,
-                    key=(*key, "up_to_tier"),
+                    problem, layer=layer.origin, rule=rule.name, key=(*key, list_name, index)
                 )
-            if set(rule.zone) <= set(zones):
-                compiled = CompiledRule(rule, layer.origin, zones)
-                for list_name, index, problem in wrong_examples(rule, compiled):
-                    yield PolicyFault(
-                        problem, layer=layer.origin, rule=rule.name, key=(*key, list_name, index)
-                    )
 
 
 def _name_faults(layer: PolicyLayer) -> Iterator[PolicyFault]:
