@@ -114,6 +114,7 @@ async def test_what_the_gate_denies_does_not_happen_whatever_the_workspace_says(
         assert "tabs, never spaces" in rig.told_the_model()
 
 
+@pytest.mark.soak
 async def test_a_hook_that_cannot_be_started_is_a_no(tmp_path: Path) -> None:
     steps = {"work": [_using("bash", **_shell("touch ran")), "Hm."]}
     async with opencode_rig(tmp_path, steps, hook=("/nowhere/to/be/found",)) as rig:
@@ -122,6 +123,7 @@ async def test_a_hook_that_cannot_be_started_is_a_no(tmp_path: Path) -> None:
         assert "denied" in rig.told_the_model()
 
 
+@pytest.mark.soak
 async def test_code_of_the_workspace_is_kept_out_even_where_nobody_looked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,6 +137,7 @@ async def test_code_of_the_workspace_is_kept_out_even_where_nobody_looked(
         assert len([words for words in reply.warnings if "evil.js" in words]) == 2
 
 
+@pytest.mark.soak
 async def test_without_its_plugin_it_has_no_tools_and_the_turn_ends(tmp_path: Path) -> None:
     steps = {"work": [_using("bash", **_shell("touch ran")), "Hm."]}
     async with opencode_rig(tmp_path, steps, command=(clis.opencode(), "--pure")) as rig:
@@ -144,6 +147,7 @@ async def test_without_its_plugin_it_has_no_tools_and_the_turn_ends(tmp_path: Pa
         assert rig.server.requests[0].tools == ()
 
 
+@pytest.mark.soak
 async def test_every_file_of_a_patch_is_asked_for(tmp_path: Path) -> None:
     long = "b" * 5_000
     patch = f"*** Begin Patch\n*** Add File: b.txt\n+{long}\n*** Delete File: README\n*** End Patch"
@@ -178,6 +182,7 @@ async def test_a_patch_too_long_to_be_shown_is_told_apart_by_its_digest(tmp_path
     change.encode()
 
 
+@pytest.mark.soak
 async def test_its_own_tools_are_there_by_any_agents_word_and_others_are_not(
     tmp_path: Path,
 ) -> None:
@@ -245,6 +250,7 @@ async def test_a_server_that_keeps_failing_is_not_asked_for_ever(tmp_path: Path)
         assert processes_in(rig.workspace) == set()
 
 
+@pytest.mark.soak
 async def test_a_cancelled_turn_leaves_no_process(tmp_path: Path) -> None:
     left = "setsid sleep 600 & touch began; sleep 600"
     steps = {"work": [_using("bash", **_shell(left))]}
@@ -317,6 +323,7 @@ def _plant(script: Path, marker: Path) -> None:
     script.write_text(f"{write}\nexport const Hostile = async () => ({{}})\n")
 
 
+@pytest.mark.soak
 async def test_a_command_with_the_hooks_token_can_neither_settle_nor_perform_nor_ask(
     tmp_path: Path,
 ) -> None:

@@ -30,6 +30,7 @@ async def test_waking_is_measured_for_hosted_and_for_unloaded_runs_and_idling_fo
     assert all(figure.ours > 0 for figure in figures if figure.name.startswith("approve"))
 
 
+@pytest.mark.soak
 async def test_aging_compares_with_a_young_database_and_forgets_while_another_works(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -45,6 +45,7 @@ def test_what_cannot_be_measured_is_said_before_anything_starts(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.soak
 async def test_a_worker_and_dbos_by_itself_both_get_through_what_was_queued() -> None:
     pytest.importorskip("dbos", reason="dbos is not installed: pip install 'podium[distributed]'")
     if server_programs() is None:

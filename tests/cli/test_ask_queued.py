@@ -40,6 +40,7 @@ def test_what_is_handed_over_is_done_by_a_worker_that_is_started_for_it(desk: De
     assert [receipt["tool"] for receipt in receipts] == ["leads.create"]
 
 
+@pytest.mark.soak
 def test_one_can_wait_for_it_and_sees_how_it_goes(desk: Desk) -> None:
     with a_worker(desk):
         said = desk.spawn("ask", NEW_LEAD, "-M", "enqueue_and_wait")

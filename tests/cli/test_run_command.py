@@ -470,6 +470,7 @@ def test_a_detached_run_says_how_to_follow_it_and_goes_to_a_worker_that_is_there
         assert desk.spawn("cancel", run_id_of(said)).code == 0
 
 
+@pytest.mark.soak
 def test_a_worker_that_was_started_for_a_run_stays_while_the_run_only_sleeps(desk: Desk) -> None:
     limited = {"fail": {"kind": "rate_limited", "retry_seconds": 2}}
     set_up(desk, [turn("architect", limited)])
@@ -542,6 +543,7 @@ def test_a_run_for_workers_that_are_busy_is_queued_and_no_worker_is_started(
         assert desk.spawn("cancel", first["run"], env=where).code == 0
 
 
+@pytest.mark.soak
 def test_a_run_is_put_where_its_queue_priority_and_delay_say(desk: Desk) -> None:
     set_up(desk, good_turns(), queues={"default": {}, "gpu": {"labels": ["gpu"]}})
     said = desk.spawn("run", TASK, "--queue", "gpu", "--priority", "5")
@@ -590,6 +592,7 @@ def test_a_place_in_a_queue_that_makes_no_sense_is_refused(
     assert not (desk.project / ".podium").exists()
 
 
+@pytest.mark.soak
 def test_a_worker_with_another_key_leaves_with_one_line_and_never_says_that_it_serves(
     desk: Desk, postgres_url: str, tmp_path: Path
 ) -> None:

@@ -142,6 +142,7 @@ def test_a_scheduled_tick_only_watches_whatever_podium_yaml_says_and_however_muc
     assert list((desk.project / "g/reports/wo_candidates").iterdir()) == []
 
 
+@pytest.mark.soak
 def test_the_shim_hands_on_what_it_is_given(desk: Desk) -> None:
     assert desk.spawn("sense", "scaffold").code == 0
     desk.says("flows: {sense: {planner: none}}\n")

@@ -58,6 +58,7 @@ def test_a_plan_waits_for_the_keyboard_through_a_killed_supervisor_and_is_handed
     assert [(each["side"], each["by"]) for each in returned] == [("EXECUTER", who)]
 
 
+@pytest.mark.soak
 def test_whoever_did_not_take_it_returns_nothing(stage: Theatre) -> None:
     assert stage.duet("up", "--grant").code == 0
     assert "nobody has the keyboard of PLANNER" in stage.duet("give", "planner").err

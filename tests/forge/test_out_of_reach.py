@@ -69,6 +69,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handing_over, "LONGEST_PAUSE", timedelta(milliseconds=200))
 
 
+@pytest.mark.soak
 async def test_a_server_in_trouble_is_asked_again_until_it_answers(
     published: Published, github: GitHubServer, quick: None
 ) -> None:

@@ -113,6 +113,7 @@ async def test_what_a_person_committed_to_the_branch_stays_there_until_he_says_w
     assert project.tree(branch)["calc.py"] == RIGHT.strip()
 
 
+@pytest.mark.soak
 async def test_what_a_person_left_uncommitted_is_kept_and_told(tmp_path: Path) -> None:
     project = Project(tmp_path).build(smooth())
     run = await stopped(project)
@@ -125,6 +126,7 @@ async def test_what_a_person_left_uncommitted_is_kept_and_told(tmp_path: Path) -
     assert "mine.txt" not in project.tree(run.result["branch"])
 
 
+@pytest.mark.soak
 async def test_with_all_of_its_home_gone_too_it_is_made_beside_what_lies_in_its_place(
     tmp_path: Path,
 ) -> None:
@@ -180,6 +182,7 @@ async def test_a_host_without_the_branch_asks_for_it_and_goes_on_when_it_is_ther
     assert run.status is RunStatus.SUCCEEDED, run.failure
 
 
+@pytest.mark.soak
 async def test_a_turn_whose_commits_were_lost_with_their_host_is_asked_for_again(
     tmp_path: Path,
 ) -> None:
@@ -265,6 +268,7 @@ async def test_going_back_with_the_workspace_gone_finds_the_commits_of_the_turn(
     assert project.tree(run.result["branch"])["calc.py"] == RIGHT.strip()
 
 
+@pytest.mark.soak
 async def test_going_back_to_the_beginning_starts_from_the_base(tmp_path: Path) -> None:
     project = Project(tmp_path).build(smooth())
     run = await project.run()

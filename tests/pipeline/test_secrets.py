@@ -132,6 +132,7 @@ async def test_many_that_may_be_meant_do_not_hide_one_that_may_not(tmp_path: Pat
     assert "tests/" not in found
 
 
+@pytest.mark.soak
 async def test_what_cannot_all_be_looked_through_is_sent_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +198,7 @@ async def test_a_password_inside_an_address_is_a_value_that_podium_knows(tmp_pat
     assert secrets_in("postgresql://shop:hunter2-winter-31@db/shop") == (told,)
 
 
+@pytest.mark.soak
 async def test_marks_that_stand_there_already_hide_no_secret(tmp_path: Path) -> None:
     project = built(tmp_path)
     async with project.podium() as podium:

@@ -229,6 +229,7 @@ async def test_findings_that_repeat_need_a_person_who_is_told_them(tmp_path: Pat
     assert all("They are not in scope." in e["prompt"] for e in asked_then)
 
 
+@pytest.mark.soak
 async def test_new_findings_each_round_end_after_the_allowed_rounds(tmp_path: Path) -> None:
     rejects = [
         says("plan_reviewer", "REJECT", f"Stage: plan_review, round {n}\\.", feedback=f"- {what}")
@@ -302,6 +303,7 @@ async def test_work_that_is_not_committed_is_sent_back_and_not_lost(tmp_path: Pa
     assert project.tree(run.result["branch"])["calc.py"] == RIGHT.strip()
 
 
+@pytest.mark.soak
 async def test_version_and_changelog_have_to_be_brought_along_where_there_are_any(
     tmp_path: Path,
 ) -> None:
@@ -316,6 +318,7 @@ async def test_version_and_changelog_have_to_be_brought_along_where_there_are_an
     assert [each.split()[0] for each in ended[2]["problems"]] == ["VERSION", "CHANGELOG.md"]
 
 
+@pytest.mark.soak
 async def test_success_with_a_crash_in_the_feedback_is_no_success(tmp_path: Path) -> None:
     hides = develops(
         when="Stage: develop, round 1",
@@ -436,6 +439,7 @@ async def test_a_base_that_moved_without_conflict_is_merged_and_checked_again(
     assert project.tree(run.result["branch"])["other.txt"] == "two"
 
 
+@pytest.mark.soak
 async def test_two_tasks_with_the_same_words_never_collide(tmp_path: Path) -> None:
     project = Project(tmp_path).build(smooth())
     one = succeeded(await project.run())
@@ -516,6 +520,7 @@ async def test_a_skill_is_active_only_after_a_person_said_yes(
     assert (path in project.tree(run.result["branch"])) is says_yes
 
 
+@pytest.mark.soak
 async def test_a_branch_does_not_wait_for_a_skill_that_nobody_has_approved(tmp_path: Path) -> None:
     learned = develops(
         skill={"name": "Add numbers", "description": "Adds.", "steps": ["Write a plus sign."]}
@@ -526,6 +531,7 @@ async def test_a_branch_does_not_wait_for_a_skill_that_nobody_has_approved(tmp_p
     assert not [path for path in project.tree(run.result["branch"]) if path.startswith(".agents")]
 
 
+@pytest.mark.soak
 async def test_a_document_that_is_handed_in_again_as_it_was_is_sent_back(tmp_path: Path) -> None:
     rejects = says("plan_reviewer", "REJECT", "Stage: plan_review, round 1", feedback="- More.")
     again = {**plans(PLAN + "\nMore.\n"), "when": "Stage: plan, round 3"}
@@ -539,6 +545,7 @@ async def test_a_document_that_is_handed_in_again_as_it_was_is_sent_back(tmp_pat
     ]
 
 
+@pytest.mark.soak
 async def test_files_that_git_ignores_do_not_make_checks_green(tmp_path: Path) -> None:
     cheats = turn(
         "developer",
@@ -579,6 +586,7 @@ async def test_what_is_changed_after_the_checks_is_checked_and_looked_at_again(
     assert len([e for e in events if e["type"] == "checks_ran"]) == 2
 
 
+@pytest.mark.soak
 async def test_a_conflict_that_is_solved_without_the_merge_is_sent_back(tmp_path: Path) -> None:
     drops = turn(
         "integration_specialist",
@@ -600,6 +608,7 @@ async def test_a_conflict_that_is_solved_without_the_merge_is_sent_back(tmp_path
     project.git("merge", "--quiet", "--no-edit", run.result["branch"])
 
 
+@pytest.mark.soak
 async def test_documents_of_others_are_not_the_developers_to_change(tmp_path: Path) -> None:
     meddles = develops(files={PLAN_PATH: "Do nothing.\n"}, when="Stage: develop, round 1")
     project = Project(tmp_path).build([meddles, *smooth()])
@@ -609,6 +618,7 @@ async def test_documents_of_others_are_not_the_developers_to_change(tmp_path: Pa
     assert plan == PLAN.strip()
 
 
+@pytest.mark.soak
 async def test_a_wrong_hash_can_be_put_right_without_another_commit(tmp_path: Path) -> None:
     wrong = develops(when="Stage: develop, round 1")
     wrong["acts"][-1] = {"payload": {"commit_hash": "deadbeef00", "status": "success"}}

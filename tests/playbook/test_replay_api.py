@@ -70,6 +70,7 @@ async def spawned(stage: Stage, *arguments: str, **env: str) -> Said:
     return await asyncio.to_thread(stage.desk.spawn, *arguments, env=env)
 
 
+@pytest.mark.soak
 async def test_answers_of_a_model_happen_again_without_it(stage: Stage) -> None:
     async with ModelServer(SCRIPT, key=KEY) as server:
         configure(stage, server.url)
