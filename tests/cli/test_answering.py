@@ -10,6 +10,7 @@ from podium.domain.gating import Approval, Tier, TierTerm
 from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.work import Run
+from podium.ports import Tx
 from podium.telling.untrusted import shown_json, shown_line, shown_text
 from podium.wiring.podium import Podium
 from tests.cli.desk import Desk
@@ -47,9 +48,9 @@ def test_json_hides_nothing_either_and_means_the_same(desk: Desk) -> None:
     assert said.json["runs"][0]["task"] == "a\u202eb\x9b2J"
 
 
-def ask(desk: Desk, run: Run, **arguments: Json) -> Approval:
+def asked_of(desk: Desk, run: Run, **arguments: Json) -> Approval:
     now = datetime.now(UTC)
-    made = Approval(
+    return Approval(
         id=desk.ids.new("apr"),
         run_id=run.id,
         call_key=f"{run.id}:act:0",
@@ -63,12 +64,22 @@ def ask(desk: Desk, run: Run, **arguments: Json) -> Approval:
         deadline=now + timedelta(hours=1),
     )
 
-    async def work(podium: Podium) -> Approval:
-        store = await podium.store()
-        await store.write(lambda tx: tx.save_approval(made))
-        return made
 
-    return desk.within(work)
+def keep(desk: Desk, *approvals: Approval) -> None:
+    async def work(podium: Podium) -> None:
+        def add(tx: Tx) -> None:
+            for each in approvals:
+                tx.save_approval(each)
+
+        await (await podium.store()).write(add)
+
+    desk.within(work)
+
+
+def ask(desk: Desk, run: Run, **arguments: Json) -> Approval:
+    made = asked_of(desk, run, **arguments)
+    keep(desk, made)
+    return made
 
 
 @pytest.mark.parametrize(
@@ -97,6 +108,15 @@ def test_lists_write_out_what_cannot_be_seen(desk: Desk) -> None:
     ask(desk, run, content=HIDDEN)
     for said in (desk.run("approvals"), desk.run("show", run.id)):
         assert "\\u202e-rf\\u200b" in said.out
+
+
+def test_a_list_says_how_many_approvals_it_leaves_out(desk: Desk) -> None:
+    run = desk.add_run()
+    keep(desk, *(asked_of(desk, run, path=f"file-{number}") for number in range(203)))
+    said = desk.run("approvals")
+    assert said.out.count("file-") == 200
+    assert "… and 3 more, which are older" in said.err
+    assert desk.run("approvals", "--json").json["more"] == 3
 
 
 def test_what_is_trusted_is_shown_with_everything_in_it(desk: Desk) -> None:

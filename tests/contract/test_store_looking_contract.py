@@ -17,6 +17,28 @@ async def test_events_of_a_run_are_read_up_to_one_of_them(store: Store) -> None:
     assert [event.seq for event in await store.read(lambda view: view.events(query))] == [2, 3]
 
 
+async def test_a_run_is_found_so_many_runs_back_and_lists_go_no_further_than_it(
+    store: Store,
+) -> None:
+    def work(tx: Tx) -> None:
+        for number in range(5):
+            tx.add_run(a_run(id=f"run_{number}"))
+
+    await store.write(work)
+
+    async def back(run_id: str | None, many: int) -> str | None:
+        return await store.read(lambda view: view.run_back(run_id, many))
+
+    assert await back(None, 1) == "run_4"
+    assert await back(None, 5) == "run_0"
+    assert await back(None, 6) is None
+    assert await back("run_3", 2) == "run_1"
+    assert await back("run_0", 1) is None
+    query = RunQuery(from_id="run_1", before_id="run_3")
+    found = await store.read(lambda view: view.runs(query))
+    assert [run.id for run in found] == ["run_2", "run_1"]
+
+
 async def test_runs_are_found_by_words_of_their_task_and_by_nothing_else(store: Store) -> None:
     tasks = {
         "run_1": 'Mend the "big" Roof, 100%',

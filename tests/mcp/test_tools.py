@@ -44,7 +44,7 @@ def hinted(tool: Any, hint: str) -> bool:
 async def test_looking_around_where_nothing_was_recorded_makes_no_record(desk: Desk) -> None:
     async with beside(desk) as caller:
         assert await caller.call("status") == {"runs": []}
-        assert await caller.call("approvals") == {"approvals": []}
+        assert await caller.call("approvals") == {"approvals": [], "more": 0}
         assert (await caller.call("receipts"))["sound"] is True
         assert "no run 'abcd1234'" in await caller.fails("result", run_id="abcd1234")
         assert "no approval 'apr_1'" in await caller.fails("approvals", approval_id="apr_1")

@@ -80,6 +80,12 @@ async def picture(page: Page, name: str) -> None:
         await page.screenshot(path=ARTEFACTS / f"{name}.png", full_page=True, caret="initial")
 
 
+async def stop_timers(page: Page) -> None:
+    """From here on nothing on its pages comes of time that passes: what is shown anew was told to them."""
+    await page.clock.install(time=0)
+    await page.clock.pause_at(1)
+
+
 async def refuse_barriers(page: Page) -> None:
     """Fail for what keeps people out, by axe-core: nothing serious may be found."""
     source = Path(AXE_FILE_PATH).read_text()

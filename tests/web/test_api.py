@@ -258,3 +258,25 @@ async def test_work_is_put_into_its_queue_and_what_is_wrong_with_it_is_said(
         plan = await client.post(f"{API}/operator/ask", json={"text": "hello", "mode": "execute"})
         assert plan.status_code == 422
         assert "mode" in plan.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "told"),
+    [
+        ({}, "send a JSON object as the body"),
+        ({"content": b'{"flow": "sense"}'}, "application/json"),
+        ({"json": ["sense"]}, "send a JSON object as the body"),
+        (
+            {"content": b'{"flow":', "headers": {"content-type": "application/json"}},
+            "no JSON, from character 8 on",
+        ),
+        ({"json": {}}, "flow: Field required"),
+    ],
+)
+async def test_a_body_that_cannot_be_read_is_answered_with_what_to_send(
+    tmp_path: Path, sent: dict[str, Any], told: str
+) -> None:
+    async with console(tmp_path) as stage, stage.client() as client:
+        answer = await client.post(f"{API}/runs", **sent)
+        assert answer.status_code == 422
+        assert told in answer.json()["detail"]

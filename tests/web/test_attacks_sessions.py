@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from podium.domain.events import NoteTaken
 from podium.domain.work import Run, RunStatus
 from podium.testing import retry_until
+from podium.web.access.leaving import LeftBook
 from podium.web.access.people import ConsoleRole, Person
 from podium.web.access.sessions import Sessions
 from podium.web.access.speaking import GONE
@@ -101,7 +102,8 @@ async def test_a_cookie_is_read_by_no_script_and_sent_by_no_other_site(tmp_path:
 
 async def test_changed_and_borrowed_cookies_are_nobody_s(tmp_path: Path) -> None:
     async with console(tmp_path) as stage:
-        other = Sessions(b"another console's key, as long as it")
+        left = LeftBook(tmp_path / "left.json")
+        other = Sessions(b"another console's key, as long as it", left)
         now = stage.podium.clock.now()
         person = Person(name="eve", roles=frozenset(ConsoleRole))
         good = stage.desk.sessions.begin(person, now + timedelta(hours=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import stat
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -141,7 +142,12 @@ async def test_who_came_by_a_link_sees_that_card_and_nothing_else(stage: ChatSta
     await opened(stage, link_paths(stage.podium)(asked.id, notice("viewer")))
     for path in ("/runs", f"/cards/{other.id}", "/api/v1/runs", f"/api/v1/approvals/{other.id}"):
         assert (await stage.client.get(path)).status_code in (401, 403), path
-    assert (await stage.client.get(f"/cards/{asked.id}")).status_code == 200
+    page = await stage.client.get(f"/cards/{asked.id}")
+    assert page.status_code == 200
+    refused = await stage.client.get("/runs")
+    for shown in (page.text, refused.text):
+        led = set(re.findall(r'(?:href|action)="(/[^"]*)"', shown))
+        assert {each for each in led if not each.startswith(("/static/", "/cards/"))} == {"/logout"}
 
 
 async def test_a_link_for_looking_approves_nothing(stage: ChatStage) -> None:
@@ -198,6 +204,7 @@ async def test_a_link_that_allows_more_than_the_session_adds_to_it_for_its_card_
     for path in ("/runs", f"/cards/{asked.id}"):
         shown = await stage.client.get(path)
         assert stage.desk.sessions.form_word(own) in shown.text, path
+        assert 'href="/health"' in shown.text, path
     refused = await pressed(stage, f"/api/v1/approvals/{other.id}/approve", own)
     assert refused.status_code == 403
     # Whoever could plant a link's cookie in a browser knows its word, and gets nothing by it.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import expect
 
-from podium.domain.events import UsageRecorded
+from podium.domain.events import RunFailed, UsageRecorded
 from podium.domain.gating import Usage
 from podium.domain.work import Failure, RunStatus
 from podium.ports import Tx
@@ -21,9 +21,11 @@ from tests.web.browser import (
     picture,
     refuse_barriers,
     refuse_sideways,
+    stop_timers,
     visitor,
 )
 from tests.web.stage import Stage, console
+from tests.web.waiting import add_approval, add_run
 
 PATIENT_MS = 60_000
 EVIL = "<script>document.title='owned'</script><img src=x onerror=alert(1)>"
@@ -38,6 +40,7 @@ async def fill(stage: Stage) -> None:
 
     def work(tx: Tx) -> None:
         tx.add_run(spent)
+        tx.append(spent.id, RunFailed(failure=failure))
         tx.add_run(a_queued_run(task=EVIL, created_at=now - timedelta(hours=1)))
         for source, usd in ((f"agent:dev{EVIL}", 2.25), ("tool:fetch", 0.25)):
             usage = Usage(input_tokens=1_000, output_tokens=50, usd=usd, turns=1)
@@ -73,6 +76,28 @@ async def test_spending_queues_and_causes_are_shown_and_the_doctor_comes_when_as
             await picture(page, "health-phone-dark")
             await refuse_sideways(page)
             await refuse_barriers(page)
+
+
+@needs_browser
+async def test_a_page_that_is_open_shows_what_is_spent_and_what_fails_meanwhile(
+    tmp_path: Path,
+) -> None:
+    async with (
+        console(tmp_path, yaml=BUDGETS) as stage,
+        chromium() as browser,
+        visitor(browser, stage) as page,
+    ):
+        await stop_timers(page)
+        await page.goto("/health")
+        main = page.locator("main")
+        for words in ("Nothing was spent", "No run has failed", "Nothing waits"):
+            await expect(main).to_contain_text(words, timeout=PATIENT_MS)
+        await fill(stage)
+        run = await add_run(stage.podium)
+        for _ in range(2):
+            await add_approval(stage.podium, run)
+        for words in ("$2.50", "it broke", "2 things wait for a person"):
+            await expect(main).to_contain_text(words, timeout=PATIENT_MS)
 
 
 async def test_a_new_project_has_nothing_to_show_and_says_so(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from tests.web.browser import (
     picture,
     refuse_barriers,
     refuse_sideways,
+    stop_timers,
     visitor,
 )
 from tests.web.stage import Stage, console
@@ -115,6 +116,21 @@ async def test_what_is_missing_is_filled_in_on_a_phone_and_nothing_in_it_is_take
         await page.get_by_role("button", name="Say it again").click()
         await page.get_by_text(f"quote_id={QUOTE}").wait_for()
         await refuse_sideways(page)
+
+
+@needs_browser
+async def test_what_somebody_else_has_done_stands_beside_an_open_page(tmp_path: Path) -> None:
+    async with (
+        office(tmp_path) as stage,
+        chromium() as browser,
+        visitor(browser, stage) as page,
+        stage.client() as other,
+    ):
+        await stop_timers(page)
+        await page.goto("/operator")
+        await expect(page.locator("aside")).to_contain_text("Nothing yet")
+        await other.post("/operator/ask", data={"text": LEAD, "mode": "enqueue"})
+        await expect(page.locator("aside .tag")).to_have_text("succeeded", timeout=PATIENT_MS)
 
 
 async def test_only_operators_ask_and_a_yes_is_no_message(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,46 @@ async def test_runs_are_chosen_by_state_flow_and_words(tmp_path: Path) -> None:
         assert (await client.get("/runs", params={"status": "nice"})).status_code == 422
 
 
+async def test_a_program_that_looks_for_words_goes_from_portion_to_portion(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As many runs as are read at a time would take the test minutes to make.
+    monkeypatch.setattr("podium.usecases.see_runs.MOST_READ", 4)
+    async with console(tmp_path) as stage, stage.client() as client:
+        (rare,) = await add_runs(stage.podium, 1, "hapax")
+        await add_runs(stage.podium, 10)
+        seen, asked = list[int](), {"text": "hapax"}
+        while True:
+            told = (await client.get("/api/v1/runs", params=asked)).json()
+            seen.append(len(told["runs"]))
+            if told["before"] is None:
+                break
+            asked = {**asked, "before": told["before"]}
+        assert seen == [0, 0, 1]
+        assert told["runs"][0]["run"]["id"] == rare
+        found = (await client.get("/api/v1/runs", params={"text": "task", "limit": 3})).json()
+        assert len(found["runs"]) == 3
+        assert found["before"] == found["runs"][-1]["run"]["id"]
+
+
+@needs_browser
+async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.usecases.see_runs.MOST_READ", 4)  # as above
+    async with console(tmp_path) as stage, chromium() as browser:
+        old = await add_runs(stage.podium, 2, "hapax <b>")
+        await add_runs(stage.podium, 10)
+        async with visitor(browser, stage, phone=True) as page:
+            await page.goto("/runs?text=hapax")
+            await page.get_by_text("every run was looked through").wait_for()
+            assert await page.locator("tr[data-run]").count() == 2
+            await expect(page.locator(f"#{old[0]}")).to_contain_text("hapax <b>")
+            await picture(page, "runs-words-phone")
+            await refuse_barriers(page)
+            await refuse_sideways(page)
+
+
 @pytest.mark.parametrize(
     ("filled", "told"),
     [
@@ -121,6 +162,36 @@ async def test_who_may_not_approve_cannot_start_a_run_with_a_yes_to_its_plan(
             assert "no approver" in answer.text
         async with stage.client() as client:
             assert "option_approve" in (await client.get("/runs")).text
+
+
+async def test_what_a_project_has_is_chosen_from_and_not_written(tmp_path: Path) -> None:
+    agents = {"player": {"kind": "scripted", "script": "s.yaml"}, "<b>": {"kind": "claude"}}
+    flows = {"pipeline": {"modes": {"hotfix": "develop"}}, "duet": {"pairs": {"night": {}}}}
+    settings = {"agents": agents, "flows": flows}
+    async with console(tmp_path, yaml=yaml.safe_dump(settings)) as stage, stage.client() as client:
+        page = (await client.get("/runs")).text
+        chosen = dict(re.findall(r'<select id="(\w+-\w+)".*?>(.*?)</select>', page))
+        values = {name: re.findall(r'value="([^"]*)"', each) for name, each in chosen.items()}
+        assert {"direct", "bugfix", "hotfix"} <= set(values["pipeline-mode"])
+        assert '"direct" selected' in chosen["pipeline-mode"]
+        assert values["pipeline-agent"] == ["", "&lt;b&gt;", "player"]
+        assert values["playbook-agent"] == ["", "&lt;b&gt;", "player"]
+        assert "roofing" in values["operator-pack"]
+        pairs = re.findall(r'type="checkbox" name="option_pairs" value="(\w+)"', page)
+        assert pairs == ["main", "night"]
+        filled = {"flow": "duet", "text": "look", "option_pairs": ["noon", "main"]}
+        answer = await client.post("/runs", data=filled)
+        assert answer.status_code == 422
+        assert "there is no pair &#39;noon&#39;" in answer.text
+
+
+async def test_a_flow_that_podium_yaml_has_wrong_is_written_about_and_the_page_is_there(
+    tmp_path: Path,
+) -> None:
+    wrong = {"flows": {"pipeline": {"modes": {"hotfix": "no such stage"}}}}
+    async with console(tmp_path, yaml=yaml.safe_dump(wrong)) as stage, stage.client() as client:
+        page = (await client.get("/runs")).text
+        assert '<input id="pipeline-mode"' in page
 
 
 @needs_browser

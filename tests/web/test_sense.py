@@ -8,6 +8,7 @@ from typing import Any
 from podium.bridge.ticks import last_ticks
 from podium.domain.gating import Tier
 from podium.domain.trust import TrustEntry
+from podium.usecases import reject
 from podium.web.access.people import ConsoleRole
 from podium.wiring.sensing import known_standings, trust_of
 from tests.sense.station import HEALTH, INBOX, REPORT, Station, item, plan
@@ -17,6 +18,7 @@ from tests.web.browser import (
     picture,
     refuse_barriers,
     refuse_sideways,
+    stop_timers,
     visitor,
 )
 from tests.web.stage import Stage, console
@@ -108,6 +110,54 @@ async def test_trust_is_given_and_taken_back_on_a_phone_in_the_dark(tmp_path: Pa
         await page.get_by_text("is asked about again").wait_for()
         assert granted(stage)[zone] is None
         await refuse_sideways(page)
+
+
+@needs_browser
+async def test_a_page_that_is_open_shows_an_idle_tick_and_an_answer_given_elsewhere(
+    tmp_path: Path,
+) -> None:
+    station = await ticked(tmp_path)
+    async with (
+        console(tmp_path, environ=station.environ) as stage,
+        chromium() as browser,
+        visitor(browser, stage) as page,
+    ):
+        await stop_timers(page)
+        await page.goto("/sense")
+        await page.get_by_text("1 of 3").wait_for()
+        async with station.open() as post:
+            await post.tick()
+        await page.get_by_text("2 of 4").wait_for()
+        store = await stage.podium.store()
+        asked = (await store.read(lambda view: view.approvals()))[0]
+        podium = stage.podium
+        await reject(store, podium.clock, podium.ids, asked.id, by="ann", why="not today")
+        await page.get_by_text("Somebody said no").wait_for()
+
+
+@needs_browser
+async def test_what_somebody_types_stays_until_it_is_sent_and_what_was_missed_is_shown_then(
+    tmp_path: Path,
+) -> None:
+    station = await ticked(tmp_path)
+    async with (
+        console(tmp_path, environ=station.environ) as stage,
+        chromium() as browser,
+        visitor(browser, stage) as page,
+    ):
+        await page.goto("/sense")
+        card = page.locator("article", has_text="see to FIX-A")
+        await card.get_by_text("Reject…").click()
+        await card.get_by_label("Why not?").fill("not today")
+        await card.get_by_label("Why not?").blur()
+        await page.evaluate("document.getElementById('sense').missed = false")
+        async with station.open() as post:
+            await post.tick()
+        await page.wait_for_function("() => document.getElementById('sense').missed")
+        assert await card.get_by_label("Why not?").input_value() == "not today"
+        await card.get_by_label("Why not?").fill("")
+        await card.get_by_label("Why not?").blur()
+        await page.get_by_text("2 of 4").wait_for()
 
 
 async def test_a_yes_is_for_what_the_page_showed_and_only_an_approvers(tmp_path: Path) -> None:

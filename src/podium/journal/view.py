@@ -145,6 +145,9 @@ class SqlView:
         if query.before_id is not None:
             wanted.append("id < :before")
             values["before"] = query.before_id
+        if query.from_id is not None:
+            wanted.append("id >= :from")
+            values["from"] = query.from_id
         if query.text:
             # A task stands before all that may be long.
             wanted.append(f"lower(substr(body, 1, {TASK_WITHIN})) LIKE :text ESCAPE '!'")
@@ -156,6 +159,14 @@ class SqlView:
             query.limit,
             **values,
         )
+
+    def run_back(self, run_id: str | None, many: int) -> str | None:
+        older, values = ("WHERE id < :id ", {"id": run_id}) if run_id is not None else ("", {})
+        row = self._sql.execute(
+            f"SELECT id FROM runs {older}ORDER BY id DESC LIMIT 1 OFFSET :skip",  # noqa: S608 - fixed words
+            {**values, "skip": many - 1},
+        ).fetchone()
+        return None if row is None else str(row[0])
 
     def find_ids(self, kind: str, text: str) -> list[str]:
         table = {"run": "runs", "approval": "approvals"}[kind]

@@ -11,6 +11,7 @@ from podium.domain.telling import cut_to, told_result
 from podium.domain.work import Run
 from podium.telling.approval_words import what_line
 from podium.usecases import Standing, how_they_stand, list_approvals
+from podium.usecases.list_approvals import MOST_OPEN
 from podium.wiring import Podium
 from podium.wiring.submitting import asked_by
 
@@ -80,7 +81,7 @@ async def run_lines(desk: Desk, runs: list[Run]) -> list[RunLine]:
     podium = desk.podium
     standings = await how_they_stand(runs, podium.engine)
     waiting: dict[str, list[str]] = {}
-    for each in await list_approvals(await podium.store(), podium.clock):
+    for each in await list_approvals(await podium.store(), podium.clock, limit=MOST_OPEN):
         waiting.setdefault(each.run_id, []).append(each.id)
     return [_line(each, tuple(waiting.get(each.run.id, ()))) for each in standings]
 

@@ -14,7 +14,7 @@ from podium.flows.operator.blocks import blocks
 from podium.mcp.desk import PROVENANCE, ApprovalLine, Desk, approval_line
 from podium.mcp.offered import DoorTool
 from podium.mcp.work import found
-from podium.usecases import Verdict, list_approvals, list_receipts, show_approval
+from podium.usecases import Verdict, list_receipts, newest_approvals, show_approval
 from podium.wiring.proving import proven
 from podium.wiring.submitting import ask
 from podium.wiring.wishes import Told
@@ -49,6 +49,9 @@ class ApprovalsWish(Noun):
 
 class Approvals(Noun):
     approvals: tuple[ApprovalLine, ...]
+    """Newest first."""
+    more: int = 0
+    """Older ones that are left out."""
 
 
 class ReceiptsWish(Noun):
@@ -112,8 +115,8 @@ async def _approvals(desk: Desk, wish: ApprovalsWish) -> Approvals:
         return Approvals(approvals=(approval_line(one),))
     run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
     statuses = () if wish.everything else (ApprovalStatus.PENDING,)
-    listed = await list_approvals(store, podium.clock, statuses=statuses, run_id=run_id)
-    return Approvals(approvals=tuple(approval_line(each) for each in listed))
+    newest = await newest_approvals(store, podium.clock, statuses=statuses, run_id=run_id)
+    return Approvals(approvals=tuple(map(approval_line, newest.shown)), more=newest.more)
 
 
 async def _receipts(desk: Desk, wish: ReceiptsWish) -> Proof:

@@ -42,6 +42,8 @@ class RunQuery(Noun):
     """Only runs whose task has these words, in whatever case."""
     before_id: str | None = None
     """Only runs older than this one: the next page."""
+    from_id: str | None = None
+    """Only this run and newer ones."""
     limit: int = 50
 
 
@@ -73,6 +75,10 @@ class View(Protocol):
 
     def run(self, run_id: str) -> Run | None: ...
     def runs(self, query: RunQuery) -> list[Run]: ...
+    def run_back(self, run_id: str | None, many: int) -> str | None:
+        """The id of the run that is so many runs older than this one, or than all. None: there are fewer."""
+        ...
+
     def find_ids(self, kind: str, text: str) -> list[str]:
         """Whole ids of `run` or `approval` that `text` stands for: the id itself, or a beginning of its tail."""
         ...

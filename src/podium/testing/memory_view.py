@@ -79,6 +79,10 @@ class MemoryView:
         found.sort(key=lambda run: run.id, reverse=True)
         return _fresh(found[: query.limit])
 
+    def run_back(self, run_id: str | None, many: int) -> str | None:
+        older = sorted(each for each in self._tables.runs if run_id is None or each < run_id)
+        return older[-many] if len(older) >= many else None
+
     def find_ids(self, kind: str, text: str) -> list[str]:
         known: dict[str, Iterable[str]] = {
             "run": self._tables.runs,
@@ -281,6 +285,7 @@ def _is_asked_for(run: Run, query: RunQuery) -> bool:
         and query.parent_id in (None, run.parent_id)
         and query.owner in (None, run.owner)
         and (query.before_id is None or run.id < query.before_id)
+        and (query.from_id is None or run.id >= query.from_id)
         and query.text.casefold() in run.task.casefold()
     )
 

@@ -14,7 +14,12 @@ from podium.usecases.find_candidate import (
 from podium.usecases.find_id import find_call_key, find_id
 from podium.usecases.find_receipt import find_undoable
 from podium.usecases.follow_logs import follow_logs
-from podium.usecases.list_approvals import list_approvals, show_approval
+from podium.usecases.list_approvals import (
+    NewestApprovals,
+    list_approvals,
+    newest_approvals,
+    show_approval,
+)
 from podium.usecases.list_candidates import (
     CandidateSeen,
     answer_to,
@@ -74,6 +79,7 @@ __all__ = [
     "Held",
     "Inbox",
     "Needed",
+    "NewestApprovals",
     "Overview",
     "PolicyCase",
     "Promotion",
@@ -120,6 +126,7 @@ __all__ = [
     "list_runs",
     "list_standings",
     "needed_by_runs",
+    "newest_approvals",
     "plan_promotion",
     "policy_cases",
     "promote",

@@ -7,13 +7,23 @@ from collections.abc import Sequence
 from podium.domain.approving import approval_named_in, expire, mark_expired
 from podium.domain.errors import UnknownId
 from podium.domain.gating import Approval, ApprovalStatus
+from podium.domain.model import Noun
 from podium.ports import Clock, Store, Tx, View
 from podium.usecases.find_id import find_id
 
 OPEN = (ApprovalStatus.PENDING, ApprovalStatus.GRANTED)
 """What can still expire."""
 MOST_OPEN = 5_000
-"""As many are looked at for their deadlines."""
+"""As many are looked at for their deadlines, and counted."""
+MOST_LISTED = 200
+
+
+class NewestApprovals(Noun):
+    """The newest ones, and how many there are beside them."""
+
+    shown: tuple[Approval, ...] = ()
+    more: int = 0
+    """Those that are not shown, counted up to `MOST_OPEN` in all."""
 
 
 async def list_approvals(
@@ -35,6 +45,19 @@ async def list_approvals(
             run_id=run_id, statuses=statuses, before_id=before_id, limit=limit
         )
     )
+
+
+async def newest_approvals(
+    store: Store,
+    clock: Clock,
+    *,
+    statuses: Sequence[ApprovalStatus] = (ApprovalStatus.PENDING,),
+    run_id: str | None = None,
+) -> NewestApprovals:
+    """As `list_approvals`, for people and programs who are told what is left out."""
+    found = await list_approvals(store, clock, statuses=statuses, run_id=run_id, limit=MOST_OPEN)
+    shown = tuple(found[:MOST_LISTED])
+    return NewestApprovals(shown=shown, more=len(found) - len(shown))
 
 
 async def show_approval(store: Store, clock: Clock, approval: str) -> Approval:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from datetime import UTC, datetime
+from itertools import islice
 
 from podium.domain.events import (
     AgentAsked,
@@ -26,6 +27,8 @@ TAIL = 40
 """Events at the end of a run among which is looked for what it is at."""
 MOST_LOOKED_THROUGH = 2000
 """Running runs that are looked at for those that nobody hosts."""
+MOST_READ = 10_000
+"""Runs that are read for words at a time: no index knows the words of tasks."""
 
 _TOLD_BY = (
     "agent_asked",
@@ -77,6 +80,13 @@ class RunsPage(Noun):
     rows: tuple[RunRow, ...] = ()
     more: bool = False
     """Whether there are older ones."""
+    read_to: str = ""
+    """The run as far as which was read for words, when there are more to read. Empty: all were, or enough was found."""
+
+    @property
+    def next_before(self) -> str:
+        """Behind which run the next page begins. Empty: this is the last."""
+        return self.rows[-1].stands.run.id if self.more and self.rows else self.read_to
 
 
 async def see_runs(
@@ -113,16 +123,15 @@ def fits(row: RunRow, wish: RunsWish) -> bool:
 
 
 def _page(view: View, wish: RunsWish, alive: Collection[str]) -> RunsPage:
-    found: list[Run] = []
-    for run in _runs(view, wish, alive):
-        found.append(run)
-        if len(found) > wish.limit:
-            break
-    rows = (_row(view, run, alive) for run in found[: wish.limit])
-    return RunsPage(rows=tuple(rows), more=len(found) > wish.limit)
+    read_to = view.run_back(wish.before or None, MOST_READ) if wish.text else None
+    found = list(islice(_runs(view, wish, alive, read_to), wish.limit + 1))
+    rows = tuple(_row(view, run, alive) for run in found[: wish.limit])
+    if len(found) > wish.limit:
+        return RunsPage(rows=rows, more=True)
+    return RunsPage(rows=rows, read_to=read_to or "")
 
 
-def _runs(view: View, wish: RunsWish, alive: Collection[str]) -> Iterator[Run]:
+def _runs(view: View, wish: RunsWish, alive: Collection[str], read_to: str | None) -> Iterator[Run]:
     """Those that fit. Whether one of them is hosted is not stored, so that it cannot be asked for."""
     status = RunStatus.RUNNING if wish.status == INTERRUPTED else wish.status
     query = RunQuery(
@@ -132,6 +141,7 @@ def _runs(view: View, wish: RunsWish, alive: Collection[str]) -> Iterator[Run]:
         parent_id=wish.parent or None,
         text=wish.text,
         before_id=wish.before or None,
+        from_id=read_to,
         limit=wish.limit + 1,
     )
     looked = 0

@@ -9,6 +9,7 @@ from fastapi import Depends, Request, WebSocket
 from starlette.requests import HTTPConnection
 
 from podium.usecases.see_costs import CostWatch
+from podium.web.access.leaving import LeftBook
 from podium.web.access.rates import Attempts
 from podium.web.access.sessions import Sessions, kept_key
 from podium.web.access.tokens import TokenBook, console_folder
@@ -31,7 +32,7 @@ class Desk:
         self.podium = podium
         self.settings = settings
         self.tokens = TokenBook(folder)
-        self.sessions = Sessions(kept_key(folder / "session.key"))
+        self.sessions = Sessions(kept_key(folder / "session.key"), LeftBook(folder / "left.json"))
         self.attempts = Attempts()
         self.hub = Hub(podium.store)
         self.costs = CostWatch(podium.store)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 from urllib.parse import quote
 
 from fastapi import FastAPI, Request
@@ -42,6 +43,7 @@ _CODES: tuple[tuple[type[PodiumError], int], ...] = (
 )
 _WORDS = {404: "there is nothing at this address", 405: "nothing here is asked for in this way"}
 """For what the server itself says in one word."""
+_JSON = "send a JSON object as the body, with `Content-Type: application/json`"
 
 
 def code_of(error: PodiumError) -> int:
@@ -79,15 +81,25 @@ def tell_faults(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def malformed(request: Request, error: RequestValidationError) -> Response:
-        words = "; ".join(
-            f"{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors()
-        )
+        words = "; ".join(_fault(each) for each in error.errors())
         return _told(request, 422, "BadInput", words)
 
     @app.exception_handler(HTTPException)
     async def other(request: Request, error: HTTPException) -> Response:
         words = _WORDS.get(error.status_code, str(error.detail))
         return _told(request, error.status_code, "Refused", words, error.headers)
+
+
+def _fault(fault: Mapping[str, Any]) -> str:
+    place = fault["loc"]
+    if fault["type"] == "json_invalid":
+        return (
+            f"the body is no JSON, from character {place[-1]} on: {fault['ctx']['error']}; {_JSON}"
+        )
+    if place == ("body",):
+        # Of the body as a whole: there is none, it is no object, or it was not said that it is JSON.
+        return _JSON
+    return f"{'.'.join(map(str, place[1:]))}: {fault['msg']}"
 
 
 def _opens_page(connection: HTTPConnection) -> bool:

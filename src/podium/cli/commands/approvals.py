@@ -14,7 +14,7 @@ from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
 from podium.telling.approval_words import waits_for, what_line
 from podium.telling.wording import moment
-from podium.usecases import list_approvals, show_approval
+from podium.usecases import NewestApprovals, newest_approvals, show_approval
 from podium.wiring import Podium
 
 app = command_app()
@@ -45,23 +45,26 @@ def approvals(
         _one(door, approval)
         return
     statuses = () if everything else (ApprovalStatus.PENDING,)
-    found: list[Approval] = []
+    found = NewestApprovals()
     if door.has_state:
 
-        async def work(podium: Podium) -> list[Approval]:
-            return await list_approvals(await podium.store(), podium.clock, statuses=statuses)
+        async def work(podium: Podium) -> NewestApprovals:
+            return await newest_approvals(await podium.store(), podium.clock, statuses=statuses)
 
         found = door.run(work)
 
     def words() -> None:
-        if not found:
+        if not found.shown:
             door.screen.aside("nothing waits for a person")
             return
         headers = ("APPROVAL", "STATUS", "TIER", "RUN", "WAITS FOR", "DEADLINE", "WHAT")
-        door.screen.table(headers, [_row(approval) for approval in found])
+        door.screen.table(headers, [_row(approval) for approval in found.shown])
+        if found.more:
+            door.screen.aside(f"… and {found.more} more, which are older")
         door.screen.aside("`podium approvals ID` shows one in full")
 
-    door.screen.answer({"approvals": [one.model_dump(mode="json") for one in found]}, words)
+    listed = [one.model_dump(mode="json") for one in found.shown]
+    door.screen.answer({"approvals": listed, "more": found.more}, words)
 
 
 def _one(door: Door, approval: str) -> None:

@@ -77,5 +77,5 @@ def end_sessions(answer: Response, connection: HTTPConnection) -> None:
 def _forget(answer: Response, connection: HTTPConnection, name: str) -> None:
     if cookie := connection.cookies.get(name, ""):
         desk = desk_of(connection)
-        desk.sessions.end(cookie)
+        desk.sessions.end(cookie, desk.podium.clock.now())
         answer.delete_cookie(name, httponly=True, samesite="strict", secure=desk.settings.is_secure)

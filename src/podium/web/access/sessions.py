@@ -7,13 +7,13 @@ import hmac
 import json
 import os
 import secrets
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from podium.domain.errors import UserMustAct
 from podium.domain.model import Moment
+from podium.web.access.leaving import LeftBook
 from podium.web.access.people import ConsoleRole, Person
 
 SHORTEST_KEY = 32
@@ -44,9 +44,9 @@ def kept_key(file: Path) -> bytes:
 class Sessions:
     """Makes and reads cookies. What was changed in them, or is over, is nobody's."""
 
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: bytes, left: LeftBook) -> None:
         self._key = key
-        self._ended: dict[str, float] = {}
+        self._left = left
         self.mark = self._sign("mark", "")[:8]
         """Tells this console's cookies from those of others on the same machine."""
 
@@ -66,19 +66,18 @@ class Sessions:
     def read(self, cookie: str, now: Moment) -> Person | None:
         """Whose cookie it is, or None. Whether their token still holds is for the book to say."""
         told = self._told(cookie)
-        if told is None or told["until"] <= now.timestamp() or told["is"] in self._ended:
+        if told is None or told["until"] <= now.timestamp():
+            return None
+        if self._left.has(told["is"], told["until"]):
             return None
         roles = frozenset(ConsoleRole(role) for role in told["roles"])
         return Person(name=told["name"], roles=roles, token_id=told["token"], card=told["card"])
 
-    def end(self, cookie: str) -> None:
-        """Read it no more, for as long as this process lives: whoever leaves takes the cookie along."""
+    def end(self, cookie: str, now: Moment) -> None:
+        """Read it no more, in any process: whoever leaves takes the cookie along."""
         told = self._told(cookie)
-        if told is None:
-            return
-        now = time.time()
-        self._ended = {each: until for each, until in self._ended.items() if until > now}
-        self._ended[told["is"]] = told["until"]
+        if told is not None and told["until"] > now.timestamp():
+            self._left.add(told["is"], told["until"], now.timestamp())
 
     def form_word(self, cookie: str) -> str:
         """What forms of this session must carry: no other site knows it."""

@@ -40,7 +40,10 @@ class RunsListed(Noun):
 
     runs: tuple[RunListed, ...]
     before: str | None
-    """Ask for runs before this one to have the next page. None: there are no more."""
+    """Ask for runs before this one to have the next page. None: there are no more.
+
+    With `text` a page may be short or empty and have a next one: 10,000 runs are read for words at a time.
+    """
 
 
 class RunShown(Noun):
@@ -97,8 +100,7 @@ async def list_runs(
         limit=limit,
     )
     page = await see_runs(await desk.store(), desk.podium.engine, wish)
-    last = page.rows[-1].stands.run.id if page.rows and page.more else None
-    return RunsListed(runs=tuple(map(_listed, page.rows)), before=last)
+    return RunsListed(runs=tuple(map(_listed, page.rows)), before=page.next_before or None)
 
 
 @router.get("/runs/{run}")

@@ -6,17 +6,28 @@ from fastapi import APIRouter, Request
 from fastapi.responses import Response
 
 from podium import __version__
-from podium.usecases import see_queues, see_workers
+from podium.usecases import see_inbox, see_queues, see_workers
 from podium.usecases.see_costs import MOST_FAILED, see_causes
 from podium.web.access.entering import Operator, Viewer
 from podium.web.access.people import ConsoleRole
 from podium.web.desk import DeskHere
+from podium.web.live.looks import Topic, told_anew
+from podium.web.live.sse import streamed
 from podium.web.pages.health_plots import day_plot, ranked
 from podium.web.pages.rendering import page
 from podium.wiring.checkup import examine
 from podium.wiring.queues import queues_of
 
 router = APIRouter()
+
+SETTLE_SECONDS = 2.0
+"""Sums need not follow every call of a busy project."""
+ENDS = ("run_cancelled", "run_failed", "run_needed_human", "run_retried", "run_succeeded")
+MOVES = (
+    *ENDS, "approval_requested", "approval_granted", "approval_rejected", "approval_expired", "run_parked",
+    "run_queued", "run_started", "run_waiting", "tool_resolved",
+)  # fmt: skip
+"""Events after which something else waits, or somebody else works."""
 
 
 @router.get("/health")
@@ -29,6 +40,21 @@ async def health_page(request: Request, desk: DeskHere, person: Viewer) -> Respo
         faults=desk.podium.faults,
         may_examine=person.may(ConsoleRole.OPERATOR),
     )
+
+
+@router.get("/live/health")
+async def health_live(desk: DeskHere, person: Viewer) -> Response:
+    """Says which part of the page has something new to show."""
+
+    async def alive() -> object:
+        return await (await desk.podium.engine()).alive()
+
+    topics = [
+        Topic("costs", ("usage_recorded",)),
+        Topic("work", MOVES, alive),
+        Topic("causes", ENDS),
+    ]
+    return streamed(told_anew(desk.hub, topics, SETTLE_SECONDS))
 
 
 @router.get("/health/costs")
@@ -51,7 +77,14 @@ async def work(request: Request, desk: DeskHere, person: Viewer) -> Response:
     store, engine = await desk.store(), desk.podium.engine
     queues = await see_queues(store, engine, queues_of(desk.podium.configuration))
     workers = await see_workers(store, engine)
-    return page(request, "health_work.html", queues=queues.queues, workers=workers.workers)
+    inbox = await see_inbox(store, desk.podium.clock, engine)
+    return page(
+        request,
+        "health_work.html",
+        waiting=inbox.count,
+        queues=queues.queues,
+        workers=workers.workers,
+    )
 
 
 @router.get("/health/causes")

@@ -18,6 +18,7 @@ from podium.usecases import find_id, see_queues
 from podium.web.access.entering import Operator, Viewer
 from podium.web.access.people import ConsoleRole, Person
 from podium.web.desk import Desk, DeskHere
+from podium.web.live.looks import Topic, told_anew
 from podium.web.live.sse import Part, streamed
 from podium.web.pages.operator_answer import ShownAnswer, context_texts, shown_answer
 from podium.web.pages.rendering import page, render
@@ -32,10 +33,11 @@ router = APIRouter()
 
 MOST_RUNS = 20
 MOST_SAID = 10
+SETTLE_SECONDS = 1.0
 MOVING = (
     "approval_requested", "approval_granted", "approval_rejected", "approval_expired",
     "tool_requested", "tool_completed", "tool_failed", "tool_in_doubt", "tool_abandoned", "tool_refused",
-    "run_started", "run_succeeded", "run_failed", "run_cancelled", "run_needed_human", "run_parked",
+    "run_queued", "run_started", "run_succeeded", "run_failed", "run_cancelled", "run_needed_human", "run_parked",
 )  # fmt: skip
 """Events after which an answer reads otherwise."""
 
@@ -78,6 +80,12 @@ async def take_back(
     wanted = OperatorMode.ENQUEUE if mode == OperatorMode.ENQUEUE else OperatorMode.PLAN
     answer = await undo(desk.podium, receipt, mode=wanted, by=person.name)
     return await _answered(request, desk, person, answer, {}, undoes=receipt)
+
+
+@router.get("/live/operator")
+async def live_before(desk: DeskHere, person: Viewer) -> Response:
+    """Says `before` whenever an earlier run may stand otherwise."""
+    return streamed(told_anew(desk.hub, [Topic("before", MOVING)], SETTLE_SECONDS))
 
 
 @router.get("/live/operator/{run_id}")

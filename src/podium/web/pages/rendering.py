@@ -13,7 +13,7 @@ from podium.domain.ids import short_id
 from podium.telling.event_words import shorten
 from podium.telling.untrusted import safe_text, shown_line, shown_text
 from podium.telling.wording import counted
-from podium.web.access.cookies import form_cookie_of
+from podium.web.access.cookies import cookie_of, form_cookie_of
 from podium.web.access.entering import FORM_FIELD, FORM_WORD, person_of
 from podium.web.desk import desk_of
 
@@ -77,9 +77,13 @@ def render(name: str, **context: object) -> str:
 def page(request: Request, name: str, *, status_code: int = 200, **context: object) -> HTMLResponse:
     """A page or a part of one, with what all of them know."""
     desk = desk_of(request)
-    cookie = form_cookie_of(request)
+    cookie, person = form_cookie_of(request), person_of(request)
+    # Whoever has a session of their own beside a link's may open more than its card.
+    roams = person is not None and (not person.card or cookie != cookie_of(request))
     known = {
-        "person": person_of(request),
+        "person": person,
+        "roams": roams,
+        "home": f"/cards/{person.card}" if person and not roams else "/",
         "form_word": desk.sessions.form_word(cookie) if cookie else "",
         "form_field": FORM_FIELD,
         "form_header": FORM_WORD,

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -20,17 +17,13 @@ from podium.web.access.people import ConsoleRole
 from podium.web.api.asking import Place
 from podium.web.desk import Desk, DeskHere
 from podium.web.live.channel import Gap
-from podium.web.live.hub import Hub
+from podium.web.live.looks import with_looks
 from podium.web.live.sse import Part, last_seen, streamed
 from podium.web.pages.run_board import board_of, rendered
 from podium.web.pages.run_words import event_tone, event_words, evidence, status_words, tone
 
 router = APIRouter()
 
-LOOK_SECONDS = 1.0
-"""After which is looked again although nothing was heard: a process that is killed says nothing."""
-SETTLE_SECONDS = 0.3
-"""So long is waited for more of the same before parts of a page are made anew."""
 MOST_ROWS = 200
 ROW_TYPES = (
     "agent_asked",
@@ -85,7 +78,7 @@ def rendered_lines(events: Sequence[Event]) -> Markup:
 
 async def _run_parts(desk: Desk, run_id: str, after: int, *, may_act: bool) -> AsyncIterator[Part]:
     board, told, seq = board_of(desk), dict[str, str](), after
-    async for each in _with_looks(desk.hub, run_id, after):
+    async for each in with_looks(desk.hub, run_id, after):
         if isinstance(each, Gap):
             seq = each.to
             yield Part(f"{each.after},{each.to}", "gap")
@@ -98,34 +91,6 @@ async def _run_parts(desk: Desk, run_id: str, after: int, *, may_act: bool) -> A
                 if told.get(name) != html:
                     told[name] = html
                     yield Part(html, name)
-
-
-async def _with_looks(
-    hub: Hub, run_id: str | None, after: int | None, types: tuple[str, ...] = ()
-) -> AsyncIterator[Event | Gap | None]:
-    """What is heard at once, and None when it is time to look how things stand."""
-    stream = hub.follow(run_id, after=after, types=types)
-    async with aclosing(stream):  # type: ignore[type-var]  # the hub gives async generators
-        coming = asyncio.ensure_future(anext(stream, None))
-        look_at = time.monotonic()
-        try:
-            while True:
-                if (left := look_at - time.monotonic()) <= 0:
-                    yield None
-                    look_at = time.monotonic() + LOOK_SECONDS
-                    continue
-                await asyncio.wait([coming], timeout=left)
-                if not coming.done():
-                    continue
-                if (each := coming.result()) is None:
-                    yield None
-                    return
-                yield each
-                look_at = min(look_at, time.monotonic() + SETTLE_SECONDS)
-                coming = asyncio.ensure_future(anext(stream, None))
-        finally:
-            coming.cancel()
-            await asyncio.wait([coming])
 
 
 class _List:
@@ -167,7 +132,7 @@ class _List:
 
 async def _row_parts(desk: Desk, wish: RunsWish, shown: list[str]) -> AsyncIterator[Part]:
     rows = _List(desk, wish, shown)
-    async for each in _with_looks(desk.hub, None, None, ROW_TYPES):
+    async for each in with_looks(desk.hub, None, None, ROW_TYPES):
         if each is not None:
             rows.hear(each)
             continue

@@ -8,6 +8,7 @@ from typing import Literal
 
 from podium.domain.errors import BadInput
 from podium.domain.model import Json, Noun
+from podium.web.pages.run_choices import Choices
 from podium.wiring.submitting import Wish, option_schemas
 from podium.wiring.wishes import SHAPES
 
@@ -24,7 +25,14 @@ TEXTS = {
 }
 """Flow → what its text is. Empty: it takes none."""
 
-Kind = Literal["text", "tick", "lines", "pairs"]
+UNSAID = {
+    ("pipeline", "agent"): "as the roles say",
+    ("playbook", "agent"): "as podium.yaml says",
+    ("operator", "pack"): "as podium.yaml says",
+}
+"""What it means to say nothing, where that can be done."""
+
+Kind = Literal["text", "tick", "lines", "pairs", "choice", "several"]
 
 
 class Field(Noun):
@@ -35,6 +43,10 @@ class Field(Noun):
     hint: str
     kind: Kind
     default: str = ""
+    choices: tuple[str, ...] = ()
+    """For one of them, or several."""
+    unsaid: str = ""
+    """What it means to say nothing; empty: something has to be chosen."""
 
 
 class StartForm(Noun):
@@ -46,14 +58,16 @@ class StartForm(Noun):
     fields: tuple[Field, ...] = ()
 
 
-def start_forms(*, may_approve: bool) -> list[StartForm]:
-    """A form for each flow. A yes to a plan is offered to those alone who may give one."""
+def start_forms(choices: Choices, *, may_approve: bool) -> list[StartForm]:
+    """A form for each flow, with what the project has to choose from. A yes to a plan is offered to those alone who may give one."""
     return [
         StartForm(
             flow=flow,
             text=TEXTS.get(flow, "The task"),
             fields=tuple(
-                field for field in _fields(flow, schema) if may_approve or field.name != APPROVE
+                _with_choices(flow, field, choices)
+                for field in _fields(flow, schema)
+                if may_approve or field.name != APPROVE
             ),
         )
         for flow, schema in option_schemas().items()
@@ -84,9 +98,19 @@ def _fields(flow: str, schema: Mapping[str, Json]) -> list[Field]:
             hint=hints.get(name, "") or _HINTS.get((flow, name), ""),
             kind=_kind(facts),
             default=str(facts["default"]) if isinstance(facts.get("default"), str) else "",
+            unsaid=UNSAID.get((flow, name), ""),
         )
         for name, facts in dict(schema.get("properties") or {}).items()
     ]
+
+
+def _with_choices(flow: str, field: Field, choices: Choices) -> Field:
+    """Chosen instead of written, where it is known what there is."""
+    values = choices.get((flow, field.name), ())
+    if not values:
+        return field
+    kind = "several" if field.kind == "lines" else "choice"
+    return field.model_copy(update={"kind": kind, "choices": values})
 
 
 def _kind(facts: Mapping[str, Json]) -> Kind:
@@ -118,16 +142,16 @@ def _pair(field: Field, line: str) -> tuple[str, Json]:
 
 _HINTS = {
     ("pipeline", "mode"): "Where it begins: direct, bugfix or research.",
-    ("pipeline", "agent"): "The agent that plays every role. Empty: as the roles say.",
+    ("pipeline", "agent"): "The agent that plays every role.",
     ("pipeline", "base"): "The branch to start from. Empty: the one that is checked out.",
     ("operator", "context"): "What is known already: NAME=VALUE, one on each line.",
-    ("operator", "pack"): "The tools: a pack's name. Empty: as podium.yaml says.",
+    ("operator", "pack"): "The tools that it may use.",
     ("operator", "approve"): "Say yes to the very plan that comes of it, this once.",
     ("playbook", "profile"): "The plugin's profile. Empty: the nearest one.",
     ("playbook", "root"): "The plugin's folder. Empty: the project's.",
     ("playbook", "agent"): "The agent that follows it.",
     ("playbook", "inputs"): "Values of the playbook's inputs: NAME=VALUE, one on each line.",
     ("playbook", "dry_run"): "Work in a copy that is thrown away, and show what would change.",
-    ("duet", "pairs"): "Pairs that may do it, one on each line. Empty: every pair.",
+    ("duet", "pairs"): "Pairs that may do it. None of them: every pair.",
 }
 """What a field is for, in words of a form."""

@@ -10,11 +10,12 @@ from fastapi.responses import RedirectResponse, Response
 
 from podium.domain.errors import BadInput
 from podium.usecases import ShownStatus
-from podium.usecases.see_runs import RunsWish, see_runs
+from podium.usecases.see_runs import RunsPage, RunsWish, see_runs
 from podium.web.access.entering import Operator, Viewer
 from podium.web.access.people import ConsoleRole
 from podium.web.desk import DeskHere
 from podium.web.pages.rendering import page
+from podium.web.pages.run_choices import choices_of
 from podium.web.pages.run_starting import start_forms, wish_of
 from podium.web.pages.run_words import evidence, status_words, tone
 from podium.wiring.flows import FLOWS
@@ -35,12 +36,9 @@ async def runs_page(
     text: Word = "",
     before: Word = "",
 ) -> Response:
-    if status and status not in list(ShownStatus):
-        raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
-    wish = RunsWish(status=status, flow=flow, text=text.strip(), before=before)
+    wish = _wish(status, flow, text, before)
     found = await see_runs(await desk.store(), desk.podium.engine, wish)
-    asked = {"status": status, "flow": flow, "text": wish.text}
-    last = found.rows[-1].stands.run.id if found.rows else ""
+    asked = _asked(wish)
     return page(
         request,
         "runs.html",
@@ -48,12 +46,38 @@ async def runs_page(
         wish=wish,
         states=list(ShownStatus),
         flows=sorted({*FLOWS, *([flow] if flow else [])}),
-        older=_address(**asked, before=last) if found.more else "",
-        newest=_address(**asked) if before else "",
+        older=_older(found, wish),
+        further=_older(found, wish, "/runs/further"),
+        newest=_address("/runs", **asked) if before else "",
         live=urlencode({**asked, "before": before}),
         filtered=any(asked.values()),
         may_start=person.may(ConsoleRole.OPERATOR),
-        forms=start_forms(may_approve=person.may(ConsoleRole.APPROVER)),
+        forms=start_forms(choices_of(desk.podium), may_approve=person.may(ConsoleRole.APPROVER)),
+        evidence=evidence,
+        tone=tone,
+        status_words=status_words,
+    )
+
+
+@router.get("/runs/further")
+async def further_runs(
+    request: Request,
+    desk: DeskHere,
+    person: Viewer,
+    status: Word = "",
+    flow: Word = "",
+    text: Word = "",
+    before: Word = "",
+) -> Response:
+    """Rows that are found in the next portion of older runs, for a page that is open."""
+    wish = _wish(status, flow, text, before)
+    found = await see_runs(await desk.store(), desk.podium.engine, wish)
+    return page(
+        request,
+        "runs_further.html",
+        found=found,
+        older=_older(found, wish),
+        further=_older(found, wish, "/runs/further"),
         evidence=evidence,
         tone=tone,
         status_words=status_words,
@@ -63,7 +87,11 @@ async def runs_page(
 @router.post("/runs")
 async def start_run(request: Request, desk: DeskHere, person: Operator) -> Response:
     form = await request.form()
-    filled = {name: value for name, value in form.items() if isinstance(value, str)}
+    # Several ticks of one name are as many lines.
+    filled = {
+        name: "\n".join(value for value in form.getlist(name) if isinstance(value, str))
+        for name in form
+    }
     may_approve = person.may(ConsoleRole.APPROVER)
     run = await submit(desk.podium, wish_of(filled), by=person.name, may_approve=may_approve)
     place = f"/runs/{run.id}"
@@ -73,6 +101,22 @@ async def start_run(request: Request, desk: DeskHere, person: Operator) -> Respo
     return RedirectResponse(place, status_code=303)
 
 
-def _address(**asked: str) -> str:
+def _wish(status: str, flow: str, text: str, before: str) -> RunsWish:
+    if status and status not in list(ShownStatus):
+        raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
+    return RunsWish(status=status, flow=flow, text=text.strip(), before=before)
+
+
+def _asked(wish: RunsWish) -> dict[str, str]:
+    return {"status": wish.status, "flow": wish.flow, "text": wish.text}
+
+
+def _older(found: RunsPage, wish: RunsWish, path: str = "/runs") -> str:
+    """Where older runs that fit are found. Empty: there are none."""
+    before = found.next_before
+    return _address(path, **_asked(wish), before=before) if before else ""
+
+
+def _address(path: str, **asked: str) -> str:
     given = urlencode({name: value for name, value in asked.items() if value})
-    return f"/runs?{given}" if given else "/runs"
+    return f"{path}?{given}" if given else path

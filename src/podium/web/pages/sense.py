@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
+from podium.bridge.record import MEMORY
+from podium.bridge.trust_book import BOOK, STATE
 from podium.domain.errors import BadInput
 from podium.domain.trust import standings
 from podium.usecases import demote, plan_promotion, promote, reject
 from podium.web.access.entering import Approver, Operator, Viewer
 from podium.web.access.people import ConsoleRole, Person
 from podium.web.desk import Desk, DeskHere
+from podium.web.live.looks import Topic, told_anew
+from podium.web.live.sse import streamed
 from podium.web.pages.rendering import page
 from podium.wiring.candidates import deploy_candidate
 from podium.wiring.sense_seeing import see_sense
@@ -23,6 +28,12 @@ router = APIRouter()
 
 DELIVERY_SECONDS = 10.0
 """So long a click waits for the delivery that it released; it goes on without."""
+SETTLE_SECONDS = 1.0
+NEWS = (
+    "approval_requested", "approval_granted", "approval_rejected", "approval_expired", "approval_consumed",
+    "run_queued", "run_started", "run_succeeded", "run_failed", "run_cancelled", "run_needed_human", "run_waiting",
+)  # fmt: skip
+"""Events after which a candidate may stand otherwise."""
 Words = Annotated[str, Form(max_length=2_000)]
 Name = Annotated[str, Form(min_length=1, max_length=500)]
 
@@ -36,6 +47,16 @@ async def sense_page(request: Request, desk: DeskHere, person: Viewer) -> Respon
 async def sense_now(request: Request, desk: DeskHere, person: Viewer) -> Response:
     """The part that changes, for pages that are open."""
     return await _shown(request, desk, person, "sense_now.html")
+
+
+@router.get("/live/sense")
+async def sense_live(desk: DeskHere, person: Viewer) -> Response:
+    """Says `sense` whenever there is something new to see."""
+
+    async def mark() -> object:
+        return await asyncio.to_thread(_written_at, desk)
+
+    return streamed(told_anew(desk.hub, [Topic("sense", NEWS, mark)], SETTLE_SECONDS))
 
 
 @router.post("/sense/tick")
@@ -93,6 +114,19 @@ async def take_back(
     return await _shown(
         request, desk, person, "sense_now.html", said=f"{target} in {zone} is asked about again."
     )
+
+
+def _written_at(desk: Desk) -> list[tuple[int, int, int]]:
+    """Of the loop's own files: a tick that finds nothing new leaves the record alone, and trust has a book."""
+    places = (f"{STATE}/{MEMORY}", f"{STATE}/{BOOK}", sense_options(desk.podium).layout.telemetry)
+    found = []
+    for place in places:
+        try:
+            seen = (desk.podium.folders.project / place).stat()
+        except OSError:
+            continue
+        found.append((seen.st_mtime_ns, seen.st_size, seen.st_ino))
+    return found
 
 
 async def _shown(

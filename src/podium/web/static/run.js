@@ -2,6 +2,7 @@
 "use strict";
 
 const MOST_LINES = 1500;
+const MOST_ROWS = 200;
 const AGAIN_MILLISECONDS = [500, 1000, 2000, 5000];
 
 function ago(words) {
@@ -142,7 +143,7 @@ function liveRun(page) {
 }
 
 function liveList(rows) {
-  const shown = () => [...rows.querySelectorAll("tr[data-run]")].map((row) => row.id).join(",");
+  const shown = () => [...rows.querySelectorAll("tr[data-run]")].slice(0, MOST_ROWS).map((row) => row.id).join(",");
   function row(html) {
     const made = parsed(html).querySelector("tr");
     ago(made);
@@ -172,4 +173,5 @@ function liveList(rows) {
   if (rows) { liveList(rows); }
   ago(document);
   setInterval(() => ago(document), 15000);
+  document.addEventListener("htmx:afterSwap", () => ago(document));
 })();

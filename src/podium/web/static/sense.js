@@ -5,9 +5,16 @@
 const KEEPS = "[data-keeps-open]";
 const isLook = (detail) => detail.elt.matches(KEEPS);
 
+// Also what was typed and not sent yet: it must not be gone when the button is pressed.
 function isWritten(part) {
-  const active = document.activeElement;
-  return part.contains(active) && active.matches("input:not([type=hidden]), textarea, select");
+  const fields = [...part.querySelectorAll("input:not([type=hidden]), textarea, select")];
+  return fields.some((field) => field === document.activeElement || (field.defaultValue !== undefined && field.value !== field.defaultValue));
+}
+
+function lookAtMissed(part) {
+  if (!part.missed || isWritten(part)) return;
+  part.missed = false;
+  htmx.trigger(part, "look");
 }
 
 document.addEventListener("htmx:beforeRequest", (event) => {
@@ -17,6 +24,7 @@ document.addEventListener("htmx:beforeRequest", (event) => {
     part.underWay = (part.underWay || 0) + 1;
   } else if (part.underWay || isWritten(part)) {
     event.preventDefault();
+    part.missed = true;
   } else {
     event.detail.xhr.answersBefore = part.answers || 0;
   }
@@ -31,9 +39,16 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     part.underWay = 0;
   } else if (part.underWay || told !== (part.answers || 0) || isWritten(part)) {
     event.detail.shouldSwap = false;
+    part.missed = true;
     return;
   }
   part.openNames = [...part.querySelectorAll("details[open][data-name]")].map((each) => each.dataset.name);
+});
+
+// What could not be shown meanwhile is looked at when they have left.
+document.addEventListener("focusout", (event) => {
+  const part = event.target.closest(KEEPS);
+  if (part) setTimeout(() => lookAtMissed(part));
 });
 
 // One that got no answer must not keep the part from being brought up to date.
@@ -47,4 +62,5 @@ document.addEventListener("htmx:afterSwap", (event) => {
     const found = part.querySelector(`details[data-name="${CSS.escape(name)}"]`);
     if (found) found.open = true;
   }
+  lookAtMissed(part);
 });
