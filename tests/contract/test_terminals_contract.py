@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, aclosing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -20,6 +21,7 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
+from podium.domain.keyboards import KeyboardHold
 from podium.domain.terminals import KeysPressed, NewSize, Terminal
 from podium.ports import Terminals
 from podium.rpc import reach, reach_tls, serve, serve_tls
@@ -28,6 +30,7 @@ from tests.rpc.papers import authority, certificates
 
 PLANNER = Terminal(side="PLANNER")
 EXECUTER = Terminal(side="EXECUTER")
+MOMENT = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 class Bench(NamedTuple):
@@ -61,6 +64,25 @@ async def test_a_pair_is_started_once_and_both_sides_are_told_planner_first(benc
     assert [each.terminal.side for each in states] == ["PLANNER", "EXECUTER"]
     assert {each.status for each in states} == {"ready"}
     assert bench.behind.starts == 1
+
+
+async def test_how_both_stand_is_told_also_of_a_pair_that_is_not_up(bench: Bench) -> None:
+    before = await bench.terminals.states("main")
+    started = await bench.terminals.start("main")
+    hold = KeyboardHold(who="sam", since=MOMENT, until=MOMENT + timedelta(minutes=15))
+    bench.behind.holds["EXECUTER"] = hold
+
+    after = await bench.terminals.states("main")
+
+    assert [(each.terminal.side, each.status) for each in before] == [
+        ("PLANNER", "gone"),
+        ("EXECUTER", "gone"),
+    ]
+    assert after[0] == started[0]
+    assert after[1].keyboard == hold
+    assert bench.behind.starts == 1
+    with pytest.raises(BadInput, match="no pair is called 'other'"):
+        await bench.terminals.states("other")
 
 
 async def test_keys_reach_the_side_they_were_meant_for(bench: Bench) -> None:

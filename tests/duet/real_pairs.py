@@ -15,10 +15,12 @@ import yaml
 
 from podium.domain.duets import DUET, DuetJob, Pair
 from podium.domain.events import AnyEvent
+from podium.domain.terminals import NewSize
 from podium.domain.work import Run
 from podium.ports import EventQuery
 from podium.testing.modelserver import ModelServer
 from podium.wiring.configuration import load_configuration
+from podium.wiring.duet_api import terminals_of_project
 from podium.wiring.duet_grants import grant
 from podium.wiring.duet_pairs import PairWishes, pair_named
 from podium.wiring.duet_terminals import take_down
@@ -117,6 +119,11 @@ class Live:
     async def told(self, run: Run, *types: str) -> list[AnyEvent]:
         query = EventQuery(run_id=run.id, types=types)
         return [event.body for event in await (await self.podium.journal()).read(query)]
+
+    async def resize(self, columns: int, rows: int) -> None:
+        """Of both panes, as a person does who makes a window smaller."""
+        terminals = terminals_of_project(self.podium, self.podium.environ)
+        await terminals.resize(NewSize(columns=columns, rows=rows))
 
     def asked(self, words: str) -> list[str]:
         """Prompts of the model that hold these words, the newest of each request, as they came in."""

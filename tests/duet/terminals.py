@@ -6,6 +6,7 @@ import json
 import os
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -59,8 +60,9 @@ class Theatre:
 
     def script(self, name: str, *arguments: str) -> Said:
         """One of the shims, as a person starts it."""
+        interpreter = [sys.executable] if name.endswith(".py") else []
         done = subprocess.run(
-            [str(SCRIPTS / name), *arguments],
+            [*interpreter, str(SCRIPTS / name), *arguments],
             cwd=self.desk.project,
             env={**self.desk.environ, **self.variables},
             capture_output=True,

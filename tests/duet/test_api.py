@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import signal
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import CallRefused
+import podium.rpc
+from podium.domain.errors import BadInput, CallRefused, NeedsHuman
 from podium.domain.terminals import KeysPressed, Terminal
-from podium.rpc import RemoteTerminals, reach, serve
-from podium.testing import retry_until
+from podium.rpc import Greeting, RemoteTerminals, reach, serve
+from podium.testing import MemoryTerminals, retry_until
 from podium.wiring.configuration import load_configuration
-from podium.wiring.duet_api import api_socket, terminals_of_project
-from podium.wiring.podium import open_podium
+from podium.wiring.duet_api import api_socket, settings_digest, terminals_of_project
+from podium.wiring.podium import Podium, open_podium
 from tests.cli.desk import Desk
 from tests.duet.stage import Hall
 from tests.duet.terminals import Theatre, theatre
@@ -30,6 +34,19 @@ PLANNER = Terminal(side="PLANNER")
 def stage(tmp_path: Path) -> Iterator[Theatre]:
     with theatre(Desk(tmp_path)) as stage:
         yield stage
+
+
+@asynccontextmanager
+async def pretending(
+    stage: Theatre, behind: MemoryTerminals, greeting: Greeting | None = None
+) -> AsyncIterator[None]:
+    """A fake where the daemon of the project would serve, which says that it is of the same kind unless told otherwise."""
+    environ = {**stage.desk.environ, **stage.variables, "XDG_RUNTIME_DIR": str(stage.short)}
+    configuration = load_configuration(environ, project=stage.desk.project)
+    async with open_podium(configuration, environ) as podium:
+        same = Greeting(settings=settings_digest(podium))
+        async with serve(behind, api_socket(podium), greeting or same):
+            yield
 
 
 @asynccontextmanager
@@ -47,7 +64,8 @@ async def test_a_pair_of_the_command_line_is_the_same_pair_by_the_api(stage: The
     async with served(stage) as terminals:
         with pytest.raises(CallRefused, match="nobody has granted"):
             await terminals.start("main")
-        up = stage.duet("up", "--grant", "--json")
+        # Beside this loop, which serves it.
+        up = await asyncio.to_thread(stage.duet, "up", "--grant", "--json")
         assert up.code == 0, up.err
 
         states = await terminals.start("main")
@@ -108,6 +126,91 @@ def test_a_daemon_serves_the_command_line_here_and_over_tls(stage: Theatre, tmp_
     assert "both ends show certificates" in bare.err
     assert stage.duet("screen", "planner", "--at", socket).code == 1, "it is gone"
     assert stage.duet("keys", "user", "x").code == 2
+
+
+def test_a_pair_comes_up_and_is_looked_at_through_the_daemon_and_outlives_it(
+    stage: Theatre,
+) -> None:
+    with serving(stage) as (socket,):
+        up = stage.duet("up", "--grant", "--json")
+        assert (up.code, up.err) == (0, "")
+        through = stage.status()["pairs"]
+        Path(socket).unlink()
+        assert stage.status()["pairs"] == through, (
+            "the daemon and tmux itself tell different things"
+        )
+    [standing] = through
+    assert standing["sides"] == up.json["sides"]
+    assert [side["status"] for side in standing["sides"]] == ["ready", "ready"]
+    assert stage.status()["pairs"] == through, "it went with the daemon"
+
+
+async def test_what_the_command_line_asks_goes_to_the_daemon(stage: Theatre) -> None:
+    """A fake behind the socket: nothing else could have told these states."""
+    behind = MemoryTerminals()
+    async with pretending(stage, behind):
+        up = await asyncio.to_thread(stage.duet, "up", "--grant", "--json")
+        assert (up.code, up.err, behind.starts) == (0, "", 1)
+        behind.lines.clear()
+        told = await asyncio.to_thread(stage.duet, "status", "--json")
+        assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
+        behind.fault = NeedsHuman("it asks: trust this folder?")
+        asked = await asyncio.to_thread(stage.duet, "up")
+        assert (asked.code, "trust this folder?" in asked.err) == (3, True)
+        behind.fault = BadInput("not so")
+        refused = await asyncio.to_thread(stage.duet, "up", "--session", "other")
+        assert (refused.code, "not so" in refused.err) == (2, True)
+    assert stage.status()["pairs"][0]["session"] == "main", "what was refused was remembered"
+
+
+@pytest.mark.parametrize(
+    ("greeting", "why"),
+    [
+        (Greeting(version="0.0.1"), "which has version '0.0.1'"),
+        (Greeting(settings="others"), "which has other settings"),
+    ],
+)
+async def test_a_daemon_of_another_kind_is_told_and_not_used(
+    stage: Theatre, greeting: Greeting, why: str
+) -> None:
+    async with pretending(stage, MemoryTerminals(), greeting):
+        told = await asyncio.to_thread(stage.duet, "status", "--json")
+    assert told.code == 0, told.err
+    assert why in told.err
+    assert "end it and start it anew" in told.err
+
+
+def test_a_daemon_that_was_killed_is_told_and_not_missed(stage: Theatre) -> None:
+    with serving(stage) as (socket,):
+        place = Path(socket)
+    place.touch()  # as one that was killed leaves it
+    told = stage.duet("status", "--json")
+    assert told.code == 0, told.err
+    assert "going on without the daemon" in told.err
+    assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
+
+
+def test_a_daemon_that_cannot_be_spoken_to_for_want_of_a_package_is_told_and_not_used(
+    hall: Hall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hall.settings(transport="tui")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    configuration = load_configuration(os.environ, project=hall.desk.project)
+    socket = api_socket(Podium(configuration, os.environ))
+    socket.parent.mkdir()
+    socket.touch()
+    # The only way to have it missing where all others need it.
+    monkeypatch.delattr(podium.rpc, "finding", raising=False)
+    monkeypatch.setitem(sys.modules, "podium.rpc.finding", None)
+
+    told = hall.duet("status", "--json")
+    far = hall.duet("screen", "planner", "--at", str(socket))
+
+    assert told.code == 0, told.err
+    assert "going on without the daemon" in told.err
+    assert "pip install 'podium[duet]'" in told.err
+    assert told.json["pairs"][0]["up"] is False
+    assert far.code == 1, "only that Podium could have answered"
 
 
 @pytest.mark.parametrize(

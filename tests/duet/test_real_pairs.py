@@ -39,6 +39,7 @@ async def test_a_plan_and_its_result_arrive_to_the_byte(
     async with real_pair(root, planner, executer, script(plan, result, REPORT)) as live:
         for task in ("tidy up", "tidy up again"):
             run = await live.send(task)
+            await live.resize(90, 30)
             assert run.status is RunStatus.SUCCEEDED, run.failure
             assert isinstance(run.result, dict)
             assert run.result["report"] == REPORT

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,7 @@ from podium.testing import retry_until
 from podium.testing.tui_zoo import Answers
 from tests.cli.desk import Desk
 from tests.duet.terminals import Theatre, theatre
+from tests.soaking import in_soak
 
 
 def _until(holds: Callable[[], bool]) -> None:
@@ -23,6 +25,23 @@ def _until(holds: Callable[[], bool]) -> None:
 def stage(tmp_path: Path) -> Iterator[Theatre]:
     with theatre(Desk(tmp_path)) as stage:
         yield stage
+
+
+def test_without_tmux_that_is_told_with_what_else_there_is(stage: Theatre) -> None:
+    (stage.short / "bin").mkdir()
+    for name in ("git", "python3"):
+        (stage.short / "bin" / name).symlink_to(shutil.which(name) or name)
+    stage.variables["PATH"] = str(stage.short / "bin")
+
+    up = stage.duet("up", "--grant")
+
+    assert up.code == 1
+    assert "install tmux 3.2 or newer" in up.err
+    assert "`podium duet up --transport headless`" in up.err
+    assert "--transport headless" in stage.duet("send", "tidy up").err
+    for command in ("status", "down"):
+        assert stage.duet(command).code == 0, "nothing is up, so nothing needs tmux"
+    assert stage.duet("up", "--transport", "headless").code == 0
 
 
 def test_the_shims_make_one_whole_loop(stage: Theatre) -> None:
@@ -56,6 +75,7 @@ def test_two_programs_run_in_their_folders_planner_left_and_keep_their_conversat
     assert stage.pids() == before, "a program was started again between tasks"
 
 
+@pytest.mark.soak
 def test_a_planner_that_rests_without_a_word_is_reminded_before_its_time_is_over(
     stage: Theatre,
 ) -> None:
@@ -67,6 +87,7 @@ def test_a_planner_that_rests_without_a_word_is_reminded_before_its_time_is_over
     assert "planner is reminded of its answer" in said.err
 
 
+@pytest.mark.soak
 def test_a_planner_that_never_answers_is_told_as_a_timeout(stage: Theatre) -> None:
     stage.cast(ways=("stuck",))
     stage.variables["POLI_PLAN_TIMEOUT"] = "3"
@@ -77,6 +98,7 @@ def test_a_planner_that_never_answers_is_told_as_a_timeout(stage: Theatre) -> No
     assert "PLANNER brought no `plan` or `report` block" in said.err
     assert "within 3 s" in said.err
     assert "podium duet retry" in said.err
+    assert "brought no `plan`" in stage.duet("log").out.splitlines()[-1]
 
 
 def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage: Theatre) -> None:
@@ -92,7 +114,9 @@ def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage:
     assert len([each for each in stage.happened("PLANNER", "said") if each.type == "plan"]) == 1
 
 
-@pytest.mark.parametrize("ways", [("partial", "recap"), ("strays", "quoting")], ids="+".join)
+@pytest.mark.parametrize(
+    "ways", [("partial", "recap"), in_soak(("strays", "quoting"))], ids="+".join
+)
 def test_what_only_looks_like_a_block_is_passed_over(stage: Theatre, ways: tuple[str, ...]) -> None:
     stage.cast(ways=ways, executer=Answers(ways=("malformed",)))
     assert stage.duet("up", "--grant").code == 0

@@ -19,8 +19,8 @@ from grpc import aio
 
 from podium import rpc
 from podium.domain.errors import AgentLost, BadInput, LockHeld, NotPossibleNow, PodiumError
-from podium.domain.terminals import Terminal
-from podium.rpc import Certificates, reach, reach_tls, serve, serve_tls
+from podium.domain.terminals import KeysPressed, Terminal
+from podium.rpc import Certificates, Greeting, reach, reach_tls, serve, serve_tls
 from podium.rpc.generated import podium_pb2 as pb
 from podium.rpc.generated.podium_pb2_grpc import TerminalsServicer, TerminalsStub
 from podium.rpc.translating import MOST_PICTURE_CHARACTERS
@@ -171,6 +171,36 @@ async def test_a_server_that_is_gone_is_told_in_words(socket: Path) -> None:
             await terminals.start("main")
 
 
+async def test_who_answers_says_so_before_anything_is_asked(socket: Path) -> None:
+    greeting = Greeting(version="9.9", settings="of its own")
+    async with serve(MemoryTerminals(), socket, greeting), reach(socket) as terminals:
+        assert await terminals.hello() == greeting
+
+
+async def test_a_server_that_knows_no_greeting_is_of_another_version(socket: Path) -> None:
+    server = aio.server()
+    socket.parent.chmod(0o700)
+    server.add_secure_port(
+        f"unix:{socket}", grpc.local_server_credentials(grpc.LocalConnectionType.UDS)
+    )
+    await server.start()
+    try:
+        async with reach(socket) as terminals:
+            with pytest.raises(NotPossibleNow, match="another version"):
+                await terminals.hello()
+    finally:
+        await server.stop(None)
+
+
+async def test_what_no_message_has_room_for_is_told_with_what_to_do(socket: Path) -> None:
+    keys = ("漢" * 10_000,) * 200
+    pressed = KeysPressed.model_construct(terminal=PLANNER, keys=keys, who="")
+    async with serve(MemoryTerminals(), socket), reach(socket) as terminals:
+        with pytest.raises(NotPossibleNow, match=r"has no room for this: .* ask for less at once"):
+            await terminals.send_keys(pressed)
+        assert len(await terminals.start("main")) == 2, "it went away"
+
+
 async def test_a_path_too_long_for_a_socket_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="choose a shorter folder"):
         async with serve(MemoryTerminals(), tmp_path / ("x" * 100)):
@@ -196,6 +226,7 @@ async def test_a_socket_of_somebody_else_is_not_told_any_keys(socket: Path) -> N
         pb.SendKeysRequest(terminal=pb.Terminal(side=pb.SIDE_PLANNER), keys=[""]),
         pb.SendKeysRequest(terminal=pb.Terminal(side=pb.SIDE_PLANNER), keys=["x"] * 1001),
         pb.SendKeysRequest(terminal=pb.Terminal(side=pb.SIDE_PLANNER), keys=["x" * 10_001]),
+        pb.SendKeysRequest(terminal=pb.Terminal(side=pb.SIDE_PLANNER), keys=["x" * 10_000] * 51),
         pb.SendKeysRequest(terminal=pb.Terminal(side=pb.SIDE_PLANNER, pair="../x"), keys=["x"]),
         pb.SendKeysRequest(terminal=pb.Terminal.FromString(b"\x10\x07"), keys=["x"]),
     ],

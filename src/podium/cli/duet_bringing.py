@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from podium.cli.door import Door
+from podium.cli.duet_finding import found_terminals
 from podium.cli.duet_pairing import MAIN, EnvFileOption, PairOption, pair_in_use, variables_of
+from podium.cli.duet_standing_words import tell_standing
 from podium.cli.screen import Screen
 from podium.domain.duets import Pair, PairStanding
 from podium.domain.errors import (
@@ -52,8 +55,12 @@ def up(
     cwd: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Where both work. Else the project.")
     ] = None,
-    planner_cwd: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
-    executer_cwd: Annotated[Path | None, typer.Option(metavar="DIR")] = None,
+    planner_cwd: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the planner works.")
+    ] = None,
+    executer_cwd: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where the executer works.")
+    ] = None,
     pair: PairOption = MAIN,
     socket: Annotated[str, typer.Option(metavar="NAME", help="Of the tmux server: -L NAME.")] = "",
     session: Annotated[str, typer.Option(metavar="NAME", help="Of the tmux session.")] = "",
@@ -94,14 +101,8 @@ def up(
     async def work(podium: Podium) -> PairStanding:
         wanted = _wanted(podium, pair, wishes, variables)
         _see_to_grant(podium, door.screen, wanted, granted=granted)
-        try:
-            standing = await _brought_up(podium, wanted)
-        except (RunMustStop, Passing):
-            # It did not come up whole, but its panes can be looked at.
-            keep_pair(podium, wanted)
-            raise
-        keep_pair(podium, wanted)
-        return standing
+        with _kept(podium, wanted):
+            return await _brought_up(podium, door.screen, wanted)
 
     standing = door.run(work)
     door.screen.answer(
@@ -217,12 +218,31 @@ async def _ended(podium: Podium, task: DuetTask, by: str) -> None:
             ) from None
 
 
-async def _brought_up(podium: Podium, pair: Pair) -> PairStanding:
+@contextmanager
+def _kept(podium: Podium, pair: Pair) -> Iterator[None]:
+    """Remember the pair before it is brought up, since a daemon knows it from there; what was refused is forgotten."""
+    before = kept_pair(podium, pair.name)
+    keep_pair(podium, pair)
+    try:
+        yield
+    except (RunMustStop, Passing):
+        # It did not come up whole, but its panes can be looked at.
+        raise
+    except BaseException:
+        if before is None:
+            forget_pair(podium, pair.name)
+        else:
+            keep_pair(podium, before)
+        raise
+
+
+async def _brought_up(podium: Podium, screen: Screen, pair: Pair) -> PairStanding:
     if pair.transport == "headless":
         return PairStanding(pair=pair.name, transport="headless", up=True)
-    from podium.wiring.duet_terminals import bring_up
+    from podium.wiring.duet_standings import standing_told
 
-    return await bring_up(podium, pair)
+    async with found_terminals(podium, screen) as terminals:
+        return standing_told(podium, pair, await terminals.start(pair.name))
 
 
 def _see_to_grant(podium: Podium, screen: Screen, pair: Pair, *, granted: bool) -> None:
@@ -237,31 +257,3 @@ def _see_to_grant(podium: Podium, screen: Screen, pair: Pair, *, granted: bool) 
     if granted:
         grant(podium, pair)
     refuse_ungranted(podium, pair)
-
-
-def tell_standing(screen: Screen, standing: PairStanding) -> None:
-    """One pair, for people."""
-    if standing.transport == "headless":
-        screen.line(f"pair {standing.pair}: no terminals, each turn is a call")
-        return
-    if standing.trouble:
-        screen.line(f"pair {standing.pair}: {standing.trouble}")
-        return
-    if not standing.up:
-        screen.line(f"pair {standing.pair}: not up; `podium duet up` brings it up")
-        return
-    screen.line(
-        f"tmux ready: -S {standing.socket}, session {standing.session} (planner left, executer right)"
-    )
-    rows = [
-        (
-            each.side,
-            each.agent,
-            each.pane,
-            each.status,
-            shown_line(each.keyboard.who) if each.keyboard else "podium",
-            each.question or each.cwd,
-        )
-        for each in standing.sides
-    ]
-    screen.table(("SIDE", "AGENT", "PANE", "STATUS", "KEYBOARD", "WHERE"), rows)

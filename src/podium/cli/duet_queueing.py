@@ -28,7 +28,13 @@ app = command_app(group=True)
 
 @app.callback()
 def queue() -> None:
-    """Many tasks: one after the other, or at once over several pairs."""
+    """Many tasks: one after the other, or at once over several pairs.
+
+    \b
+    Example:
+      podium duet queue add "first" "second"
+      podium duet queue list
+    """
 
 
 @app.command()

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, aclosing
+from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Annotated
 
 import typer
 
 from podium.cli.door import Door
+from podium.cli.duet_finding import found_terminals, typed_api
 from podium.cli.duet_keyboard import SideArgument, as_given, is_held_by, mirror_of, terminal_of
 from podium.cli.duet_pairing import MAIN, PairOption, variables_of
-from podium.domain.errors import ToolMissing
 from podium.domain.messages import Side
 from podium.domain.terminals import KeysPressed, TerminalNews, TerminalPicture
-from podium.ports import Terminals
 from podium.telling.untrusted import shown_line
 from podium.wiring import Podium
 
@@ -60,7 +58,7 @@ def serve(
     door = Door(context.obj)
 
     async def work(podium: Podium) -> None:
-        served = _api().served_terminals(podium, variables_of(None), listen, papers)
+        served = typed_api().served_terminals(podium, variables_of(None), listen, papers)
         async with served as where:
             record = {"type": "served", "at": where}
             door.screen.answer(record, lambda: door.screen.line(f"served at {', '.join(where)}"))
@@ -95,7 +93,7 @@ def keys(
         if not at and await is_held_by(podium, terminal, door.user):
             await mirror_of(podium).press(wish.model_copy(update={"who": door.user}))
             return
-        async with _found(podium, at, papers) as terminals:
+        async with found_terminals(podium, door.screen, at, papers) as terminals:
             await terminals.send_keys(wish)
 
     door.run(work)
@@ -123,7 +121,7 @@ def screen(
     terminal = terminal_of(pair, side)
 
     async def work(podium: Podium) -> TerminalPicture:
-        async with _found(podium, at, papers) as terminals:
+        async with found_terminals(podium, door.screen, at, papers) as terminals:
             return await terminals.capture(terminal, whole=whole)
 
     picture = door.run(work)
@@ -157,25 +155,11 @@ def watch(
             door.screen.line(words)
 
     async def work(podium: Podium) -> None:
-        async with _found(podium, at, papers) as terminals, aclosing(terminals.watch(pair)) as told:
+        async with (
+            found_terminals(podium, door.screen, at, papers) as terminals,
+            aclosing(terminals.watch(pair)) as told,
+        ):
             async for news in told:
                 door.screen.answer(news.model_dump(mode="json"), partial(tell, news))
 
     door.run(work)
-
-
-def _found(podium: Podium, at: str, papers: Path | None) -> AbstractAsyncContextManager[Terminals]:
-    found: AbstractAsyncContextManager[Terminals]
-    found = _api().found_terminals(podium, variables_of(None), at, papers)
-    return found
-
-
-def _api() -> ModuleType:
-    """Late, and only for those who installed it."""
-    try:
-        from podium.rpc import finding
-    except ModuleNotFoundError as error:
-        raise ToolMissing(
-            f"this needs the package {error.name!r}: `pip install 'podium[duet]'`"
-        ) from None
-    return finding

@@ -7,11 +7,12 @@ from typing import Annotated
 import typer
 
 from podium.cli.door import Door
-from podium.cli.duet_bringing import tell_standing
+from podium.cli.duet_finding import found_terminals
 from podium.cli.duet_pairing import TaskArgument, must_have_tasks, variables_of
+from podium.cli.duet_standing_words import tell_standing
 from podium.cli.screen import Screen
 from podium.domain import events as e
-from podium.domain.duets import PairStanding
+from podium.domain.duets import Pair, PairStanding
 from podium.domain.errors import NotPossibleNow
 from podium.domain.messages import Side
 from podium.ports import EventQuery, Store
@@ -20,7 +21,8 @@ from podium.telling.untrusted import safe_line, shown_text
 from podium.telling.wording import moment
 from podium.usecases import DuetTask, find_duet, see_duets, with_hosts
 from podium.wiring import Podium
-from podium.wiring.duet_tasks import abort_task, nudge_task, pair_standing, pairs_in_use
+from podium.wiring.duet_standings import pair_standing
+from podium.wiring.duet_tasks import abort_task, nudge_task, pairs_in_use
 
 _TOLD = (
     "pair_seated", "leg_opened", "agent_asked", "agent_replied", "agent_progressed", "agent_stopped", "agent_switched",
@@ -43,9 +45,8 @@ def status(context: typer.Context) -> None:
     door = Door(context.obj)
 
     async def work(podium: Podium) -> tuple[list[PairStanding], list[DuetTask]]:
-        standings = [
-            await pair_standing(podium, each) for each in pairs_in_use(podium, variables_of(None))
-        ]
+        pairs = pairs_in_use(podium, variables_of(None))
+        standings = await _standings(podium, door.screen, pairs)
         tasks = await see_duets(await podium.store()) if podium.has_record else []
         return standings, await with_hosts(tasks, podium.engine)
 
@@ -138,6 +139,13 @@ def nudge(
     door.screen.answer(
         record, lambda: door.screen.line(f"{side} was reminded of task {found.task_id}")
     )
+
+
+async def _standings(podium: Podium, screen: Screen, pairs: list[Pair]) -> list[PairStanding]:
+    if all(each.transport == "headless" for each in pairs):
+        return [await pair_standing(podium, each) for each in pairs]
+    async with found_terminals(podium, screen) as terminals:
+        return [await pair_standing(podium, each, terminals) for each in pairs]
 
 
 async def _last(store: Store, task: str) -> DuetTask:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from podium.domain.duets import PairName
 from podium.domain.keyboards import (
     HOLD_SECONDS,
     LONGEST_HOLD_SECONDS,
     MOST_NAME_CHARACTERS,
+    KeyboardHold,
     KeyboardState,
     PersonName,
 )
@@ -25,6 +26,8 @@ Rows = Annotated[int, Field(ge=5, le=4000)]
 
 MOST_KEYS = 1000
 MOST_KEY_CHARACTERS = 10_000
+MOST_PRESSED_CHARACTERS = 500_000
+"""Of all keys together: they travel in one message of the typed API, which can have four megabytes."""
 MOST_PASTED_CHARACTERS = 200_000
 
 
@@ -52,6 +55,8 @@ class TerminalState(Noun):
     """Messages that it took."""
     active_at: Moment | None = None
     """When it last wrote something."""
+    keyboard: KeyboardHold | None = None
+    """The person who has taken its keyboard."""
 
 
 class TerminalPicture(Noun):
@@ -108,6 +113,16 @@ class KeysPressed(Noun):
         min_length=1, max_length=MOST_KEYS
     )
     """By tmux's names, as `Escape`, `C-c` and `Enter`; any other word is typed as it stands."""
+
+    @field_validator("keys")
+    @classmethod
+    def _fit_one_call(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        count = sum(map(len, keys))
+        if count > MOST_PRESSED_CHARACTERS:
+            raise ValueError(
+                f"they are {count:,} characters, and {MOST_PRESSED_CHARACTERS:,} can be pressed at once"
+            )
+        return keys
 
 
 class TextPasted(Noun):

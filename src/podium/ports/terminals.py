@@ -34,6 +34,10 @@ class Terminals(Protocol):
         """
         ...
 
+    async def states(self, pair: str) -> list[TerminalState]:
+        """How both programs stand now, planner first. Starts nothing; one that is not up is `gone`."""
+        ...
+
     async def send_keys(self, pressed: KeysPressed) -> None:
         """Press keys, whatever the program is at. Raises `NotPossibleNow` unless the keyboard is as they say."""
         ...

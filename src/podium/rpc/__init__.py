@@ -10,7 +10,16 @@ import os
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 from podium.rpc.certificates import Certificates
+from podium.rpc.greeting import Greeting
 from podium.rpc.reaching import RemoteTerminals, reach, reach_tls
 from podium.rpc.serving import serve, serve_tls
 
-__all__ = ["Certificates", "RemoteTerminals", "reach", "reach_tls", "serve", "serve_tls"]
+__all__ = [
+    "Certificates",
+    "Greeting",
+    "RemoteTerminals",
+    "reach",
+    "reach_tls",
+    "serve",
+    "serve_tls",
+]

@@ -2,37 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
-from podium.domain.errors import BadInput
+from podium.domain.errors import BadInput, PodiumError
 from podium.ports import Terminals
 from podium.rpc.certificates import Certificates
-from podium.rpc.reaching import reach, reach_tls
+from podium.rpc.greeting import Greeting
+from podium.rpc.reaching import RemoteTerminals, reach, reach_tls
 from podium.rpc.serving import serve, serve_tls
 from podium.wiring import Podium
-from podium.wiring.duet_api import api_socket, terminals_of_project
+from podium.wiring.duet_api import (
+    api_socket,
+    is_served,
+    settings_digest,
+    terminals_of_project,
+)
 
 
 @asynccontextmanager
 async def found_terminals(
-    podium: Podium, variables: Mapping[str, str], at: str = "", papers: Path | None = None
+    podium: Podium,
+    variables: Mapping[str, str],
+    at: str = "",
+    papers: Path | None = None,
+    *,
+    tell: Callable[[str], None],
 ) -> AsyncIterator[Terminals]:
     """Those served at a socket or HOST:PORT; without, those that this project's daemon serves, or its own.
 
-    Raises `BadInput` for an address that cannot be meant, `AgentLost` when nobody answers there.
+    `tell` hears why a daemon that is there is not used. Raises `BadInput` for an address that cannot be meant,
+    `AgentLost` when nobody answers there.
     """
-    socket = api_socket(podium)
     async with AsyncExitStack() as stack:
-        if at and "/" not in at:
-            host, port = address_in(at)
-            remote = reach_tls(host, port, certificates_in(papers))
-            yield await stack.enter_async_context(remote)
-        elif at or socket.exists():
-            yield await stack.enter_async_context(reach(Path(at) if at else socket))
-        else:
-            yield terminals_of_project(podium, variables)
+        if at:
+            yield await stack.enter_async_context(_reached(at, papers))
+            return
+        daemon = await _daemon(podium, stack, tell)
+        yield daemon or terminals_of_project(podium, variables)
+
+
+def _reached(at: str, papers: Path | None) -> AbstractAsyncContextManager[RemoteTerminals]:
+    if "/" in at:
+        return reach(Path(at))
+    host, port = address_in(at)
+    return reach_tls(host, port, certificates_in(papers))
+
+
+async def _daemon(
+    podium: Podium, stack: AsyncExitStack, tell: Callable[[str], None]
+) -> Terminals | None:
+    """The project's own, when it answers and would do just what is done here."""
+    if not is_served(podium):
+        return None
+    try:
+        remote = await stack.enter_async_context(reach(api_socket(podium)))
+        theirs = await remote.hello()
+    except PodiumError as error:
+        tell(f"going on without the daemon of `podium duet serve`: {error}")
+        return None
+    ours = _greeting(podium)
+    if theirs == ours:
+        return remote
+    other = (
+        "other settings"
+        if theirs.version == ours.version
+        else f"version {theirs.version!r}, this is {ours.version!r}"
+    )
+    tell(
+        f"going on without the daemon of `podium duet serve`, which has {other}; end it and start it anew"
+    )
+    return None
 
 
 @asynccontextmanager
@@ -40,16 +81,20 @@ async def served_terminals(
     podium: Podium, variables: Mapping[str, str], listen: str = "", papers: Path | None = None
 ) -> AsyncIterator[list[str]]:
     """Serve this project's terminals at its socket, and with `listen` to other machines. Gives where."""
-    socket = api_socket(podium)
+    socket, greeting = api_socket(podium), _greeting(podium)
     terminals = terminals_of_project(podium, variables)
     async with AsyncExitStack() as stack:
         where = [str(socket)]
         if listen:
             host, port = address_in(listen)
-            tls = serve_tls(terminals, host, port, certificates_in(papers))
+            tls = serve_tls(terminals, host, port, certificates_in(papers), greeting)
             where.append(f"{host}:{await stack.enter_async_context(tls)}")
-        await stack.enter_async_context(serve(terminals, socket))
+        await stack.enter_async_context(serve(terminals, socket, greeting))
         yield where
+
+
+def _greeting(podium: Podium) -> Greeting:
+    return Greeting(settings=settings_digest(podium))
 
 
 def address_in(written: str) -> tuple[str, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 import grpc
@@ -12,6 +12,7 @@ from grpc import aio
 
 from podium.agents.private_sockets import refuse_long
 from podium.domain.errors import AgentLost, BadInput
+from podium.domain.messages import Side
 from podium.domain.terminals import (
     KeysPressed,
     NewSize,
@@ -23,9 +24,11 @@ from podium.domain.terminals import (
 from podium.rpc.certificates import Certificates
 from podium.rpc.generated import podium_pb2 as pb
 from podium.rpc.generated.podium_pb2_grpc import TerminalsStub
-from podium.rpc.translating import picture_in, state_in, terminal_out
+from podium.rpc.greeting import Greeting
+from podium.rpc.translating import SIDES, picture_in, state_in, terminal_out
 from podium.rpc.trouble import hearing
 
+_HELLO_SECONDS = 10.0
 _QUICK_SECONDS = 30.0
 _START_SECONDS = 300.0
 """Two programs come up and are told their parts."""
@@ -71,10 +74,25 @@ class RemoteTerminals:
         self._stub = TerminalsStub(channel)
         self._where = where
 
+    async def hello(self) -> Greeting:
+        """Who answers. Raises `AgentLost` or `TimedOut` when nobody does, `NotPossibleNow` for one that knows no greeting."""
+        with hearing(self._where):
+            told = await self._stub.Hello(pb.HelloRequest(), timeout=_HELLO_SECONDS)
+        return Greeting(version=told.version, settings=told.settings)
+
     async def start(self, pair: str) -> list[TerminalState]:
         with hearing(self._where):
             told = await self._stub.StartTui(pb.StartTuiRequest(pair=pair), timeout=_START_SECONDS)
         return [state_in(each) for each in told.states]
+
+    async def states(self, pair: str) -> list[TerminalState]:
+        found: dict[Side, TerminalState] = {}
+        async with aclosing(self._heard(pair, _QUICK_SECONDS)) as news:
+            async for each in news:
+                found[each.state.terminal.side] = each.state
+                if len(found) == len(SIDES):
+                    return [found[side] for side in SIDES]
+        raise AgentLost(f"the Podium at {self._where!r} went away; see whether it runs")
 
     async def send_keys(self, pressed: KeysPressed) -> None:
         request = pb.SendKeysRequest(terminal=terminal_out(pressed.terminal), keys=pressed.keys)
@@ -98,8 +116,13 @@ class RemoteTerminals:
             told = await self._stub.Resume(request, timeout=_START_SECONDS)
         return state_in(told.state)
 
-    async def watch(self, pair: str) -> AsyncGenerator[TerminalNews, None]:
-        call = self._stub.Watch(pb.WatchRequest(pair=pair))
+    def watch(self, pair: str) -> AsyncGenerator[TerminalNews, None]:
+        return self._heard(pair, None)
+
+    async def _heard(
+        self, pair: str, timeout_seconds: float | None
+    ) -> AsyncGenerator[TerminalNews, None]:
+        call = self._stub.Watch(pb.WatchRequest(pair=pair), timeout=timeout_seconds)
         try:
             with hearing(self._where):
                 async for told in call:

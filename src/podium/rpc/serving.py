@@ -20,6 +20,7 @@ from podium.rpc.generated.podium_pb2_grpc import (
     TerminalsServicer,
     add_TerminalsServicer_to_server,
 )
+from podium.rpc.greeting import Greeting
 from podium.rpc.translating import (
     DEFAULT_PAIR,
     picture_out,
@@ -33,16 +34,19 @@ _MOST_CALLS = 100
 _GRACE_SECONDS = 1.0
 
 Context = aio.ServicerContext[Any, Any]
+_SOME_PODIUM = Greeting()
 
 
 @asynccontextmanager
-async def serve(terminals: Terminals, socket: Path) -> AsyncIterator[None]:
+async def serve(
+    terminals: Terminals, socket: Path, greeting: Greeting = _SOME_PODIUM
+) -> AsyncIterator[None]:
     """Answer at this socket, which this user alone can reach, until left.
 
     Raises `LockHeld` when another process does, `BadInput` for a path that is too long or open to others.
     """
     with sole_server(socket) as place:
-        server = _server(terminals)
+        server = _server(terminals, greeting)
         local = grpc.local_server_credentials(grpc.LocalConnectionType.UDS)
         server.add_secure_port(f"unix:{place}", local)
         place.chmod(0o600)
@@ -52,13 +56,17 @@ async def serve(terminals: Terminals, socket: Path) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def serve_tls(
-    terminals: Terminals, host: str, port: int, certificates: Certificates
+    terminals: Terminals,
+    host: str,
+    port: int,
+    certificates: Certificates,
+    greeting: Greeting = _SOME_PODIUM,
 ) -> AsyncIterator[int]:
     """Answer whoever has a certificate of the authority, until left. Gives the port, a free one for 0.
 
     Raises `BadInput` for certificates that will not do, `NotPossibleNow` when the address cannot be had.
     """
-    server = _server(terminals)
+    server = _server(terminals, greeting)
     credentials = certificates.for_server()
     try:
         bound = server.add_secure_port(f"{host}:{port}", credentials)
@@ -70,9 +78,9 @@ async def serve_tls(
         yield bound
 
 
-def _server(terminals: Terminals) -> aio.Server:
+def _server(terminals: Terminals, greeting: Greeting) -> aio.Server:
     server = aio.server(maximum_concurrent_rpcs=_MOST_CALLS, options=(("grpc.so_reuseport", 0),))
-    add_TerminalsServicer_to_server(_TerminalsDoor(terminals), server)
+    add_TerminalsServicer_to_server(_TerminalsDoor(terminals, greeting), server)
     return server
 
 
@@ -88,8 +96,14 @@ async def _running(server: aio.Server) -> AsyncIterator[None]:
 class _TerminalsDoor(TerminalsServicer):
     """Turns calls into the port's words and back. Decides nothing."""
 
-    def __init__(self, terminals: Terminals) -> None:
+    def __init__(self, terminals: Terminals, greeting: Greeting) -> None:
         self._terminals = terminals
+        self._greeting = greeting
+
+    async def Hello(  # noqa: N802 - named in podium.proto
+        self, request: pb.HelloRequest, context: Context
+    ) -> pb.HelloResponse:
+        return pb.HelloResponse(version=self._greeting.version, settings=self._greeting.settings)
 
     async def StartTui(  # noqa: N802 - named in podium.proto
         self, request: pb.StartTuiRequest, context: Context

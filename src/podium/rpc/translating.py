@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from podium.domain.errors import BadInput
+from podium.domain.keyboards import KeyboardHold
 from podium.domain.messages import Side
 from podium.domain.model import whole_text
 from podium.domain.terminals import Terminal, TerminalPicture, TerminalState, TerminalStatus
@@ -13,8 +14,13 @@ from podium.rpc.generated import podium_pb2 as pb
 MOST_PICTURE_CHARACTERS = 900_000
 """Four bytes each at most: gRPC takes messages of four megabytes."""
 
+MOST_QUESTION_CHARACTERS = 10_000
+"""It is sent beside a picture."""
+
 DEFAULT_PAIR = "main"
 
+SIDES: tuple[Side, Side] = ("PLANNER", "EXECUTER")
+"""As they are told."""
 _SIDES: dict[Side, pb.Side.ValueType] = {"PLANNER": pb.SIDE_PLANNER, "EXECUTER": pb.SIDE_EXECUTER}
 _SIDES_BACK = {number: side for side, number in _SIDES.items()}
 _STATUSES: dict[TerminalStatus, pb.Status.ValueType] = {
@@ -45,12 +51,13 @@ def state_out(state: TerminalState) -> pb.State:
         terminal=terminal_out(state.terminal),
         agent=state.agent,
         status=_STATUSES[state.status],
-        question=whole_text(state.question[:MOST_PICTURE_CHARACTERS]),
+        question=whole_text(state.question[:MOST_QUESTION_CHARACTERS]),
         pane=state.pane,
         pid=state.pid,
         session=state.session,
         sent=state.sent,
-        active_at_ms=round(state.active_at.timestamp() * 1000) if state.active_at else 0,
+        active_at_ms=_ms(state.active_at) if state.active_at else 0,
+        keyboard=_hold_out(state.keyboard) if state.keyboard else None,
     )
 
 
@@ -65,8 +72,25 @@ def state_in(told: pb.State) -> TerminalState:
         pid=told.pid,
         session=told.session,
         sent=told.sent,
-        active_at=datetime.fromtimestamp(at / 1000, UTC) if at else None,
+        active_at=_moment(at) if at else None,
+        keyboard=_hold_in(told.keyboard) if told.HasField("keyboard") else None,
     )
+
+
+def _hold_out(hold: KeyboardHold) -> pb.Keyboard:
+    return pb.Keyboard(who=whole_text(hold.who), since_ms=_ms(hold.since), until_ms=_ms(hold.until))
+
+
+def _hold_in(told: pb.Keyboard) -> KeyboardHold:
+    return KeyboardHold(who=told.who, since=_moment(told.since_ms), until=_moment(told.until_ms))
+
+
+def _ms(at: datetime) -> int:
+    return round(at.timestamp() * 1000)
+
+
+def _moment(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
 
 
 def picture_out(picture: TerminalPicture) -> pb.Picture:

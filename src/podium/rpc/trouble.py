@@ -20,8 +20,10 @@ from podium.domain.errors import (
     NotPossibleNow,
     Passing,
     PodiumError,
+    RunMustStop,
     TimedOut,
     ToolMissing,
+    UserMustAct,
 )
 
 ERROR_KEY = "podium-error"
@@ -34,11 +36,13 @@ _CODES: dict[type[PodiumError], grpc.StatusCode] = {
     AgentNotLoggedIn: grpc.StatusCode.FAILED_PRECONDITION,
     LockHeld: grpc.StatusCode.FAILED_PRECONDITION,
     NotPossibleNow: grpc.StatusCode.FAILED_PRECONDITION,
+    UserMustAct: grpc.StatusCode.FAILED_PRECONDITION,
     NeedsHuman: grpc.StatusCode.FAILED_PRECONDITION,
     CallRefused: grpc.StatusCode.PERMISSION_DENIED,
     TimedOut: grpc.StatusCode.DEADLINE_EXCEEDED,
     AgentLost: grpc.StatusCode.UNAVAILABLE,
     Passing: grpc.StatusCode.UNAVAILABLE,
+    RunMustStop: grpc.StatusCode.UNKNOWN,
     PodiumError: grpc.StatusCode.UNKNOWN,
 }
 _BY_NAME = {each.__name__: each for each in _CODES}
@@ -85,6 +89,14 @@ def _raised(error: aio.AioRpcError, where: str) -> PodiumError:
     named = dict(error.trailing_metadata() or ()).get(ERROR_KEY)
     if isinstance(named, str) and named in _BY_NAME:
         return _BY_NAME[named](words)
+    if error.code() is grpc.StatusCode.UNIMPLEMENTED:
+        return NotPossibleNow(
+            f"the Podium at {where!r} is of another version, which does not know this; end it and start it anew"
+        )
+    if error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED:
+        return NotPossibleNow(
+            f"the Podium at {where!r} has no room for this: {words}; ask for less at once, or later"
+        )
     kind = _BY_CODE.get(error.code())
     if kind is None:
         return PodiumError(f"something went wrong in the Podium at {where!r}: {words}")

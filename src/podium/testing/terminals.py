@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator
 
 from podium.domain.errors import BadInput, NotPossibleNow, PodiumError
+from podium.domain.keyboards import KeyboardHold
 from podium.domain.messages import Side
 from podium.domain.terminals import (
     KeysPressed,
@@ -25,6 +26,8 @@ class MemoryTerminals:
     def __init__(self) -> None:
         self.lines: dict[Side, list[str]] = {}
         """What each program shows. Empty: the pair is not up."""
+        self.holds: dict[Side, KeyboardHold] = {}
+        """Who has taken which keyboard."""
         self.columns, self.rows = 200, 50
         self.starts = 0
         self.watchers = 0
@@ -39,6 +42,10 @@ class MemoryTerminals:
             self.starts += 1
             self.lines = {side: [] for side in SIDES}
             await self._tell()
+        return [self._state(side) for side in SIDES]
+
+    async def states(self, pair: str) -> list[TerminalState]:
+        self._check(pair)
         return [self._state(side) for side in SIDES]
 
     async def send_keys(self, pressed: KeysPressed) -> None:
@@ -93,6 +100,7 @@ class MemoryTerminals:
             agent="scripted",
             status="ready" if side in self.lines else "gone",
             sent=len(self.lines.get(side, ())),
+            keyboard=self.holds.get(side),
         )
 
     def _now(self, side: Side) -> TerminalPicture | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from podium.domain.duets import Pair, PairStanding
+from podium.domain.duets import Pair
 from podium.domain.errors import NotPossibleNow
 from podium.domain.messages import Side
 from podium.domain.work import Run
@@ -61,18 +61,6 @@ def pair_of(podium: Podium, name: str) -> Pair:
 def pairs_in_use(podium: Podium, variables: Mapping[str, str]) -> list[Pair]:
     """Every pair of the project, as it was brought up, or as it would be."""
     return [kept_pair(podium, each.name) or each for each in all_pairs(podium, variables)]
-
-
-async def pair_standing(podium: Podium, pair: Pair) -> PairStanding:
-    """How a pair stands. Starts nothing; why one cannot be looked at stands in its `trouble`."""
-    if pair.transport == "headless":
-        return PairStanding(pair=pair.name, transport="headless", up=True)
-    from podium.wiring.duet_terminals import standing_of
-
-    try:
-        return await standing_of(podium, pair)
-    except NotPossibleNow as held:
-        return PairStanding(pair=pair.name, transport="tui", trouble=str(held))
 
 
 async def _interrupt(podium: Podium, task: DuetTask) -> None:

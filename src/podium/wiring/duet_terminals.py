@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.domain.duets import Pair, PairStanding, Seat, SideStanding
+from podium.domain.duets import Pair, Seat
 from podium.domain.errors import BadInput, CallRefused, NotPossibleNow, UserMustAct
 from podium.domain.keyboards import KeyboardHold
 from podium.domain.messages import Side
@@ -23,7 +23,7 @@ from podium.wiring.players import player_of
 
 if TYPE_CHECKING:
     from podium.agents import AgentOptions
-    from podium.agents.tui import Adapter, SideState, TerminalPair, TuiAgent, TuiKit
+    from podium.agents.tui import Adapter, TerminalPair, TuiAgent, TuiKit
     from podium.wiring.podium import Podium
 
 SIDES: tuple[Side, Side] = ("PLANNER", "EXECUTER")
@@ -50,8 +50,9 @@ async def terminals_of(podium: Podium, pair: Pair) -> Stage:
     return Stage(planner=chair("PLANNER"), executer=chair("EXECUTER"))
 
 
-async def bring_up(podium: Podium, pair: Pair) -> PairStanding:
-    """Have both programs up, ready and told their parts. What was refused leaves nothing behind."""
+@asynccontextmanager
+async def pair_up(podium: Podium, pair: Pair) -> AsyncIterator[TerminalPair]:
+    """The pair with both programs up, ready and told their parts. What was refused leaves nothing behind."""
     from podium.agents.tui.trouble import NotListening
 
     was_there = socket_path(pair.socket, podium.environ).exists()
@@ -65,14 +66,7 @@ async def bring_up(podium: Podium, pair: Pair) -> PairStanding:
                 await terminals.pair.depart()
                 let_go(podium, pair)
             raise
-        return await _standing(podium, pair, terminals)
-
-
-async def standing_of(podium: Podium, pair: Pair) -> PairStanding:
-    """How both stand. Starts nothing."""
-    pair = as_claimed(podium, pair)
-    async with _held(podium, pair, steering=True) as terminals:
-        return await _standing(podium, pair, terminals)
+        yield terminals.pair
 
 
 async def nudge_side(podium: Podium, pair: Pair, side: Side, words: str) -> None:
@@ -216,31 +210,4 @@ async def _kit(podium: Podium, pair: Pair) -> TuiKit:
         end_left=end_left_server,
         door_folder=doors,
         keyboard_lapsed=lapsed,
-    )
-
-
-async def _standing(podium: Podium, pair: Pair, terminals: _Terminals) -> PairStanding:
-    states = {state.name: state for state in await terminals.pair.states()}
-    sides = tuple(_side_standing(side, pair.seat(side), states[side.lower()]) for side in SIDES)
-    return PairStanding(
-        pair=pair.name,
-        transport="tui",
-        socket=str(socket_path(pair.socket, podium.environ)),
-        session=pair.session,
-        up=any(each.pane for each in sides),
-        sides=sides,
-    )
-
-
-def _side_standing(side: Side, seat: Seat, state: SideState) -> SideStanding:
-    gone = "dead" if state.pane else "down"
-    return SideStanding(
-        side=side,
-        agent=seat.agent,
-        pane=state.pane,
-        status=state.status or gone,
-        question=state.question,
-        session=state.session,
-        cwd=seat.cwd,
-        keyboard=state.keyboard,
     )

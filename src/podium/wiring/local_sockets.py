@@ -19,8 +19,14 @@ def local_socket(podium: Podium, name: str) -> Path:
     """
     from podium.agents.private_sockets import make_private
 
+    place = socket_place(podium, name)
+    make_private(place.parent.parent)
+    return place
+
+
+def socket_place(podium: Podium, name: str) -> Path:
+    """Where that would be. Makes nothing and checks nothing."""
     top = Path(podium.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     base = top / f"podium-{os.getuid()}"
-    make_private(base)
     project = hashlib.sha256(os.fsencode(podium.folders.project)).hexdigest()[:16]
     return base / project / name

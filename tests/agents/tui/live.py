@@ -27,6 +27,14 @@ Options = Callable[[str], AgentOptions]
 """The agent's options for a model that is served at this address."""
 
 
+def words_of(said: list[Said]) -> list[str]:
+    return [each.text for each in said if each.kind == "words"]
+
+
+def kinds_of(said: list[Said]) -> list[str]:
+    return [each.kind for each in said]
+
+
 @dataclass
 class Live:
     """One program that is up, with its model, its pane and what it writes."""

@@ -61,6 +61,13 @@ def test_a_composer_is_read(typed: str, column: int, composer: Composer) -> None
     assert CLAUDE.composer(shown(typed, column=column), "one two") == composer
 
 
+def test_words_whose_emoji_are_drawn_in_part_are_ours() -> None:
+    words = "the \U0001f468\u200d\U0001f469\u200d\U0001f467 goes"
+    drawn = "the \U0001f468\u200d\U0001f469 goes"
+    assert CLAUDE.composer(shown(drawn), words) == "ours"
+    assert CLAUDE.composer(shown(drawn), words.replace("goes", "went")) == "other"
+
+
 def test_words_that_are_broken_into_lines_are_ours() -> None:
     words = "many words " * 20
     broken = f"{'many words ' * 8}many\n  {'words many ' * 8}words\n  {'many words ' * 3}"

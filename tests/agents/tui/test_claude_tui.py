@@ -11,7 +11,7 @@ from podium.agents.tui.adapting import Said
 from podium.agents.tui.claude import ClaudeTui
 from podium.testing.modelserver import Script
 from tests.agents import clis
-from tests.agents.tui.live import KEY, Live, alive, hooked, recording_hook
+from tests.agents.tui.live import KEY, Live, alive, hooked, kinds_of, recording_hook, words_of
 
 MODEL = "claude-sonnet-4-5"
 
@@ -24,14 +24,6 @@ def options(url: str) -> AgentOptions:
         command=(clis.claude(),),
         env={"ANTHROPIC_API_KEY": "secret://KEY"},
     )
-
-
-def words_of(said: list[Said]) -> list[str]:
-    return [each.text for each in said if each.kind == "words"]
-
-
-def kinds_of(said: list[Said]) -> list[str]:
-    return [each.kind for each in said]
 
 
 async def told(live: Live, text: str) -> list[Said]:
@@ -186,6 +178,19 @@ async def test_tabs_of_a_message_arrive_as_blanks(root: Path) -> None:
         await live.becomes("ready")
         await told(live, "SCRIPT:ok\n\tone\n\t\ttwo\nthree\nfour")
         assert live.server.prompts() == ["SCRIPT:ok\n\tone\n\t\ttwo\nthree\nfour".expandtabs(4)]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("signs", ["👍🏽 👩🏿‍🚀", "👨‍👩‍👧‍👦 🇩🇪 ❤️ 1️⃣", "क्षि हिन्दी", "ที่นี่ e\u0301"])
+async def test_signs_that_terminals_measure_in_their_own_ways_do_no_harm(
+    root: Path, signs: str
+) -> None:
+    script = {"default": {"steps": [f"Yes {signs} yes.\n\n- {signs}\n"] * 9}}
+    async with alive(root, ClaudeTui(), options, Script.model_validate(script)) as live:
+        for turn in ("first", "second", "third"):
+            await live.becomes("ready")
+            said = await told(live, f"The {turn} has {signs} in it")
+            assert f"Yes {signs} yes." in words_of(said)[-1]
 
 
 @pytest.mark.soak

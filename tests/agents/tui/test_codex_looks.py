@@ -262,10 +262,11 @@ def test_only_a_conversation_that_is_there_is_gone_on_with(tmp_path: Path) -> No
     kept.parent.mkdir(parents=True)
     kept.write_text(begins("cli", "user"))
     assert CODEX.launch(place, "*").session == ""
-    launch = CODEX.launch(place, SESSION)
+    for known in (SESSION, None):
+        launch = CODEX.launch(place, known)
+        assert launch.session == SESSION
+        assert launch.argv[-2:] == ("resume", SESSION)
 
-    assert launch.session == SESSION
-    assert launch.argv[-2:] == ("resume", SESSION)
     written = CODEX.written(place, SESSION)
     assert written is not None
     assert written.session == SESSION

@@ -12,7 +12,7 @@ from podium.agents.tui.adapting import Said
 from podium.agents.tui.codex import CodexTui
 from podium.testing import retry_until
 from tests.agents import clis
-from tests.agents.tui.live import KEY, Live, alive, hooked, recording_hook
+from tests.agents.tui.live import KEY, Live, alive, hooked, recording_hook, words_of
 
 CODEX = CodexTui()
 
@@ -46,10 +46,6 @@ def options(url: str, **changes: object) -> AgentOptions:
         **changes,
     }
     return AgentOptions.model_validate(given)
-
-
-def words_of(said: list[Said]) -> list[str]:
-    return [each.text for each in said if each.kind == "words"]
 
 
 async def tell(live: Live, words: str) -> list[Said]:
@@ -212,6 +208,7 @@ async def test_an_agent_inside_the_agent_is_not_taken_for_it(root: Path) -> None
         await live.becomes("ready")
 
         assert words_of(await tell(live, "SCRIPT:out spawn it")) == ["spawned"]
+        # Its own name for it: the `inner` of the first agent, which it calls the root.
         await live.shows("Completed `/root/inner`")
         assert live.written.session == session
         assert [event["tool_name"] for event in hooked(root)] == ["collaborationspawn_agent"]

@@ -67,6 +67,11 @@ LONG_LINE = "word " * 90
         ([" > [Pasted Text: 6 lines]", ""], "1\n2\n3\n4\n5\n6", "unsent"),
         ([" > do this"], SHORT, "other"),
         ([" > a draft of a person"], SHORT, "other"),
+        (
+            [" > the \U0001f468\u200d\U0001f469 goes"],
+            "the \U0001f468\u200d\U0001f469\u200d\U0001f467 goes",
+            "ours",
+        ),
         ([" > [Pasted Text: 6 lines]"], "1\n2\n3\n4\n5\n6", "ours"),
         ([" > [Pasted Text: 6 lines #2]"], "1\n2\n3\n4\n5\n6", "ours"),
         ([" > [Pasted Text: 7 lines]"], "1\n2\n3\n4\n5\n6", "other"),

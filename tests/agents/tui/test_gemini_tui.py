@@ -12,7 +12,7 @@ from podium.agents.tui.gemini import GeminiTui
 from podium.ports import nameless_use
 from podium.testing import retry_until
 from tests.agents import clis
-from tests.agents.tui.live import KEY, Live, alive, hooked, recording_hook
+from tests.agents.tui.live import KEY, Live, alive, hooked, kinds_of, recording_hook, words_of
 
 MODEL = "gemini-2.5-flash"
 FOUND = "@README"
@@ -27,14 +27,6 @@ def options(url: str) -> AgentOptions:
         env={"GEMINI_API_KEY": "secret://KEY"},
         options={"attempts": 1},
     )
-
-
-def words_of(said: list[Said]) -> list[str]:
-    return [each.text for each in said if each.kind == "words"]
-
-
-def kinds_of(said: list[Said]) -> list[str]:
-    return [each.kind for each in said]
 
 
 async def told(live: Live, text: str) -> list[Said]:

@@ -31,7 +31,13 @@ def pairs_in(root: Path) -> SteeredPairs:
         finally:
             await podium.pair.close()
 
-    return SteeredPairs(hold)
+    @asynccontextmanager
+    async def up(name: str) -> AsyncIterator[TerminalPair]:
+        async with hold(name) as held:
+            await held.come_up()
+            yield held
+
+    return SteeredPairs(seen=hold, seated=hold, up=up)
 
 
 def seated(podium: Podium) -> Podium:

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from podium.agents.contract.bounding import bounded
 from podium.agents.contract.fitness import check_contract, kept_form
 from podium.agents.contract.instructions import once_more, with_form
+from podium.agents.contract.message_bounding import bounded_answer
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.payload import read_payload
 from podium.agents.contract.strict import check_value
@@ -18,6 +19,7 @@ from podium.agents.contract.wanted import NONCE_KEY, check_known, known_keys, va
 from podium.domain.asking import Reply, Turn, TurnLimits
 from podium.domain.errors import BadInput, PodiumError, ReplyInvalid
 from podium.domain.gating import Usage
+from podium.domain.messages import Awaited
 from podium.domain.model import whole_text
 from podium.ports import Agent
 
@@ -61,7 +63,7 @@ class ContractedAgent:
         """
         turn = turn.model_copy(update={"prompt": self._redact(turn.prompt)})
         if turn.contract is None:
-            return _short(await self._inner.ask(turn))
+            return _short(await self._inner.ask(turn), turn.awaits)
         check_contract(turn.contract)
         began = asyncio.get_running_loop().time()
         nonce = self._nonce()
@@ -186,6 +188,11 @@ def _together(first: Reply, second: Reply) -> Reply:
     )
 
 
-def _short(reply: Reply) -> Reply:
-    text = bounded(whole_text(reply.text))
+def _short(reply: Reply, awaits: Awaited | None = None) -> Reply:
+    whole = whole_text(reply.text)
+    try:
+        text = bounded(whole) if awaits is None else bounded_answer(whole, awaits)
+    except ReplyInvalid as problem:
+        problem.usage = reply.usage
+        raise
     return reply if text == reply.text else reply.model_copy(update={"text": text})

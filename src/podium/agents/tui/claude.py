@@ -30,6 +30,7 @@ from podium.agents.tui.adapting import Launch, Place, Status
 from podium.agents.tui.capturing import Screen
 from podium.agents.tui.claude_screen import composer_on, question_on, status_on
 from podium.agents.tui.claude_written import has_begun, written_of
+from podium.agents.tui.drawn import MEASURED_OTHERWISE
 from podium.agents.tui.jsonl_tail import JsonlTail
 from podium.agents.tui.seeing import Composer, Manner, Patience
 from podium.domain.errors import BadInput
@@ -53,7 +54,9 @@ class ClaudeTui:
     manner: Manner = "paste"
     # On a busy machine it reads late, and paints later.
     # It makes blanks of tabs, which some languages do not forgive.
-    patience = Patience(paint_seconds=30.0, longest_paste_bytes=500_000, spoilt="\t")
+    patience = Patience(
+        paint_seconds=30.0, longest_paste_bytes=500_000, spoilt="\t" + MEASURED_OTHERWISE
+    )
     # A message that it has not begun to answer would go back into the composer when that is empty.
     interrupt_keys = ("Space", "Escape")
     translate: Translate | None = staticmethod(translate)

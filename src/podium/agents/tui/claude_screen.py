@@ -7,6 +7,7 @@ import re
 from podium.agents.headless.ending import plain_words
 from podium.agents.tui.adapting import Status
 from podium.agents.tui.capturing import Screen
+from podium.agents.tui.drawn import surely_drawn
 from podium.agents.tui.seeing import Composer
 
 _PROMPT = "❯"
@@ -70,6 +71,6 @@ def _stands_for(shown: str, words: str) -> bool:
 
 
 def _is_part(shown: str, words: str) -> bool:
-    """Whether it is these words, or what fits of them. It breaks lines and shows blanks as it likes."""
-    part, whole = (re.sub(r"\s+", "", text) for text in (shown, words))
+    """Whether it is these words, or what fits of them."""
+    part, whole = surely_drawn(shown), surely_drawn(words)
     return len(part) >= min(len(whole), _SURE_LENGTH) and part in whole

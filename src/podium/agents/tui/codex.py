@@ -64,7 +64,8 @@ class CodexTui:
         refuse_foreign_git(place.options.name, place.cwd)
         home = Folders(place.home, place.temporary)
         _lay_out(home, place, own.sandbox)
-        resumed = session or ""
+        # It names a conversation itself, with the first message: killed at that, nobody was told the name.
+        resumed = session or codex_records.conversation(place.home).session
         if not codex_records.has_conversation(place.home, resumed):
             resumed = ""
         command = place.options.command or ABOUT["codex"].program

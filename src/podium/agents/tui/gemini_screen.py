@@ -8,6 +8,7 @@ from itertools import pairwise
 from podium.agents.headless.ending import plain_words
 from podium.agents.tui.adapting import Status
 from podium.agents.tui.capturing import Screen
+from podium.agents.tui.drawn import surely_drawn
 from podium.agents.tui.seeing import Composer
 
 _ASKING = "✋"
@@ -33,7 +34,7 @@ def composer_on(screen: Screen, words: str) -> Composer:
     shown = [line.removeprefix(_PROMPT) for line in screen.lines[place]]
     if [line.strip() for line in shown] == [_NOTHING]:
         return "empty"
-    if not _is_beginning(_solid("".join(shown)), words):
+    if not _is_beginning(surely_drawn("".join(shown)), words):
         return "other"
     return "unsent" if not shown[-1].strip() and not words.endswith("\n") else "ours"
 
@@ -90,12 +91,12 @@ def _box(screen: Screen) -> tuple[str, ...]:
 
 
 def _is_beginning(shown: str, words: str) -> bool:
-    """Whether what is shown, without blanks, is these words, their stand-in, or what fits of them."""
+    """Whether what is surely shown is these words, their stand-in, or what fits of them."""
     stand_in = _STAND_IN.fullmatch(shown)
     if stand_in is not None and is_long(words):
         lines = words.count("\n") + 1
         return lines == int(stand_in[1]) if stand_in[2] == "lines" else lines <= _MOST_LINES
-    whole = _solid(words)
+    whole = surely_drawn(words)
     return len(shown) >= min(len(whole), _SURE_LENGTH) and shown in whole
 
 
@@ -103,8 +104,3 @@ def is_long(words: str) -> bool:
     """Whether it shows a stand-in for them, and takes them as they are."""
     characters = len(words.encode("utf-16-le", errors="replace")) // 2
     return words.count("\n") >= _MOST_LINES or characters > _MOST_CHARACTERS
-
-
-def _solid(text: str) -> str:
-    """Without blanks: it breaks lines where it likes, and shows tabs as it likes."""
-    return re.sub(r"\s+", "", text)

@@ -107,18 +107,23 @@ class TmuxServer:
 
         Raises `NotPossibleNow` for a server that is not Podium's.
         """
-        # Then it is gone already, or does not listen and is ended below.
-        with suppress(ServerGone, LineLost, TmuxRefused, TimedOut):
-            if await self.control.ask(f"show-options -gqv {_OURS}") != ["1"]:
-                await self.control.close()
-                raise self._foreign()
-            await self.control.tell("kill-server")
+        # Where there is none, tmux itself may be missing.
+        if self.settings.socket.exists():
+            await self._end_by_command()
         await self.control.close()
         await asyncio.to_thread(self._end_left, self.name)
         # Whoever named it may have named a file of his own.
         if self.settings.socket.is_socket():
             self.settings.socket.unlink(missing_ok=True)
         await asyncio.to_thread(shutil.rmtree, self.settings.folder, ignore_errors=True)
+
+    async def _end_by_command(self) -> None:
+        # Then it is gone already, or does not listen and is ended by whoever called.
+        with suppress(ServerGone, LineLost, TmuxRefused, TimedOut):
+            if await self.control.ask(f"show-options -gqv {_OURS}") != ["1"]:
+                await self.control.close()
+                raise self._foreign()
+            await self.control.tell("kill-server")
 
     async def _start(self) -> None:
         """A server that is just ending refuses newcomers for a moment: 3 times in 20 on tmux 3.3a."""

@@ -30,32 +30,38 @@ _ABSENT_SECONDS = 2.0
 class SteeredPairs:
     """Holds a pair only while something is done with it, so that anybody else may end it or bring it up anew."""
 
-    def __init__(self, hold: Hold) -> None:
-        self._hold = hold
+    def __init__(self, *, seen: Hold, seated: Hold, up: Hold) -> None:
+        """The pair as it is, for whoever looks on or types; so that its programs can be started; with both up."""
+        self._seen = seen
+        self._seated = seated
+        self._up = up
 
     async def start(self, pair: str) -> list[TerminalState]:
-        async with self._hold(pair) as held:
-            await held.come_up()
-            return [_told(pair, state) for state in await held.states()]
+        async with self._up(pair) as held:
+            return await _states(held, pair)
+
+    async def states(self, pair: str) -> list[TerminalState]:
+        async with self._seen(pair) as held:
+            return await _states(held, pair)
 
     async def send_keys(self, pressed: KeysPressed) -> None:
-        async with self._hold(pressed.terminal.pair) as held:
+        async with self._seen(pressed.terminal.pair) as held:
             await held.send_keys(pressed.terminal.side.lower(), *pressed.keys, who=pressed.who)
 
     async def capture(self, terminal: Terminal, *, whole: bool) -> TerminalPicture:
         name = terminal.side.lower()
-        async with self._hold(terminal.pair) as held:
+        async with self._seen(terminal.pair) as held:
             screen = await held.screen(name)
             lines = await held.capture(name, whole=True) if whole else screen.lines
         return _picture(screen, lines)
 
     async def resize(self, size: NewSize) -> None:
-        async with self._hold(size.pair) as held:
+        async with self._seen(size.pair) as held:
             await held.resize(size.columns, size.rows)
 
     async def resume(self, terminal: Terminal) -> TerminalState:
         name = terminal.side.lower()
-        async with self._hold(terminal.pair) as held:
+        async with self._seated(terminal.pair) as held:
             await held.restart(name)
             (state,) = [each for each in await held.states() if each.name == name]
             return _told(terminal.pair, state)
@@ -63,7 +69,7 @@ class SteeredPairs:
     async def watch(self, pair: str) -> AsyncGenerator[TerminalNews, None]:
         rung = asyncio.Event()
         known: dict[str, TerminalNews] = {}
-        async with self._hold(pair) as held:
+        async with self._seen(pair) as held:
             bells = [asyncio.create_task(_ring(held, name, rung)) for name in _SIDES]
             try:
                 while True:
@@ -78,6 +84,10 @@ class SteeredPairs:
                 for bell in bells:
                     bell.cancel()
                 await asyncio.wait(bells)
+
+
+async def _states(held: TerminalPair, pair: str) -> list[TerminalState]:
+    return [_told(pair, state) for state in await held.states()]
 
 
 async def _ring(held: TerminalPair, name: str, rung: asyncio.Event) -> None:
@@ -122,6 +132,7 @@ def _told(pair: str, state: SideState) -> TerminalState:
         session=state.session,
         sent=state.sent,
         active_at=state.active_at,
+        keyboard=state.keyboard,
     )
 
 

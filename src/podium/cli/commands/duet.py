@@ -34,4 +34,12 @@ app.add_typer(queue_app, name="queue")
 
 @app.callback()
 def duet() -> None:
-    """Two live terminal AIs, a planner and an executer, hand work to each other."""
+    """Two live terminal AIs, a planner and an executer, hand work to each other.
+
+    \b
+    Example:
+      podium duet up --grant
+      podium duet send "Read README.md, then write and run a matching script"
+      podium duet attach -r
+      podium duet down
+    """

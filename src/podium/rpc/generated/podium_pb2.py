@@ -24,47 +24,53 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!podium/rpc/generated/podium.proto\x12\tpodium.v1\"7\n\x08Terminal\x12\x0c\n\x04pair\x18\x01 \x01(\t\x12\x1d\n\x04side\x18\x02 \x01(\x0e\x32\x0f.podium.v1.Side\"\xc2\x01\n\x05State\x12%\n\x08terminal\x18\x01 \x01(\x0b\x32\x13.podium.v1.Terminal\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12!\n\x06status\x18\x03 \x01(\x0e\x32\x11.podium.v1.Status\x12\x10\n\x08question\x18\x04 \x01(\t\x12\x0c\n\x04pane\x18\x05 \x01(\t\x12\x0b\n\x03pid\x18\x06 \x01(\x05\x12\x0f\n\x07session\x18\x07 \x01(\t\x12\x0c\n\x04sent\x18\x08 \x01(\x05\x12\x14\n\x0c\x61\x63tive_at_ms\x18\t \x01(\x03\"t\n\x07Picture\x12\r\n\x05lines\x18\x01 \x03(\t\x12\x10\n\x08left_out\x18\x02 \x01(\x05\x12\x0f\n\x07\x63olumns\x18\x03 \x01(\x05\x12\x0c\n\x04rows\x18\x04 \x01(\x05\x12\x15\n\rcursor_column\x18\x05 \x01(\x05\x12\x12\n\ncursor_row\x18\x06 \x01(\x05\"\x1f\n\x0fStartTuiRequest\x12\x0c\n\x04pair\x18\x01 \x01(\t\"4\n\x10StartTuiResponse\x12 \n\x06states\x18\x01 \x03(\x0b\x32\x10.podium.v1.State\"F\n\x0fSendKeysRequest\x12%\n\x08terminal\x18\x01 \x01(\x0b\x32\x13.podium.v1.Terminal\x12\x0c\n\x04keys\x18\x02 \x03(\t\"\x12\n\x10SendKeysResponse\"F\n\x0e\x43\x61ptureRequest\x12%\n\x08terminal\x18\x01 \x01(\x0b\x32\x13.podium.v1.Terminal\x12\r\n\x05whole\x18\x02 \x01(\x08\"6\n\x0f\x43\x61ptureResponse\x12#\n\x07picture\x18\x01 \x01(\x0b\x32\x12.podium.v1.Picture\"<\n\rResizeRequest\x12\x0c\n\x04pair\x18\x01 \x01(\t\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\x05\x12\x0c\n\x04rows\x18\x03 \x01(\x05\"\x10\n\x0eResizeResponse\"6\n\rResumeRequest\x12%\n\x08terminal\x18\x01 \x01(\x0b\x32\x13.podium.v1.Terminal\"1\n\x0eResumeResponse\x12\x1f\n\x05state\x18\x01 \x01(\x0b\x32\x10.podium.v1.State\"\x1c\n\x0cWatchRequest\x12\x0c\n\x04pair\x18\x01 \x01(\t\"U\n\rWatchResponse\x12\x1f\n\x05state\x18\x01 \x01(\x0b\x32\x10.podium.v1.State\x12#\n\x07picture\x18\x02 \x01(\x0b\x32\x12.podium.v1.Picture*A\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSIDE_PLANNER\x10\x01\x12\x11\n\rSIDE_EXECUTER\x10\x02*\x90\x01\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\x0f\n\x0bSTATUS_GONE\x10\x01\x12\x13\n\x0fSTATUS_STARTING\x10\x02\x12\x10\n\x0cSTATUS_READY\x10\x03\x12\x0f\n\x0bSTATUS_BUSY\x10\x04\x12\x11\n\rSTATUS_ASKING\x10\x05\x12\x12\n\x0eSTATUS_UNKNOWN\x10\x06\x32\x93\x03\n\tTerminals\x12\x43\n\x08StartTui\x12\x1a.podium.v1.StartTuiRequest\x1a\x1b.podium.v1.StartTuiResponse\x12\x43\n\x08SendKeys\x12\x1a.podium.v1.SendKeysRequest\x1a\x1b.podium.v1.SendKeysResponse\x12@\n\x07\x43\x61pture\x12\x19.podium.v1.CaptureRequest\x1a\x1a.podium.v1.CaptureResponse\x12=\n\x06Resize\x12\x18.podium.v1.ResizeRequest\x1a\x19.podium.v1.ResizeResponse\x12=\n\x06Resume\x12\x18.podium.v1.ResumeRequest\x1a\x19.podium.v1.ResumeResponse\x12<\n\x05Watch\x12\x17.podium.v1.WatchRequest\x1a\x18.podium.v1.WatchResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!podium/rpc/generated/podium.proto\x12\tpodium.v1\"7\n\x08Terminal\x12\x0c\n\x04pair\x18\x01 \x01(\t\x12\x1d\n\x04side\x18\x02 \x01(\x0e\x32\x0f.podium.v1.Side\"\xe9\x01\n\x05State\x12%\n\x08terminal\x18\x01 \x01(\x0b\x32\x13.podium.v1.Terminal\x12\r\n\x05\x61gent\x18\x02 \x01(\t\x12!\n\x06status\x18\x03 \x01(\x0e\x32\x11.podium.v1.Status\x12\x10\n\x08question\x18\x04 \x01(\t\x12\x0c\n\x04pane\x18\x05 \x01(\t\x12\x0b\n\x03pid\x18\x06 \x01(\x05\x12\x0f\n\x07session\x18\x07 \x01(\t\x12\x0c\n\x04sent\x18\x08 \x01(\x05\x12\x14\n\x0c\x61\x63tive_at_ms\x18\t \x01(\x03\x12%\n\x08keyboard\x18\n \x01(\x0b\x32\x13.podium.v1.Keyboard\";\n\x08Keyboard\x12\x0b\n\x03who\x18\x01 \x01(\t\x12\x10\n\x08since_ms\x18\x02 \x01(\x03\x12\x10\n\x08until_ms\x18\x03 \x01(\x03\"t\n\x07Picture\x12\r\n\x05lines\x18\x01 \x03(\t\x12\x10\n\x08left_out\x18\x02 \x01(\x05\x12\x0f\n\x07\x63olumns\x18\x03 \x01(\x05\x12\x0c\n\x04rows\x18\x04 \x01(\x05\x12\x15\n\rcursor_column\x18\x05 \x01(\x05\x12\x12\n\ncursor_row\x18\x06 \x01(\x05\"\x0e\n\x0cHelloRequest\"2\n\rHelloResponse\x12\x0f\n\x07version\x18\x01 \x01(\t\x12\x10\n\x08settings\x18\x02 \x01(\t\"\x1f\n\x0fStartTuiRequest\x12\x0c\n\x04pair\x18\x01 \x01(\t\"4\n\x10StartTuiResponse\x12 \n\x06states\x18\x01 \x03(\x0b\x32\x10.podium.v1.State\"F\n\x0fSendKeysRequest\x12%\n\x08terminal\x18\x01 \x01(\x0b\x32\x13.podium.v1.Terminal\x12\x0c\n\x04keys\x18\x02 \x03(\t\"\x12\n\x10SendKeysResponse\"F\n\x0e\x43\x61ptureRequest\x12%\n\x08terminal\x18\x01 \x01(\x0b\x32\x13.podium.v1.Terminal\x12\r\n\x05whole\x18\x02 \x01(\x08\"6\n\x0f\x43\x61ptureResponse\x12#\n\x07picture\x18\x01 \x01(\x0b\x32\x12.podium.v1.Picture\"<\n\rResizeRequest\x12\x0c\n\x04pair\x18\x01 \x01(\t\x12\x0f\n\x07\x63olumns\x18\x02 \x01(\x05\x12\x0c\n\x04rows\x18\x03 \x01(\x05\"\x10\n\x0eResizeResponse\"6\n\rResumeRequest\x12%\n\x08terminal\x18\x01 \x01(\x0b\x32\x13.podium.v1.Terminal\"1\n\x0eResumeResponse\x12\x1f\n\x05state\x18\x01 \x01(\x0b\x32\x10.podium.v1.State\"\x1c\n\x0cWatchRequest\x12\x0c\n\x04pair\x18\x01 \x01(\t\"U\n\rWatchResponse\x12\x1f\n\x05state\x18\x01 \x01(\x0b\x32\x10.podium.v1.State\x12#\n\x07picture\x18\x02 \x01(\x0b\x32\x12.podium.v1.Picture*A\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\x10\n\x0cSIDE_PLANNER\x10\x01\x12\x11\n\rSIDE_EXECUTER\x10\x02*\x90\x01\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\x0f\n\x0bSTATUS_GONE\x10\x01\x12\x13\n\x0fSTATUS_STARTING\x10\x02\x12\x10\n\x0cSTATUS_READY\x10\x03\x12\x0f\n\x0bSTATUS_BUSY\x10\x04\x12\x11\n\rSTATUS_ASKING\x10\x05\x12\x12\n\x0eSTATUS_UNKNOWN\x10\x06\x32\xcf\x03\n\tTerminals\x12:\n\x05Hello\x12\x17.podium.v1.HelloRequest\x1a\x18.podium.v1.HelloResponse\x12\x43\n\x08StartTui\x12\x1a.podium.v1.StartTuiRequest\x1a\x1b.podium.v1.StartTuiResponse\x12\x43\n\x08SendKeys\x12\x1a.podium.v1.SendKeysRequest\x1a\x1b.podium.v1.SendKeysResponse\x12@\n\x07\x43\x61pture\x12\x19.podium.v1.CaptureRequest\x1a\x1a.podium.v1.CaptureResponse\x12=\n\x06Resize\x12\x18.podium.v1.ResizeRequest\x1a\x19.podium.v1.ResizeResponse\x12=\n\x06Resume\x12\x18.podium.v1.ResumeRequest\x1a\x19.podium.v1.ResumeResponse\x12<\n\x05Watch\x12\x17.podium.v1.WatchRequest\x1a\x18.podium.v1.WatchResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'podium.rpc.generated.podium_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SIDE']._serialized_start=1031
-  _globals['_SIDE']._serialized_end=1096
-  _globals['_STATUS']._serialized_start=1099
-  _globals['_STATUS']._serialized_end=1243
+  _globals['_SIDE']._serialized_start=1199
+  _globals['_SIDE']._serialized_end=1264
+  _globals['_STATUS']._serialized_start=1267
+  _globals['_STATUS']._serialized_end=1411
   _globals['_TERMINAL']._serialized_start=48
   _globals['_TERMINAL']._serialized_end=103
   _globals['_STATE']._serialized_start=106
-  _globals['_STATE']._serialized_end=300
-  _globals['_PICTURE']._serialized_start=302
-  _globals['_PICTURE']._serialized_end=418
-  _globals['_STARTTUIREQUEST']._serialized_start=420
-  _globals['_STARTTUIREQUEST']._serialized_end=451
-  _globals['_STARTTUIRESPONSE']._serialized_start=453
-  _globals['_STARTTUIRESPONSE']._serialized_end=505
-  _globals['_SENDKEYSREQUEST']._serialized_start=507
-  _globals['_SENDKEYSREQUEST']._serialized_end=577
-  _globals['_SENDKEYSRESPONSE']._serialized_start=579
-  _globals['_SENDKEYSRESPONSE']._serialized_end=597
-  _globals['_CAPTUREREQUEST']._serialized_start=599
-  _globals['_CAPTUREREQUEST']._serialized_end=669
-  _globals['_CAPTURERESPONSE']._serialized_start=671
-  _globals['_CAPTURERESPONSE']._serialized_end=725
-  _globals['_RESIZEREQUEST']._serialized_start=727
-  _globals['_RESIZEREQUEST']._serialized_end=787
-  _globals['_RESIZERESPONSE']._serialized_start=789
-  _globals['_RESIZERESPONSE']._serialized_end=805
-  _globals['_RESUMEREQUEST']._serialized_start=807
-  _globals['_RESUMEREQUEST']._serialized_end=861
-  _globals['_RESUMERESPONSE']._serialized_start=863
-  _globals['_RESUMERESPONSE']._serialized_end=912
-  _globals['_WATCHREQUEST']._serialized_start=914
-  _globals['_WATCHREQUEST']._serialized_end=942
-  _globals['_WATCHRESPONSE']._serialized_start=944
-  _globals['_WATCHRESPONSE']._serialized_end=1029
-  _globals['_TERMINALS']._serialized_start=1246
-  _globals['_TERMINALS']._serialized_end=1649
+  _globals['_STATE']._serialized_end=339
+  _globals['_KEYBOARD']._serialized_start=341
+  _globals['_KEYBOARD']._serialized_end=400
+  _globals['_PICTURE']._serialized_start=402
+  _globals['_PICTURE']._serialized_end=518
+  _globals['_HELLOREQUEST']._serialized_start=520
+  _globals['_HELLOREQUEST']._serialized_end=534
+  _globals['_HELLORESPONSE']._serialized_start=536
+  _globals['_HELLORESPONSE']._serialized_end=586
+  _globals['_STARTTUIREQUEST']._serialized_start=588
+  _globals['_STARTTUIREQUEST']._serialized_end=619
+  _globals['_STARTTUIRESPONSE']._serialized_start=621
+  _globals['_STARTTUIRESPONSE']._serialized_end=673
+  _globals['_SENDKEYSREQUEST']._serialized_start=675
+  _globals['_SENDKEYSREQUEST']._serialized_end=745
+  _globals['_SENDKEYSRESPONSE']._serialized_start=747
+  _globals['_SENDKEYSRESPONSE']._serialized_end=765
+  _globals['_CAPTUREREQUEST']._serialized_start=767
+  _globals['_CAPTUREREQUEST']._serialized_end=837
+  _globals['_CAPTURERESPONSE']._serialized_start=839
+  _globals['_CAPTURERESPONSE']._serialized_end=893
+  _globals['_RESIZEREQUEST']._serialized_start=895
+  _globals['_RESIZEREQUEST']._serialized_end=955
+  _globals['_RESIZERESPONSE']._serialized_start=957
+  _globals['_RESIZERESPONSE']._serialized_end=973
+  _globals['_RESUMEREQUEST']._serialized_start=975
+  _globals['_RESUMEREQUEST']._serialized_end=1029
+  _globals['_RESUMERESPONSE']._serialized_start=1031
+  _globals['_RESUMERESPONSE']._serialized_end=1080
+  _globals['_WATCHREQUEST']._serialized_start=1082
+  _globals['_WATCHREQUEST']._serialized_end=1110
+  _globals['_WATCHRESPONSE']._serialized_start=1112
+  _globals['_WATCHRESPONSE']._serialized_end=1197
+  _globals['_TERMINALS']._serialized_start=1414
+  _globals['_TERMINALS']._serialized_end=1877
 # @@protoc_insertion_point(module_scope)

@@ -105,6 +105,7 @@ class State(_message.Message):
     SESSION_FIELD_NUMBER: _builtins.int
     SENT_FIELD_NUMBER: _builtins.int
     ACTIVE_AT_MS_FIELD_NUMBER: _builtins.int
+    KEYBOARD_FIELD_NUMBER: _builtins.int
     agent: _builtins.str
     """Kind of program, as "claude"."""
     status: Global___Status.ValueType
@@ -119,6 +120,10 @@ class State(_message.Message):
     """Milliseconds since 1970 in UTC, when it last wrote something. 0: not known."""
     @_builtins.property
     def terminal(self) -> Global___Terminal: ...
+    @_builtins.property
+    def keyboard(self) -> Global___Keyboard:
+        """Missing: nobody has taken it."""
+
     def __init__(
         self,
         *,
@@ -131,14 +136,42 @@ class State(_message.Message):
         session: _builtins.str = ...,
         sent: _builtins.int = ...,
         active_at_ms: _builtins.int = ...,
+        keyboard: Global___Keyboard | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["terminal", b"terminal"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["keyboard", b"keyboard", "terminal", b"terminal"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_at_ms", b"active_at_ms", "agent", b"agent", "pane", b"pane", "pid", b"pid", "question", b"question", "sent", b"sent", "session", b"session", "status", b"status", "terminal", b"terminal"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_at_ms", b"active_at_ms", "agent", b"agent", "keyboard", b"keyboard", "pane", b"pane", "pid", b"pid", "question", b"question", "sent", b"sent", "session", b"session", "status", b"status", "terminal", b"terminal"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___State: _TypeAlias = State  # noqa: Y015
+
+@_typing.final
+class Keyboard(_message.Message):
+    """A person has a program's keyboard. Moments are milliseconds since 1970 in UTC."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WHO_FIELD_NUMBER: _builtins.int
+    SINCE_MS_FIELD_NUMBER: _builtins.int
+    UNTIL_MS_FIELD_NUMBER: _builtins.int
+    who: _builtins.str
+    since_ms: _builtins.int
+    until_ms: _builtins.int
+    def __init__(
+        self,
+        *,
+        who: _builtins.str = ...,
+        since_ms: _builtins.int = ...,
+        until_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["since_ms", b"since_ms", "until_ms", b"until_ms", "who", b"who"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Keyboard: _TypeAlias = Keyboard  # noqa: Y015
 
 @_typing.final
 class Picture(_message.Message):
@@ -175,6 +208,45 @@ class Picture(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Picture: _TypeAlias = Picture  # noqa: Y015
+
+@_typing.final
+class HelloRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HelloRequest: _TypeAlias = HelloRequest  # noqa: Y015
+
+@_typing.final
+class HelloResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VERSION_FIELD_NUMBER: _builtins.int
+    SETTINGS_FIELD_NUMBER: _builtins.int
+    version: _builtins.str
+    """As `podium --version` has it."""
+    settings: _builtins.str
+    """Digest of the settings that it was started with."""
+    def __init__(
+        self,
+        *,
+        version: _builtins.str = ...,
+        settings: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["settings", b"settings", "version", b"version"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___HelloResponse: _TypeAlias = HelloResponse  # noqa: Y015
 
 @_typing.final
 class StartTuiRequest(_message.Message):

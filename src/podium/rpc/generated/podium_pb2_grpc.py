@@ -34,6 +34,11 @@ class TerminalsStub:
         Args:
             channel: A grpc.Channel.
         """
+        self.Hello = channel.unary_unary(
+                '/podium.v1.Terminals/Hello',
+                request_serializer=podium_dot_rpc_dot_generated_dot_podium__pb2.HelloRequest.SerializeToString,
+                response_deserializer=podium_dot_rpc_dot_generated_dot_podium__pb2.HelloResponse.FromString,
+                _registered_method=True)
         self.StartTui = channel.unary_unary(
                 '/podium.v1.Terminals/StartTui',
                 request_serializer=podium_dot_rpc_dot_generated_dot_podium__pb2.StartTuiRequest.SerializeToString,
@@ -68,6 +73,13 @@ class TerminalsStub:
 
 class TerminalsServicer:
     """Missing associated documentation comment in .proto file."""
+
+    def Hello(self, request, context):
+        """Which Podium answers, before anything is asked of it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
 
     def StartTui(self, request, context):
         """Have both programs of a pair up and ready. Harmless when they are.
@@ -114,6 +126,11 @@ class TerminalsServicer:
 
 def add_TerminalsServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'Hello': grpc.unary_unary_rpc_method_handler(
+                    servicer.Hello,
+                    request_deserializer=podium_dot_rpc_dot_generated_dot_podium__pb2.HelloRequest.FromString,
+                    response_serializer=podium_dot_rpc_dot_generated_dot_podium__pb2.HelloResponse.SerializeToString,
+            ),
             'StartTui': grpc.unary_unary_rpc_method_handler(
                     servicer.StartTui,
                     request_deserializer=podium_dot_rpc_dot_generated_dot_podium__pb2.StartTuiRequest.FromString,
@@ -154,6 +171,33 @@ def add_TerminalsServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class Terminals:
     """Missing associated documentation comment in .proto file."""
+
+    @staticmethod
+    def Hello(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/podium.v1.Terminals/Hello',
+            podium_dot_rpc_dot_generated_dot_podium__pb2.HelloRequest.SerializeToString,
+            podium_dot_rpc_dot_generated_dot_podium__pb2.HelloResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def StartTui(request,

@@ -33,6 +33,8 @@ class TerminalsStub:
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> TerminalsAsyncStub: ...
+    Hello: _grpc.UnaryUnaryMultiCallable[_podium_pb2.HelloRequest, _podium_pb2.HelloResponse]
+    """Which Podium answers, before anything is asked of it."""
     StartTui: _grpc.UnaryUnaryMultiCallable[_podium_pb2.StartTuiRequest, _podium_pb2.StartTuiResponse]
     """Have both programs of a pair up and ready. Harmless when they are."""
     SendKeys: _grpc.UnaryUnaryMultiCallable[_podium_pb2.SendKeysRequest, _podium_pb2.SendKeysResponse]
@@ -49,6 +51,8 @@ class TerminalsStub:
 @_typing.type_check_only
 class TerminalsAsyncStub(TerminalsStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
+    Hello: _aio.UnaryUnaryMultiCallable[_podium_pb2.HelloRequest, _podium_pb2.HelloResponse]  # type: ignore[assignment]
+    """Which Podium answers, before anything is asked of it."""
     StartTui: _aio.UnaryUnaryMultiCallable[_podium_pb2.StartTuiRequest, _podium_pb2.StartTuiResponse]  # type: ignore[assignment]
     """Have both programs of a pair up and ready. Harmless when they are."""
     SendKeys: _aio.UnaryUnaryMultiCallable[_podium_pb2.SendKeysRequest, _podium_pb2.SendKeysResponse]  # type: ignore[assignment]
@@ -63,6 +67,14 @@ class TerminalsAsyncStub(TerminalsStub):
     """How the programs of a pair stand now, then whatever changes."""
 
 class TerminalsServicer(metaclass=_abc_1.ABCMeta):
+    @_abc_1.abstractmethod
+    def Hello(
+        self,
+        request: _podium_pb2.HelloRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_podium_pb2.HelloResponse, _abc.Awaitable[_podium_pb2.HelloResponse]]:
+        """Which Podium answers, before anything is asked of it."""
+
     @_abc_1.abstractmethod
     def StartTui(
         self,

@@ -19,13 +19,8 @@ from podium.web.access.people import ConsoleRole
 from podium.web.desk import Desk, DeskHere
 from podium.web.live.sse import Part, streamed
 from podium.web.pages.rendering import page
-from podium.wiring.duet_tasks import (
-    abort_task,
-    nudge_task,
-    pair_standing,
-    pairs_in_use,
-    retry_task,
-)
+from podium.wiring.duet_standings import pair_standing
+from podium.wiring.duet_tasks import abort_task, nudge_task, pairs_in_use, retry_task
 from podium.wiring.submitting import Wish, submit
 
 router = APIRouter(prefix="/duet")

@@ -1,0 +1,69 @@
+"""Answers that are longer than what is kept: no message loses its middle without a word."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.agents.contract import ContractedAgent, read_messages
+from podium.agents.contract.message_bounding import MOST_ANSWER
+from podium.domain.asking import Turn
+from podium.domain.errors import ReplyInvalid
+from podium.domain.messages import Awaited, Message, block_of
+from podium.testing import FakeAgent
+
+LINE = "y" * 99 + "\n"
+
+
+def awaited(*, or_words: bool = False) -> Awaited:
+    return Awaited(
+        sender="PLANNER",
+        types=("plan",),
+        task="T",
+        nonce="12345678",
+        or_words=or_words,
+        longest_seconds=60.0,
+    )
+
+
+def plan(body: str) -> str:
+    return block_of(Message(to="EXECUTER", type="plan", id=awaited().id, body=body))
+
+
+async def kept(said: str, *, or_words: bool = False) -> str:
+    turn = Turn(
+        run_id="run_1",
+        step_key="turn",
+        role="planner",
+        prompt="plan it",
+        workspace="w",
+        awaits=awaited(or_words=or_words),
+    )
+    return (await ContractedAgent(FakeAgent([said])).ask(turn)).text
+
+
+async def test_a_long_message_is_handed_on_to_the_byte() -> None:
+    body = LINE * 9_000 + "end"
+
+    (message,) = read_messages(await kept(f"So:\n{plan(body)}")).messages
+
+    assert message.body == body
+
+
+async def test_of_words_without_measure_before_a_message_the_end_is_kept() -> None:
+    text = await kept(f"{LINE * 50_000}{plan('1. look')}\n")
+
+    assert len(text) <= MOST_ANSWER
+    assert [each.body for each in read_messages(text).messages] == ["1. look"]
+
+
+@pytest.mark.parametrize("or_words", [False, True])
+async def test_a_message_that_there_is_no_room_for_is_refused_and_not_cut(or_words: bool) -> None:
+    with pytest.raises(ReplyInvalid, match="write what is long into a file"):
+        await kept(plan(LINE * 50_000), or_words=or_words)
+
+
+async def test_words_that_are_the_report_are_cut_in_their_middle() -> None:
+    text = await kept(LINE * 50_000 + "Done.", or_words=True)
+
+    assert "characters left out here" in text
+    assert text.endswith("Done.")
