@@ -71,8 +71,8 @@ def is_really_in(home: Path, name: str | Path) -> bool:
 def real_paths(home: Path, name: str, pattern: str) -> list[Path]:
     """What matches beneath a folder of the home and is no link, nor behind one."""
     found = [home / name] if is_really_in(home, name) else []
-    for part in Path(pattern).parts:
-        found = [path for each in found for path in _unlinked(each) if fnmatchcase(path.name, part)]
+    for part in pattern.split("/"):
+        found = [path for each in found for path in _unlinked(each, part)]
     return found
 
 
@@ -140,10 +140,14 @@ def _made(folder: int, name: str) -> int:
     return os.open(name, _FOLDER, dir_fd=folder)
 
 
-def _unlinked(folder: Path) -> list[Path]:
+def _unlinked(folder: Path, pattern: str) -> list[Path]:
     try:
         with os.scandir(folder) as entries:
-            return [Path(entry.path) for entry in entries if not entry.is_symlink()]
+            return [
+                Path(entry.path)
+                for entry in entries
+                if fnmatchcase(entry.name, pattern) and not entry.is_symlink()
+            ]
     except OSError:
         return []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import stat
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,22 @@ async def test_a_folder_is_watched_until_that_is_stopped(tmp_path: Path) -> None
     await retry_until(lambda: "two" in others)
     other.stop()
     assert heard == []
+
+
+async def test_a_flood_is_heard_of_in_few_goes_and_what_comes_later_as_ever(
+    tmp_path: Path,
+) -> None:
+    heard: list[str] = []
+    watch = watch_folder(tmp_path, heard.append)
+    for number in range(400):
+        (tmp_path / str(number % 4)).write_text("x")
+    await retry_until(lambda: {"0", "1", "2", "3"} <= set(heard))
+    assert len(heard) < 100, "each file once in a go, however often it was written to"
+    # So many that it is a flood no longer.
+    for late in map("late {}".format, range(30)):
+        (tmp_path / late).write_text("x")
+        await retry_until(partial(heard.__contains__, late))
+    watch.stop()
 
 
 async def test_a_folder_that_is_not_there_is_told(tmp_path: Path) -> None:

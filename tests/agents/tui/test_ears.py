@@ -8,8 +8,11 @@ from typing import cast
 
 import pytest
 
+from podium.agents.kit import AgentOptions
+from podium.agents.tui import GenericTui, Program
 from podium.agents.tui.adapting import Said, Terms
-from podium.agents.tui.ears import WrittenEar
+from podium.agents.tui.capturing import history_size
+from podium.agents.tui.ears import ScreenEar, WrittenEar
 from podium.agents.tui.letters import Letter
 from podium.agents.tui.sighting import Sight
 from podium.agents.tui.stream_gate import StreamGate
@@ -19,6 +22,7 @@ from podium.domain.model import Json
 from podium.testing import FixedClock, MemoryTranscripts
 from podium.testing.hook_doors import FakeTurnDoor
 from tests.agents.tui.pair_rig import a_turn
+from tests.agents.tui.rig import House
 
 AWAITED = Awaited(sender="PLANNER", types=("plan",), task="T1", nonce="ab12cd34")
 BLOCK = block_of(Message(to="EXECUTER", type="plan", id="T1-ab12cd34", body="look"))
@@ -148,3 +152,22 @@ def test_a_closing_tag_is_noticed_once_in_whatever_pieces_it_comes(tmp_path: Pat
     file.write_text("begun anew")
     assert [gate.has_opened(), gate.has_opened()] == [True, False]
     gate.close()
+
+
+async def test_a_block_that_scrolled_away_further_than_the_mark_tells_is_found(
+    house: House,
+) -> None:
+    """As after a terminal was made wider: its history has fewer lines then."""
+    (house.root / "said").write_text(f"{BLOCK}\n" + "more\n" * 100 + "that is all")
+    pane = await house.panes.open(
+        Program(name="planner", argv=("sh", "-c", "cat said; exec cat"), cwd=house.root)
+    )
+    await house.shows(pane, "that is all")
+    generic = GenericTui(AgentOptions(name="x", command=("cat",)))
+    sight = Sight(house.control, house.activity, pane, generic, Terms())
+    mark = await history_size(house.control, pane)
+    with MemoryTranscripts().open(a_turn(), "planner") as transcript:
+        ear = ScreenEar(
+            house.control, pane, sight, mark, AWAITED, Terms(), transcript, lambda _: None
+        )
+    assert await ear.found(AWAITED)

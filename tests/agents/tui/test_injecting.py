@@ -10,12 +10,14 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Program, look
+from podium.agents.tui.ledger import Ledger
 from podium.agents.tui.pasting import loading, pasting
 from podium.agents.tui.trouble import (
     DeliveryInDoubt,
     NotListening,
     PaneGone,
     ProgramEnded,
+    TmuxRefused,
 )
 from podium.domain.errors import BadInput
 from podium.testing import retry_until
@@ -93,6 +95,51 @@ async def test_a_program_that_never_takes_enter_is_told_of_and_can_be_gone_on_wi
         await hasty.deliver(1, "patience")
     await house.injector(pane).deliver(1, "patience")
     assert house.taken() == ["patience"]
+
+
+AT_ONCE = QUICK.model_copy(update={"settle_seconds": 0.0})
+"""For a program that takes an Enter as soon as it shows a paste."""
+
+
+async def test_where_nothing_has_to_settle_enter_is_counted_and_repeated_all_the_same(
+    house: House,
+) -> None:
+    pane = await house.open("swallowing")
+    hasty = house.injector(pane, patience=AT_ONCE.model_copy(update={"most_enters": 1}))
+    with pytest.raises(NotListening, match="does not take Enter"):
+        await hasty.deliver(1, HARD)
+    entry = await hasty.ledger.read()
+    assert (entry.pasted, entry.shown, entry.sent, entry.enters) == (1, 1, 0, 1)
+    injector = house.injector(pane, patience=AT_ONCE)
+    assert (await injector.deliver(1, HARD)).enters == 3
+    assert (await injector.deliver(2, "next")).enters == 3
+    assert house.taken() == [HARD, "next"]
+
+
+async def test_of_two_who_are_at_the_same_message_one_enter_is_pressed(house: House) -> None:
+    """The other's came between the last look and ours."""
+    pane = await house.open("composer")
+    injector = house.injector(pane, patience=AT_ONCE)
+
+    class Late(Ledger):
+        async def press_once(self, number: int, enters: int, commands: str) -> None:
+            await super().press_once(number, enters, f"send-keys -t {pane} C-m")
+            await super().press_once(number, enters, commands)
+
+    injector.ledger = Late(house.control, pane)
+    assert (await injector.deliver(1, "once")).enters == 1
+    assert house.taken() == ["once"]
+
+
+async def test_without_its_words_in_the_server_nothing_is_put_in_and_nothing_noted(
+    house: House,
+) -> None:
+    pane = await house.open("composer")
+    ledger = house.injector(pane).ledger
+    with pytest.raises(TmuxRefused):
+        await ledger.paste_once(1, pasting("nowhere", pane), "mine")
+    entry = await ledger.read()
+    assert (entry.pasted, entry.owners) == (0, {})
 
 
 async def test_a_draft_of_a_person_is_neither_sent_nor_overwritten(house: House) -> None:

@@ -11,7 +11,7 @@ from podium.agents.tui import TuiAgent
 from podium.agents.tui.keyboard import Keyboard
 from podium.agents.tui.listening import TurnTime
 from podium.domain.asking import Turn
-from podium.domain.errors import NotPossibleNow, TimedOut
+from podium.domain.errors import NeedsHuman, NotPossibleNow, TimedOut
 from podium.domain.keyboards import KeyboardHold
 from podium.testing import FixedClock, retry_until
 from podium.wiring.clock import SystemClock
@@ -75,6 +75,24 @@ async def test_whoever_has_it_types_into_a_program_that_is_at_work(root: Path) -
         await retry_until(is_shown)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):
+            await asking
+
+
+async def test_a_question_is_not_told_of_while_a_person_is_at_it(root: Path) -> None:
+    async with on_stage(root, clock=SystemClock()) as podium:
+        agent, keyboard = await up_with(podium, "asks", think_seconds=4.0)
+        asking = asyncio.create_task(agent.ask(a_turn()))
+        await retry_until(lambda: len(podium.taken()) == 1)
+        await keyboard.take("ann", LONG_SECONDS)
+
+        async def is_asked() -> bool:
+            return (await podium.pair.states())[0].status == "asking"
+
+        await retry_until(is_asked)
+        done, _ = await asyncio.wait({asking}, timeout=2.0)
+        assert not done, "she sees the question herself"
+        await keyboard.give("ann")
+        with pytest.raises(NeedsHuman, match="asks in its terminal"):
             await asking
 
 

@@ -17,8 +17,11 @@ class Lines:
         """The lines that this piece ends, without their breaks. None stands for one that is too long."""
         *ended, last = chunk.split("\n")
         for piece in ended:
-            self._add(piece)
-            yield self._line()
+            if self._characters:
+                self._add(piece)
+                yield self._line()
+            else:
+                yield piece if len(piece) <= self._most else None
         self._add(last)
 
     def end(self) -> Iterator[str | None]:

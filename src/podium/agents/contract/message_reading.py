@@ -77,8 +77,9 @@ class MessageReader:
             return
         written = without_escapes(raw)
         line = written.removesuffix("\r")
-        begun = header_begun(line)
-        is_end = begun is None and closes(line)
+        has_tag = "[[" in line
+        begun = header_begun(line) if has_tag else None
+        is_end = has_tag and begun is None and closes(line)
         if self._header and (begun or is_end or not self._header.take(line)):
             self._give_up_header()
         if begun:

@@ -48,11 +48,14 @@ def _is_cut_anywhere(rows: Sequence[str], width: int) -> bool:
 
 
 def _goes_on(row: str, following: str, width: int) -> bool:
+    room = width - cells(row) - 1
+    if cells(following) <= room:
+        return False  # all of it would have fitted, as most rows do
     if not row.strip() or not following.strip() or _SECTION.fullmatch(row):
         return False
     if _NEVER_GOES_ON.match(following) and cells(row) < width:
         return False
-    return cells(row) + 1 + cells(_first_word(following)) > width
+    return cells(_first_word(following)) > room
 
 
 def _is_full(row: str, width: int) -> bool:

@@ -48,6 +48,8 @@ class Activity:
         self._beats: dict[str, int] = {}
         self._callers: dict[str, list[Callable[[], None]]] = {}
         self._woken = asyncio.Event()
+        self._waiting = 0
+        """How many wait for it: mostly nobody does, and there is much to tell of."""
         self._watch: Watch | None = None
 
     async def follow(self, pane: str) -> None:
@@ -89,11 +91,14 @@ class Activity:
         return True
 
     async def _until_woken(self, pane: str) -> None:
+        self._waiting += 1
         try:
             async with asyncio.timeout(SILENCE_SECONDS):
                 await self._woken.wait()
         except TimeoutError:
             await self.collect(pane)
+        finally:
+            self._waiting -= 1
 
     async def collect(self, pane: str) -> None:
         """Have tmux learn of a program's end that it may have missed. For whoever has heard nothing for a while."""
@@ -118,6 +123,7 @@ class Activity:
             self._beats[pane] = self.beats(pane) + 1
             for stirred in self._callers.get(pane, ()):
                 stirred()
-        # Whoever waits now is woken; whoever begins to wait later waits for the next.
-        self._woken.set()
-        self._woken = asyncio.Event()
+        if self._waiting:
+            # Whoever waits now is woken; whoever begins to wait later waits for the next.
+            self._woken.set()
+            self._woken = asyncio.Event()

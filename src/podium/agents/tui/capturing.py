@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from podium.agents.tui.colours import separate_lines
 from podium.agents.tui.control import Control
+from podium.agents.tui.ledger import HELD
 from podium.agents.tui.trouble import ProgramEnded
 from podium.domain.terminals import PaneFrame
 
 _FACTS = (
     "pane_width", "pane_height", "cursor_x", "cursor_y", "alternate_on", "pane_in_mode", "pane_dead",
-    "pane_dead_status", "pane_title",
+    "pane_dead_status", HELD, "pane_title",
 )  # fmt: skip
 _PAINT_FACTS = ("pane_width", "pane_height", "cursor_x", "cursor_y", "cursor_flag", "pane_dead")
 _LAST_WORDS_LINES = 20
@@ -37,6 +38,8 @@ class Screen:
     it learns only when `Activity` has it look."""
     title: str
     """What the program calls its window."""
+    held: bool = False
+    """A person has its keyboard, or has not returned it though its time is over."""
 
     @property
     def text(self) -> str:
@@ -49,7 +52,8 @@ async def look(control: Control, pane: str) -> Screen:
     (told,), lines = await control.ask_together(
         f"display-message -p -t {pane} '{form}'", f"capture-pane -p -J -t {pane}"
     )
-    columns, rows, x, y, alternate, mode, dead, status, title = told.split("\t", len(_FACTS) - 1)
+    facts = told.split("\t", len(_FACTS) - 1)
+    columns, rows, x, y, alternate, mode, dead, status, held, title = facts
     return Screen(
         lines=_clean(lines),
         columns=int(columns),
@@ -60,6 +64,7 @@ async def look(control: Control, pane: str) -> Screen:
         dead=dead == "1",
         exit_code=int(status) if status else None,
         title=title,
+        held=held == "1",
     )
 
 

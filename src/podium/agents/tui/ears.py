@@ -226,18 +226,25 @@ class ScreenEar:
             self.progress(message)
 
     async def _read(self) -> tuple[str, Heard]:
-        """First what was said, then what the program is at: one that was ready before may have begun to say more."""
+        """What has been shown since the message; and a little more, unless that has what is awaited."""
         self._read_at = _now()
-        text = "\n".join(await self._shown())
-        screen = await self.sight.look()
-        return text, read_messages(text, columns=screen.columns)
-
-    async def _shown(self) -> tuple[str, ...]:
-        """What has been shown since the message, and a little more."""
         size = await history_size(self.control, self.pane)
         before = self.mark if isinstance(self.mark, int) else 0
         new = size - before if size >= before else size
-        return await history(self.control, self.pane, min(size, new + _ROUGHLY_LINES))
+        if self.awaited is not None:
+            text, heard = await self._last_lines(new)
+            if new == size or self.awaited.found_in(heard) is not None:
+                return text, heard
+        return await self._last_lines(min(size, new + _ROUGHLY_LINES))
+
+    async def _last_lines(self, lines: int) -> tuple[str, Heard]:
+        """First what was said, then what the program is at: one that was ready before may have begun to say more."""
+        # Over one connection they are asked in this order, and answered without waiting in between.
+        shown, screen = await asyncio.gather(
+            history(self.control, self.pane, lines), self.sight.look()
+        )
+        text = "\n".join(shown)
+        return text, read_messages(text, columns=screen.columns)
 
 
 def _tell_progress(awaited: Awaited, heard: Heard, progress: Progress) -> None:

@@ -81,7 +81,7 @@ class Exchange:
     async def give_up(self) -> None:
         """Nobody waits for the answer any more: asked again, the message is sent again. Survives a crash."""
         letters = self.side.letters
-        if letter := await asyncio.to_thread(letters.read, owner_of(self._key)):
+        if letter := letters.read(owner_of(self._key)):
             await asyncio.to_thread(letters.keep, letter.model_copy(update={"given_up": True}))
 
     async def _sent(self) -> Letter:
@@ -89,7 +89,7 @@ class Exchange:
         attempt = 1
         while True:
             self._key = f"{self.key} {attempt}"
-            letter = await asyncio.to_thread(self.side.letters.read, owner_of(self._key))
+            letter = self.side.letters.read(owner_of(self._key))
             if letter is None or not self._is_past(letter):
                 return await self._deliver(self._key, self.turn.prompt)
             if await self._can_be_heard(letter):

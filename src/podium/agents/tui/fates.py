@@ -52,8 +52,10 @@ class SeenFates:
         self._written = written
 
     async def face(self) -> str:
-        screen = await look(self._control, self._pane)
-        return digest_of([await history_size(self._control, self._pane), *screen.lines])
+        size, screen = await asyncio.gather(
+            history_size(self._control, self._pane), look(self._control, self._pane)
+        )
+        return digest_of([size, *screen.lines])
 
     async def of(self, letter: Letter) -> Fate:
         if self._written is not None and await self._is_written(self._written, letter):
@@ -68,7 +70,7 @@ class SeenFates:
         return "gone" if letter.face == await self.face() else "taken"
 
     async def is_bare(self, words: str = "") -> bool:
-        if not await self._injector.stays_empty(words):
+        if not await self._injector.composer.stays_empty(words):
             return False
         return self._status(await look(self._control, self._pane)) == "ready"
 

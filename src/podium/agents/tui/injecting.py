@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from podium.agents.tui.activity import Activity
 from podium.agents.tui.capturing import Screen, look, refuse_dead
+from podium.agents.tui.composing import ComposerWatch
 from podium.agents.tui.control import Control
 from podium.agents.tui.ledger import Entry, Ledger
 from podium.agents.tui.panes import leave_mode
@@ -35,15 +36,8 @@ from podium.domain.errors import BadInput
 _MOST_LINES = 5
 """So many connections may be lost over one message before that is told."""
 
-
-_EMPTY_SECONDS = 1.0
-"""An input that has been empty for so long is: one that was just sent to would show that it works."""
-
 _GLANCE_SECONDS = 0.5
 """Between two looks at the ledger, while words are waited for that may have gone on by another's hand."""
-
-_REST_SECONDS = 0.005
-"""Between two looks: a program that floods its screen would keep us looking all the time."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +73,10 @@ class Injector:
         self._control = control
         self._activity = activity
         self._pane = pane
-        self._eyes = eyes
+        self._manner = eyes.manner
         self._messages = messages
         self._patience = patience or Patience()
+        self.composer = ComposerWatch(control, activity, pane, eyes, self._patience.settle_seconds)
         self.ledger = Ledger(control, pane)
 
     async def deliver(self, number: int, text: str, owner: str = "") -> Delivered:
@@ -101,24 +96,27 @@ class Injector:
                 continue  # the ledger knows how far it came
         return await self._deliver(number, fit, owner)
 
-    async def stays_empty(self, words: str) -> bool:
-        """Whether the composer is empty, and stays so for a while."""
-        return await self._until(lambda it: it != "empty", words, _EMPTY_SECONDS) == "empty"
-
     async def _deliver(self, number: int, fit: str, owner: str) -> Delivered:
-        await self._activity.follow(self._pane)
-        entry = await self._owned(number, owner)
+        # Asked at once: over one connection the answers come in this order, and nothing waits in between.
+        _, entry, screen = await asyncio.gather(
+            self._activity.follow(self._pane),
+            self._owned(number, owner),
+            look(self._control, self._pane),
+        )
         if entry.sent >= number:
             return Delivered(number, before=True)
         if number != entry.sent + 1:
             raise BadInput(
                 f"message {number} cannot follow {entry.sent}; they are numbered without gaps"
             )
+        await refuse_dead(self._control, self._pane, screen)
         words = await self._words(number, fit, owner)
-        if self._eyes.manner == "lines":
+        if self._manner == "lines":
             await self._type(number, words.rstrip("\n"), owner)
             return Delivered(number, as_file=words != fit)
-        enters = await self._hand_over(entry, number, words, owner)
+        if entry.pasted < number:
+            entry = await self._paste(number, words, owner, screen)
+        enters = await self._hand_over(entry, number, words)
         return Delivered(number, enters=enters, as_file=words != fit)
 
     async def _owned(self, number: int, owner: str) -> Entry:
@@ -150,117 +148,122 @@ class Injector:
         """What is put in: the message, or a line that says where it is."""
         patience = self._patience
         whole = not any(sign in fit for sign in patience.spoilt)
-        if whole and fits(fit, self._eyes.manner, patience.longest_paste_bytes):
+        if whole and fits(fit, self._manner, patience.longest_paste_bytes):
             return fit
         # By its owner's name too: of two who want the number, neither writes over the other's words.
         name = f"{self._pane.removeprefix('%')}-{number}{owner and f'-{owner}'}.txt"
         return await asyncio.to_thread(referring_to, self._messages, name, fit)
 
     async def _type(self, number: int, words: str, owner: str) -> None:
-        buffer = self._buffer(number, owner)
-        await refuse_dead(self._control, self._pane, await look(self._control, self._pane))
-        await self._control.tell(loading(buffer, words))
-        put_in = f"{leave_mode(self._pane)} ; {typing(buffer, self._pane)}"
-        await self.ledger.type_once(number, put_in, owner)
-        await self._refuse_late(number, owner)
+        put_in = f"{leave_mode(self._pane)} ; {typing(self._buffer(number, owner), self._pane)}"
+        typing_once = self.ledger.type_once(number, put_in, owner)
+        await self._put_in(number, words, owner, typing_once)
 
-    async def _hand_over(self, entry: Entry, number: int, words: str, owner: str) -> int:
-        if entry.pasted < number:
-            await self._paste(number, words, owner)
-            entry = await self._refuse_late(number, owner)
-        if entry.shown < number:
-            await self._see_it(number, words)
-        return await self._submit(number, words)
-
-    async def _paste(self, number: int, words: str, owner: str) -> None:
-        found = await self._until(lambda it: it == "empty", words, self._patience.ready_seconds)
+    async def _paste(self, number: int, words: str, owner: str, screen: Screen) -> Entry:
+        """`screen` was just seen: mostly the composer is empty on it."""
+        found = self.composer.on(screen, words)
+        if found != "empty":
+            seconds = self._patience.ready_seconds
+            found = await self.composer.until(lambda it: it == "empty", words, seconds)
         if found != "empty":
             raise NotListening(f"pane {self._pane}: {_WHY[found]}")
-        buffer = self._buffer(number, owner)
-        await self._control.tell(loading(buffer, words))
-        put_in = f"{leave_mode(self._pane)} ; {pasting(buffer, self._pane)}"
-        await self.ledger.paste_once(number, put_in, owner)
+        put_in = f"{leave_mode(self._pane)} ; {pasting(self._buffer(number, owner), self._pane)}"
+        pasting_once = self.ledger.paste_once(number, put_in, owner)
+        return await self._put_in(number, words, owner, pasting_once)
 
-    async def _see_it(self, number: int, words: str) -> None:
-        if not await self._is_seen(words, lambda entry: entry.shown >= number):
+    async def _put_in(
+        self, number: int, words: str, owner: str, once: Coroutine[None, None, None]
+    ) -> Entry:
+        """Both on their way at once: where the buffer is not there, nothing is put in or noted."""
+        load = self._control.tell(loading(self._buffer(number, owner), words))
+        await asyncio.gather(load, once)
+        return await self._refuse_late(number, owner)
+
+    async def _hand_over(self, entry: Entry, number: int, words: str) -> int:
+        """Have what was put in seen, and sent. Gives how often Enter was pressed for it, in this life and earlier ones."""
+        if entry.shown >= number:
+            return await self._submit(number, words)
+        found = await self._see_it(number, words)
+        if found == "ours" and self._patience.settle_seconds == 0:
+            return await self._submit_at_once(number, words)
+        await asyncio.sleep(self._patience.settle_seconds)
+        await self.ledger.note_shown(number)
+        return await self._submit(number, words)
+
+    async def _see_it(self, number: int, words: str) -> Composer:
+        """What the composer shows once they are there, or another hand has gone on with them."""
+        found = await self._seen(words, lambda entry: entry.shown >= number)
+        if found is None:
             raise DeliveryInDoubt(
                 f"message {number} was pasted into pane {self._pane} and did not show in its input; {_LOOK}"
             )
-        await asyncio.sleep(self._patience.settle_seconds)
-        await self.ledger.note_shown(number)
+        return found
 
-    async def _submit(self, number: int, words: str) -> int:
-        """Press Enter until the words have left. Gives how often that was, in this life and earlier ones."""
-        waited_for = 0
-        for _ in range(self._patience.most_enters):
+    async def _submit_at_once(self, number: int, words: str) -> int:
+        """Words that were seen a moment ago need no other look: the ledger lets this Enter through if it is the first."""
+        _, has_left = await asyncio.gather(
+            self.ledger.note_shown(number), self._press(number, 0, words, "ours")
+        )
+        if has_left:
+            return await self._note_sent(number)
+        return await self._submit(number, words, pressed=1)
+
+    async def _submit(self, number: int, words: str, pressed: int = 0) -> int:
+        """Press Enter until the words have left. `pressed`: how often that was done just now."""
+        waited_for = pressed
+        for _ in range(self._patience.most_enters - pressed):
             entry = await self.ledger.read()
             # Another hand may be at the same message: its Enter is given as much time as ours.
             patience = 0.0 if entry.enters == waited_for else self._patience.enter_seconds
             if entry.sent >= number:
                 return entry.enters
             if entry.enters == 0:
-                await self._refuse_vanished(number, words)
-            elif await self._has_left(words, patience):
-                return await self._note_sent(number, entry)
-            press = f"{leave_mode(self._pane)} ; send-keys -t {self._pane} C-m"
-            before = self._eyes.composer(await self._look(), words)
-            await self.ledger.press_once(number, entry.enters, press)
-            if await self._has_left(words, self._patience.enter_seconds, before):
-                return await self._note_sent(number, await self.ledger.read())
+                before = await self._not_vanished(number, words)
+            elif await self.composer.lets_go(words, patience):
+                return await self._note_sent(number)
+            else:
+                before = await self.composer.shows(words)
+            if await self._press(number, entry.enters, words, before):
+                return await self._note_sent(number)
             waited_for = entry.enters + 1
         raise NotListening(
             f"message {number} stands in the input of pane {self._pane}, which does not take Enter; look at the pane"
         )
 
-    async def _refuse_vanished(self, number: int, words: str) -> None:
-        """Words that went without Enter were removed, or sent by a person."""
-        if not await self._is_seen(words, lambda entry: entry.enters > 0 or entry.sent >= number):
+    async def _not_vanished(self, number: int, words: str) -> Composer:
+        """What the composer shows: the words, unless another hand has gone on with them.
+
+        Words that went without Enter were removed, or sent by a person.
+        """
+        found = await self._seen(words, lambda entry: entry.enters > 0 or entry.sent >= number)
+        if found is None:
             raise DeliveryInDoubt(
                 f"message {number} left the input of pane {self._pane} before Enter was pressed; {_LOOK}"
             )
+        return found
 
-    async def _is_seen(self, words: str, is_past: Callable[[Entry], bool]) -> bool:
-        """Whether the words show in the composer, or another hand has gone on with them meanwhile."""
+    async def _seen(self, words: str, is_past: Callable[[Entry], bool]) -> Composer | None:
+        """What the composer shows once it is the words, or another hand has gone on with them. None: neither came about."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + self._patience.paint_seconds
         while True:
             left = deadline - loop.time()
-            found = await self._until(lambda it: it == "ours", words, min(left, _GLANCE_SECONDS))
+            glance = min(left, _GLANCE_SECONDS)
+            found = await self.composer.until(lambda it: it == "ours", words, glance)
             if found == "ours" or is_past(await self.ledger.read()):
-                return True
-            if left <= 0:
-                return False
-
-    async def _note_sent(self, number: int, entry: Entry) -> int:
-        await self.ledger.note_sent(number)
-        return entry.enters
-
-    async def _has_left(self, words: str, seconds: float, before: Composer = "ours") -> bool:
-        """Wait until they have left, or something else is seen than what was `before`."""
-        if await self._until(lambda it: it != before, words, seconds) in _STILL_THERE:
-            return False
-        await asyncio.sleep(self._patience.settle_seconds)
-        return self._eyes.composer(await self._look(), words) not in _STILL_THERE
-
-    async def _until(
-        self, enough: Callable[[Composer], bool], words: str, seconds: float
-    ) -> Composer:
-        """Look at the composer whenever the pane wrote something, until it fits or the time is over."""
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + seconds
-        while True:
-            beats = self._activity.beats(self._pane)
-            found = self._eyes.composer(await self._look(), words)
-            left = deadline - loop.time()
-            if enough(found) or left <= 0:
                 return found
-            await asyncio.sleep(min(_REST_SECONDS, left))
-            await self._activity.beyond(self._pane, beats, deadline - loop.time())
+            if left <= 0:
+                return None
 
-    async def _look(self) -> Screen:
-        screen = await look(self._control, self._pane)
-        await refuse_dead(self._control, self._pane, screen)
-        return screen
+    async def _press(self, number: int, enters: int, words: str, before: Composer) -> bool:
+        """Press Enter once. True: the words have left."""
+        press = f"{leave_mode(self._pane)} ; send-keys -t {self._pane} C-m"
+        await self.ledger.press_once(number, enters, press)
+        return await self.composer.lets_go(words, self._patience.enter_seconds, before)
+
+    async def _note_sent(self, number: int) -> int:
+        entry, _ = await asyncio.gather(self.ledger.read(), self.ledger.note_sent(number))
+        return entry.enters
 
     def _buffer(self, number: int, owner: str) -> str:
         return f"podium-{self._pane.removeprefix('%')}-{number}{owner and f'-{owner}'}"
@@ -270,8 +273,6 @@ _LOOK = (
     "look at it by `podium duet attach` and leave its input empty, then `podium duet retry`, which sends it again "
     "only if it was not taken"
 )
-
-_STILL_THERE: tuple[Composer, ...] = ("ours", "unsent")
 
 _WHY: dict[Composer, str] = {
     "other": "something else stands in its input; send or remove it first",

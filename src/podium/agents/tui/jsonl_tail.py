@@ -21,7 +21,8 @@ Read = Callable[[Record], list[Said]]
 
 LONGEST_LINE_BYTES = 32 * 1024 * 1024
 """A longer line is passed over. The longest answers and what tools gave are far below."""
-_BLOCK_BYTES = 1024 * 1024
+_BLOCK_BYTES = 64 * 1024
+"""Larger ones cost more than the reading: mostly little was written since."""
 _KNOWN_BY_BYTES = 4096
 """So much of a line's end tells it from others."""
 
@@ -58,7 +59,9 @@ class NewestFile:
 
     def newest_first(self) -> Iterator[Path]:
         files = real_paths(self.home, self.folder, self.pattern)
-        yield from sorted(files, key=lambda file: (_changed(file), file), reverse=True)
+        if len(files) > 1:
+            files.sort(key=lambda file: (_changed(file), file), reverse=True)
+        yield from files
 
     def folders(self) -> Sequence[Path]:
         """The folder itself, and as far down as the pattern leads."""

@@ -94,10 +94,12 @@ class Listener:
         self.watch()
         if answer := await self.ear.hear():
             return answer
-        if self._acts_at() <= _now() and await self._is_taken():
+        if self.sight.due_at <= _now():
+            await self.sight.look()
+        if (self.sight.held or self._acts_at() <= _now()) and await self._is_taken():
             await self.bell.wait(min(self.ear.due_at - _now(), _TAKEN_SECONDS))
             return None
-        if self.sight.due_at <= _now():
+        if self.sight.asks_at <= _now():
             await self.sight.refuse_asking(self.who)
         if _now() >= self.time.ends_at:
             return await self._last_chance()
@@ -134,11 +136,11 @@ class Listener:
 
     def _next_at(self) -> float:
         """When something is to be done though the bell does not ring."""
-        return min(self.ear.due_at, self._acts_at())
+        return min(self.ear.due_at, self.sight.due_at, self._acts_at())
 
     def _acts_at(self) -> float:
-        """When more is to be done than to listen."""
-        return min(self.sight.due_at, self.time.ends_at, self._nudge_at())
+        """When more is to be done than to listen and to look."""
+        return min(self.sight.asks_at, self.time.ends_at, self._nudge_at())
 
     def _nudge_at(self) -> float:
         if self._nudged:

@@ -186,7 +186,7 @@ class TerminalPair:
         if self._known is None:
             return False
         try:
-            return await side.is_up(await self._server.identity())
+            return await side.is_up(self._server.identity())
         except (ServerGone, LineLost):
             return False
 

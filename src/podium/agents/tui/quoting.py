@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import string
+import re
 
-_SAFE = frozenset(f"{string.ascii_letters}{string.digits} _-./:,=+@".encode())
-_QUOTED = [chr(byte) if byte in _SAFE else f"\\{byte:03o}" for byte in range(256)]
+_UNSAFE = re.compile(rb"[^a-zA-Z0-9 _\-./:,=+@]")
+_QUOTED = {bytes([byte]): b"\\%03o" % byte for byte in range(256)}
 
 
 def quoted(text: str) -> str:
     """The text as one word of a tmux command. It must hold no NUL, which tmux cannot carry."""
-    return f'"{"".join(_QUOTED[byte] for byte in text.encode(errors="replace"))}"'
+    safe = _UNSAFE.sub(lambda byte: _QUOTED[byte[0]], text.encode(errors="replace"))
+    return f'"{safe.decode("ascii")}"'
 
 
 def literally(text: str) -> str:

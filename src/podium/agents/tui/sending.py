@@ -46,9 +46,12 @@ class Sender:
         surely never had it.
         """
         owner = owner_of(key)
-        letter = await asyncio.to_thread(self._letters.read, owner)
+        letter = self._letters.read(owner)
         for _ in range(_TRIES):
-            entry = await self._injector.ledger.read()
+            # What is before the words are put in, all of one moment.
+            entry, marked, face = await asyncio.gather(
+                self._injector.ledger.read(), mark(), self._fates.face()
+            )
             if letter is None or not self._has_its_number(letter, entry):
                 if not entry.is_settled:
                     await self._finish_another(entry)
@@ -59,8 +62,8 @@ class Sender:
                     number=entry.sent + 1,
                     server=self._server,
                     life=self._life,
-                    mark=await mark(),
-                    face=await self._fates.face(),
+                    mark=marked,
+                    face=face,
                 )
                 await asyncio.to_thread(self._letters.keep, letter)
             try:
@@ -72,7 +75,7 @@ class Sender:
 
     async def is_on_its_way(self, key: str) -> bool:
         """Whether the program took what is sent under this key, or has it in its input, in this life of the server."""
-        letter = await asyncio.to_thread(self._letters.read, owner_of(key))
+        letter = self._letters.read(owner_of(key))
         if letter is None:
             return False
         return self._has_its_number(letter, await self._injector.ledger.read())
@@ -86,7 +89,7 @@ class Sender:
     async def _finish_another(self, entry: Entry) -> None:
         """Somebody's words stand in the input. He may be dead, so whoever comes next sends them."""
         owner = entry.owners.get(entry.pasted, "")
-        letter = await asyncio.to_thread(self._letters.read, owner) if owner else None
+        letter = self._letters.read(owner) if owner else None
         if letter is not None:
             await self._let_through(letter)
         elif await self._fates.is_bare():

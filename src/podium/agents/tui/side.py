@@ -91,12 +91,14 @@ class Side:
         self.pane, self._server, self._sight = pane, server, None
         await self._activity.follow(pane)
 
-    async def is_up(self, server: ServerIdentity) -> bool:
-        """Whether its program is there and lives, without doing anything about it."""
-        if not self.pane or self._server != server:
-            return False
+    async def is_up(self, server: Awaitable[ServerIdentity]) -> bool:
+        """Whether its program is there and lives in this life of the server, without doing anything about it."""
+        known, lives = await asyncio.gather(server, self._lives())
+        return lives and self._server == known
+
+    async def _lives(self) -> bool:
         try:
-            return not (await look(self._control, self.pane)).dead
+            return bool(self.pane) and not (await look(self._control, self.pane)).dead
         except PaneGone:
             return False
 

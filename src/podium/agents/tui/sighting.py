@@ -36,6 +36,8 @@ class Sight:
         self._asks_since: float | None = None
         self._pause_seconds = LOOK_SECONDS
         self.status: Status = "starting"
+        self.held = False
+        """Whether a person had the keyboard at the last look."""
 
     async def look(self) -> Screen:
         """What is shown now. Raises `ProgramEnded` with its last words when the program is no more."""
@@ -43,26 +45,28 @@ class Sight:
         screen = await look(self._control, self._pane)
         await refuse_dead(self._control, self._pane, screen)
         self._note(self._adapter.status(screen), beats)
+        self.held = screen.held
         return screen
 
     async def refuse_asking(self, who: str) -> None:
         """Look. Raises as that does, and `NeedsHuman` for a question that has stood there for a while."""
         screen = await self.look()
-        if self._asks_since is not None and _now() - self._asks_since >= _ASKS_SECONDS:
+        if self.asks_at <= _now():
             question = self._adapter.question(screen)
             raise NeedsHuman(
                 f"{who} asks in its terminal: {question}; answer it there, then resume the run"
             )
 
     @property
+    def asks_at(self) -> float:
+        """When a question that was seen will have stood there for long enough. Never, while there is none."""
+        return math.inf if self._asks_since is None else self._asks_since + _ASKS_SECONDS
+
+    @property
     def due_at(self) -> float:
         """When a look is worthwhile, by the event loop's time. Never, while nothing is to be seen."""
-        due = math.inf
-        if self._activity.beats(self._pane) > self._beats:
-            due = self._looked_at + self._pause_seconds
-        if self._asks_since is not None:
-            due = min(due, self._asks_since + _ASKS_SECONDS)
-        return due
+        due = self._looked_at + self._pause_seconds if self.has_news else math.inf
+        return min(due, self.asks_at)
 
     @property
     def has_news(self) -> bool:

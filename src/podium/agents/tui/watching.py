@@ -20,7 +20,7 @@ Heard = Callable[[str], None]
 _WRITTEN, _CLOSED, _MADE = 0x2, 0x8, 0x100
 _EVENT = struct.Struct("iIII")
 _FLOOD_SECONDS = 0.004
-_BREATH_SECONDS = 0.02
+_BREATH_SECONDS = 0.05
 """What comes so fast, by and large, is heard of so often: a short delay that nobody sees, for a quarter of the work."""
 _NEW_PART = 0.01
 """Some hundred events in quick succession make it so; a program that writes a long answer makes fewer."""
@@ -73,7 +73,26 @@ class _Inotify:
             self._file = -1
 
     def _on_kernel(self) -> None:
-        data = os.read(self._file, 1 << 16)
+        self._hear()
+        if self._usual_seconds < _FLOOD_SECONDS:
+            # Where many programs redraw their screens all the time, hear of several at once.
+            self._loop.remove_reader(self._file)
+            self._loop.call_later(_BREATH_SECONDS, self._after_breath)
+
+    def _after_breath(self) -> None:
+        if self._file < 0:
+            return
+        if self._hear() and self._usual_seconds < _FLOOD_SECONDS:
+            self._loop.call_later(_BREATH_SECONDS, self._after_breath)
+        else:
+            self._loop.add_reader(self._file, self._on_kernel)
+
+    def _hear(self) -> bool:
+        """Tell of all that has happened. False: nothing has."""
+        try:
+            data = os.read(self._file, 1 << 16)
+        except BlockingIOError:
+            return False
         at = events = 0
         names: dict[bytes, None] = {}
         while at < len(data):
@@ -81,22 +100,15 @@ class _Inotify:
             names[data[at + _EVENT.size : at + _EVENT.size + length]] = None
             at += _EVENT.size + length
             events += 1
-        self._take_breath(events)
+        self._note_pace(events)
         for each in names:
             self._heard(os.fsdecode(each.rstrip(b"\0")))
+        return True
 
-    def _take_breath(self, events: int) -> None:
-        """Where many programs redraw their screens all the time, hear of several at once."""
+    def _note_pace(self, events: int) -> None:
         now = self._loop.time()
         passed, self._told_at = min((now - self._told_at) / events, 1.0), now
         self._usual_seconds += (passed - self._usual_seconds) * min(_NEW_PART * events, 1.0)
-        if self._usual_seconds < _FLOOD_SECONDS:
-            self._loop.remove_reader(self._file)
-            self._loop.call_later(_BREATH_SECONDS, self._listen_again)
-
-    def _listen_again(self) -> None:
-        if self._file >= 0:
-            self._loop.add_reader(self._file, self._on_kernel)
 
 
 if sys.platform != "linux":
