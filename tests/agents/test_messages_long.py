@@ -67,3 +67,16 @@ async def test_words_that_are_the_report_are_cut_in_their_middle() -> None:
 
     assert "characters left out here" in text
     assert text.endswith("Done.")
+
+
+async def test_what_a_message_quotes_is_not_taken_for_it_when_its_beginning_is_cut_off() -> None:
+    quoting = plan(f"```\n{LINE * 3_000}{plan('a draft')}\n```\n{LINE * 3_000}as it is meant")
+
+    with pytest.raises(ReplyInvalid):
+        await kept(f"{quoting}\n{LINE * 8_000}")
+
+
+async def test_words_that_only_speak_of_messages_are_cut_like_other_words() -> None:
+    text = await kept(f"no [[POLI:MSG was needed\n{LINE * 50_000}", or_words=True)
+
+    assert len(text) < MOST_ANSWER

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+from contextlib import aclosing
 from pathlib import Path
 
 from podium.domain.events import NoteTaken, RunCancelled
@@ -12,6 +13,7 @@ from podium.domain.work import RunStatus
 from podium.ports import Tx
 from podium.testing import retry_until
 from podium.web import serving
+from podium.web.live.looks import Topic, told_anew
 from podium.web.live.sse import Part
 from podium.web.settings import ConsoleSettings
 from tests.web.records import a_past
@@ -25,6 +27,24 @@ LONG = "x" * 3000
 def test_every_kind_of_line_break_stays_within_its_message() -> None:
     told = Part("a\nb\r\nc\rd", event="gap", id="7").text()
     assert told == "event: gap\nid: 7\ndata: a\ndata: b\ndata: c\ndata: d\n\n"
+
+
+async def test_a_mark_that_cannot_be_told_ends_no_stream(tmp_path: Path) -> None:
+    asked = 0
+
+    async def mark() -> object:
+        nonlocal asked
+        asked += 1
+        if asked < 3:
+            raise OSError("the disk is away")
+        return asked
+
+    async with (
+        console(tmp_path, flows=FLOWS) as stage,
+        aclosing(told_anew(stage.desk.hub, [Topic("work", (), mark)])) as told,  # type: ignore[type-var]  # it is a generator
+    ):
+        assert [(await anext(told)).event for _ in range(2)] == ["work", "work"]
+        assert asked >= 3
 
 
 async def test_a_reader_that_does_not_read_is_told_of_the_gap_and_costs_nobody_anything(

@@ -144,8 +144,8 @@ def _runs(view: View, wish: RunsWish, alive: Collection[str], read_to: str | Non
         from_id=read_to,
         limit=wish.limit + 1,
     )
-    looked = 0
-    while looked < MOST_LOOKED_THROUGH and (page := view.runs(query)):
+    looked, most = 0, MOST_READ if wish.text else MOST_LOOKED_THROUGH
+    while looked < most and (page := view.runs(query)):
         for run in page:
             if wish.status in ("", _stands(run, alive).shown_status):
                 yield run

@@ -69,5 +69,7 @@ def is_served(podium: Podium) -> bool:
 def settings_digest(podium: Podium) -> str:
     """The same for processes that would start the same programs in the same places."""
     places = [str(podium.folders.user_state), str(socket_path(MAIN, podium.environ))]
-    told = json.dumps([podium.configuration.record(), places], sort_keys=True)
+    # Where programs and their logins are found. Secrets are not told from, not even by a digest that others see.
+    found_by = [podium.environ.get(name, "") for name in ("PATH", "HOME")]
+    told = json.dumps([podium.configuration.record(), places, found_by], sort_keys=True)
     return hashlib.sha256(told.encode(errors="replace")).hexdigest()

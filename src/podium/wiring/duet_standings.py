@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from podium.domain.duets import Pair, PairStanding, Seat, SideStanding
-from podium.domain.errors import NotPossibleNow
+from podium.domain.errors import AgentLost, NotPossibleNow, TimedOut
 from podium.domain.terminals import TerminalState
 from podium.ports import Terminals
 from podium.wiring.duet_pairs import socket_path
@@ -27,8 +27,8 @@ async def pair_standing(
     terminals = terminals or terminals_of_project(podium, podium.environ)
     try:
         return standing_told(podium, as_claimed(podium, pair), await terminals.states(pair.name))
-    except NotPossibleNow as held:
-        return PairStanding(pair=pair.name, transport="tui", trouble=str(held))
+    except (AgentLost, NotPossibleNow, TimedOut) as trouble:
+        return PairStanding(pair=pair.name, transport="tui", trouble=str(trouble))
 
 
 def standing_told(podium: Podium, pair: Pair, states: Sequence[TerminalState]) -> PairStanding:

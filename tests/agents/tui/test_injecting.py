@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from podium.agents.tui import Program, look
+from podium.agents.tui.keyboard import Keyboard
 from podium.agents.tui.ledger import Ledger
 from podium.agents.tui.pasting import loading, pasting
 from podium.agents.tui.trouble import (
     DeliveryInDoubt,
+    KeyboardElsewhere,
     NotListening,
     PaneGone,
     ProgramEnded,
@@ -21,6 +23,7 @@ from podium.agents.tui.trouble import (
 )
 from podium.domain.errors import BadInput
 from podium.testing import retry_until
+from podium.wiring.clock import SystemClock
 from tests.agents.tui.rig import QUICK, House, client_of, is_gone
 
 HARD = (
@@ -243,6 +246,35 @@ async def test_words_with_a_sign_that_the_program_spoils_go_as_a_file(house: Hou
     line, words = house.taken()
     assert Path(line.split(" in the file ")[1].split(" - ")[0]).read_text() == "all:\n\tmake it"
     assert words == "all:\n    make it"
+
+
+async def test_words_of_which_nothing_is_surely_drawn_go_as_a_file(house: House) -> None:
+    injector = house.injector(await house.open("composer"))
+    assert (await injector.deliver(1, "👍")).as_file
+    assert not (await injector.deliver(2, "👍 yes")).as_file
+
+
+async def test_what_a_person_does_with_words_that_stand_in_the_input_is_no_sending(
+    house: House,
+) -> None:
+    pane = await house.open("composer")
+    injector = house.injector(pane, patience=QUICK.model_copy(update={"paint_seconds": 3.0}))
+    keyboard = Keyboard(house.control, pane, SystemClock())
+    assert await injector.composer.until(lambda it: it == "empty", "hello", 30.0) == "empty"
+    await house.control.tell(loading("left", "hello"))
+    await injector.ledger.paste_once(1, pasting("left", pane), "me")
+    assert await injector.composer.until(lambda it: it == "ours", "hello", 30.0) == "ours"
+    await injector.ledger.note_shown(1)
+    await keyboard.take("ann", 600.0)  # after its settling: whoever pasted is dead
+    with pytest.raises(KeyboardElsewhere):
+        await injector.deliver(1, "hello", "me")
+    await keyboard.press("ann", *["BSpace"] * len("hello"))
+    await injector.ledger.note_sent(1)
+    assert (await injector.ledger.read()).sent == 0
+    await keyboard.give("ann")
+    with pytest.raises(DeliveryInDoubt, match="before Enter was pressed"):
+        await injector.deliver(1, "hello", "me")
+    assert house.taken() == []
 
 
 async def test_a_plain_line_program_gets_each_line_with_enter(house: House) -> None:

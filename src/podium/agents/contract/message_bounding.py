@@ -6,7 +6,7 @@ from podium.agents.contract.bounding import bounded
 from podium.agents.contract.message_reading import MOST_BODY
 from podium.agents.contract.messages import read_messages
 from podium.domain.errors import ReplyInvalid
-from podium.domain.messages import TAG, Awaited
+from podium.domain.messages import Awaited
 
 MOST_ANSWER = MOST_BODY + 200_000
 """Characters that are kept: the largest message with words around it, and what one record holds."""
@@ -19,10 +19,12 @@ def bounded_answer(text: str, awaited: Awaited) -> str:
     """
     if len(text) <= MOST_ANSWER:
         return text
-    if awaited.or_words and TAG not in text:
+    meant = awaited.found_in(read_messages(text))
+    if meant is None and awaited.or_words and awaited.id not in text:
         return bounded(text)
     end = text[-MOST_ANSWER:].partition("\n")[2]
-    if awaited.found_in(read_messages(end)) is None:
+    # What is cut at its beginning may quote another that is whole.
+    if meant is None or awaited.found_in(read_messages(end)) != meant:
         raise ReplyInvalid(
             f"{awaited.sender} answered with {len(text):,} characters, and no whole message is in the last {MOST_ANSWER:,}, "
             "which is all that is read; have it write what is long into a file and name that in its message"

@@ -12,6 +12,7 @@ from podium.agents.tui.activity import Activity
 from podium.agents.tui.capturing import Screen, look, refuse_dead
 from podium.agents.tui.composing import ComposerWatch
 from podium.agents.tui.control import Control
+from podium.agents.tui.drawn import surely_drawn
 from podium.agents.tui.ledger import Entry, Ledger
 from podium.agents.tui.panes import leave_mode
 from podium.agents.tui.pasting import (
@@ -111,6 +112,9 @@ class Injector:
             )
         await refuse_dead(self._control, self._pane, screen)
         words = await self._words(number, fit, owner)
+        if words != fit:  # a file was written: what was seen before may be past
+            screen = await look(self._control, self._pane)
+            await refuse_dead(self._control, self._pane, screen)
         if self._manner == "lines":
             await self._type(number, words.rstrip("\n"), owner)
             return Delivered(number, as_file=words != fit)
@@ -147,7 +151,8 @@ class Injector:
     async def _words(self, number: int, fit: str, owner: str) -> str:
         """What is put in: the message, or a line that says where it is."""
         patience = self._patience
-        whole = not any(sign in fit for sign in patience.spoilt)
+        # Words of which nothing is surely drawn could not be told from others in the input.
+        whole = bool(surely_drawn(fit)) and not any(sign in fit for sign in patience.spoilt)
         if whole and fits(fit, self._manner, patience.longest_paste_bytes):
             return fit
         # By its owner's name too: of two who want the number, neither writes over the other's words.
@@ -256,9 +261,20 @@ class Injector:
                 return None
 
     async def _press(self, number: int, enters: int, words: str, before: Composer) -> bool:
-        """Press Enter once. True: the words have left."""
+        """Press Enter once. True: the words have left.
+
+        Raises `KeyboardElsewhere` when a person took the keyboard before it was pressed: what they do with the words is
+        no answer to it.
+        """
         press = f"{leave_mode(self._pane)} ; send-keys -t {self._pane} C-m"
-        await self.ledger.press_once(number, enters, press)
+        _, entry = await asyncio.gather(
+            self.ledger.press_once(number, enters, press), self.ledger.read()
+        )
+        if entry.enters == enters and entry.sent < number:
+            raise KeyboardElsewhere(
+                f"a person has the keyboard of pane {self._pane}, with message {number} in its input; it is sent when "
+                "the keyboard is returned"
+            )
         return await self.composer.lets_go(words, self._patience.enter_seconds, before)
 
     async def _note_sent(self, number: int) -> int:

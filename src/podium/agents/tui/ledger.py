@@ -85,7 +85,9 @@ class Ledger:
         await self._if(_both(waits, FREE_KEYS), f"{commands} ; {self._note('enters', enters + 1)}")
 
     async def note_sent(self, number: int) -> None:
-        await self._if(_is("shown", number), self._note("sent", number))
+        """They left after an Enter of ours: without one, somebody else did something with them."""
+        pressed = f"#{{!=:{_value('enters')},0}}"
+        await self._if(_both(_is("shown", number), pressed), self._note("sent", number))
 
     async def reopen(self, number: int) -> None:
         """Let message `number` be pasted again, or another in its place, after somebody made sure that it did not arrive.

@@ -48,14 +48,13 @@ class Sender:
         owner = owner_of(key)
         letter = self._letters.read(owner)
         for _ in range(_TRIES):
-            # What is before the words are put in, all of one moment.
-            entry, marked, face = await asyncio.gather(
-                self._injector.ledger.read(), mark(), self._fates.face()
-            )
+            entry = await self._injector.ledger.read()
             if letter is None or not self._has_its_number(letter, entry):
                 if not entry.is_settled:
                     await self._finish_another(entry)
                     continue
+                # Not beside the ledger: a mark from before another's message would take that for ours.
+                marked, face = await asyncio.gather(mark(), self._fates.face())
                 letter = Letter(
                     owner=owner,
                     text=text,

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import NamedTuple
 
+from podium.domain.errors import PodiumError
 from podium.domain.events import Event
 from podium.web.live.channel import Gap
 from podium.web.live.hub import Hub
@@ -43,16 +44,25 @@ async def told_anew(
     """
     types = tuple(sorted({kind for topic in topics for kind in topic.types}))
     news = [topic.name for topic in topics]
-    marks = {topic.name: await topic.mark() for topic in topics}
+    marks = {topic.name: await _mark(topic, None) for topic in topics}
     async for each in with_looks(hub, None, None, types, settle_seconds=settle_seconds):
         if each is not None:
             news += [topic.name for topic in topics if _tells(each, topic)]
             continue
         for topic in topics:
-            before, marks[topic.name] = marks[topic.name], await topic.mark()
+            before = marks[topic.name]
+            marks[topic.name] = await _mark(topic, before)
             if topic.name in news or marks[topic.name] != before:
                 yield Part("new", event=topic.name)
         news = []
+
+
+async def _mark(topic: Topic, before: object) -> object:
+    """As it was, where it cannot be told: a page that asks says why, and a stream that ended would be asked for anew all the time."""
+    try:
+        return await topic.mark()
+    except (PodiumError, OSError):
+        return before
 
 
 def _tells(each: Event | Gap, topic: Topic) -> bool:
