@@ -206,7 +206,7 @@ def test_an_approval_is_listed_approved_and_gone(desk: Desk) -> None:
     assert said.code == 0
     assert said.json["approval"]["status"] == "granted"
     assert said.json["approval"]["grants"][0]["by"] == "ann"
-    assert desk.run("approvals", "--json").json == {"approvals": []}
+    assert desk.run("approvals", "--json").json == {"approvals": [], "more": 0}
     again = desk.run("approve", asked.id)
     assert again.code == 1
     assert "granted already" in again.err
@@ -227,7 +227,7 @@ def test_a_rejection_needs_its_reason(desk: Desk) -> None:
 
 def test_an_overdue_approval_is_shown_as_expired(desk: Desk) -> None:
     asked = desk.add_approval(desk.add_run(), seconds=-1)
-    assert desk.run("approvals", "--json").json == {"approvals": []}
+    assert desk.run("approvals", "--json").json == {"approvals": [], "more": 0}
     listed = desk.run("approvals", "--all", "--json").json["approvals"]
     assert listed[0]["status"] == "expired"
     said = desk.run("approve", asked.id)
