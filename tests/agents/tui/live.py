@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,17 @@ Options = Callable[[str], AgentOptions]
 
 def words_of(said: list[Said]) -> list[str]:
     return [each.text for each in said if each.kind == "words"]
+
+
+def files_with_the_key(root: Path) -> list[Path]:
+    """Those that have it. A program that lives makes and removes files meanwhile."""
+    found = []
+    for folder, _, names in os.walk(root):
+        for file in (Path(folder, name) for name in names):
+            with suppress(OSError):
+                if file.is_file() and KEY.encode() in file.read_bytes():
+                    found.append(file)
+    return found
 
 
 def kinds_of(said: list[Said]) -> list[str]:

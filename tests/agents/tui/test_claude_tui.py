@@ -11,7 +11,15 @@ from podium.agents.tui.adapting import Said
 from podium.agents.tui.claude import ClaudeTui
 from podium.testing.modelserver import Script
 from tests.agents import clis
-from tests.agents.tui.live import KEY, Live, alive, hooked, kinds_of, recording_hook, words_of
+from tests.agents.tui.live import (
+    Live,
+    alive,
+    files_with_the_key,
+    hooked,
+    kinds_of,
+    recording_hook,
+    words_of,
+)
 
 MODEL = "claude-sonnet-4-5"
 
@@ -48,8 +56,7 @@ async def test_it_starts_without_a_question_and_words_go_both_ways_to_the_byte(r
         assert words_of(said) == [BLOCK]
         assert said[-1] == Said("end")
         assert live.written.session == live.launched.session
-        files = [path for path in root.rglob("*") if path.is_file()]
-        assert not [path for path in files if KEY in path.read_text(errors="replace")]
+        assert files_with_the_key(root) == []
 
 
 async def test_every_tool_is_asked_for_and_what_is_denied_does_not_run(root: Path) -> None:

@@ -12,7 +12,7 @@ from podium.agents.tui.adapting import Said
 from podium.agents.tui.codex import CodexTui
 from podium.testing import retry_until
 from tests.agents import clis
-from tests.agents.tui.live import KEY, Live, alive, hooked, recording_hook, words_of
+from tests.agents.tui.live import Live, alive, files_with_the_key, hooked, recording_hook, words_of
 
 CODEX = CodexTui()
 
@@ -77,7 +77,7 @@ async def test_it_starts_without_a_dialog_and_words_are_exact_both_ways(root: Pa
         assert said[-1].ok
         assert model_was_told(live) == [prompt]
         assert live.written.session
-        assert not [path for path in root.rglob("*") if path.is_file() and _has_key(path)]
+        assert files_with_the_key(root) == []
 
 
 async def test_its_tools_pass_the_hook_and_what_is_denied_does_not_happen(root: Path) -> None:
@@ -314,7 +314,3 @@ async def opened_restricted(live: Live) -> bool:
     if status == "asking":
         await live.press("Enter")
     return status == "ready"
-
-
-def _has_key(path: Path) -> bool:
-    return KEY.encode() in path.read_bytes()

@@ -12,7 +12,15 @@ from podium.agents.tui.gemini import GeminiTui
 from podium.ports import nameless_use
 from podium.testing import retry_until
 from tests.agents import clis
-from tests.agents.tui.live import KEY, Live, alive, hooked, kinds_of, recording_hook, words_of
+from tests.agents.tui.live import (
+    Live,
+    alive,
+    files_with_the_key,
+    hooked,
+    kinds_of,
+    recording_hook,
+    words_of,
+)
 
 MODEL = "gemini-2.5-flash"
 FOUND = "@README"
@@ -49,8 +57,7 @@ async def test_it_starts_without_a_question_and_words_go_both_ways_to_the_byte(r
         assert live.server.prompts() == [asked]
         assert said == [Said("prompt", asked), Said("words", BLOCK), Said("end")]
         assert live.written.session == live.launched.session
-        files = [path for path in root.rglob("*") if path.is_file()]
-        assert not [path for path in files if KEY in path.read_text(errors="replace")]
+        assert files_with_the_key(root) == []
 
 
 async def test_every_tool_is_asked_for_and_what_is_denied_does_not_run(root: Path) -> None:
