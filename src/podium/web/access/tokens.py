@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import hmac
-import json
-import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from podium.domain.errors import BadInput, UserMustAct
+from podium.domain.errors import BadInput
 from podium.domain.model import Moment, NonEmpty, Noun
+from podium.web.access.kept_file import KeptFile
 from podium.web.access.people import ConsoleRole, Person
 
 MOST_BYTES = 1_000_000
 MOST_TOKENS = 1_000
 MOST_NAME = 100
+_WHEN_BROKEN = "so nobody is known; move it away, and `podium serve` makes a new token"
 
 
 def console_folder(vault: Path) -> Path:
@@ -46,10 +43,7 @@ class TokenBook:
     """The tokens of a project's console, in one file that only its owner can read."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._file = folder / "tokens.json"
-        self._read_at: tuple[int, int] | None = None
-        self._kept: list[KeptToken] = []
+        self._file = KeptFile(folder / "tokens.json", _KEPT, [], MOST_BYTES, _WHEN_BROKEN)
 
     def make(
         self,
@@ -73,20 +67,22 @@ class TokenBook:
             made_at=now,
             expires_at=expires_at,
         )
-        with self._changed():
-            if len(self._kept) >= MOST_TOKENS:
+        with self._file.alone():
+            others = self._file.read()
+            if len(others) >= MOST_TOKENS:
                 raise BadInput(
                     f"there are {MOST_TOKENS} tokens; `podium serve tokens revoke` those that nobody needs"
                 )
-            self._kept.append(kept)
+            self._file.write([*others, kept])
         return token, kept
 
     def revoke(self, token_id: str) -> KeptToken:
         """Let nobody in by it any more, nor by sessions that began with it."""
-        with self._changed():
-            for kept in self._kept:
+        with self._file.alone():
+            known = self._file.read()
+            for kept in known:
                 if kept.id == token_id:
-                    self._kept.remove(kept)
+                    self._file.write([each for each in known if each is not kept])
                     return kept
         raise BadInput(
             f"there is no token with the ID {token_id!r}; `podium serve tokens` lists whose is which"
@@ -94,13 +90,13 @@ class TokenBook:
 
     def all(self) -> list[KeptToken]:
         """Every token, oldest first."""
-        return list(self._fresh())
+        return list(self._file.read())
 
     def person_with(self, token: str, now: Moment) -> Person | None:
         """Who came with this token, or None."""
         asked = _hash(token)
         found = None
-        for kept in self._fresh():
+        for kept in self._file.read():
             # Every one is compared, and each in constant time.
             if hmac.compare_digest(kept.sha256, asked) and not _is_over(kept, now):
                 found = kept
@@ -108,55 +104,10 @@ class TokenBook:
 
     def person_of(self, token_id: str, now: Moment) -> Person | None:
         """Whose token this is, if it still holds."""
-        for kept in self._fresh():
+        for kept in self._file.read():
             if kept.id == token_id and not _is_over(kept, now):
                 return _person(kept)
         return None
-
-    def _fresh(self) -> list[KeptToken]:
-        try:
-            stat = self._file.stat()
-        except FileNotFoundError:
-            self._kept, self._read_at = [], None
-            return self._kept
-        if self._read_at != (stat.st_mtime_ns, stat.st_ino):
-            self._kept = self._read()
-            self._read_at = (stat.st_mtime_ns, stat.st_ino)
-        return self._kept
-
-    def _read(self) -> list[KeptToken]:
-        with self._file.open("rb") as file:
-            content = file.read(MOST_BYTES)
-        try:
-            return _KEPT.validate_json(content)
-        except ValidationError as error:
-            raise UserMustAct(
-                f"{self._file} cannot be read as tokens; move it away, and `podium serve` makes a new one"
-            ) from error
-
-    @contextmanager
-    def _changed(self) -> Iterator[None]:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(self._folder / "tokens.lock", os.O_CREAT | os.O_RDWR, 0o600)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            self._fresh()
-            yield
-            self._write()
-        finally:
-            os.close(lock)
-
-    def _write(self) -> None:
-        told = json.dumps(_KEPT.dump_python(self._kept, mode="json"), indent=1).encode()
-        beside = self._file.with_suffix(".new")
-        file = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
-        try:
-            os.write(file, told)
-            os.fsync(file)
-        finally:
-            os.close(file)
-        beside.replace(self._file)
-        self._read_at = None
 
 
 def _person(kept: KeptToken) -> Person:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Depends, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
 from podium.domain.errors import BadInput
@@ -26,17 +26,22 @@ router = APIRouter()
 Word = Annotated[str, Query(max_length=200)]
 
 
+def _wish(status: Word = "", flow: Word = "", text: Word = "", before: Word = "") -> RunsWish:
+    if status and status not in list(ShownStatus):
+        raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
+    return RunsWish(status=status, flow=flow, text=text.strip(), before=before)
+
+
+Wished = Annotated[RunsWish, Depends(_wish)]
+
+
 @router.get("/runs")
 async def runs_page(
     request: Request,
     desk: DeskHere,
     person: Viewer,
-    status: Word = "",
-    flow: Word = "",
-    text: Word = "",
-    before: Word = "",
+    wish: Wished,
 ) -> Response:
-    wish = _wish(status, flow, text, before)
     found = await see_runs(await desk.store(), desk.podium.engine, wish)
     asked = _asked(wish)
     return page(
@@ -45,11 +50,11 @@ async def runs_page(
         found=found,
         wish=wish,
         states=list(ShownStatus),
-        flows=sorted({*FLOWS, *([flow] if flow else [])}),
+        flows=sorted({*FLOWS, *([wish.flow] if wish.flow else [])}),
         older=_older(found, wish),
         further=_older(found, wish, "/runs/further"),
-        newest=_address("/runs", **asked) if before else "",
-        live=urlencode({**asked, "before": before}),
+        newest=_address("/runs", **asked) if wish.before else "",
+        live=urlencode({**asked, "before": wish.before}),
         filtered=any(asked.values()),
         may_start=person.may(ConsoleRole.OPERATOR),
         forms=start_forms(choices_of(desk.podium), may_approve=person.may(ConsoleRole.APPROVER)),
@@ -64,13 +69,9 @@ async def further_runs(
     request: Request,
     desk: DeskHere,
     person: Viewer,
-    status: Word = "",
-    flow: Word = "",
-    text: Word = "",
-    before: Word = "",
+    wish: Wished,
 ) -> Response:
     """Rows that are found in the next portion of older runs, for a page that is open."""
-    wish = _wish(status, flow, text, before)
     found = await see_runs(await desk.store(), desk.podium.engine, wish)
     return page(
         request,
@@ -99,12 +100,6 @@ async def start_run(request: Request, desk: DeskHere, person: Operator) -> Respo
         # What was typed stays where it is when it was wrong; when it was right the page goes on.
         return Response(headers={"hx-redirect": place})
     return RedirectResponse(place, status_code=303)
-
-
-def _wish(status: str, flow: str, text: str, before: str) -> RunsWish:
-    if status and status not in list(ShownStatus):
-        raise BadInput(f"status {status[:60]!r} is not known; there are: {', '.join(ShownStatus)}")
-    return RunsWish(status=status, flow=flow, text=text.strip(), before=before)
 
 
 def _asked(wish: RunsWish) -> dict[str, str]:
