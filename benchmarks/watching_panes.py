@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,8 @@ from benchmarks.figures import Figure
 from podium.agents.kit import AgentOptions
 from podium.agents.tui import (
     GenericTui,
-    Panes,
-    Program,
     TerminalPair,
     TerminalSettings,
-    TmuxServer,
     TuiAgent,
     TuiKit,
 )
@@ -29,7 +27,7 @@ from podium.testing.tui_zoo import Answers, happened, zoo_command
 from podium.wiring.clock import SystemClock
 
 PANES = int(os.environ.get("PODIUM_BENCH_PANES", "50"))
-SECONDS = 10.0
+SECONDS = 20.0
 SETTLED_SECONDS = 3.0
 _PIPES = ("dd", "sh")
 """What tmux hands a pane's output to."""
@@ -37,8 +35,7 @@ _PIPES = ("dd", "sh")
 
 async def measure() -> list[Figure]:
     with tempfile.TemporaryDirectory(prefix="pw-") as folder:
-        alone = await _tmux_alone(Path(folder) / "alone")
-        server, supervisor = await _waited_for(Path(folder) / "waited")
+        (server, supervisor), alone = await _waited_for(Path(folder) / "waited")
     beyond = server + supervisor - alone
     return [
         Figure(f"tmux alone, {PANES} panes that move", alone * 100, "%"),
@@ -47,23 +44,9 @@ async def measure() -> list[Figure]:
     ]
 
 
-async def _tmux_alone(folder: Path) -> float:
-    """The share of a core that the server uses when nobody looks."""
-    server = TmuxServer(ProcessLauncher(), _settings(folder), end_left_server)
-    try:
-        pid = (await server.come_up()).pid
-        panes = Panes(server.control, server.settings)
-        for number in range(PANES):
-            argv = _command(folder, number)
-            await panes.open(Program(name=f"p{number}", argv=argv, cwd=folder))
-        await retry_until(lambda: _all_are(folder, "ready"))
-        return (await _shares(pid))[0]
-    finally:
-        await server.departing()
-
-
-async def _waited_for(folder: Path) -> tuple[float, float]:
-    """The shares of the server with its pipes, and of this process with its own, while each pane owes an answer."""
+async def _waited_for(folder: Path) -> tuple[tuple[float, float], float]:
+    """The shares of the server with its pipes, and of this process with its own, while each pane owes an answer;
+    and that of the server when the same panes go on and nobody looks: another screen costs tmux something else."""
     settings = _settings(folder)
     terminals = TerminalPair(_kit(folder), settings)
     agents = [_agent(terminals, folder, number) for number in range(PANES)]
@@ -76,13 +59,25 @@ async def _waited_for(folder: Path) -> tuple[float, float]:
         ]
         await retry_until(lambda: _all_are(folder, "busy"))
         program = (await terminals.states())[0].pid
-        return await _shares(_parent(program))
+        server = _parent(program)
+        watched = await _shares(server)
+        _close_pipes(settings)
+        return watched, (await _shares(server))[0]
     finally:
         for each in waiting:
             each.cancel()
         if waiting:
             await asyncio.wait(waiting)
         await terminals.depart()
+
+
+def _close_pipes(settings: TerminalSettings) -> None:
+    """The supervisor then hears of nothing, and the server works for its panes alone."""
+    tmux = ("tmux", "-S", str(settings.socket))
+    asked = (*tmux, "list-panes", "-a", "-F", "#{pane_id}")
+    panes = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+    for pane in panes:
+        subprocess.run((*tmux, "pipe-pane", "-t", pane), check=True)
 
 
 def _settings(folder: Path) -> TerminalSettings:
@@ -168,12 +163,15 @@ def _below(pid: int) -> Iterator[int]:
 
 
 def _spent(pid: int) -> float:
-    """Processor seconds. None left of a process that has just ended."""
+    """Processor seconds. None left of a process that has just ended.
+
+    As the scheduler counts them: ticks of 10 ms say little of what works for some microseconds at a time.
+    """
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+        return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
     except OSError:
         return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _name(pid: int) -> str:

@@ -73,13 +73,17 @@ async def test_when_all_is_silent_tmux_is_asked_whether_it_missed_an_end(
     assert {"pane_dead" in each and "run-shell" in each for each in asked} == {True}
 
 
-@pytest.mark.soak
-async def test_the_end_of_each_of_three_hundred_programs_is_a_sign_of_life(house: House) -> None:
-    """Of a hundred ends tmux 3.3a misses one."""
+@pytest.mark.parametrize("count", [20, pytest.param(300, marks=pytest.mark.soak)])
+async def test_the_end_of_each_of_many_programs_is_told_though_tmux_misses_some(
+    house: House, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    """Of forty ends tmux 3.3a missed six. Silence tells too late here, so that the kernel has to."""
+    monkeypatch.setattr(activity_module, "SILENCE_SECONDS", 600.0)
     pane = await shell(house, "exec sleep 1000")
     argv = ("sh", "-c", "stty -echo; echo ready; read line; sleep 0.05; exit 3")
-    for _ in range(300):
+    for _ in range(count):
         await house.panes.restart(pane, Program(name="shell", argv=argv, cwd=house.root))
+        await house.activity.expect_end(pane)
         await house.shows(pane, "ready")
         beats = house.activity.beats(pane)
         await house.control.tell(f"send-keys -t {pane} Enter")

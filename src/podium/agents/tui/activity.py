@@ -11,9 +11,11 @@ import asyncio
 import shlex
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from podium.agents.tui.control import Control
+from podium.agents.tui.program_ends import EndWatch
 from podium.agents.tui.quoting import literally, quoted, without_dates
 from podium.agents.tui.watching import Watch, watch_folder
 from podium.domain.errors import AgentLost, NotPossibleNow, TimedOut
@@ -31,8 +33,8 @@ _KEEP = (
 _END = "exec touch {folder}/#{{hook_pane}}.ended"
 
 SILENCE_SECONDS = 5.0
-# While tmux 3.3a has libutempter write that a terminal closed, it is deaf to the end of its children: of a hundred
-# programs that ended it did not learn of one, until the next child of its own ended.
+# While tmux 3.3a has libutempter write that a terminal closed, it is deaf to the end of its children: of forty programs
+# that ended on a quiet machine it did not learn of six, until the next child of its own ended.
 _COLLECT = (
     "if -F -t {pane} '#{{&&:#{{pane_dead}},#{{==:#{{pane_dead_status}},}}}}' 'run-shell -b true'"
 )
@@ -51,6 +53,8 @@ class Activity:
         self._waiting = 0
         """How many wait for it: mostly nobody does, and there is much to tell of."""
         self._watch: Watch | None = None
+        self._ends: dict[str, EndWatch] = {}
+        self._collecting: set[asyncio.Task[None]] = set()
 
     async def follow(self, pane: str) -> None:
         """Take note of this pane from now on. Harmless when it is followed already, also by another Podium."""
@@ -71,6 +75,13 @@ class Activity:
         await self._control.tell(
             f"set-hook -g pane-died {hook} ; if -F -t {pane} '#{{?pane_pipe,0,1}}' {pipe}"
         )
+
+    async def expect_end(self, pane: str) -> None:
+        """Have the kernel tell when the program ends that is in the pane now: tmux may miss it."""
+        (pid,) = await self._control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'")
+        self._forget_end(pane)
+        with suppress(OSError, ValueError):  # silence tells as well, only later
+            self._ends[pane] = EndWatch(int(pid), partial(self._has_ended, pane))
 
     def file(self, pane: str) -> Path:
         """Where the newest of what the pane writes is kept. It may not be there yet, and is begun anew when it is full."""
@@ -116,6 +127,20 @@ class Activity:
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
+        for pane in list(self._ends):
+            self._forget_end(pane)
+        for collecting in self._collecting:
+            collecting.cancel()
+
+    def _has_ended(self, pane: str) -> None:
+        self._forget_end(pane)
+        collecting = asyncio.get_running_loop().create_task(self.collect(pane))
+        self._collecting.add(collecting)
+        collecting.add_done_callback(self._collecting.discard)
+
+    def _forget_end(self, pane: str) -> None:
+        if (watch := self._ends.pop(pane, None)) is not None:
+            watch.stop()
 
     def _heard(self, file: str) -> None:
         written = f"%{file.partition('.')[0].removeprefix('%')}"

@@ -90,6 +90,7 @@ class Side:
     async def _settle_in(self, pane: str, server: ServerIdentity) -> None:
         self.pane, self._server, self._sight = pane, server, None
         await self._activity.follow(pane)
+        await self._activity.expect_end(pane)
 
     async def is_up(self, server: Awaitable[ServerIdentity]) -> bool:
         """Whether its program is there and lives in this life of the server, without doing anything about it."""

@@ -13,7 +13,7 @@ from podium.domain.errors import NeedsHuman
 
 LOOK_SECONDS = 0.25
 """Between two looks at a program that writes all the time."""
-_LONGEST_LOOK_SECONDS = 4.0
+_LONGEST_LOOK_SECONDS = 8.0
 """The same when it has been at work at every look: each takes twice as long to come as the last."""
 _ASKS_SECONDS = 0.3
 """A question that is gone sooner was for nobody."""

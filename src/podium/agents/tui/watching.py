@@ -20,8 +20,9 @@ Heard = Callable[[str], None]
 _WRITTEN, _CLOSED, _MADE = 0x2, 0x8, 0x100
 _EVENT = struct.Struct("iIII")
 _FLOOD_SECONDS = 0.004
-_BREATH_SECONDS = 0.05
-"""What comes so fast, by and large, is heard of so often: a short delay that nobody sees, for a quarter of the work."""
+_BREATH_SECONDS = 0.25
+"""What comes so fast, by and large, is heard of so often: of fifty programs that move, an answer a little later for a
+fraction of the work."""
 _NEW_PART = 0.01
 """Some hundred events in quick succession make it so; a program that writes a long answer makes fewer."""
 
