@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.agents.tui.claude import ClaudeTui
-from podium.agents.tui.drawn import MEASURED_OTHERWISE, surely_drawn
+from podium.agents.tui.drawn import MEASURED_OTHERWISE, end_surely_drawn, surely_drawn
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,14 @@ def test_a_text_and_its_picture_come_to_the_same(text: str, drawn: str) -> None:
 @pytest.mark.parametrize("other", ["漢子", "漢字!", "漢字 5 €", "漢字 x"])
 def test_letters_digits_and_punctuation_are_told_apart(other: str) -> None:
     assert surely_drawn("漢字") != surely_drawn(other)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "short", "long \U0001f44d " * 9, "a" + " " * 200, "漢字 " * 50]
+)
+@pytest.mark.parametrize("length", [1, 5, 60])
+def test_the_end_of_what_is_drawn_is_the_end_of_all_of_it(text: str, length: int) -> None:
+    assert end_surely_drawn(text, length) == surely_drawn(text)[-length:]
 
 
 @pytest.mark.parametrize("words", ["\U0001f44d\U0001f3fd", "क्षि", "தமிழ்", "a\tb"])

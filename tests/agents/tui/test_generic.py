@@ -95,6 +95,15 @@ def test_short_words_are_known_whole() -> None:
     assert generic().composer(a_screen("> ye"), "yes") == "other"
 
 
+@pytest.mark.parametrize("cursor", [(0, 3), (9, 0)])
+def test_words_whose_emoji_are_drawn_in_part_are_ours(cursor: tuple[int, int]) -> None:
+    words = "well done \U0001f44d\U0001f3fd, go on"
+    shown = a_screen("> well done \U0001f44d, go on", cursor=cursor)
+    assert generic().composer(shown, words) == "ours"
+    other = a_screen("> well done \U0001f44d, go off", cursor=cursor)
+    assert generic().composer(other, words) == "other"
+
+
 def test_where_no_prompt_is_to_be_seen_the_words_stand_before_the_cursor() -> None:
     eyes = generic(manner="reference")
     assert eyes.composer(a_screen("name: ", cursor=(6, 0)), "x y") == "empty"

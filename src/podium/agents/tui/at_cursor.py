@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from podium.agents.contract.unwrapping import cells
 from podium.agents.tui.capturing import Screen
+from podium.agents.tui.drawn import end_surely_drawn
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,10 @@ class BeforeCursor:
     def end_in(self, words: str, sure_length: int) -> bool:
         """Whether the words stand right before the cursor; the end of long ones will do.
 
-        Blanks count for nothing, since programs change them; but a line more than the words have is behind an Enter.
+        Only what is surely drawn counts: programs change blanks, and leave out parts of emoji. But a line more than the words have is behind an Enter.
         """
-        wanted = "".join(words.split())[-sure_length:]
-        shown = "".join("".join(self.lines).split())
+        wanted = end_surely_drawn(words, sure_length)
+        shown = end_surely_drawn("\n".join(self.lines), sure_length)
         return bool(wanted) and shown.endswith(wanted) and self.blank_lines <= _line_ends(words)
 
 

@@ -39,6 +39,14 @@ def surely_drawn(text: str) -> str:
     return "".join(filter(_is_sure, unicodedata.normalize("NFD", text)))
 
 
+def end_surely_drawn(text: str, length: int) -> str:
+    """The last so many signs of `surely_drawn(text)`. Of a long text it reads no more than it needs."""
+    part = 4 * length
+    while len(drawn := surely_drawn(text[-part:])) < length and part < len(text):
+        part *= 4
+    return drawn[-length:]
+
+
 def _is_sure(character: str) -> bool:
     if character.isascii():
         return not character.isspace()

@@ -13,6 +13,7 @@ from podium.agents.kit import AgentOptions
 from podium.agents.tui.adapting import Launch, Place, Status, Written
 from podium.agents.tui.at_cursor import BeforeCursor, before_cursor
 from podium.agents.tui.capturing import Screen
+from podium.agents.tui.drawn import surely_drawn
 from podium.agents.tui.seeing import Composer, Manner, Patience
 from podium.domain.errors import BadInput
 from podium.domain.messages import TAG
@@ -164,7 +165,7 @@ class GenericTui:
             return "ours"
         # Of words that have empty lines themselves, the first of those is no border.
         is_ours = any(
-            _are_the_same(self._input(screen, at, border), _squeezed(words))
+            _are_the_same(self._input(screen, at, border), words)
             for border in (_BORDER, _DRAWN_BORDER)
         )
         return "ours" if is_ours else "other"
@@ -266,8 +267,7 @@ def _spaceless(pattern: str) -> str:
 
 def _are_the_same(shown: str, words: str) -> bool:
     """Programs break lines and show a part: a good piece of the beginning or of the end will do."""
-    if len(shown) < min(len(words), _SURE_LENGTH):
+    part, whole = surely_drawn(shown), surely_drawn(words)
+    if not whole or len(part) < min(len(whole), _SURE_LENGTH):
         return False
-    return (
-        words.startswith(shown) or words.endswith(shown) or shown.startswith(words[:_SURE_LENGTH])
-    )
+    return whole.startswith(part) or whole.endswith(part) or part.startswith(whole[:_SURE_LENGTH])
