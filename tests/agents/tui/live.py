@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,14 +33,16 @@ def words_of(said: list[Said]) -> list[str]:
 
 
 def files_with_the_key(root: Path) -> list[Path]:
-    """Those that have it. A program that lives makes and removes files meanwhile."""
-    found = []
+    return [file for file, data in files_below(root) if KEY.encode() in data]
+
+
+def files_below(root: Path) -> Iterator[tuple[Path, bytes]]:
+    """Each with what it holds. A program that lives makes and removes files meanwhile."""
     for folder, _, names in os.walk(root):
         for file in (Path(folder, name) for name in names):
             with suppress(OSError):
-                if file.is_file() and KEY.encode() in file.read_bytes():
-                    found.append(file)
-    return found
+                if file.is_file():
+                    yield file, file.read_bytes()
 
 
 def kinds_of(said: list[Said]) -> list[str]:

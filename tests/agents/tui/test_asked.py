@@ -22,7 +22,7 @@ from podium.domain.errors import AgentLost, NeedsHuman
 from podium.testing import retry_until
 from tests.agents.tui import test_claude_tui, test_codex_tui, test_gemini_tui
 from tests.agents.tui.desk import Desk, at_desk
-from tests.agents.tui.live import Options
+from tests.agents.tui.live import Options, files_below
 
 PATCH = "*** Begin Patch\n*** Add File: new\n+x\n*** End Patch\n"
 BLOCK = test_claude_tui.BLOCK
@@ -52,7 +52,8 @@ class Cli:
         return any(all(each in talk for each in words) for talk in talks)
 
     def written_below(self, root: Path) -> str:
-        return "".join(path.read_text() for path in root.rglob(self.conversations))
+        found = [data for file, data in files_below(root) if file.match(self.conversations)]
+        return b"".join(found).decode(errors="replace")
 
 
 CLAUDE = Cli(
