@@ -28,23 +28,6 @@ def use(tool: str, **arguments: Json) -> dict[str, Any]:
     return {"tools": [{"name": tool, "arguments": arguments}]}
 
 
-async def test_a_command_runs_after_it_was_allowed_and_is_receipted(tmp_path: Path) -> None:
-    steps: Steps = {"work": [{"run": "echo made > made.txt"}, "Made."]}
-    async with gemini_rig(tmp_path, steps) as rig:
-        reply = await rig.ask("work")
-        requested, completed = await rig.tool_events()
-        (receipt,) = await rig.tools.receipts()
-        assert (rig.workspace / "made.txt").read_text() == "made\n"
-    assert reply.text == "Made."
-    assert isinstance(requested, ToolRequested)
-    assert requested.tool == "run_command"
-    assert requested.arguments["command"] == "echo made > made.txt"
-    assert isinstance(completed, ToolCompleted)
-    assert receipt.fields["exit_code"] == 0
-    (judged,) = rig.gate.judged
-    assert (judged.observed, judged.agent, judged.role) == (True, "gemini", "developer")
-
-
 @pytest.mark.soak  # a start takes seconds, and its siblings here hold most of it
 async def test_a_denied_command_does_not_run_and_the_model_is_told_why(tmp_path: Path) -> None:
     steps: Steps = {"leave": [{"run": LEAVE}, "I could not."]}
@@ -159,9 +142,10 @@ async def test_only_the_subagent_that_a_role_names_can_be_asked(tmp_path: Path) 
     assert asked == ["codebase_investigator"]
 
 
-async def test_how_tools_ended_is_recorded_truly(tmp_path: Path) -> None:
+async def test_what_was_allowed_runs_and_how_it_ended_is_recorded_truly(tmp_path: Path) -> None:
     steps: Steps = {
-        "fail": [
+        "work": [
+            {"run": "echo made > made.txt"},
             {"run": "echo broken && exit 3"},
             use("read_file", file_path="nothing.txt"),
             {"run": "echo $(date) > when.txt"},
@@ -170,9 +154,20 @@ async def test_how_tools_ended_is_recorded_truly(tmp_path: Path) -> None:
         ]
     }
     async with gemini_rig(tmp_path, steps) as rig:
-        await rig.ask("fail")
-        ended = [event for event in await rig.tool_events() if not isinstance(event, ToolRequested)]
-    failed, missing, blocked, fine = ended
+        reply = await rig.ask("work")
+        requested, *events = await rig.tool_events()
+        receipt, *_ = await rig.tools.receipts()
+        assert (rig.workspace / "made.txt").read_text() == "made\n"
+    assert reply.text == "It failed."
+    assert isinstance(requested, ToolRequested)
+    assert requested.tool == "run_command"
+    assert requested.arguments["command"] == "echo made > made.txt"
+    judged = rig.gate.judged[0]
+    assert (judged.observed, judged.agent, judged.role) == (True, "gemini", "developer")
+    ended = [event for event in events if not isinstance(event, ToolRequested)]
+    made, failed, missing, blocked, fine = ended
+    assert isinstance(made, ToolCompleted)
+    assert receipt.fields["exit_code"] == 0
     assert isinstance(failed, ToolFailed)
     assert failed.error == "exit code 3"
     assert isinstance(missing, ToolFailed)

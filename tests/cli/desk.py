@@ -54,6 +54,11 @@ class Desk:
         kept = {name: value for name, value in os.environ.items() if name in ("PATH", "LANG")}
         return {**kept, "HOME": str(self.home), "PODIUM_HOME": str(self.home), "PODIUM_USER": "ann"}
 
+    @property
+    def hears(self) -> bool:
+        """Whether a command can be run in this process."""
+        return self._capsys is not None
+
     def says(self, text: str) -> None:
         (self.project / "podium.yaml").write_text(text)
 

@@ -290,7 +290,7 @@ async def test_fifty_megabytes_with_a_payload_at_the_end_are_read(
     assert len(reply.text) < 250_000
 
 
-@every_medium_and_gemini_once
+@_on(MEDIA, (GEMINI, ACP))  # test_gemini_trouble.py has a program that prints them in its stead
 async def test_bytes_that_are_no_text_break_nothing(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, bad_bytes()) as stage:
         reply, words = await _asked(stage, "Speak.")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +14,7 @@ from podium.agents import AgentScript
 from podium.cli.app import COMMANDS
 from podium.wiring.parsing import parse_located
 from podium.wiring.settings import SettingsFile
+from tests.docs.warm_interpreter import run_file, run_text
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -50,12 +49,12 @@ def _all_blocks() -> Iterator[Block]:
 
 @pytest.mark.parametrize("block", blocks("python"), ids=str)
 def test_python_in_the_docs_runs(block: Block, tmp_path: Path) -> None:
-    _run([sys.executable, "-W", "error", "-c", _RUN_WITH_AWAIT, block.text], tmp_path)
+    run_text(block.text, tmp_path)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_the_example_files_run(example: Path, tmp_path: Path) -> None:
-    assert _run([sys.executable, "-W", "error", str(example)], tmp_path).strip()
+    assert run_file(example, tmp_path).strip()
 
 
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)
@@ -81,22 +80,3 @@ def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if "://" not in target:
             assert (page.parent / target).exists(), target
-
-
-_RUN_WITH_AWAIT = """
-import ast, asyncio, sys
-code = compile(sys.argv[1], "page", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-done = eval(code, {"__name__": "__main__"})
-if done is not None:
-    async def main():
-        await done
-    asyncio.run(main())
-"""
-
-
-def _run(command: list[str], folder: Path) -> str:
-    done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout

@@ -8,12 +8,17 @@ from typing import Any
 
 import yaml
 
+from podium.testing.tui_zoo import prompts
 from tests.cli.desk import Desk, Said
 
-BRAIN = """
+# Loads one file of the zoo and nothing else of Podium: it is started for every turn.
+BRAIN = (
+    f"""
 import sys
-from podium.testing.tui_zoo.prompts import wanted_by
-
+sys.path.insert(0, {str(Path(prompts.__file__).parent)!r})
+from prompts import wanted_by
+"""
+    + """
 prompt = sys.stdin.read()
 wanted = wanted_by(prompt)
 if wanted is None:
@@ -26,6 +31,7 @@ else:
     print(f'[[POLI:MSG {{"to":"{to}","type":"{kind}","id":"{wanted.id}"}}]]')
     print(f"<{section}>\\n1. look\\n2. mend\\n</{section}>\\n[[/POLI:MSG]]")
 """
+)
 
 
 class Hall:

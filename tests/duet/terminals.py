@@ -7,11 +7,12 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
+from unittest.mock import patch
 
 from podium.testing.tui_zoo import Answers, happened, zoo_command
 from podium.testing.tui_zoo.answers import Happened
@@ -21,7 +22,7 @@ SCRIPTS = Path(__file__).parents[2] / "examples" / "politerm"
 
 
 class Theatre:
-    """Runs `podium duet` in processes of its own. The programs are not confined, so that their records can be read."""
+    """Runs `podium duet`. The programs are not confined, so that their records can be read."""
 
     def __init__(self, desk: Desk, short: Path) -> None:
         self.desk = desk
@@ -49,6 +50,19 @@ class Theatre:
         return [each for each in happened(self.record(side)) if each.what == what]
 
     def duet(self, *arguments: str) -> Said:
+        """In this process where the desk hears it: starting Podium costs more than most commands."""
+        if not self.desk.hears:
+            return self.spawned(*arguments)
+        environ = {**self.desk.environ, **self.variables}
+        with (
+            patch.dict(os.environ, environ, clear=True),
+            patch.object(tempfile, "tempdir", environ["TMPDIR"]),  # read from there but once
+            chdir(self.desk.project),
+        ):
+            return self.desk.run("duet", *arguments)
+
+    def spawned(self, *arguments: str) -> Said:
+        """In a process of its own, as people do, and from beside an event loop."""
         return self.desk.spawn("duet", *arguments, env=self.variables)
 
     def pids(self) -> list[str]:
@@ -93,7 +107,8 @@ class Theatre:
 @contextmanager
 def theatre(desk: Desk) -> Iterator[Theatre]:
     """A theatre that is empty when it is left."""
-    with TemporaryDirectory(prefix="pd", dir="/tmp") as short:  # a socket's path must be short
+    # A socket's path must be short.
+    with tempfile.TemporaryDirectory(prefix="pd", dir="/tmp") as short:
         stage = Theatre(desk, Path(short))
         try:
             yield stage

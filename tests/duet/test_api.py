@@ -31,8 +31,8 @@ PLANNER = Terminal(side="PLANNER")
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Theatre]:
-    with theatre(Desk(tmp_path)) as stage:
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
+    with theatre(Desk(tmp_path, capsys)) as stage:
         yield stage
 
 
@@ -65,7 +65,7 @@ async def test_a_pair_of_the_command_line_is_the_same_pair_by_the_api(stage: The
         with pytest.raises(CallRefused, match="nobody has granted"):
             await terminals.start("main")
         # Beside this loop, which serves it.
-        up = await asyncio.to_thread(stage.duet, "up", "--grant", "--json")
+        up = await asyncio.to_thread(stage.spawned, "up", "--grant", "--json")
         assert up.code == 0, up.err
 
         states = await terminals.start("main")
@@ -149,18 +149,19 @@ async def test_what_the_command_line_asks_goes_to_the_daemon(stage: Theatre) -> 
     """A fake behind the socket: nothing else could have told these states."""
     behind = MemoryTerminals()
     async with pretending(stage, behind):
-        up = await asyncio.to_thread(stage.duet, "up", "--grant", "--json")
+        up = await asyncio.to_thread(stage.spawned, "up", "--grant", "--json")
         assert (up.code, up.err, behind.starts) == (0, "", 1)
         behind.lines.clear()
-        told = await asyncio.to_thread(stage.duet, "status", "--json")
+        told = await asyncio.to_thread(stage.spawned, "status", "--json")
         assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
         behind.fault = NeedsHuman("it asks: trust this folder?")
-        asked = await asyncio.to_thread(stage.duet, "up")
+        asked = await asyncio.to_thread(stage.spawned, "up")
         assert (asked.code, "trust this folder?" in asked.err) == (3, True)
         behind.fault = BadInput("not so")
-        refused = await asyncio.to_thread(stage.duet, "up", "--session", "other")
+        refused = await asyncio.to_thread(stage.spawned, "up", "--session", "other")
         assert (refused.code, "not so" in refused.err) == (2, True)
-    assert stage.status()["pairs"][0]["session"] == "main", "what was refused was remembered"
+    left = await asyncio.to_thread(stage.spawned, "status", "--json")
+    assert left.json["pairs"][0]["session"] == "main", "what was refused was remembered"
 
 
 @pytest.mark.parametrize(
@@ -174,7 +175,7 @@ async def test_a_daemon_of_another_kind_is_told_and_not_used(
     stage: Theatre, greeting: Greeting, why: str
 ) -> None:
     async with pretending(stage, MemoryTerminals(), greeting):
-        told = await asyncio.to_thread(stage.duet, "status", "--json")
+        told = await asyncio.to_thread(stage.spawned, "status", "--json")
     assert told.code == 0, told.err
     assert why in told.err
     assert "end it and start it anew" in told.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,10 +23,13 @@ BRAIN = Path(__file__).with_name("bus_brain.py")
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def desk(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Desk]:
     with TemporaryDirectory(prefix="p") as short:  # a socket's path must be short
-        desk = Desk(tmp_path)
-        desk.environ["XDG_RUNTIME_DIR"] = short
+        desk = Desk(tmp_path, capsys)
+        for name, value in {**desk.environ, "XDG_RUNTIME_DIR": short}.items():
+            monkeypatch.setenv(name, value)
         desk.home.mkdir(exist_ok=True)
         sides = {"ann": "PLANNER", "bob": "EXECUTER"}
         agents = {name: {"kind": "bus", "options": {"side": side}} for name, side in sides.items()}
@@ -37,8 +41,8 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 @contextmanager
 def brains(desk: Desk) -> Iterator[None]:
-    configuration = load_configuration(desk.environ, project=desk.project)
-    endpoint = endpoint_of(local_socket(Podium(configuration, desk.environ), "bus"))
+    configuration = load_configuration(os.environ, project=desk.project)
+    endpoint = endpoint_of(local_socket(Podium(configuration, os.environ), "bus"))
     started = [
         subprocess.Popen([sys.executable, str(BRAIN), endpoint, side], cwd=BRAIN.parents[2])
         for side in ("PLANNER", "EXECUTER")
@@ -52,10 +56,10 @@ def brains(desk: Desk) -> Iterator[None]:
 
 
 def test_a_task_goes_round_between_two_programs_on_the_bus_and_another_after_it(desk: Desk) -> None:
-    assert desk.spawn("duet", "up", "--grant").code == 0
+    assert desk.run("duet", "up", "--grant").code == 0
     with brains(desk):
         for task in ("tidy up", "tidy up again"):
-            said = desk.spawn("duet", "send", task)
+            said = desk.run("duet", "send", task)
             assert said.code == 0, said.err
             assert said.out.splitlines() == ["It is all done.", "DONE: True"]
             assert "making a plan" in said.err

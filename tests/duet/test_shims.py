@@ -20,8 +20,8 @@ from tests.duet.terminals import Theatre, theatre
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Theatre]:
-    with theatre(Desk(tmp_path)) as stage:
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
+    with theatre(Desk(tmp_path, capsys)) as stage:
         yield stage
 
 

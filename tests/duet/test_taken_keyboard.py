@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from podium.testing import retry_until
+from podium.testing import retry_until_blocking
 from tests.cli.desk import Desk
 from tests.duet.terminals import Theatre, theatre
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Theatre]:
-    with theatre(Desk(tmp_path)) as stage:
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
+    with theatre(Desk(tmp_path, capsys)) as stage:
         yield stage
-
-
-def _until(holds: Callable[[], bool]) -> None:
-    asyncio.run(retry_until(holds))
 
 
 def test_a_plan_waits_for_the_keyboard_through_a_killed_supervisor_and_is_handed_on_once(
@@ -32,7 +27,9 @@ def test_a_plan_waits_for_the_keyboard_through_a_killed_supervisor_and_is_handed
     assert taken.code == 0, taken.err
     who = taken.json["keyboard"]["who"]
     sending = stage.begin("send", "tidy up")
-    _until(lambda: any(each.type == "plan" for each in stage.happened("PLANNER", "said")))
+    retry_until_blocking(
+        lambda: any(each.type == "plan" for each in stage.happened("PLANNER", "said"))
+    )
     sending.send_signal(signal.SIGKILL)
     sending.wait()
     status = stage.status()
@@ -45,7 +42,7 @@ def test_a_plan_waits_for_the_keyboard_through_a_killed_supervisor_and_is_handed
     assert who in stage.duet("status").out
     resuming = stage.start("resume", status["tasks"][0]["run_id"])
     assert stage.duet("keys", "executer", "m", "i", "n", "e").code == 0
-    _until(lambda: "mine" in stage.duet("screen", "executer").out)
+    retry_until_blocking(lambda: "mine" in stage.duet("screen", "executer").out)
     assert len(stage.happened("EXECUTER", "took")) == 1, "the plan went in beside a person's words"
     assert stage.duet("keys", "executer", "BSpace", "BSpace", "BSpace", "BSpace").code == 0
     given = stage.duet("give", "executer")

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from podium.testing import retry_until
+from podium.testing import retry_until_blocking
 from podium.testing.tui_zoo import Answers
 from tests.cli.desk import Desk
 from tests.duet.terminals import Theatre, theatre
 from tests.soaking import in_soak
 
 
-def _until(holds: Callable[[], bool]) -> None:
-    asyncio.run(retry_until(holds))
-
-
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Theatre]:
-    with theatre(Desk(tmp_path)) as stage:
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
+    with theatre(Desk(tmp_path, capsys)) as stage:
         yield stage
 
 
@@ -132,7 +127,7 @@ def test_a_killed_supervisor_is_gone_on_with_and_nothing_is_sent_twice(stage: Th
     stage.cast(think_seconds=1.0, executer=Answers(think_seconds=1.0))
     assert stage.duet("up", "--grant").code == 0
     sending = stage.begin("send", "tidy up")
-    _until(lambda: len(stage.happened("EXECUTER", "took")) == 2)
+    retry_until_blocking(lambda: len(stage.happened("EXECUTER", "took")) == 2)
     sending.send_signal(signal.SIGKILL)
     sending.wait()
     [task] = stage.status()["tasks"]
@@ -148,7 +143,7 @@ def test_an_aborted_task_leaves_its_programs_up_and_free(stage: Theatre) -> None
     stage.cast(ways=("stuck", "plain", "plain"))
     assert stage.duet("up", "--grant").code == 0
     sending = stage.begin("send", "tidy up")
-    _until(lambda: len(stage.happened("PLANNER", "took")) == 2)
+    retry_until_blocking(lambda: len(stage.happened("PLANNER", "took")) == 2)
     aborted = stage.duet("abort", "--why", "changed my mind", "--json")
     assert aborted.json["status"] == "cancelled", aborted.err
     assert sending.wait(60) == 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from axe_playwright_python.base import AXE_FILE_PATH
@@ -16,14 +17,26 @@ from playwright.async_api import Browser, Page, async_playwright
 from tests.web.stage import Stage
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
-needs_browser = pytest.mark.skipif(
+_HAS_CHROMIUM = pytest.mark.skipif(
     not CHROMIUM, reason="no Chromium here; `apt-get install chromium` brings one"
 )
+_IN_ITS_LOOP = pytest.mark.asyncio(loop_scope="session")
 PHONE = {"width": 360, "height": 740}
 DESKTOP = {"width": 1280, "height": 900}
 ARTEFACTS = Path(os.environ.get("TEST_ARTEFACTS", "")) if os.environ.get("TEST_ARTEFACTS") else None
 """Where pictures of pages are kept; nowhere unless told."""
 SERIOUS = ("serious", "critical")
+_AXE = Path(AXE_FILE_PATH).read_text()
+# Telling of all that was found to be well costs as much as looking at it.
+_VIOLATIONS = """async (within) =>
+    (await axe.run(within, {resultTypes: ["violations"]})).violations"""
+Test = TypeVar("Test", bound=Callable[..., Awaitable[None]])
+
+
+def needs_browser(test: Test) -> Test:
+    """Run the test in the loop that its fixture `browser` lives in, or skip it where there is none."""
+    marked: Test = _HAS_CHROMIUM(_IN_ITS_LOOP(test))
+    return marked
 
 
 @asynccontextmanager
@@ -86,18 +99,20 @@ async def stop_timers(page: Page) -> None:
     await page.clock.pause_at(1)
 
 
-async def refuse_barriers(page: Page) -> None:
-    """Fail for what keeps people out, by axe-core: nothing serious may be found."""
-    source = Path(AXE_FILE_PATH).read_text()
+async def refuse_barriers(page: Page, *, within: str = "html") -> None:
+    """Fail for what keeps people out, by axe-core: nothing serious may be found.
+
+    `within` leaves out what the same page has around it, where that was looked at before.
+    """
     # Not by a script element, which the page's own policy would rightly refuse.
-    await page.evaluate(source)
-    found = await page.evaluate("axe.run()")
+    await page.evaluate(_AXE)
+    violations = await page.evaluate(_VIOLATIONS, within)
     told = [
         f"{each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}"
-        for each in found["violations"]
+        for each in violations
         if each["impact"] in SERIOUS
     ]
-    assert told == []
+    assert told == [], "\n".join(told)
 
 
 async def refuse_sideways(page: Page) -> None:

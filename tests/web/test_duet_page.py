@@ -15,7 +15,6 @@ from podium.web.access.people import ConsoleRole
 from tests.cli.desk import Desk
 from tests.duet.terminals import Theatre, theatre
 from tests.web.browser import (
-    chromium,
     needs_browser,
     picture,
     refuse_barriers,
@@ -24,7 +23,6 @@ from tests.web.browser import (
 )
 from tests.web.stage import Stage, console
 
-pytestmark = needs_browser
 expect.set_options(timeout=60_000)
 
 
@@ -46,13 +44,13 @@ class House:
 
 
 @asynccontextmanager
-async def house(folder: Path, **cast: object) -> AsyncIterator[House]:
+async def house(folder: Path, browser: Browser, **cast: object) -> AsyncIterator[House]:
     """The pair is up."""
     with theatre(Desk(folder)) as pair:
         pair.cast(**cast)  # type: ignore[arg-type]
         said = await asyncio.to_thread(pair.duet, "up", "--grant")
         assert said.code == 0, said.err
-        async with console(folder, environ=pair.variables) as stage, chromium() as browser:
+        async with console(folder, environ=pair.variables) as stage:
             yield House(pair, stage, browser)
 
 
@@ -68,10 +66,12 @@ async def shows(page: Page, side: str, words: str) -> None:
     )
 
 
+@needs_browser
 async def test_both_panes_and_the_messages_between_them_are_seen_while_a_task_is_done(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
-    async with house(tmp_path) as here, visitor(here.browser, here.stage) as page:
+    async with house(tmp_path, browser) as here, visitor(here.browser, here.stage) as page:
         await page.goto("/duet")
         await expect(page.locator("[data-keyboard]")).to_have_text(["Podium has the keyboard"] * 2)
         sending = here.theatre.begin("send", "tidy <b>up</b>")
@@ -96,10 +96,12 @@ async def test_both_panes_and_the_messages_between_them_are_seen_while_a_task_is
             await picture(phone, "duet-phone")
 
 
+@needs_browser
 async def test_whoever_takes_the_keyboard_types_and_what_podium_has_to_say_waits_and_goes_once(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
-    async with house(tmp_path) as here, visitor(here.browser, here.stage) as page:
+    async with house(tmp_path, browser) as here, visitor(here.browser, here.stage) as page:
         await page.goto("/duet")
         planner = page.locator(pane(page, "planner"))
         await planner.get_by_role("button", name="Take the keyboard").click()
@@ -124,8 +126,11 @@ async def test_whoever_takes_the_keyboard_types_and_what_podium_has_to_say_waits
         await expect(ladder).to_contain_text("keyboard returned of PLANNER by sam")
 
 
-async def test_of_two_browsers_one_has_the_keyboard_and_the_other_is_told(tmp_path: Path) -> None:
-    async with house(tmp_path) as here:
+@needs_browser
+async def test_of_two_browsers_one_has_the_keyboard_and_the_other_is_told(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with house(tmp_path, browser) as here:
         bob = here.stage.new_token("bob", ConsoleRole.OPERATOR)
         eve = here.stage.new_token("eve", ConsoleRole.VIEWER)
         async with (
@@ -149,8 +154,11 @@ async def test_of_two_browsers_one_has_the_keyboard_and_the_other_is_told(tmp_pa
             await expect(one.locator(tag)).to_have_text("you have the keyboard")
 
 
-async def test_what_a_program_writes_does_nothing_to_the_browser(tmp_path: Path) -> None:
-    async with house(tmp_path) as here, visitor(here.browser, here.stage) as page:
+@needs_browser
+async def test_what_a_program_writes_does_nothing_to_the_browser(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with house(tmp_path, browser) as here, visitor(here.browser, here.stage) as page:
         await page.goto("/duet")
         title = await page.title()
         hostile = here.theatre.short / "hostile.sh"
@@ -184,9 +192,12 @@ async def run_in_pane(here: House, side: str, script: Path) -> None:
     )
 
 
-async def test_a_task_is_handed_on_aborted_and_retried_from_the_page(tmp_path: Path) -> None:
+@needs_browser
+async def test_a_task_is_handed_on_aborted_and_retried_from_the_page(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with (
-        house(tmp_path, ways=("stuck", "plain", "plain")) as here,
+        house(tmp_path, browser, ways=("stuck", "plain", "plain")) as here,
         visitor(here.browser, here.stage) as page,
     ):
         await page.goto("/duet")

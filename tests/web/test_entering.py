@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from playwright.async_api import Browser
+
 from tests.web.browser import (
-    chromium,
     needs_browser,
     picture,
     refuse_barriers,
@@ -24,8 +25,10 @@ async def test_nobody_comes_in_without_a_token(tmp_path: Path) -> None:
 
 
 @needs_browser
-async def test_a_link_with_the_token_in_its_fragment_lets_a_browser_in(tmp_path: Path) -> None:
-    async with console(tmp_path) as stage, chromium() as browser:
+async def test_a_link_with_the_token_in_its_fragment_lets_a_browser_in(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with console(tmp_path) as stage:
         async with visitor(browser, stage) as page:
             assert "token" not in page.url
             await page.goto("/login")

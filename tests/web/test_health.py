@@ -6,7 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from podium.domain.events import RunFailed, UsageRecorded
 from podium.domain.gating import Usage
@@ -16,7 +16,6 @@ from podium.usecases.see_costs import Sum
 from podium.web.pages.health_plots import day_plot, ranked
 from tests.contract.nouns import a_queued_run, a_run
 from tests.web.browser import (
-    chromium,
     needs_browser,
     picture,
     refuse_barriers,
@@ -52,8 +51,9 @@ async def fill(stage: Stage) -> None:
 @needs_browser
 async def test_spending_queues_and_causes_are_shown_and_the_doctor_comes_when_asked(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
-    async with console(tmp_path, yaml=BUDGETS) as stage, chromium() as browser:
+    async with console(tmp_path, yaml=BUDGETS) as stage:
         await fill(stage)
         async with visitor(browser, stage) as page:
             await page.goto("/health")
@@ -81,10 +81,10 @@ async def test_spending_queues_and_causes_are_shown_and_the_doctor_comes_when_as
 @needs_browser
 async def test_a_page_that_is_open_shows_what_is_spent_and_what_fails_meanwhile(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     async with (
         console(tmp_path, yaml=BUDGETS) as stage,
-        chromium() as browser,
         visitor(browser, stage) as page,
     ):
         await stop_timers(page)

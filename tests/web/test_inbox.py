@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
+from playwright.async_api import Browser
 
 from podium.domain.gating import Approval, ApprovalStatus, Tier
 from podium.domain.work import RunStatus
 from podium.testing import retry_until
 from podium.web.access.people import ConsoleRole
 from tests.web.browser import (
-    chromium,
     needs_browser,
     picture,
     refuse_barriers,
@@ -32,6 +32,7 @@ QUESTION = {"question": "Which database shall it be?", "choices": ["SQLite", "Po
 @needs_browser
 async def test_cards_show_what_will_happen_by_risk_on_desktop_and_phone_in_light_and_dark(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     async with console(tmp_path) as stage:
         podium = stage.podium
@@ -44,7 +45,7 @@ async def test_cards_show_what_will_happen_by_risk_on_desktop_and_phone_in_light
         )  # fmt: skip
         await add_doubt(podium)
         await add_run(podium, "Tidy the docs", status=RunStatus.NEEDS_HUMAN)
-        async with chromium() as browser, visitor(browser, stage) as page:
+        async with visitor(browser, stage) as page:
             await page.goto("/")
             assert await page.title() == "(5) Inbox · project · Podium"
             tiers = await page.locator("article .tag.tier").all_text_contents()
@@ -62,23 +63,25 @@ async def test_cards_show_what_will_happen_by_risk_on_desktop_and_phone_in_light
             await page.keyboard.press("j")
             focused = await page.evaluate("document.activeElement.querySelector('h2').innerText")
             assert focused == "replace_in_file"
-        async with chromium() as browser:
-            for dark in (False, True):
-                async with visitor(browser, stage, phone=True, dark=dark) as page:
-                    await page.goto("/")
-                    await refuse_sideways(page)
+        for dark in (False, True):
+            async with visitor(browser, stage, phone=True, dark=dark) as page:
+                await page.goto("/")
+                await refuse_sideways(page)
+                if dark:
                     await refuse_barriers(page)
-                    await picture(page, f"inbox-phone-{'dark' if dark else 'light'}")
+                await picture(page, f"inbox-phone-{'dark' if dark else 'light'}")
 
 
 @needs_browser
-async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(tmp_path: Path) -> None:
+async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with console(tmp_path) as stage:
         podium = stage.podium
         run = await add_run(podium)
         asked = await add_approval(podium, run, "ask_human", QUESTION, tier=Tier.T0)
         refused = await add_approval(podium, run, tier=Tier.T2)
-        async with chromium() as browser, visitor(browser, stage) as page:
+        async with visitor(browser, stage) as page:
             await page.goto("/")
             question = page.locator(f"#card-{asked.id}")
             await question.get_by_label("PostgreSQL").check()
@@ -105,12 +108,13 @@ async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(tmp_
 
 
 @needs_browser
-async def test_two_browsers_approve_one_card_and_the_second_is_told_by_whom(tmp_path: Path) -> None:
+async def test_two_browsers_approve_one_card_and_the_second_is_told_by_whom(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with console(tmp_path) as stage:
         approval = await add_approval(stage.podium, await add_run(stage.podium))
         kim = stage.new_token("kim", ConsoleRole.APPROVER)
         async with (
-            chromium() as browser,
             visitor(browser, stage) as first,
             visitor(browser, stage, token=kim, phone=True) as second,
         ):
@@ -135,11 +139,12 @@ async def test_two_browsers_approve_one_card_and_the_second_is_told_by_whom(tmp_
 
 
 @needs_browser
-async def test_an_open_page_sees_what_somebody_else_answered(tmp_path: Path) -> None:
+async def test_an_open_page_sees_what_somebody_else_answered(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with console(tmp_path) as stage:
         approval = await add_approval(stage.podium, await add_run(stage.podium))
         async with (
-            chromium() as browser,
             visitor(browser, stage) as page,
             stage.client() as program,
         ):
@@ -156,7 +161,9 @@ async def test_an_open_page_sees_what_somebody_else_answered(tmp_path: Path) -> 
 
 
 @needs_browser
-async def test_words_of_agents_are_text_wherever_a_card_shows_them(tmp_path: Path) -> None:
+async def test_words_of_agents_are_text_wherever_a_card_shows_them(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with console(tmp_path) as stage:
         podium = stage.podium
         run = await add_run(podium, HOSTILE, flow="pipeline")
@@ -168,7 +175,7 @@ async def test_words_of_agents_are_text_wherever_a_card_shows_them(tmp_path: Pat
         choices = {"question": HOSTILE, "choices": [HOSTILE, "b"]}
         await add_approval(podium, run, "ask_human", choices, tier=Tier.T0)
         await add_doubt(podium, HOSTILE)
-        async with chromium() as browser, visitor(browser, stage) as page:
+        async with visitor(browser, stage) as page:
             await page.goto("/")
             for opened in await page.locator("summary").all():
                 await opened.click()
@@ -185,10 +192,12 @@ async def test_words_of_agents_are_text_wherever_a_card_shows_them(tmp_path: Pat
 
 
 @needs_browser
-async def test_a_call_in_doubt_is_settled_with_one_of_two_answers(tmp_path: Path) -> None:
+async def test_a_call_in_doubt_is_settled_with_one_of_two_answers(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with console(tmp_path) as stage:
         run = await add_doubt(stage.podium)
-        async with chromium() as browser, visitor(browser, stage, phone=True) as page:
+        async with visitor(browser, stage, phone=True) as page:
             await page.goto("/")
             card = page.locator(f"#card-{run.id}")
             await card.get_by_role("button", name="It did not happen").click()
@@ -267,13 +276,13 @@ async def test_several_are_answered_at_once_only_when_they_are_of_one_tier(tmp_p
 
 
 @needs_browser
-async def test_one_tier_is_selected_together_on_the_page(tmp_path: Path) -> None:
+async def test_one_tier_is_selected_together_on_the_page(tmp_path: Path, browser: Browser) -> None:
     async with console(tmp_path) as stage:
         podium = stage.podium
         run = await add_run(podium)
         low = [await add_approval(podium, run) for _ in range(2)]
         other = await add_approval(podium, run, tier=Tier.T2)
-        async with chromium() as browser, visitor(browser, stage, phone=True) as page:
+        async with visitor(browser, stage, phone=True) as page:
             await page.goto("/")
             box = "#card-{} input[name=chosen]"
             assert not await page.locator("#bulk").is_visible()

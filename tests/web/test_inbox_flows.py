@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import yaml
+from playwright.async_api import Browser
 
 from podium.domain.gating import Approval, ApprovalStatus, Receipt, Tier
 from podium.domain.model import Json
@@ -24,7 +25,6 @@ from tests.operator.office import _RECORDS, _insert
 from tests.packs.roofing.smtp_server import SmtpServer, serving
 from tests.sense.station import INBOX, Station, item, plan
 from tests.web.browser import (
-    chromium,
     needs_browser,
     picture,
     refuse_barriers,
@@ -55,13 +55,13 @@ async def pending(stage: Stage) -> list[Approval]:
 @needs_browser
 async def test_a_supervised_candidate_approved_on_the_page_reaches_the_inbox_folder(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     station = await proposed(tmp_path)
     async with console(tmp_path, environ=station.environ) as stage:
         engine = await stage.podium.hosting_engine()
         async with (
             engine.serve(order_queues(stage.podium.configuration)),
-            chromium() as browser,
             visitor(browser, stage) as page,
         ):
             await page.goto("/")
@@ -86,6 +86,7 @@ async def test_a_supervised_candidate_approved_on_the_page_reaches_the_inbox_fol
 @needs_browser
 async def test_an_edited_candidate_is_asked_about_anew_and_only_the_edit_is_delivered(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     station = await proposed(tmp_path)
     async with console(tmp_path, environ=station.environ) as stage:
@@ -93,7 +94,6 @@ async def test_an_edited_candidate_is_asked_about_anew_and_only_the_edit_is_deli
         [old] = await pending(stage)
         async with (
             engine.serve(order_queues(stage.podium.configuration)),
-            chromium() as browser,
             visitor(browser, stage) as page,
         ):
             await page.goto("/")
@@ -157,11 +157,13 @@ async def office(folder: Path, mail: SmtpServer) -> AsyncIterator[Stage]:
 
 
 @needs_browser
-async def test_a_t3_call_approved_on_a_phone_is_made_and_receipted(tmp_path: Path) -> None:
+async def test_a_t3_call_approved_on_a_phone_is_made_and_receipted(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with serving(SmtpServer()) as mail, office(tmp_path, mail) as stage:
         [asked] = await pending(stage)
         assert asked.tier is Tier.T3
-        async with chromium() as browser, visitor(browser, stage, phone=True) as page:
+        async with visitor(browser, stage, phone=True) as page:
             await page.goto(f"/cards/{asked.id}")
             shown = await page.inner_text("main")
             assert "email.send_quote" in shown
@@ -237,12 +239,13 @@ async def _asking(podium: Podium) -> Flow:
 
 
 @needs_browser
-async def test_a_run_that_needs_a_person_goes_on_with_their_guidance(tmp_path: Path) -> None:
+async def test_a_run_that_needs_a_person_goes_on_with_their_guidance(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with console(tmp_path, flows={**FLOWS, "asking": _asking}) as stage:
         engine = await stage.podium.hosting_engine()
         async with (
             engine.serve([QueueSpec(name="work")]),
-            chromium() as browser,
             visitor(browser, stage) as page,
         ):
             run = await engine.start("asking", task="tidy up", queue="work")

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.web.browser import chromium, needs_browser
+from playwright.async_api import Browser
+
+from tests.web.browser import needs_browser
 from tests.web.stage import console
 
 LOST = "The live line to the console is lost"
 
 
 @needs_browser
-async def test_a_page_tells_that_its_line_to_the_console_is_lost(tmp_path: Path) -> None:
-    async with chromium() as browser:
-        page = await browser.new_page()
+async def test_a_page_tells_that_its_line_to_the_console_is_lost(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with await browser.new_context() as context:
+        page = await context.new_page()
         page.set_default_timeout(60_000)
         async with console(tmp_path) as stage:
             await page.goto(f"{stage.url}/login#token={stage.token}")

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
 from podium.domain.work import QueueSpec
 from podium.web.access.people import ConsoleRole
@@ -15,7 +15,6 @@ from podium.wiring.operating import operator_options
 from tests.operator.messages import QUOTE
 from tests.operator.office import _RECORDS, _insert
 from tests.web.browser import (
-    chromium,
     needs_browser,
     picture,
     refuse_barriers,
@@ -59,10 +58,11 @@ async def say(page: Page, words: str, mode: str) -> None:
 
 
 @needs_browser
-async def test_words_are_planned_approved_done_proved_and_taken_back(tmp_path: Path) -> None:
+async def test_words_are_planned_approved_done_proved_and_taken_back(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with (
         office(tmp_path) as stage,
-        chromium() as browser,
         visitor(browser, stage) as page,
     ):
         await page.goto("/operator")
@@ -97,10 +97,10 @@ async def test_words_are_planned_approved_done_proved_and_taken_back(tmp_path: P
 @needs_browser
 async def test_what_is_missing_is_filled_in_on_a_phone_and_nothing_in_it_is_taken_for_a_page(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     async with (
         office(tmp_path) as stage,
-        chromium() as browser,
         visitor(browser, stage, phone=True, dark=True) as page,
     ):
         await page.goto("/operator")
@@ -119,10 +119,11 @@ async def test_what_is_missing_is_filled_in_on_a_phone_and_nothing_in_it_is_take
 
 
 @needs_browser
-async def test_what_somebody_else_has_done_stands_beside_an_open_page(tmp_path: Path) -> None:
+async def test_what_somebody_else_has_done_stands_beside_an_open_page(
+    tmp_path: Path, browser: Browser
+) -> None:
     async with (
         office(tmp_path) as stage,
-        chromium() as browser,
         visitor(browser, stage) as page,
         stage.client() as other,
     ):

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
 from podium.domain.work import RunStatus
 from podium.testing import retry_until
@@ -18,7 +18,7 @@ from podium.web.pages.run_board import board_of
 from podium.wiring.configuration import load_configuration
 from podium.wiring.flows import FLOWS
 from podium.wiring.podium import open_podium
-from tests.web.browser import chromium, needs_browser, picture, refuse_barriers, visitor
+from tests.web.browser import needs_browser, picture, refuse_barriers, visitor
 from tests.web.run_program import BEGUN, LET_GO, NAME, build
 from tests.web.stage import Stage, console
 
@@ -81,12 +81,12 @@ async def lines(page: Page) -> list[int]:
 @needs_browser
 async def test_a_killed_run_is_shown_interrupted_then_running_then_succeeded_without_a_reload(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     run_id = await waiting_run(tmp_path)
     begun, let_go = tmp_path / "project" / BEGUN, tmp_path / "project" / LET_GO
     async with (
         console(tmp_path, flows=WITH_HELD) as stage,
-        chromium() as browser,
         visitor(browser, stage) as page,
         visitor(browser, stage) as list_page,
     ):
@@ -124,12 +124,13 @@ async def test_a_killed_run_is_shown_interrupted_then_running_then_succeeded_wit
 
 
 @needs_browser
-async def test_a_run_that_nobody_hosts_is_resumed_from_its_page(tmp_path: Path) -> None:
+async def test_a_run_that_nobody_hosts_is_resumed_from_its_page(
+    tmp_path: Path, browser: Browser
+) -> None:
     run_id = await waiting_run(tmp_path)
     (tmp_path / "project" / LET_GO).touch()
     async with (
         console(tmp_path, flows=WITH_HELD) as stage,
-        chromium() as browser,
         visitor(browser, stage) as page,
     ):
         await page.goto(f"/runs/{run_id}?show=talk")

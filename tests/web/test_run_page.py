@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from playwright.async_api import Page, expect
+from playwright.async_api import Browser, Page, expect
 
 from podium.web.access.people import ConsoleRole
 from podium.web.pages.run_diff import MOST_LINES, read_diff
 from podium.web.pages.run_markdown import rendered
 from podium.web.pages.run_parts import PARTS
 from tests.web.browser import (
-    chromium,
     needs_browser,
     picture,
     refuse_barriers,
@@ -37,9 +36,11 @@ async def look_at(page: Page, run_id: str, part: str) -> None:
 
 
 @needs_browser
-async def test_no_word_of_an_agent_becomes_anything_but_text(tmp_path: Path) -> None:
+async def test_no_word_of_an_agent_becomes_anything_but_text(
+    tmp_path: Path, browser: Browser
+) -> None:
     commit = hostile_branch(tmp_path / "project")
-    async with console(tmp_path) as stage, chromium() as browser:
+    async with console(tmp_path) as stage:
         run_id = await hostile_run(stage.podium, commit)
         for phone in (False, True):
             async with visitor(browser, stage, phone=phone, dark=phone) as page:
@@ -54,7 +55,7 @@ async def test_no_word_of_an_agent_becomes_anything_but_text(tmp_path: Path) -> 
                     assert await page.locator(STRANGE).count() == 0
                     assert await page.evaluate("window.hacked") is None
                     await picture(page, f"hostile-{part}-{'phone' if phone else 'desktop'}")
-                    await refuse_barriers(page)
+                    await refuse_barriers(page, within="html" if part == "log" else "#part")
                     if phone:
                         await refuse_sideways(page)
 
@@ -62,9 +63,10 @@ async def test_no_word_of_an_agent_becomes_anything_but_text(tmp_path: Path) -> 
 @needs_browser
 async def test_a_runs_page_is_used_by_keyboard_and_says_the_picture_in_a_table(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     commit = hostile_branch(tmp_path / "project")
-    async with console(tmp_path) as stage, chromium() as browser, visitor(browser, stage) as page:
+    async with console(tmp_path) as stage, visitor(browser, stage) as page:
         run_id = await hostile_run(stage.podium, commit)
         await look_at(page, run_id, "log")
         assert await page.evaluate(WORDS_BEYOND_THEIR_BOXES) == []

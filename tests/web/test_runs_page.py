@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
 from podium.domain.events import NoteTaken, RunStarted
 from podium.domain.work import Failure, Run, RunStatus
@@ -15,7 +15,6 @@ from podium.ports import RunQuery, Tx
 from podium.web.access.people import ConsoleRole
 from podium.wiring import Podium
 from tests.web.browser import (
-    chromium,
     needs_browser,
     picture,
     refuse_barriers,
@@ -114,10 +113,10 @@ async def test_a_program_that_looks_for_words_goes_from_portion_to_portion(
 
 @needs_browser
 async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("podium.usecases.see_runs.MOST_READ", 4)  # as above
-    async with console(tmp_path) as stage, chromium() as browser:
+    async with console(tmp_path) as stage:
         old = await add_runs(stage.podium, 2, "hapax <b>")
         await add_runs(stage.podium, 10)
         async with visitor(browser, stage, phone=True) as page:
@@ -195,7 +194,9 @@ async def test_a_flow_that_podium_yaml_has_wrong_is_written_about_and_the_page_i
 
 
 @needs_browser
-async def test_the_list_is_live_and_a_run_is_started_from_it(tmp_path: Path) -> None:
+async def test_the_list_is_live_and_a_run_is_started_from_it(
+    tmp_path: Path, browser: Browser
+) -> None:
     project = tmp_path / "project"
     project.mkdir()
     (project / "script.yaml").write_text(yaml.safe_dump({"turns": []}))
@@ -205,7 +206,7 @@ async def test_the_list_is_live_and_a_run_is_started_from_it(tmp_path: Path) -> 
     git(project, "init", "-q", "-b", "main")
     git(project, "add", ".")
     git(project, "commit", "-qm", "first")
-    async with console(tmp_path) as stage, chromium() as browser:
+    async with console(tmp_path) as stage:
         (shown,) = await add_runs(stage.podium, 1, status=RunStatus.QUEUED, queue="default")
         for phone in (False, True):
             async with visitor(browser, stage, phone=phone, dark=phone) as page:

@@ -60,7 +60,10 @@ def served(folder: Path) -> Iterator[Stage]:
 
 
 def tried(stage: Stage, *, examples: int, coverage: bool) -> tuple[int, list[str]]:
-    """How many requests were made of the whole API, and what was wrong with the answers."""
+    """How many requests were made of the whole API, and what was wrong with the answers.
+
+    `coverage` adds every limit of every field: a thousand requests, for which the soak has the time.
+    """
     config = SchemathesisConfig.from_dict(
         {
             "seed": 1,
@@ -104,9 +107,9 @@ def tried(stage: Stage, *, examples: int, coverage: bool) -> tuple[int, list[str
 
 def test_every_operation_answers_as_it_is_described(tmp_path: Path) -> None:
     with served(tmp_path) as stage:
-        requests, faults = tried(stage, examples=1, coverage=True)
+        requests, faults = tried(stage, examples=3, coverage=False)
     assert "\n".join(faults) == ""
-    assert requests > 500
+    assert requests > 100
 
 
 @pytest.mark.soak

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from playwright.async_api import Browser
+
 from podium.bridge.ticks import last_ticks
 from podium.domain.gating import Tier
 from podium.domain.trust import TrustEntry
@@ -13,7 +15,6 @@ from podium.web.access.people import ConsoleRole
 from podium.wiring.sensing import known_standings, trust_of
 from tests.sense.station import HEALTH, INBOX, REPORT, Station, item, plan
 from tests.web.browser import (
-    chromium,
     needs_browser,
     picture,
     refuse_barriers,
@@ -52,11 +53,11 @@ def granted(stage: Stage) -> dict[str, Tier | None]:
 @needs_browser
 async def test_a_candidate_is_deployed_with_one_click_and_the_next_rejected_with_a_reason(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     station = await ticked(tmp_path)
     async with (
         console(tmp_path, environ=station.environ) as stage,
-        chromium() as browser,
         visitor(browser, stage) as page,
     ):
         await page.goto("/sense")
@@ -86,11 +87,12 @@ async def test_a_candidate_is_deployed_with_one_click_and_the_next_rejected_with
 
 
 @needs_browser
-async def test_trust_is_given_and_taken_back_on_a_phone_in_the_dark(tmp_path: Path) -> None:
+async def test_trust_is_given_and_taken_back_on_a_phone_in_the_dark(
+    tmp_path: Path, browser: Browser
+) -> None:
     station = await ticked(tmp_path, promote_after=1)
     async with (
         console(tmp_path, environ=station.environ) as stage,
-        chromium() as browser,
         visitor(browser, stage, phone=True, dark=True) as page,
     ):
         zone = f"g/<b>{EVIL}</b>"
@@ -115,11 +117,11 @@ async def test_trust_is_given_and_taken_back_on_a_phone_in_the_dark(tmp_path: Pa
 @needs_browser
 async def test_a_page_that_is_open_shows_an_idle_tick_and_an_answer_given_elsewhere(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     station = await ticked(tmp_path)
     async with (
         console(tmp_path, environ=station.environ) as stage,
-        chromium() as browser,
         visitor(browser, stage) as page,
     ):
         await stop_timers(page)
@@ -138,11 +140,11 @@ async def test_a_page_that_is_open_shows_an_idle_tick_and_an_answer_given_elsewh
 @needs_browser
 async def test_what_somebody_types_stays_until_it_is_sent_and_what_was_missed_is_shown_then(
     tmp_path: Path,
+    browser: Browser,
 ) -> None:
     station = await ticked(tmp_path)
     async with (
         console(tmp_path, environ=station.environ) as stage,
-        chromium() as browser,
         visitor(browser, stage) as page,
     ):
         await page.goto("/sense")

@@ -1,0 +1,84 @@
+"""Runs code as a new interpreter would, from a process that has loaded the rooms already: loading costs more than running."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import os
+import runpy
+import sys
+import warnings
+from collections.abc import Awaitable, Callable
+from multiprocessing import get_context
+from pathlib import Path
+
+# What warns when it is loaded is seen by every other test, where warnings are errors too.
+_LOADED = (
+    "podium.agents",
+    "podium.engine",
+    "podium.gate",
+    "podium.journal",
+    "podium.sandbox",
+    "podium.testing",
+    "podium.tools",
+    "podium.wiring.podium",
+    "podium.workspaces",
+)
+_PATIENCE_SECONDS = 120.0
+
+_context = get_context("forkserver")
+_context.set_forkserver_preload([__name__, *_LOADED])
+
+
+def run_text(text: str, folder: Path) -> str:
+    """What code of a page, which may await, prints when it is run in the folder. Raises `AssertionError` when it fails."""
+    return _run(_text, text, folder)
+
+
+def run_file(file: Path, folder: Path) -> str:
+    """The same for a file, as its own program."""
+    return _run(_file, str(file), folder)
+
+
+def _run(work: Callable[[str], None], given: str, folder: Path) -> str:
+    said, trouble = folder / ".said", folder / ".trouble"
+    process = _context.Process(target=_alone, args=(work, given, folder, said, trouble))
+    process.start()
+    process.join(_PATIENCE_SECONDS)
+    if process.exitcode is None:
+        process.kill()
+        process.join()
+    assert process.exitcode == 0, trouble.read_text() or f"ended with {process.exitcode}"
+    return said.read_text()
+
+
+def _alone(
+    work: Callable[[str], None], given: str, folder: Path, said: Path, trouble: Path
+) -> None:
+    """In the new process: outputs to files, every warning an error, and an end as an interpreter has it."""
+    for descriptor, file in ((1, said), (2, trouble)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600), descriptor)
+    os.chdir(folder)
+    sys.path[0] = ""
+    warnings.resetwarnings()
+    warnings.simplefilter("error")
+    work(given)
+
+
+def _text(text: str) -> None:
+    # Not with the imports from `__future__` of this file.
+    flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    code = compile(text, "page", "exec", flags=flags, dont_inherit=True)
+    done = eval(code, {"__name__": "__main__"})
+    if done is not None:
+        asyncio.run(_finish(done))
+
+
+async def _finish(done: Awaitable[None]) -> None:
+    await done
+
+
+def _file(file: str) -> None:
+    sys.argv = [file]
+    sys.path[0] = str(Path(file).parent)
+    runpy.run_path(file, run_name="__main__")
