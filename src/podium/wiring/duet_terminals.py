@@ -18,6 +18,7 @@ from podium.wiring.agents import options_of
 from podium.wiring.duet_claims import as_claimed, claim, door_folder, let_go, pair_folder
 from podium.wiring.duet_fence import duet_fence
 from podium.wiring.duet_gate import MessagesGate
+from podium.wiring.duet_late import LateDoors, LateFence
 from podium.wiring.duet_pairs import GENERIC, socket_path
 from podium.wiring.players import player_of
 
@@ -34,7 +35,7 @@ async def terminals_of(podium: Podium, pair: Pair) -> Stage:
     from podium.agents import ContractedAgent
 
     claim(podium, pair)
-    terminals = await _seated(podium, pair)
+    terminals = _seated(podium, pair)
     podium.close_with(terminals.pair.close)
 
     def chair(side: Side) -> Chair:
@@ -118,14 +119,14 @@ class _Terminals:
 @asynccontextmanager
 async def _held(podium: Podium, pair: Pair, *, steering: bool = False) -> AsyncIterator[_Terminals]:
     """`steering` starts nothing: it works also where the settings of the agents cannot be used as they are now."""
-    terminals = await _seated(podium, pair, steering=steering)
+    terminals = _seated(podium, pair, steering=steering)
     try:
         yield terminals
     finally:
         await terminals.pair.close()
 
 
-async def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _Terminals:
+def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _Terminals:
     from podium.agents.tui import TerminalPair, TerminalSettings
 
     settings = TerminalSettings(
@@ -133,7 +134,7 @@ async def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _Ter
         folder=pair_folder(podium, pair),
         session=pair.session,
     )
-    terminals = TerminalPair(await _kit(podium, pair), settings)
+    terminals = TerminalPair(_kit(podium, pair), settings)
     agents = {side: _agent(podium, terminals, side, pair.seat(side), steering) for side in SIDES}
     return _Terminals(terminals, agents)
 
@@ -187,11 +188,12 @@ def _adapter(kind: str, options: AgentOptions) -> Adapter:
     return adapter_for(kind, options)
 
 
-async def _kit(podium: Podium, pair: Pair) -> TuiKit:
+def _kit(podium: Podium, pair: Pair) -> TuiKit:
     from podium.agents.tui import TuiKit
     from podium.sandbox import end_left_server, hook_command
 
     doors, folder = door_folder(podium, pair), pair_folder(podium, pair)
+    socket = socket_path(pair.socket, podium.environ)
 
     async def lapsed(run_id: str, name: str, hold: KeyboardHold) -> None:
         (side,) = [each for each in SIDES if each.lower() == name]
@@ -200,8 +202,10 @@ async def _kit(podium: Podium, pair: Pair) -> TuiKit:
 
     return TuiKit(
         launcher=podium.launcher,
-        enclosures=duet_fence(podium, socket_path(pair.socket, podium.environ), doors),
-        doors=await podium.hook_doors(doors, gate=MessagesGate(podium.gate, str(folder))),
+        enclosures=LateFence(lambda: duet_fence(podium, socket, doors)),
+        doors=LateDoors(
+            lambda: podium.hook_doors(doors, gate=MessagesGate(podium.gate, str(folder)))
+        ),
         transcripts=podium.transcripts,
         clock=podium.clock,
         hook_command=hook_command(),
