@@ -6,6 +6,7 @@ import asyncio
 import os
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,7 +63,7 @@ async def _waited_for(folder: Path) -> tuple[tuple[float, float], float]:
         server = _parent(program)
         watched = await _shares(server)
         _close_pipes(settings)
-        return watched, (await _shares(server))[0]
+        return watched, _share_alone(server)
     finally:
         for each in waiting:
             each.cancel()
@@ -142,6 +143,14 @@ async def _shares(server: int) -> tuple[float, float]:
     return (after[0] - before[0]) / SECONDS, (after[1] - before[1]) / SECONDS
 
 
+def _share_alone(server: int) -> float:
+    """Of one core: the server while this process does nothing at all."""
+    time.sleep(SETTLED_SECONDS)
+    before = _server_seconds(server)
+    time.sleep(SECONDS)
+    return (_server_seconds(server) - before) / SECONDS
+
+
 def _server_seconds(server: int) -> float:
     pipes = sum(_spent(pid) for pid in _below(server) if _name(pid) in _PIPES)
     return _spent(server) + pipes
@@ -167,11 +176,14 @@ def _spent(pid: int) -> float:
 
     As the scheduler counts them: ticks of 10 ms say little of what works for some microseconds at a time.
     """
+    return sum(_ran(each) for each in Path("/proc").glob(f"{pid}/task/*/schedstat")) / 1e9
+
+
+def _ran(schedstat: Path) -> int:
     try:
-        threads = list(Path(f"/proc/{pid}/task").iterdir())
-        return sum(int((each / "schedstat").read_text().split()[0]) for each in threads) / 1e9
+        return int(schedstat.read_text().split()[0])
     except OSError:
-        return 0.0
+        return 0
 
 
 def _name(pid: int) -> str:

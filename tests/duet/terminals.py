@@ -113,4 +113,5 @@ def theatre(desk: Desk) -> Iterator[Theatre]:
         try:
             yield stage
         finally:
-            stage.duet("down", "--force")
+            left = stage.duet("down", "--force")
+        assert left.code == 0, left.err

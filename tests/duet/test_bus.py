@@ -28,6 +28,8 @@ def desk(
 ) -> Iterator[Desk]:
     with TemporaryDirectory(prefix="p") as short:  # a socket's path must be short
         desk = Desk(tmp_path, capsys)
+        for name in os.environ:
+            monkeypatch.delenv(name)
         for name, value in {**desk.environ, "XDG_RUNTIME_DIR": short}.items():
             monkeypatch.setenv(name, value)
         desk.home.mkdir(exist_ok=True)

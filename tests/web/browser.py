@@ -68,14 +68,16 @@ async def visitor(
         color_scheme="dark" if dark else "light",
         base_url=stage.url,
     )
-    context.set_default_timeout(60_000)
-    page = await context.new_page()
-    troubles: list[str] = []
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    page.on("console", lambda said: troubles.append(said.text) if said.type == "error" else None)
-    await page.goto(f"/login#token={stage.token if token is None else token}")
-    await page.wait_for_url(lambda url: "/login" not in url)
     try:
+        context.set_default_timeout(60_000)
+        page = await context.new_page()
+        troubles: list[str] = []
+        page.on("pageerror", lambda error: troubles.append(str(error)))
+        page.on(
+            "console", lambda said: troubles.append(said.text) if said.type == "error" else None
+        )
+        await page.goto(f"/login#token={stage.token if token is None else token}")
+        await page.wait_for_url(lambda url: "/login" not in url)
         yield page
         # A status that says why something was not done is told on the page, and logged by the browser too.
         assert [

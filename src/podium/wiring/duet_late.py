@@ -1,7 +1,8 @@
-"""What only turns and starts of programs need, made then: whoever looks at a pair or steers it does without."""
+"""What turns and starts of programs need, made late: whoever looks at a pair or steers it does without."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -16,20 +17,21 @@ class LateDoors:
 
     def __init__(self, build: Callable[[], Awaitable[HookDoors]]) -> None:
         self._build = build
+        self._building = asyncio.Lock()
         self._built: HookDoors | None = None
 
     @asynccontextmanager
     async def open(
         self, turn: Turn, *, agent: str = "", translate: Translate | None = None
     ) -> AsyncIterator[TurnDoor]:
-        if self._built is None:
-            self._built = await self._build()
-        async with self._built.open(turn, agent=agent, translate=translate) as door:
+        async with self._building:
+            built = self._built = self._built or await self._build()
+        async with built.open(turn, agent=agent, translate=translate) as door:
             yield door
 
 
 class LateFence:
-    """A fence that is drawn with the first start of a program; see `Enclosures`."""
+    """A fence that is drawn when it is first asked for; see `Enclosures`."""
 
     def __init__(self, build: Callable[[], Enclosures]) -> None:
         self._build = build

@@ -16,7 +16,7 @@ from podium.flows.duet import Chair, Stage, primer
 from podium.usecases import keyboard_came_back
 from podium.wiring.agents import options_of
 from podium.wiring.duet_claims import as_claimed, claim, door_folder, let_go, pair_folder
-from podium.wiring.duet_fence import duet_fence
+from podium.wiring.duet_fence import DuetFence, duet_fence
 from podium.wiring.duet_gate import MessagesGate
 from podium.wiring.duet_late import LateDoors, LateFence
 from podium.wiring.duet_pairs import GENERIC, socket_path
@@ -134,7 +134,7 @@ def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _Terminals
         folder=pair_folder(podium, pair),
         session=pair.session,
     )
-    terminals = TerminalPair(_kit(podium, pair), settings)
+    terminals = TerminalPair(_kit(podium, pair, steering=steering), settings)
     agents = {side: _agent(podium, terminals, side, pair.seat(side), steering) for side in SIDES}
     return _Terminals(terminals, agents)
 
@@ -188,12 +188,15 @@ def _adapter(kind: str, options: AgentOptions) -> Adapter:
     return adapter_for(kind, options)
 
 
-def _kit(podium: Podium, pair: Pair) -> TuiKit:
+def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiKit:
     from podium.agents.tui import TuiKit
     from podium.sandbox import end_left_server, hook_command
 
     doors, folder = door_folder(podium, pair), pair_folder(podium, pair)
     socket = socket_path(pair.socket, podium.environ)
+
+    def fence() -> DuetFence:
+        return duet_fence(podium, socket, doors)
 
     async def lapsed(run_id: str, name: str, hold: KeyboardHold) -> None:
         (side,) = [each for each in SIDES if each.lower() == name]
@@ -202,7 +205,8 @@ def _kit(podium: Podium, pair: Pair) -> TuiKit:
 
     return TuiKit(
         launcher=podium.launcher,
-        enclosures=LateFence(lambda: duet_fence(podium, socket, doors)),
+        # Where a program may be restarted the fence is there first: one that cannot be drawn ends no program.
+        enclosures=LateFence(fence) if steering else fence(),
         doors=LateDoors(
             lambda: podium.hook_doors(doors, gate=MessagesGate(podium.gate, str(folder)))
         ),

@@ -80,8 +80,10 @@ async def test_the_end_of_each_of_many_programs_is_told_though_tmux_misses_some(
     """Of forty ends tmux 3.3a missed six. Silence tells too late here, so that the kernel has to."""
     monkeypatch.setattr(activity_module, "SILENCE_SECONDS", 600.0)
     pane = await shell(house, "exec sleep 1000")
-    argv = ("sh", "-c", "stty -echo; echo ready; read line; sleep 0.05; exit 3")
-    for _ in range(count):
+    # Some say a lot at the end, which tmux reads first.
+    ends = ("sleep 0.05; exit 3", "seq 1 9000; exit 3")
+    for number in range(count):
+        argv = ("sh", "-c", f"stty -echo; echo ready; read line; {ends[number % 2]}")
         await house.panes.restart(pane, Program(name="shell", argv=argv, cwd=house.root))
         await house.activity.expect_end(pane)
         await house.shows(pane, "ready")

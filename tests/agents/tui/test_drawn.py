@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from podium.agents.tui.claude import ClaudeTui
-from podium.agents.tui.drawn import MEASURED_OTHERWISE, end_surely_drawn, surely_drawn
+from podium.agents.tui.drawn import (
+    MEASURED_OTHERWISE,
+    end_surely_drawn,
+    surely_drawn,
+    tells_itself,
+)
 
 
 @pytest.mark.parametrize(
@@ -26,6 +31,24 @@ def test_a_text_and_its_picture_come_to_the_same(text: str, drawn: str) -> None:
 @pytest.mark.parametrize("other", ["漢子", "漢字!", "漢字 5 €", "漢字 x"])
 def test_letters_digits_and_punctuation_are_told_apart(other: str) -> None:
     assert surely_drawn("漢字") != surely_drawn(other)
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [
+        ("no", True),
+        ("漢字", True),
+        ("yes, go on 👍", True),
+        ("no ✅", False),
+        ("1️⃣ 👍", False),
+        ("👍 >", False),
+        ("", False),
+    ],
+)
+def test_words_are_told_from_others_by_all_of_their_signs_or_by_enough(
+    text: str, alone: bool
+) -> None:
+    assert tells_itself(text) is alone
 
 
 @pytest.mark.parametrize(

@@ -248,10 +248,11 @@ async def test_words_with_a_sign_that_the_program_spoils_go_as_a_file(house: Hou
     assert words == "all:\n    make it"
 
 
-async def test_words_of_which_nothing_is_surely_drawn_go_as_a_file(house: House) -> None:
+async def test_words_of_which_too_little_is_surely_drawn_go_as_a_file(house: House) -> None:
     injector = house.injector(await house.open("composer"))
     assert (await injector.deliver(1, "👍")).as_file
-    assert not (await injector.deliver(2, "👍 yes")).as_file
+    assert (await injector.deliver(2, "👍 yes")).as_file
+    assert not (await injector.deliver(3, "👍 yes, go on")).as_file
 
 
 async def test_what_a_person_does_with_words_that_stand_in_the_input_is_no_sending(

@@ -30,9 +30,14 @@ _KEEP = (
     "while dd bs={size} count={count} of={name}.now 2>/dev/null && [ -s {name}.now ]; "
     "do mv -f {name}.now {name}.before; done"
 )
-_END = "exec touch {folder}/#{{hook_pane}}.ended"
+
+_ENDED = ".ended"
+_END = f"exec touch {{folder}}/#{{{{hook_pane}}}}{_ENDED}"
 
 SILENCE_SECONDS = 5.0
+_AGAIN_SECONDS = 0.2
+_MOST_COLLECTIONS = 10
+"""tmux reads what is left of a program's words before it takes it for dead."""
 # While tmux 3.3a has libutempter write that a terminal closed, it is deaf to the end of its children: of forty programs
 # that ended on a quiet machine it did not learn of six, until the next child of its own ended.
 _COLLECT = (
@@ -48,12 +53,13 @@ class Activity:
         self._control = control
         self._folder = folder.absolute()
         self._beats: dict[str, int] = {}
+        self._ends: dict[str, int] = {}
         self._callers: dict[str, list[Callable[[], None]]] = {}
         self._woken = asyncio.Event()
         self._waiting = 0
         """How many wait for it: mostly nobody does, and there is much to tell of."""
         self._watch: Watch | None = None
-        self._ends: dict[str, EndWatch] = {}
+        self._end_watches: dict[str, EndWatch] = {}
         self._collecting: set[asyncio.Task[None]] = set()
 
     async def follow(self, pane: str) -> None:
@@ -81,7 +87,7 @@ class Activity:
         (pid,) = await self._control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'")
         self._forget_end(pane)
         with suppress(OSError, ValueError):  # silence tells as well, only later
-            self._ends[pane] = EndWatch(int(pid), partial(self._has_ended, pane))
+            self._end_watches[pane] = EndWatch(int(pid), partial(self._has_ended, pane))
 
     def file(self, pane: str) -> Path:
         """Where the newest of what the pane writes is kept. It may not be there yet, and is begun anew when it is full."""
@@ -90,6 +96,10 @@ class Activity:
     def beats(self, pane: str) -> int:
         """How many signs of life there were so far. Ask before looking at the screen."""
         return self._beats.get(pane, 0)
+
+    def ends(self, pane: str) -> int:
+        """How many of those signs were the end of a program."""
+        return self._ends.get(pane, 0)
 
     async def beyond(self, pane: str, beats: int, seconds: float) -> bool:
         """Wait for a sign of life after so many. False when none came in time."""
@@ -127,25 +137,35 @@ class Activity:
         if self._watch is not None:
             self._watch.stop()
             self._watch = None
-        for pane in list(self._ends):
+        for pane in list(self._end_watches):
             self._forget_end(pane)
         for collecting in self._collecting:
             collecting.cancel()
 
     def _has_ended(self, pane: str) -> None:
         self._forget_end(pane)
-        collecting = asyncio.get_running_loop().create_task(self.collect(pane))
+        collecting = asyncio.get_running_loop().create_task(self._learn_of_end(pane))
         self._collecting.add(collecting)
         collecting.add_done_callback(self._collecting.discard)
 
+    async def _learn_of_end(self, pane: str) -> None:
+        """Until tmux has, or another program is in the pane."""
+        ends = self.ends(pane)
+        for _ in range(_MOST_COLLECTIONS):
+            await self.collect(pane)
+            await asyncio.sleep(_AGAIN_SECONDS)
+            if self.ends(pane) > ends or pane in self._end_watches:
+                return
+
     def _forget_end(self, pane: str) -> None:
-        if (watch := self._ends.pop(pane, None)) is not None:
+        if (watch := self._end_watches.pop(pane, None)) is not None:
             watch.stop()
 
     def _heard(self, file: str) -> None:
         written = f"%{file.partition('.')[0].removeprefix('%')}"
         for pane in [written] if file else list(self._beats):
             self._beats[pane] = self.beats(pane) + 1
+            self._ends[pane] = self.ends(pane) + file.endswith(_ENDED)
             for stirred in self._callers.get(pane, ()):
                 stirred()
         if self._waiting:

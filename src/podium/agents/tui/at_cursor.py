@@ -34,7 +34,8 @@ class BeforeCursor:
     def end_in(self, words: str, sure_length: int) -> bool:
         """Whether the words stand right before the cursor; the end of long ones will do.
 
-        Only what is surely drawn counts: programs change blanks, and leave out parts of emoji. But a line more than the words have is behind an Enter.
+        Only what is surely drawn counts: programs change blanks, and leave out parts of emoji. But a line more than the
+        words have is behind an Enter.
         """
         wanted = end_surely_drawn(words, sure_length)
         shown = end_surely_drawn("\n".join(self.lines), sure_length)

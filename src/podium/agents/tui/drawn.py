@@ -24,6 +24,7 @@ MEASURED_OTHERWISE = _TONES_OF_SKIN + _join_letters()
 """Signs that tmux gives other cells than a program which goes by whole characters. Where one stands in its input,
 that program paints beside what is there from then on, and what it shows can no longer be read."""
 
+_ENOUGH_SIGNS = 8
 _SURE = frozenset("LNP")
 _SURE_SIGNS = ("Sc", "Sm")
 
@@ -37,6 +38,12 @@ def surely_drawn(text: str) -> str:
     if text.isascii():
         return "".join(text.split())
     return "".join(filter(_is_sure, unicodedata.normalize("NFD", text)))
+
+
+def tells_itself(text: str) -> bool:
+    """Whether the text is known again in an input: by all of its signs, or by enough of them."""
+    sure = surely_drawn(text)
+    return len(sure) >= _ENOUGH_SIGNS or (bool(sure) and sure == "".join(text.split()))
 
 
 def end_surely_drawn(text: str, length: int) -> str:

@@ -173,7 +173,11 @@ class Exchange:
         side, sight, written = self.side, self.side.sight, self.side.written
         screen = self._screen_ear(letter.mark if written is None else None, gate)
         ear = screen if written is None else self._written_ear(written, letter)
-        with Bell(self.activity, side.pane, lambda: ear.stirs() or sight.has_first_news) as bell:
+
+        def is_news() -> bool:
+            return ear.stirs() or sight.has_first_news or sight.has_end
+
+        with Bell(self.activity, side.pane, is_news) as bell:
 
             def watch() -> None:
                 if written is not None:

@@ -12,7 +12,7 @@ from podium.agents.tui.activity import Activity
 from podium.agents.tui.capturing import Screen, look, refuse_dead
 from podium.agents.tui.composing import ComposerWatch
 from podium.agents.tui.control import Control
-from podium.agents.tui.drawn import surely_drawn
+from podium.agents.tui.drawn import tells_itself
 from podium.agents.tui.ledger import Entry, Ledger
 from podium.agents.tui.panes import leave_mode
 from podium.agents.tui.pasting import (
@@ -151,8 +151,7 @@ class Injector:
     async def _words(self, number: int, fit: str, owner: str) -> str:
         """What is put in: the message, or a line that says where it is."""
         patience = self._patience
-        # Words of which nothing is surely drawn could not be told from others in the input.
-        whole = bool(surely_drawn(fit)) and not any(sign in fit for sign in patience.spoilt)
+        whole = tells_itself(fit) and not any(sign in fit for sign in patience.spoilt)
         if whole and fits(fit, self._manner, patience.longest_paste_bytes):
             return fit
         # By its owner's name too: of two who want the number, neither writes over the other's words.

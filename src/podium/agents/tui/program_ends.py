@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import select
 import sys
@@ -17,15 +18,18 @@ class EndWatch:
         self._ended = ended
         self._loop = asyncio.get_running_loop()
         self._handle = -1
+        self._telling: asyncio.Handle | None = None
         try:
             self._handle = _handle_of(pid)
         except ProcessLookupError:
-            self._loop.call_soon(ended)
+            self._telling = self._loop.call_soon(ended)
         else:
             self._loop.add_reader(self._handle, self._on_kernel)
 
     def stop(self) -> None:
         """Tell nothing more. Harmless when called twice."""
+        if self._telling is not None:
+            self._telling.cancel()
         if self._handle >= 0:
             self._loop.remove_reader(self._handle)
             os.close(self._handle)
@@ -40,6 +44,8 @@ if sys.platform == "linux":
 
     def _handle_of(pid: int) -> int:
         """A file that can be read from once the process has ended."""
+        if not hasattr(os, "pidfd_open"):  # Python was built for older kernels
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
         return os.pidfd_open(pid)
 
 else:

@@ -31,6 +31,7 @@ class Sight:
         self._adapter = adapter
         self._terms = terms
         self._beats = -1
+        self._ends = 0
         self._looked_at = -math.inf
         self._calm_since: float | None = None
         self._asks_since: float | None = None
@@ -41,7 +42,10 @@ class Sight:
 
     async def look(self) -> Screen:
         """What is shown now. Raises `ProgramEnded` with its last words when the program is no more."""
-        beats = self._activity.beats(self._pane)
+        beats, self._ends = (
+            self._activity.beats(self._pane),
+            self._activity.ends(self._pane),
+        )
         screen = await look(self._control, self._pane)
         await refuse_dead(self._control, self._pane, screen)
         self._note(self._adapter.status(screen), beats)
@@ -65,6 +69,8 @@ class Sight:
     @property
     def due_at(self) -> float:
         """When a look is worthwhile, by the event loop's time. Never, while nothing is to be seen."""
+        if self.has_end:
+            return self._looked_at
         due = self._looked_at + self._pause_seconds if self.has_news else math.inf
         return min(due, self.asks_at)
 
@@ -72,6 +78,11 @@ class Sight:
     def has_news(self) -> bool:
         """Something was written since the last look."""
         return self._activity.beats(self._pane) > self._beats
+
+    @property
+    def has_end(self) -> bool:
+        """A program ended in the pane since the last look."""
+        return self._activity.ends(self._pane) > self._ends
 
     @property
     def has_first_news(self) -> bool:
@@ -97,6 +108,7 @@ class Sight:
         """Wait until it takes a message. False: it did not in time."""
         give_up_at = _now() + seconds
         self._asks_since = None  # a person may have answered since
+        self._pause_seconds = LOOK_SECONDS
         while True:
             await self.refuse_asking(who)
             if self.status == "ready" or self.rests(self._terms.quiet_seconds):
@@ -110,6 +122,7 @@ class Sight:
     async def until_rests(self, who: str, seconds: float) -> bool:
         """Wait until it has been ready for a while. False: it did not in time."""
         give_up_at = _now() + seconds
+        self._pause_seconds = LOOK_SECONDS
         while True:
             await self.refuse_asking(who)
             if self.rests(self._terms.quiet_seconds):

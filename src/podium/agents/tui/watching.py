@@ -19,6 +19,7 @@ Heard = Callable[[str], None]
 
 _WRITTEN, _CLOSED, _MADE = 0x2, 0x8, 0x100
 _EVENT = struct.Struct("iIII")
+_READ_BYTES = 1 << 16
 _FLOOD_SECONDS = 0.004
 _BREATH_SECONDS = 0.25
 """What comes so fast, by and large, is heard of so often: of fifty programs that move, an answer a little later for a
@@ -90,21 +91,28 @@ class _Inotify:
 
     def _hear(self) -> bool:
         """Tell of all that has happened. False: nothing has."""
-        try:
-            data = os.read(self._file, 1 << 16)
-        except BlockingIOError:
-            return False
-        at = events = 0
+        events = 0
         names: dict[bytes, None] = {}
-        while at < len(data):
-            *_, length = _EVENT.unpack_from(data, at)
-            names[data[at + _EVENT.size : at + _EVENT.size + length]] = None
-            at += _EVENT.size + length
-            events += 1
-        self._note_pace(events)
+        while data := self._read():
+            at = 0
+            while at < len(data):
+                *_, length = _EVENT.unpack_from(data, at)
+                names[data[at + _EVENT.size : at + _EVENT.size + length]] = None
+                at += _EVENT.size + length
+                events += 1
+            if len(data) < _READ_BYTES // 2:
+                break  # that was all
+        if events:
+            self._note_pace(events)
         for each in names:
             self._heard(os.fsdecode(each.rstrip(b"\0")))
-        return True
+        return events > 0
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._file, _READ_BYTES)
+        except BlockingIOError:
+            return b""
 
     def _note_pace(self, events: int) -> None:
         now = self._loop.time()
