@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -47,6 +48,16 @@ async def test_rooms_are_built_once(podium: Podium) -> None:
     assert await podium.engine() is await podium.hosting_engine()
     assert podium.gate is podium.gate
     assert podium.launcher is podium.launcher
+
+
+async def test_callers_at_the_same_time_get_one_engine_that_knows_every_flow(
+    podium: Podium,
+) -> None:
+    askers = (podium.engine(), podium.hosting_engine(), podium.engine(), podium.hosting_engine())
+    engines = await asyncio.gather(*askers)
+    assert len({id(engine) for engine in engines}) == 1
+    # A flow that nobody registered is refused before anything is queued.
+    assert (await engines[0].start("call", {"tool": "x"}, queue="q")).flow == "call"
 
 
 async def test_a_call_passes_gate_toolbox_and_receipts_from_end_to_end(podium: Podium) -> None:

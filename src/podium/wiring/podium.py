@@ -84,6 +84,7 @@ class Podium:
         self.environ = environ
         self._flows = flows
         self._opening = asyncio.Lock()
+        self._preparing = asyncio.Lock()
         self._store: SqlStore | PostgresStore | None = None
         self._engine: Engine | None = None
         self._hosting = False
@@ -182,8 +183,9 @@ class Podium:
 
     async def engine(self) -> Engine:
         """The engine, for questions and wishes. It hosts nothing until `hosting_engine` is asked for."""
-        if self._engine is None:
-            self._engine = self._build_engine(await self.store())
+        store = await self.store()
+        if self._engine is None:  # nothing is awaited between this look and the assignment
+            self._engine = self._build_engine(store)
         return self._engine
 
     def _build_engine(self, store: Store) -> Engine:
@@ -208,25 +210,29 @@ class Podium:
         Raises a `StoreUnusable` where the database belongs to another project or key.
         """
         engine = await self.engine()
-        if not self._hosting:
-            if self.database_url:
-                from podium.wiring.admission import admit
-
-                await admit(self, self.database_url)
-            from podium.wiring.tidying import tidy_grounds, tidy_homes
-            from podium.wiring.traces import TraceExport
-
-            await self.end_orphans()
-            await tidy_homes(self)
-            await tidy_grounds(self)
-            for build in self._flows.values():
-                engine.register(await build(self))
-            # Before the first run is taken: a trace begins with that.
-            self._traces = await TraceExport.open(
-                await self.store(), engine.worker_id, self.environ, self.redactor.text
-            )
-            self._hosting = True
+        async with self._preparing:
+            if not self._hosting:
+                await self._prepare_hosting(engine)
+                self._hosting = True
         return engine
+
+    async def _prepare_hosting(self, engine: Engine) -> None:
+        if self.database_url:
+            from podium.wiring.admission import admit
+
+            await admit(self, self.database_url)
+        from podium.wiring.tidying import tidy_grounds, tidy_homes
+        from podium.wiring.traces import TraceExport
+
+        await self.end_orphans()
+        await tidy_homes(self)
+        await tidy_grounds(self)
+        for build in self._flows.values():
+            engine.register(await build(self))
+        # Before the first run is taken: a trace begins with that.
+        self._traces = await TraceExport.open(
+            await self.store(), engine.worker_id, self.environ, self.redactor.text
+        )
 
     async def end_orphans(self) -> None:
         """End what killed Podiums started, before anything is cleared away after them."""
