@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from podium.domain.errors import NotPossibleNow, TimedOut
-from podium.domain.work import RunStatus
+from podium.domain.gating import ApprovalStatus
+from podium.domain.work import QueueSpec, RunStatus
 from podium.engine import FlowDefinition
 from podium.ports import FlowContext, Step
 from podium.testing import FixedClock, retry_until
 from tests.contract.engines import EngineRoom
+from tests.contract.nouns import an_approval, new_id
 
 HOUR = 3600.0
 
@@ -246,3 +248,55 @@ async def test_now_is_remembered(room: EngineRoom, clock: FixedClock) -> None:
     await heir.signal(run.id, "go")
     await heir.finish(run.id)
     assert seen == [began, began, began + timedelta(seconds=HOUR)]
+
+
+async def nap(ctx: FlowContext, input: Any) -> Any:
+    await ctx.sleep("nap", seconds=8)
+    return "awake"
+
+
+async def test_a_clock_set_back_does_not_lengthen_a_sleep(
+    room: EngineRoom, clock: FixedClock
+) -> None:
+    engine = await room.open(FlowDefinition("nap", nap))
+    run = await engine.start("nap")
+    await room.until(run.id, RunStatus.WAITING)
+    clock.set_back(HOUR)
+    clock.advance(8)
+    assert (await room.until(run.id, RunStatus.SUCCEEDED)).result == "awake"
+
+
+async def test_a_clock_set_back_does_not_lengthen_the_sleep_of_an_unloaded_run(
+    room: EngineRoom, clock: FixedClock
+) -> None:
+    engine = await room.open(FlowDefinition("nap", nap))
+    async with engine.serve([QueueSpec(name="work")]):
+        run = await engine.start("nap", queue="work")
+        await room.until_nobody_hosts(run.id)
+        await room.until(run.id, RunStatus.WAITING)
+        await room.until_nobody_hosts(run.id)
+        clock.set_back(HOUR)
+        clock.advance(8)
+        assert (await room.until(run.id, RunStatus.SUCCEEDED)).result == "awake"
+
+
+async def test_an_approval_expires_with_the_wait_for_it_although_the_clock_was_set_back(
+    room: EngineRoom, clock: FixedClock
+) -> None:
+    run_id, deadline = new_id("run"), clock.now() + timedelta(seconds=8)
+    asked = an_approval(run_id, deadline=deadline)
+
+    async def body(ctx: FlowContext, input: Any) -> Any:
+        return await ctx.wait(f"approval:{asked.id}", until=asked.deadline)
+
+    store = await room.store()
+    await store.write(lambda tx: tx.save_approval(asked))
+    engine = await room.open(FlowDefinition("asks", body))
+    run = await engine.start("asks", run_id=run_id)
+    await room.until(run.id, RunStatus.WAITING)
+    clock.set_back(HOUR)
+    clock.advance(8)
+    await room.until(run.id, RunStatus.SUCCEEDED)
+    known = await store.read(lambda view: view.approval(asked.id))
+    assert known is not None
+    assert known.status is ApprovalStatus.EXPIRED

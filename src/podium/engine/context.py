@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, cast
 
+from podium.domain.approving import mark_expired
 from podium.domain.errors import (
     BadInput,
     BudgetSpent,
@@ -356,7 +357,7 @@ class RunContext:
         taken = tx.take_signal(self.run.id, signal)
         # The store's time, which all hosts share: one whose clock is behind would never see it come.
         now = tx.now()
-        expired = taken is None and deadline is not None and deadline <= now
+        expired = taken is None and deadline is not None and self._is_over(deadline, now)
         waiting = taken is None and not expired
         known = self._recorded.get(key)
         if waiting and known is not None:
@@ -375,9 +376,20 @@ class RunContext:
             tx.append(self.run.id, SignalReceived(name=signal, step=key))
         elif expired:
             tx.append(self.run.id, WaitExpired(name=signal, step=key))
+            self._expire_approval(tx, signal)
         if not waiting:
             self._hold.mark_running(tx)
         return tx.save_step(record)
+
+    def _is_over(self, deadline: datetime, now: datetime) -> bool:
+        self._hold.deadlines.watch(deadline, now)
+        return self._hold.deadlines.passed(deadline, now)
+
+    def _expire_approval(self, tx: Tx, signal: str) -> None:
+        """Expire the approval with the wait for it: by a clock that was set back it would still be open."""
+        kind, _, approval_id = signal.partition(":")
+        if kind == "approval" and (approval := tx.approval(approval_id)) is not None:
+            mark_expired(tx, approval, approval.deadline)
 
     def _deadline(self, key: str, seconds: float | None, until: datetime | None) -> datetime | None:
         known = self._recorded.get(key)

@@ -14,6 +14,7 @@ from podium.domain.errors import LeaseLost
 from podium.domain.events import EventBody, RunNeededHuman, RunWaiting
 from podium.domain.model import Json
 from podium.domain.work import Failure, Run, RunStatus
+from podium.engine.deadlines import Deadlines
 from podium.ports import Clock, Store, Tx
 
 T = TypeVar("T")
@@ -36,10 +37,17 @@ class RunHold:
     """Every write of a run's owner goes through here and is refused once another owns the run."""
 
     def __init__(
-        self, run: Run, store: Store, clock: Clock, new_run: NewRun, host: str = ""
+        self,
+        run: Run,
+        store: Store,
+        clock: Clock,
+        new_run: NewRun,
+        deadlines: Deadlines,
+        host: str = "",
     ) -> None:
         self.run = run
         self.clock = clock
+        self.deadlines = deadlines
         self.host = host
         """What this machine is called where runs are pinned to machines."""
         self.stopping = False
@@ -116,11 +124,16 @@ class RunHold:
         """Let the waits look whose deadline has come."""
         now = self.clock.now()
         for wait in self.waits:
-            if wait.deadline is not None and wait.deadline <= now:
+            if wait.deadline is not None and self.deadlines.passed(wait.deadline, now):
                 wait.turn.set()
 
     def next_deadline(self) -> datetime | None:
         return min((wait.deadline for wait in self.waits if wait.deadline), default=None)
+
+    def seconds_left(self, now: datetime) -> float | None:
+        """Seconds until the first of its waits is over; None when none has a deadline."""
+        deadlines = (wait.deadline for wait in self.waits if wait.deadline)
+        return min((self.deadlines.seconds_left(each, now) for each in deadlines), default=None)
 
     def __enter__(self) -> None:
         """While entered, the run is doing something."""

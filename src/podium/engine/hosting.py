@@ -17,6 +17,7 @@ from pydantic import Field
 from podium.domain.errors import BadInput, Passing, PodiumError
 from podium.domain.model import Json, Noun
 from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, Signal
+from podium.engine.deadlines import Deadlines
 from podium.engine.dispatch import Dispatch
 from podium.engine.heartbeat import Heartbeat
 from podium.engine.hold import RunHold
@@ -74,7 +75,8 @@ class RunEngine(ABC):
         self._settings = settings
         worker_id = ids.new("wrk")
         self._roster = Roster(worker_id, presence, settings.lease_seconds, settings.heard_seconds)
-        self._ownership = Ownership(worker_id, clock, ids, self._roster)
+        self._deadlines = Deadlines(clock)
+        self._ownership = Ownership(worker_id, clock, ids, self._roster, self._deadlines)
         self._host_name = host or socket.gethostname()
         self._hosts: dict[str, RunHost] = {}
         self._unrecorded: dict[str, BaseException] = {}
@@ -263,7 +265,14 @@ class RunEngine(ABC):
     # --- hosting ---------------------------------------------------------------------------
 
     def _host(self, run: Run) -> None:
-        hold = RunHold(run, self._store, self._clock, self._ownership.new_run, self._host_name)
+        hold = RunHold(
+            run,
+            self._store,
+            self._clock,
+            self._ownership.new_run,
+            self._deadlines,
+            self._host_name,
+        )
         before = self._hosts.get(run.id)
         if before is not None:
             # Taken from this process and come back to it: two bodies must not share one workspace.
@@ -379,11 +388,11 @@ class RunEngine(ABC):
 
     async def _pause(self) -> float:
         """Seconds until something is due, at most a tick."""
-        moments = [host.hold.next_deadline() for host in self._hosts.values()]
-        if self._queues:
-            moments.append(await self._store.read(lambda view: view.next_moment()))
         now = self._clock.now()
-        due = min(((each - now).total_seconds() for each in moments if each), default=60.0)
+        left = [host.hold.seconds_left(now) for host in self._hosts.values()]
+        if self._queues and (moment := await self._store.read(lambda view: view.next_moment())):
+            left.append(self._deadlines.seconds_left(moment, now))
+        due = min((seconds for seconds in left if seconds is not None), default=60.0)
         return max(0.001, min(due, self._settings.tick_seconds))
 
     async def _look(self) -> None:
@@ -404,8 +413,8 @@ class RunEngine(ABC):
     def _poke_due(self) -> None:
         now = self._clock.now()
         for host in self._hosts.values():
-            deadline = host.hold.next_deadline()
-            if deadline is not None and deadline <= now:
+            left = host.hold.seconds_left(now)
+            if left is not None and left <= 0:
                 host.hold.look_at_the_time()
 
     async def _drop_what_was_taken(self) -> None:

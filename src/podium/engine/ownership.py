@@ -9,7 +9,7 @@ start ──► queued ──claim──► running ◄──resume── (nobod
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from podium.domain.errors import (
     BadInput,
@@ -39,6 +39,7 @@ from podium.domain.work import (
     StepRecord,
     StepStatus,
 )
+from podium.engine.deadlines import Deadlines
 from podium.engine.definition import FlowDefinition
 from podium.engine.liveness import Roster
 from podium.engine.schedules import next_after
@@ -50,11 +51,14 @@ ACTIVE = (RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING, RunStatus.NEED
 class Ownership:
     """One worker's view of who owns which run, and what it may take."""
 
-    def __init__(self, worker_id: str, clock: Clock, ids: Ids, roster: Roster) -> None:
+    def __init__(
+        self, worker_id: str, clock: Clock, ids: Ids, roster: Roster, deadlines: Deadlines
+    ) -> None:
         self.worker_id = worker_id
         self._clock = clock
         self._ids = ids
         self._roster = roster
+        self._deadlines = deadlines
         self._flows: dict[str, FlowDefinition] = {}
 
     def register(self, flow: Flow) -> None:
@@ -240,7 +244,7 @@ class Ownership:
         now = view.now()
         return (
             any(not each.paused and each.next_at <= now for each in view.schedules())
-            or bool(view.due_waits(now))
+            or bool(self._due_waits(view, now))
             or (orphans and bool(self._roster.orphans(view)))
         )
 
@@ -250,7 +254,7 @@ class Ownership:
         Gives what a person should know: a schedule that cannot be fired is paused.
         """
         now = tx.now()
-        for run in tx.due_waits(now):
+        for run in self._due_waits(tx, now):
             tx.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "owner": None}))
         for run in self._roster.orphans(tx) if orphans else ():
             self.queue_orphan(tx, run)
@@ -263,6 +267,11 @@ class Ownership:
                     tx.save_schedule(schedule.model_copy(update={"paused": True}))
                     problems.append(f"schedule {schedule.name!r} is paused: {error}")
         return problems
+
+    def _due_waits(self, view: View, now: datetime) -> list[Run]:
+        """Waiting runs of queues that nobody hosts and whose deadline has passed."""
+        runs = view.due_waits(self._deadlines.horizon(now))
+        return [run for run in runs if run.wake_at and self._deadlines.passed(run.wake_at, now)]
 
     def _fire(self, tx: Tx, schedule: Schedule) -> None:
         """Queue the scheduled run and move the schedule on, together: so it fires once."""

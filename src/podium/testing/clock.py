@@ -21,9 +21,10 @@ class FixedClock:
             raise BadInput(f"a clock cannot start at {start!r}: say in which time zone")
         self._start = start.astimezone(UTC)
         self._passed_seconds = 0.0
+        self._set_back = timedelta()
 
     def now(self) -> datetime:
-        return self._start + timedelta(seconds=self._passed_seconds)
+        return self._start + timedelta(seconds=self._passed_seconds) - self._set_back
 
     def monotonic(self) -> float:
         return self._passed_seconds
@@ -33,6 +34,10 @@ class FixedClock:
         if seconds < 0:
             raise BadInput(f"time cannot pass by {seconds!r} seconds: a clock only goes forward")
         self._passed_seconds += seconds
+
+    def set_back(self, seconds: float) -> None:
+        """Set the time of day back, as a person or a time server may. Monotonic time does not change."""
+        self._set_back += timedelta(seconds=seconds)
 
 
 class SteadyIds:

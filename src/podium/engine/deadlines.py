@@ -1,0 +1,44 @@
+"""Deadlines in absolute time, held against the time that really passed in this process."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from podium.ports import Clock
+
+MANY_WATCHED = 1_000
+"""From so many deadlines on, those whose time has come are forgotten."""
+
+
+class Deadlines:
+    """Tells when a deadline has passed, also after the machine's clock was set back.
+
+    A deadline has passed when its time has come, or when as many monotonic seconds went by as were left of it when
+    this process first looked. After a restart only the absolute time counts.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._due: dict[datetime, float] = {}
+
+    def watch(self, deadline: datetime, now: datetime) -> None:
+        """Remember how much of it is left; `now` is by the clock that the deadline was made with."""
+        if len(self._due) >= MANY_WATCHED:
+            self._due = {time: due for time, due in self._due.items() if time > now}
+        due = self._clock.monotonic() + (deadline - now).total_seconds()
+        self._due[deadline] = min(due, self._due.get(deadline, due))
+
+    def seconds_left(self, deadline: datetime, now: datetime) -> float:
+        """Seconds until it has passed; zero or less once it has."""
+        left = (deadline - now).total_seconds()
+        if (due := self._due.get(deadline)) is None:
+            return left
+        return min(left, due - self._clock.monotonic())
+
+    def passed(self, deadline: datetime, now: datetime) -> bool:
+        return self.seconds_left(deadline, now) <= 0
+
+    def horizon(self, now: datetime) -> datetime:
+        """The latest deadline that has passed, and `now` at least."""
+        passed = [deadline for deadline in self._due if self.passed(deadline, now)]
+        return max([now, *passed])
