@@ -57,6 +57,8 @@ class Approval(Noun):
     """The run that asks about what a person made of it; it was stored with the rejection."""
     said: str = ""
     """What people said with their yes; the answer, when a question was asked."""
+    diff: str = ""
+    """Unified diff of the file that a write replaces, redacted and bounded. The digest holds the old content's hash."""
     plan_hash: str = ""
     """Set for a yes to a whole plan: it is held by the plan's run, and used up by the last of its calls."""
     plan_calls: int = 0

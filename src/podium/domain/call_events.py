@@ -95,7 +95,9 @@ class ApprovalRequested(EventBody):
     approvers: tuple[str, ...] = ()
     deadline: Moment
     files: tuple[FileSeen, ...] = ()
-    """Files that its command names, as they were: a yes is one to their content."""
+    """Files that its command names or its write replaces, as they were: a yes is one to their content."""
+    diff: str = ""
+    """Lines that a write removes from and adds to the file it replaces; redacted and bounded."""
 
 
 class ApprovalGranted(EventBody):

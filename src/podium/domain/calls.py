@@ -41,7 +41,7 @@ class PathArgument(Noun):
 
 
 class FileSeen(Noun):
-    """A file of the workspace that a command names, as it was when the call was made."""
+    """A file of the workspace that a call rests on, as it was when the call was made."""
 
     path: str
     """Relative to the workspace."""
@@ -108,7 +108,7 @@ class Call(Noun):
     undecidable: str = ""
     """Why the command line could not be split into simple commands; empty when it could."""
     files: tuple[FileSeen, ...] = ()
-    """Files of the workspace that the commands name."""
+    """Files of the workspace that the commands name, or that the call would overwrite."""
     role: str = ""
     agent: str = ""
     provenance: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class Call(Noun):
     def digest(self, spec: ToolSpec | None = None, spec_digest: str = "") -> str:
         """What an approval is bound to: the tool as registered, the arguments, what they touch.
 
-        The content of files that a command names is part of it. `spec_digest` is the spec's own, for
+        The content of files that a command names or a write replaces is part of it. `spec_digest` is the spec's own, for
         who knows it already.
         """
         if not self.files:
@@ -146,7 +146,7 @@ class Call(Noun):
         return digest_of({**self._meant(spec, spec_digest), "files": files})
 
     def meaning(self, spec: ToolSpec | None = None, spec_digest: str = "") -> str:
-        """The digest without the content of files: a command that was done may have changed those."""
+        """The digest without the content of files: a call that was done may have changed those."""
         return digest_of(self._meant(spec, spec_digest))
 
     def _meant(self, spec: ToolSpec | None, spec_digest: str) -> dict[str, Json]:

@@ -17,7 +17,7 @@ MOST_CALLS = 3
 DELIVERY = "deliver_order"
 """The tool whose call hands over a whole work order."""
 
-_TOUCHES = ("  reads /", "  writes /", "  deletes /", "  led to by: ")
+_TOUCHES = ("  reads /", "  writes /", "  deletes /", "  led to by: ", "  replaces ")
 """Lines of a summary that say more than the arguments do."""
 
 
@@ -37,6 +37,22 @@ def what_lines(approval: Approval) -> Iterator[str]:
     for line in approval.summary.split("\n"):
         if line.startswith(_TOUCHES):
             yield shown_line(line)
+    if approval.diff:
+        yield f"  {diff_counts(approval.diff)}:"
+        yield from (f"    {shown_line(line)}" for line in diff_lines(approval.diff))
+
+
+def diff_lines(diff: str) -> list[str]:
+    """Lines of a unified diff without its two heads."""
+    lines = diff.removesuffix("\n").split("\n")
+    return lines[2:] if lines[0].startswith("--- ") else lines
+
+
+def diff_counts(diff: str) -> str:
+    """How much of a file goes and comes, as `replaces the file: -12 +3 lines`."""
+    lines = diff_lines(diff)
+    removed, added = (sum(line.startswith(sign) for line in lines) for sign in "-+")
+    return f"replaces the file: -{removed} +{added} lines"
 
 
 def what_line(approval: Approval) -> str:

@@ -1,4 +1,5 @@
-"""The files that a command names, as they are now: a yes to `sh deploy.sh` is one to its content."""
+"""Files that a call rests on, as they are now: a yes to `sh deploy.sh` is one to its content, and a yes to
+overwriting a file is one to losing what it holds."""
 
 from __future__ import annotations
 
@@ -31,12 +32,26 @@ def files_of(commands: Sequence[Sequence[str]], folder: Path, root: Path) -> tup
     return tuple(found.values())
 
 
+def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileSeen, ...]:
+    """The file that a write of `content` would change; empty when nothing would be lost."""
+    seen = _seen(path, root)
+    return () if seen is None or _holds(path, content) else (seen,)
+
+
 def changed_since(files: Sequence[FileSeen], root: Path) -> str:
     """The first of the files that is not what it was; empty when none is."""
     for file in files:
         if _seen(root / file.path, root) != file:
             return file.path
     return ""
+
+
+def _holds(path: Path, content: bytes) -> bool:
+    try:
+        with os.fdopen(os.open(path, _READ), "rb") as file:
+            return file.read(len(content) + 1) == content
+    except OSError:
+        return False
 
 
 def _candidates(word: str) -> Iterator[str]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 from podium.domain.errors import CallInDoubt
 from podium.domain.gating import Call, Outcome, Permit, Receipt, Refusal
 from podium.domain.launching import Held
 from podium.ports import Checkpoint, Clock, Gate, Ids, Store
 from podium.tools.bounding import Cleaner, clean_outcome
-from podium.tools.judging import Judge, SpecLookup
+from podium.tools.builtin.editing import overwrite_diff
+from podium.tools.judging import DiffMissing, Judge, SpecLookup
+from podium.tools.scope import in_thread
 from podium.tools.settling import Settler
 from podium.tools.wish import DoorSettings
 
@@ -44,7 +47,12 @@ class GatedDoor:
         Raises `CallInDoubt` when this very call was permitted before, Podium died before its end
         was recorded, and doing it again could do it twice.
         """
-        answer = await self._store.write(lambda tx: self._judge.answer(tx, call))
+        try:
+            answer = await self._store.write(lambda tx: self._judge.answer(tx, call))
+        except DiffMissing:
+            root = Path(call.root or self._settings.root)
+            diff = await in_thread(overwrite_diff, call, root, self._cleaner.text)
+            answer = await self._store.write(lambda tx: self._judge.answer(tx, call, diff))
         if isinstance(answer, CallInDoubt):
             raise answer
         return answer

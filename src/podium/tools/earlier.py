@@ -14,7 +14,8 @@
 
 The same words mean something else when a path leads elsewhere or the tool was changed: the digest
 tells. That a file which a command names has another content does not count here: what was done
-stays done, and often it was the command itself that changed it.
+stays done, and often it was the command itself that changed it. The same holds for the file that a
+write replaced.
 
 What a CLI performed in its workspace (an observed call) went with the workspace when the turn is
 asked again: it is abandoned if it was open, and the new call is judged on its own.
@@ -103,7 +104,7 @@ def approval_of(tx: Tx, record: CallRecord) -> Approval | None:
 
 def _unfinished(tx: Tx, wish: Wish, record: CallRecord) -> Permit | CallInDoubt | None:
     idempotent = wish.spec is not None and wish.spec.idempotent
-    if idempotent and record.digest == wish.digest:
+    if idempotent and (record.digest == wish.digest or _overwrites_nothing(wish, record)):
         approval = approval_of(tx, record)
         return _permit(wish, record).model_copy(update={"said": approval.said if approval else ""})
     if idempotent and record.decision.tier is Tier.T0:
@@ -111,6 +112,12 @@ def _unfinished(tx: Tx, wish: Wish, record: CallRecord) -> Permit | CallInDoubt 
         abandon(tx, wish.now, record)
         return None
     return _doubt(tx, wish.now, record)
+
+
+def _overwrites_nothing(wish: Wish, record: CallRecord) -> bool:
+    """The same call again, where the file already holds the new content or is gone: doing it again loses nothing."""
+    unread = not wish.call.files and not wish.call.commands
+    return unread and (record.meaning or record.digest) == wish.meaning
 
 
 def _settled(tx: Tx, wish: Wish, record: CallRecord) -> Permit | Refusal | None:

@@ -46,6 +46,10 @@ SpecLookup = Callable[[str], ToolSpec | None]
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+class DiffMissing(Exception):
+    """A person is to be asked about overwriting a file: read it outside of the transaction, then answer again."""
+
+
 class SpecDigests:
     """Digests of specs, each made once. A registry gives the very same spec for a name every time."""
 
@@ -75,12 +79,15 @@ class Judge:
     held: Callable[[str], Held | None]
     digests: SpecDigests = field(default_factory=SpecDigests)
 
-    def answer(self, tx: Tx, call: Call) -> Permit | Refusal | CallInDoubt:
-        """`CallInDoubt` is given back, not raised, so that the transaction commits."""
+    def answer(self, tx: Tx, call: Call, diff: str | None = None) -> Permit | Refusal | CallInDoubt:
+        """`CallInDoubt` is given back, not raised, so that the transaction commits.
+
+        Raises `DiffMissing` when a person is to be asked about overwriting a file and `diff` is None.
+        """
         run = self._refuse_strangers(tx, call.run_id)
         spec = self.specs(call.tool)
         digest = call.digest(spec, self.digests.of(spec))
-        wish = Wish(call=call, spec=spec, digest=digest, now=self.clock.now(), run=run)
+        wish = Wish(call=call, spec=spec, digest=digest, now=self.clock.now(), run=run, diff=diff)
         record = tx.call(call.key)
         known = answer_from_record(tx, wish, record) if record else None
         return known or self._judge(tx, wish)
@@ -201,6 +208,8 @@ class Judge:
                 deadline = wish.now + timedelta(seconds=self.gate.approval_seconds)
             except Exception as error:
                 return self._deny(tx, wish, _crashed(wish, error))
+            if wish.lacks_diff:
+                raise DiffMissing
             pending = ask_person(tx, wish, decision, self.ids.new("apr"), deadline)
         self._record_refusal(tx, wish, decision, pending.id)
         return Refusal(

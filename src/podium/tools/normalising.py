@@ -14,7 +14,7 @@ from podium.domain.errors import BadArguments
 from podium.domain.gating import FileSeen, PathArgument, PathUse, ToolSpec, canonical_json
 from podium.domain.model import Json
 from podium.domain.schemas import with_defaults
-from podium.tools.command_files import files_of
+from podium.tools.command_files import files_of, overwritten
 from podium.tools.paths import PathUnusable, path_uses
 from podium.tools.registry import Registry, Touched
 from podium.tools.wording import LONGEST_COMMAND, length_of
@@ -69,7 +69,8 @@ class Normaliser:
         touched = self._touched(spec, complete)
         commands, undecidable = self._commands(spec, complete, touched)
         paths = self._paths(spec, complete, root, touched)
-        return Normal(complete, paths, commands, undecidable, _files(commands, paths, root))
+        files = (*_files(commands, paths, root), *self._overwritten(spec, complete, paths, root))
+        return Normal(complete, paths, commands, undecidable, files)
 
     def _refuse(self, spec: ToolSpec, problems: Iterator[str]) -> None:
         found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
@@ -110,6 +111,16 @@ class Normaliser:
             return touches(arguments)
         except ValueError as error:
             raise BadArguments(spec.name, [str(error)]) from error
+
+    def _overwritten(
+        self, spec: ToolSpec, arguments: dict[str, Json], paths: tuple[PathUse, ...], root: Path
+    ) -> tuple[FileSeen, ...]:
+        replaces = self._registry.tool(spec.name).replaces
+        if replaces is None:
+            return ()
+        argument, content = replaces(arguments)
+        real = [Path(use.real) for use in paths if use.argument == argument]
+        return overwritten(real[0], content.encode(), root) if real else ()
 
     def _paths(
         self, spec: ToolSpec, arguments: dict[str, Json], root: Path, touched: Touched

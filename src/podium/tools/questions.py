@@ -34,6 +34,7 @@ def ask_person(
         approvers=decision.approvers or (wish.spec.approvals if wish.spec else ()),
         requested_at=wish.now,
         deadline=deadline,
+        diff=wish.diff or "",
     )
     tx.save_approval(approval)
     tx.append(
@@ -49,6 +50,7 @@ def ask_person(
             approvers=approval.approvers,
             deadline=approval.deadline,
             files=wish.call.files,
+            diff=approval.diff,
         ),
     )
     return approval

@@ -49,6 +49,8 @@ class Tool:
     handler: Handler
     touches: Callable[[dict[str, Json]], Touched] | None = None
     """Says of complete arguments what else is to be judged. Raises `ValueError` in words for the agent."""
+    replaces: Callable[[dict[str, Json]], tuple[str, str]] | None = None
+    """Names the path argument whose file the call overwrites, and gives the new content."""
     is_own_words: bool = False
     """True: what it gives back are words of the agent or of a person, which need no marks."""
 

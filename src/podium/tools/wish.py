@@ -39,6 +39,13 @@ class Wish:
     now: datetime
     run: Run | None = None
     """Its run, where that was looked up already."""
+    diff: str | None = None
+    """What the write would change in the file it replaces. None: nobody looked yet."""
+
+    @property
+    def lacks_diff(self) -> bool:
+        """True: a person would be asked to overwrite a file without seeing what is lost."""
+        return self.diff is None and bool(self.call.files) and not self.call.commands
 
     @property
     def meaning(self) -> str:

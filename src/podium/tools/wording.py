@@ -69,7 +69,8 @@ def summary_of(call: Call, spec: ToolSpec | None = None) -> str:
         longest = LONGEST_COMMAND if whole else _LONGEST_VALUE
         lines.append(f"  {name}: {_shown(_text_of(value), longest)}")
     lines += [f"  runs {_indented(plain_text(shlex.join(words)))}" for words in call.commands]
-    lines += [f"  with {plain_text(file.path)} ({file.sha256[:12]})" for file in call.files]
+    verb = "with" if call.commands else "replaces"
+    lines += [f"  {verb} {plain_text(file.path)} ({file.sha256[:12]})" for file in call.files]
     lines += [f"  {use.access}s {plain_text(use.real)}" for use in call.paths]
     if call.provenance:
         lines.append(f"  led to by: {plain_text(', '.join(call.provenance))}")

@@ -8,12 +8,14 @@ from podium.domain.events import RunFailed, RunNeededHuman
 from podium.domain.ids import short_id
 from podium.domain.work import Run
 from podium.ports import Notice, NoticePart
-from podium.telling.approval_words import what_line
+from podium.telling.approval_words import diff_counts, diff_lines, what_line
 from podium.telling.untrusted import shown_line
 from podium.usecases.notify import Happening
 
 LONGEST_WHAT = 300
 LONGEST_TASK = 120
+MAX_DIFF_LINES = 8
+MAX_DIFF_LINE_CHARS = 100
 _ENDS = {"run_succeeded": "succeeded", "run_failed": "failed", "run_cancelled": "was cancelled"}
 
 
@@ -50,9 +52,20 @@ def _waits(happening: Happening) -> list[str]:
     until = f"{approval.deadline:%Y-%m-%d %H:%M} UTC"
     return [
         f"{approval.tier} waits for a yes: {what}",
+        *_replaced(approval.diff),
         f"asked by {_run(happening.run)}",
         f"until {until}. APPROVE: {short_id(approval.id)}",
     ]
+
+
+def _replaced(diff: str) -> list[str]:
+    """What a write takes away and brings, as far as a phone shows it."""
+    if not diff:
+        return []
+    changed = [line for line in diff_lines(diff) if line.startswith(("-", "+"))]
+    lines = [shown_line(line, MAX_DIFF_LINE_CHARS) for line in changed[:MAX_DIFF_LINES]]
+    more = len(changed) - len(lines)
+    return [diff_counts(diff), *lines, *([f"… and {more} more changed lines"] if more else [])]
 
 
 def _ended(happening: Happening) -> list[str]:

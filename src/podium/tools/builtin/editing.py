@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from podium.domain.errors import ToolBroke
-from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
+from podium.domain.gating import Access, Call, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
-from podium.tools.beneath import find_beneath, remove_beneath, write_beneath
-from podium.tools.builtin.told_diffs import told_diff
+from podium.tools.beneath import find_beneath, read_beneath, remove_beneath, write_beneath
+from podium.tools.builtin.told_diffs import cut_diff, told_diff
+from podium.tools.command_files import changed_since
 from podium.tools.edits import EditRefused, decoded, diff_between
 from podium.tools.intents import keep_for_undo
 from podium.tools.kept import kept, sha256_of
@@ -18,6 +20,8 @@ from podium.tools.turns import in_turn
 
 _LARGEST_KEPT_BYTES = 20_000_000
 _LONGEST_DIFF = 6_000
+_MAX_QUESTION_DIFF = 60_000
+"""Characters of a diff that a person is shown before the file is replaced."""
 
 
 async def _write_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -38,6 +42,8 @@ def _write(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
 
 def _written(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
     before = find_beneath(scope.root, path, _LARGEST_KEPT_BYTES)
+    if before is not None and before != content:
+        _refuse_unseen(scope, path)
     can_undo = before is None or keep_for_undo(scope, before)
     if before != content:
         write_beneath(scope.root, path, content, scope.key)
@@ -56,15 +62,40 @@ def _written(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
     }
 
 
+def _refuse_unseen(scope: ToolScope, path: str) -> None:
+    """Nobody judged, or said yes to, the loss of any other content than the call names."""
+    if not scope.call.files or changed_since(scope.call.files, scope.root):
+        raise ToolBroke(
+            f"{path!r} was changed by somebody else since this write was judged, and nothing was written; "
+            "read it again, then ask again"
+        )
+
+
 def _diff(scope: ToolScope, path: str, before: bytes | None, content: bytes) -> str:
-    """What became other. Whoever wrote a new file knows what is in it."""
+    """Lines removed and added. Empty for a new file: whoever wrote it knows what is in it."""
     if before is None or before == content:
         return ""
+    return told_diff(scope, _text_diff(path, before, content), _LONGEST_DIFF)
+
+
+def _text_diff(path: str, before: bytes, content: bytes) -> str:
     try:
-        diff = diff_between(path, decoded(before).text, decoded(content).text)
+        return diff_between(path, decoded(before).text, decoded(content).text)
     except EditRefused:
-        return "[not text]"
-    return told_diff(scope, diff, _LONGEST_DIFF)
+        return f"[not text: {len(before)} bytes are replaced by {len(content)}]"
+
+
+def overwrite_diff(call: Call, root: Path, clean: Callable[[str], str]) -> str:
+    """What a `write_file` would change in the file that stands there, for the person who is asked. May block."""
+    (file,) = call.files
+    try:
+        before = read_beneath(root, file.path, _LARGEST_KEPT_BYTES)
+    except (OSError, ToolBroke) as error:
+        return f"[{file.path} cannot be shown: {clean(str(error))}]"
+    diff = clean(_text_diff(file.path, before, call.arguments["content"].encode()))
+    if changed_since(call.files, root):
+        return f"[{file.path} is being changed by somebody else; a yes will not hold]"
+    return cut_diff(diff, _MAX_QUESTION_DIFF)
 
 
 async def _restore_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -128,6 +159,7 @@ WRITE_FILE = Tool(
         },
     ),
     _write_file,
+    replaces=lambda arguments: ("path", arguments["content"]),
 )
 
 RESTORE_FILE = Tool(

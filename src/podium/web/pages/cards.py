@@ -193,7 +193,8 @@ def _beside(arguments: Mapping[str, Json]) -> tuple[str, ...]:
 def _changes(card: Card, most: int | None) -> tuple[Change, ...]:
     if card.kind is not CardKind.CALL:
         return ()
-    return changes_of(card.approval.tool, card.approval.arguments, most=most)
+    approval = card.approval
+    return changes_of(approval.tool, approval.arguments, diff=approval.diff, most=most)
 
 
 def _planned(card: Card) -> tuple[PlannedCall, ...]:

@@ -10,6 +10,7 @@ from typing import Literal
 
 from podium.domain.model import Json
 from podium.domain.orders import WorkOrder
+from podium.telling.approval_words import diff_counts, diff_lines
 from podium.telling.untrusted import shown_line
 
 MOST_LINES = 60
@@ -37,11 +38,16 @@ class Change:
 
 
 def changes_of(
-    tool: str, arguments: Mapping[str, Json], *, most: int | None = MOST_LINES
+    tool: str, arguments: Mapping[str, Json], *, diff: str = "", most: int | None = MOST_LINES
 ) -> tuple[Change, ...]:
-    """The changes that a call of this tool names in its arguments; none where it names none."""
+    """The changes that a call of this tool names in its arguments; none where it names none.
+
+    `diff` is against the file that a write replaces.
+    """
     path = shown_line(str(arguments.get("path", "")))
     match tool:
+        case "write_file" if diff:
+            return (_cut(f"write {path}, {diff_counts(diff)}", map(_told, diff_lines(diff)), most),)
         case "write_file":
             return (_cut(f"write {path}", _added(arguments.get("content")), most),)
         case "append_to_file":
