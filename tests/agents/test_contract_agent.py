@@ -92,6 +92,48 @@ async def test_by_default_each_asking_has_a_nonce_of_its_own_that_the_payload_mu
     assert len(set(nonces)) == 2
 
 
+EXAMPLED = (
+    "Review the diff with care.\n\nEnd with exactly one JSON object, and nothing after it:\n\n"
+    '```json\n{"verdict": "PASS", "podium_nonce": "[slot]"}\n```\n'
+)
+
+
+async def test_an_example_of_the_prompt_carries_the_nonce_of_each_asking() -> None:
+    nonces = iter(["aaaa1111", "bbbb2222"])
+    inner = FakeAgent(["No.", '{"verdict": "PASS", "podium_nonce": "bbbb2222"}'])
+    contracted = ContractedAgent(inner, new_nonce=lambda: next(nonces))
+    reply = await contracted.ask(turn(prompt=EXAMPLED, nonce_slot="[slot]"))
+    assert reply.payload == {"verdict": "PASS", "review_path": None}
+    assert '{"verdict": "PASS", "podium_nonce": "aaaa1111"}' in inner.turns[0].prompt
+    assert '{"verdict": "PASS", "podium_nonce": "bbbb2222"}' in inner.turns[1].prompt
+
+
+async def test_an_example_has_no_such_key_where_no_nonce_is_asked_for() -> None:
+    contracted, inner = agent('{"verdict": "PASS"}')
+    await contracted.ask(turn(prompt=EXAMPLED, nonce_slot="[slot]"))
+    assert '\n{"verdict": "PASS"}\n' in inner.turns[0].prompt
+    assert NONCE_KEY not in inner.turns[0].prompt
+
+
+async def test_an_echo_that_ends_with_the_example_is_no_answer() -> None:
+    def echo(asked: Turn) -> Reply:
+        return Reply(text=asked.prompt.partition("}\n```")[0] + "}\n```")
+
+    contracted = ContractedAgent(FakeAgent([echo, echo]))
+    with pytest.raises(ReplyInvalid):
+        await contracted.ask(turn(prompt=EXAMPLED, nonce_slot="[slot]"))
+
+
+async def test_an_answer_behind_an_echo_of_the_example_counts() -> None:
+    def answer(asked: Turn) -> Reply:
+        own = json.dumps({"verdict": "FAIL", NONCE_KEY: nonce_in(asked.prompt)})
+        return Reply(text=f"{asked.prompt}\n\nThe lock leaks.\n\n{own}")
+
+    contracted = ContractedAgent(FakeAgent([answer]))
+    reply = await contracted.ask(turn(prompt=EXAMPLED, nonce_slot="[slot]"))
+    assert reply.payload == {"verdict": "FAIL", "review_path": None}
+
+
 async def test_the_echo_of_the_whole_prompt_is_never_taken_for_an_answer() -> None:
     def echo(asked: Turn) -> Reply:
         return Reply(text=asked.prompt)

@@ -258,9 +258,8 @@ def test_the_shapes_answers_usually_have_are_taken_with_a_nonce(text: str) -> No
 @pytest.mark.parametrize(
     "behind",
     [
-        "Let me know!",
         "Scrap this one.",
-        "All tests pass. ✅",
+        "All tests pass, or so I think. ✅",
         "?",
         "❌",
         "...",
@@ -268,10 +267,25 @@ def test_the_shapes_answers_usually_have_are_taken_with_a_nonce(text: str) -> No
         "</rejected>",
     ],
 )
-def test_nothing_may_stand_behind_an_answer_with_a_nonce_and_the_agent_is_told(behind: str) -> None:
+def test_words_that_may_take_an_answer_with_a_nonce_back_are_refused_and_quoted(
+    behind: str,
+) -> None:
     refused = refusal(f"{ANSWER}\n\n{behind}", nonce="n1")
     assert refused.problem == "trailing"
-    assert "Nothing may stand behind the answer" in str(refused)
+    assert "Only a farewell may stand behind the answer" in str(refused)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}\n\nLet me know if you need anything else!",
+        "{} Hope this helps!",
+        "```json\n{}\n```\n\nAll tests pass. ✅ Thanks for the review request!",
+        "{}\n\nI've committed everything. If you run into problems, just ask.",
+    ],
+)
+def test_conversation_behind_an_answer_with_a_nonce_is_ignored(text: str) -> None:
+    assert read_payload(text.replace("{}", ANSWER), Review, nonce="n1").payload.verdict == "PASS"
 
 
 def test_a_farewell_is_let_pass_where_no_nonce_was_asked_for() -> None:
@@ -286,7 +300,7 @@ def test_a_farewell_is_let_pass_where_no_nonce_was_asked_for() -> None:
         "{}\n\nOn second thought, the tests are missing.",
         "{}\n\nThe verdict is FAIL.",
         "{} is what I would have said.",
-        "{} Let me know!",
+        "{} Let me know whether it counts!",
         "{}\n\nbecause the tests pass.",
         "{}\n\nNow I will run the te",
         "{}\n\nEdit: I missed the race.",

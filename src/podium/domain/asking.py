@@ -95,6 +95,8 @@ class Turn(Noun):
     """What the agent may use of its own beside files and shell, such as `web_search`. None: nothing more."""
     contract: type[BaseModel] | None = None
     """What the payload of the reply must validate as. None: words are enough."""
+    nonce_slot: str = ""
+    """Text that stands for the turn's nonce in the prompt's own examples of an answer. Empty: it has none."""
     provenance: tuple[str, ...] = ()
     """Untrusted sources that led to the turn."""
     asking: int = 0

@@ -69,6 +69,7 @@ async def ask(
     index: int = 0,
     earlier: Reply | None = None,
     contract: type[BaseModel] | None = None,
+    nonce_slot: str = "",
     awaits: Awaited | None = None,
     provenance: tuple[str, ...] = (),
     prepare: Prepare | None = None,
@@ -78,7 +79,8 @@ async def ask(
     With an `earlier` reply its conversation goes on: the agent is told what people said to what it
     waited for, and of refusals whose reason its protocol could not carry.
 
-    With a `contract` the reply's payload validates as it, or `ReplyInvalid` is raised. `provenance`
+    With a `contract` the reply's payload validates as it, or `ReplyInvalid` is raised; `nonce_slot` is the text
+    in the prompt's own examples that the nonce of the turn goes in place of. `provenance`
     names the untrusted sources that the prompt holds words of. `awaits` is the message that the turn is to
     bring, for agents that are heard by looking. `prepare` is called each time before the
     turn is asked, also when it is asked again after a crash: it puts things where the turn starts from.
@@ -108,6 +110,7 @@ async def ask(
             allowed_tools=player.allowed_tools,
             own_tools=player.own_tools,
             contract=contract,
+            nonce_slot=nonce_slot,
             provenance=provenance,
             awaits=awaits,
         )
@@ -197,6 +200,7 @@ async def ask_until_answered(
     most_turns: int = MOST_TURNS,
     earlier: Reply | None = None,
     contract: type[BaseModel] | None = None,
+    nonce_slot: str = "",
     awaits: Awaited | None = None,
     provenance: tuple[str, ...] = (),
     prepare: Prepare | None = None,
@@ -225,6 +229,7 @@ async def ask_until_answered(
             index=number,
             earlier=earlier,
             contract=contract,
+            nonce_slot=nonce_slot,
             awaits=awaits,
             provenance=provenance,
             prepare=None if number else prepare,

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from podium.agents.contract.bounding import bounded
 from podium.agents.contract.fitness import check_contract, kept_form
-from podium.agents.contract.instructions import once_more, with_form
+from podium.agents.contract.instructions import once_more, with_form, with_nonce
 from podium.agents.contract.message_bounding import bounded_answer
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.payload import read_payload
@@ -67,10 +67,11 @@ class ContractedAgent:
         check_contract(turn.contract)
         began = asyncio.get_running_loop().time()
         nonce = self._nonce()
-        prompt = with_form(turn.prompt, turn.contract, nonce)
+        own = with_nonce(turn.prompt, nonce, turn.nonce_slot)
+        prompt = with_form(own, turn.contract, nonce)
         first = await self._inner.ask(turn.model_copy(update={"prompt": prompt}))
         try:
-            return await _answer(first, turn.contract, nonce)
+            return await _answer(first, turn.contract, nonce, prompt)
         except ReplyInvalid as problem:
             took = max(first.seconds, asyncio.get_running_loop().time() - began)
             limits = _left(turn.limits, first.usage, took)
@@ -87,7 +88,8 @@ class ContractedAgent:
         words = self._redact(once_more(str(problem), first.text, first.untold))
         if first.session is None:
             # Whether the conversation has kept the first asking is not known then.
-            words = f"{turn.prompt.rstrip()}\n\n{words}"
+            own = with_nonce(turn.prompt, nonce, turn.nonce_slot)
+            words = f"{own.rstrip()}\n\n{words}"
         prompt = with_form(words, contract, nonce)
         again = {
             "prompt": prompt,
@@ -103,7 +105,7 @@ class ContractedAgent:
             raise
         both = _together(first, second)
         try:
-            return await _answer(both, contract, nonce)
+            return await _answer(both, contract, nonce, prompt)
         except ReplyInvalid as error:
             error.usage = both.usage
             raise
@@ -112,7 +114,7 @@ class ContractedAgent:
         return self._new_nonce() if self._new_nonce else None
 
 
-async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None) -> Reply:
+async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None, prompt: str) -> Reply:
     """The reply with its payload. One that waits for an approval is not over, and is given as it is.
 
     So is one that a limit ended: nobody may be asked again then.
@@ -123,7 +125,9 @@ async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None) ->
         payload, found = _native(reply, contract), "native"
     else:
         # In a thread: a hostile reply can take the parser a second, and other agents share the loop.
-        read = await asyncio.to_thread(read_payload, reply.text, contract, nonce=nonce)
+        read = await asyncio.to_thread(
+            read_payload, reply.text, contract, nonce=nonce, prompt=prompt
+        )
         payload, found = read.payload, read.how
     try:
         kept = kept_form(payload)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 
 from pydantic import BaseModel
@@ -10,8 +11,8 @@ from pydantic import BaseModel
 from podium.agents.contract.not_an_answer import excerpt, on_one_line
 from podium.agents.contract.wanted import NONCE_KEY
 
-# The nonce stands in a sentence and never in an object: an echo of the prompt holds no object that
-# carries it, so that no echo can be taken for an answer.
+# The nonce stands in this sentence, and in the prompt's own examples of an answer; `read_payload` knows an
+# echo of those by the words that lead to them.
 _NONCE = 'Beside the keys of the schema the object has the key "{key}" with the value "{nonce}".\n'
 
 _FORM = """\
@@ -30,6 +31,16 @@ def form_of_answer(contract: type[BaseModel], nonce: str | None) -> str:
 
 def with_form(prompt: str, contract: type[BaseModel], nonce: str | None) -> str:
     return f"{prompt.rstrip()}\n\n{form_of_answer(contract, nonce)}\n"
+
+
+def with_nonce(prompt: str, nonce: str | None, slot: str) -> str:
+    """Fill the slots of the prompt's examples. Without a nonce the examples have no such key."""
+    if not slot:
+        return prompt
+    if nonce:
+        return prompt.replace(slot, nonce)
+    member = rf'"{NONCE_KEY}"\s*:\s*"{re.escape(slot)}"'
+    return re.sub(rf",\s*{member}|{member}\s*,?\s*", "", prompt)
 
 
 def once_more(problem: str, said: str, untold: Sequence[str] = ()) -> str:

@@ -8,6 +8,7 @@ from typing import Generic, Literal
 
 from podium.agents.contract.cleaning import without_escapes
 from podium.agents.contract.doubting import (
+    is_filler,
     is_only_supposed,
     names_one_of,
     takes_back,
@@ -37,6 +38,10 @@ MOST_BEGUN = 2000
 MOST_RIVALS_MENDED = 20
 """Broken objects before the answer of which it is asked what they would say."""
 
+MOST_ECHOED = 60
+LEAST_ECHOED = 30
+"""Characters before an example of the prompt by which an echo of it is known, blanks not counted."""
+
 _FENCE = re.compile(r"[\s}]*+(?:`{3,}|~{3,})(?:\s*+(?:`{4,}|~{4,}))?")
 _NAMED = ("`{`", "'{'", '"{"')
 
@@ -49,14 +54,20 @@ class Found(Generic[M]):
     how: Literal["strict", "repaired"]
 
 
-def read_payload(text: str, model: type[M], *, nonce: str | None = None) -> Found[M]:
+def read_payload(
+    text: str, model: type[M], *, nonce: str | None = None, prompt: str = ""
+) -> Found[M]:
     """The one JSON object at the end of the text that fits `model`.
 
-    With a nonce the object must carry it under `NONCE_KEY`, and objects that do not are no rivals.
+    With a nonce the object must carry it under `NONCE_KEY`, and objects that do not are no rivals. Nor are
+    examples that the `prompt` gives with the nonce, where the text repeats them with the words before them.
     Raises `NotAnAnswer`, a `ReplyInvalid` whose words can be quoted to the agent.
     """
     raw = text[-LOOKED_AT:]
-    page = _Page(without_escapes(raw), Wanted(model, nonce), earlier=text[: -len(raw) or None])
+    echoes = _leads_of_examples(prompt, nonce) if nonce else ()
+    page = _Page(
+        without_escapes(raw), Wanted(model, nonce), earlier=text[: -len(raw) or None], echoes=echoes
+    )
     span = page.answer_span()
     page.check_place(span)
     found = page.read(span)
@@ -67,13 +78,39 @@ def read_payload(text: str, model: type[M], *, nonce: str | None = None) -> Foun
     return found if intact else Found(found.payload, "repaired")
 
 
+def _leads_of_examples(prompt: str, nonce: str) -> tuple[str, ...]:
+    """What stands before each object of a prompt that carries the nonce, without blanks."""
+    spans = find_objects(prompt).spans if nonce in prompt else []
+    leads = (_lead(prompt, span.start) for span in spans if nonce in prompt[span.start : span.end])
+    return tuple(lead for lead in leads if len(lead) >= LEAST_ECHOED)
+
+
+def _lead(text: str, start: int) -> str:
+    return "".join(text[max(0, start - 4 * MOST_ECHOED) : start].split())[-MOST_ECHOED:]
+
+
+def _without_echoes(
+    objects: Objects, text: str, nonce: str | None, leads: tuple[str, ...]
+) -> Objects:
+    if not leads or not nonce:
+        return objects
+    own = [
+        span
+        for span in objects.spans
+        if nonce not in text[span.start : span.end] or not _lead(text, span.start).endswith(leads)
+    ]
+    return objects._replace(spans=own)
+
+
 class _Page(Generic[M]):
     """The end of a reply, with its objects."""
 
-    def __init__(self, text: str, wanted: Wanted[M], *, earlier: str) -> None:
+    def __init__(
+        self, text: str, wanted: Wanted[M], *, earlier: str, echoes: tuple[str, ...] = ()
+    ) -> None:
         self.text = text
         self.wanted = wanted
-        self.objects: Objects = find_objects(text)
+        self.objects: Objects = _without_echoes(find_objects(text), text, wanted.nonce, echoes)
         self.thoughts = thoughts(text, self.objects.spans, earlier)
         self.begins_earlier = bool(earlier) and bool(self.objects.closed)
         """An object ends here whose beginning lies before what is looked at."""
@@ -104,8 +141,9 @@ class _Page(Generic[M]):
                 "misplaced", "The last JSON object is part of something larger, or that was cut off"
             )
         around = surroundings(self.text, span)
-        may_go_on = not self.wanted.nonce and around.is_followed_by_a_sentence
-        if not around.is_an_answers or not (around.ends_its_line or may_go_on):
+        if not around.is_an_answers or not (
+            around.ends_its_line or around.is_followed_by_a_sentence
+        ):
             raise NotAnAnswer(
                 "misplaced", "The last JSON object is only mentioned in a sentence or quoted"
             )
@@ -171,16 +209,19 @@ class _Page(Generic[M]):
                 "misplaced", "The words before the last JSON object do not give it as the answer"
             )
         rest = self.text[span.end :].strip()
-        if self.wanted.nonce:
-            self._check_nothing_behind(rest)
-        elif takes_back(rest) or names_one_of(rest, self.wanted.choices_beside(payload)):
+        if names_one_of(rest, self.wanted.choices_beside(payload)) or takes_back(rest):
             raise NotAnAnswer("trailing", "The words after the last JSON object may take it back")
+        if self.wanted.nonce:
+            self._check_only_filler_behind(rest)
 
-    def _check_nothing_behind(self, rest: str) -> None:
-        """Whether words take the answer back cannot be told from a list of words. It was asked for none."""
+    def _check_only_filler_behind(self, rest: str) -> None:
+        """Conversation is ignored. Whether other words take the answer back cannot be told: it was asked for none."""
         words = words_behind(rest)
-        if words:
-            raise NotAnAnswer("trailing", f"Nothing may stand behind the answer: {quoted(words)}")
+        if words and not is_filler(words):
+            raise NotAnAnswer(
+                "trailing",
+                f"Only a farewell may stand behind the answer, which may be taken back by: {quoted(words)}",
+            )
 
     def read(self, span: Span) -> Found[M]:
         source = self.text[span.start : span.end]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 
 from podium.domain.model import Noun
 from podium.flows.pipeline.checks import all_passed, in_words
@@ -20,7 +20,9 @@ INPUTS = ".podium-inputs"
 _INLINE_CHARACTERS = 20_000
 _REMOVED = re.compile(r"^diff --git a/(.+) b/.+\ndeleted file mode", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
-PLACEHOLDERS = ("inputs", "task", "document", "verification", "feat", "round", "checks")
+NONCE_SLOT = "{{nonce}}"
+"""Stands in a prompt's examples for the word that proves an answer to be of its turn."""
+PLACEHOLDERS = ("inputs", "task", "document", "verification", "feat", "round", "checks", "nonce")
 """What a prompt may leave to be filled in."""
 
 
@@ -65,9 +67,20 @@ def _filled(desk: Desk, name: str, stage: Stage, number: int, inputs: str) -> st
         "checks": "\n".join(f"* `{each.command}`" for each in checks) or "* none were found",
     }
     template = trip.job.prompt(name)
-    words = PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template)
+    words = filled(template, values)
     # A project's own prompt may have left them out.
-    return words if "inputs" in PLACEHOLDER.findall(template) else f"{words}\n\n{inputs}"
+    has_inputs = "inputs" in PLACEHOLDER.findall(template)
+    return words if has_inputs else f"{words}\n\n{_without_slots(inputs)}"
+
+
+def filled(template: str, values: Mapping[str, str]) -> str:
+    """The prompt with these values. Only slots of the template itself get the nonce, and none of the material."""
+    known = {name: _without_slots(value) for name, value in values.items()} | {"nonce": NONCE_SLOT}
+    return PLACEHOLDER.sub(lambda found: known.get(found[1], found[0]), template)
+
+
+def _without_slots(text: str) -> str:
+    return text.replace(NONCE_SLOT, "{{ nonce }}")
 
 
 async def _inputs(desk: Desk, stage: Stage, number: int) -> AsyncIterator[str]:

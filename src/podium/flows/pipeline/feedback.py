@@ -7,6 +7,7 @@ import json
 from podium.domain.events import NoteTaken
 from podium.domain.model import Json
 from podium.flows.asking import ask_until_answered
+from podium.flows.pipeline.briefing import NONCE_SLOT, filled
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import Filed, clean_start, file
 from podium.flows.pipeline.payloads import Answer, Triage
@@ -38,8 +39,7 @@ async def _triaged(desk: Desk, name: str, said: str) -> Triage:
         return Triage(decision="backlog")
     number = trip.visits[name]
     inputs = f"Stage: triage, round {number}.\n\nFeedback of {name}:\n{fenced(said)}"
-    words = trip.job.prompts["triage"].replace("{{task}}", fenced(trip.job.task))
-    prompt = words.replace("{{inputs}}", inputs)
+    prompt = filled(trip.job.prompts["triage"], {"task": fenced(trip.job.task), "inputs": inputs})
 
     async def from_where_it_starts() -> None:
         await trip.workspace.reset(trip.head, "a turn that did not end")
@@ -52,6 +52,7 @@ async def _triaged(desk: Desk, name: str, said: str) -> Triage:
         name=f"triage-{name}-{number}",
         workspace=trip.workspace,
         contract=Triage,
+        nonce_slot=NONCE_SLOT,
         prepare=from_where_it_starts,
     )
     trip.usage = trip.usage.plus(reply.usage)

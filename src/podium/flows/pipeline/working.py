@@ -10,7 +10,7 @@ from podium.domain.events import ChecksRan, NoteTaken, StageBegan, StageEnded
 from podium.domain.model import Noun
 from podium.domain.workspaces import Merge, Snapshot
 from podium.flows.asking import ask_until_answered
-from podium.flows.pipeline.briefing import INPUTS, brief
+from podium.flows.pipeline.briefing import INPUTS, NONCE_SLOT, brief
 from podium.flows.pipeline.checks import CheckResult, all_passed
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, clean_start, file
@@ -101,6 +101,7 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
         name=f"{name}-{number}",
         workspace=trip.workspace,
         contract=stage.contract,
+        nonce_slot=NONCE_SLOT,
         prepare=from_where_it_starts,
     )
     trip.usage = trip.usage.plus(reply.usage)
