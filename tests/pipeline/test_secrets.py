@@ -206,3 +206,46 @@ async def test_marks_that_stand_there_already_hide_no_secret(tmp_path: Path) -> 
     swallowed = "https://u:x[redacted:github-token]@h https://u:x[redacted:DEPLOY_PASSWORD]@h"
     assert secrets_in(swallowed) == ()
     assert secrets_in(f"{swallowed} {TOKEN} {VALUE}") == ("secret:DEPLOY_PASSWORD", "github-token")
+
+
+LEARNED = {"lessons": ["calc.py is imported by name"], "backlog_items": ["Subtract as well"]}
+
+
+async def test_after_a_refused_secret_files_of_podium_do_not_lie_in_the_developers_way(
+    tmp_path: Path,
+) -> None:
+    leaky = leaks("settings.py", f'PASSWORD = "{VALUE}"')
+    leaky["acts"][-1]["payload"] |= LEARNED
+    project = built(tmp_path, leaky, mends({"run": "test -s calc.py && rm settings.py"}))
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    rounds = [e["round"] for e in await project.events(run.id) if e["type"] == "stage_ended"]
+    assert max(rounds) == 2
+    tree = project.tree(run.result["branch"])
+    assert LEARNED["lessons"][0] in tree["AGENT_MEMORY.md"]
+    assert LEARNED["backlog_items"][0] in tree["docs/dev_docs/backlog.md"]
+    assert "merge=union" in tree[".gitattributes"]
+    assert VALUE not in reachable(project, run.result["branch"])
+
+
+async def test_open_findings_are_in_every_later_prompt_and_before_the_person(
+    tmp_path: Path,
+) -> None:
+    leaky = leaks("settings.py", f'PASSWORD = "{VALUE}"')
+    red = mends({"run": "rm settings.py"}, writes("calc.py", "def add(one, two):\n    return 7\n"))
+    idle = turn("developer", {"payload": {"commit_hash": "HEAD", "status": "success"}})
+    project = built(tmp_path, leaky, red, idle)
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
+    asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    prompts = {e["step"]: e["prompt"] for e in asked}
+    assert "the value of DEPLOY_PASSWORD" in prompts["develop-2"]
+    assert "python3 -m unittest -q` failed" in prompts["develop-3"]
+    later = prompts["develop-4"]
+    assert "there is no new commit" in later
+    assert "python3 -m unittest -q` failed" in later
+    assert run.failure is not None
+    reason = run.failure.message
+    assert "there is no new commit" in reason
+    assert "unittest" in reason
+    assert "develop said SENT_BACK" not in reason

@@ -18,6 +18,7 @@ MEMORY = "AGENT_MEMORY.md"
 INPUTS = ".podium-inputs"
 """A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
 _INLINE_CHARACTERS = 20_000
+_MOST_OPEN_CHARACTERS = 16_000
 _REMOVED = re.compile(r"^diff --git a/(.+) b/.+\ndeleted file mode", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 NONCE_SLOT = "{{nonce}}"
@@ -44,6 +45,7 @@ async def brief(desk: Desk, name: str, stage: Stage, number: int) -> Brief:
             [
                 f"Stage: {name}, round {number}.",
                 *[part async for part in _inputs(desk, stage, number)],
+                *_open_findings(desk),
                 *_people(desk, notes),
                 *_memory(remembered),
             ]
@@ -110,6 +112,12 @@ async def _inputs(desk: Desk, stage: Stage, number: int) -> AsyncIterator[str]:
                 yield f"Files in conflict:\n{listed}\n\nGit said:\n{fenced(trip.conflict_words)}"
             case "diff":
                 yield await _diff(desk, stage, number)
+
+
+def _open_findings(desk: Desk) -> Iterator[str]:
+    if before := desk.trip.open_before:
+        listed = "\n".join(f"- {text}" for text in before)[:_MOST_OPEN_CHARACTERS]
+        yield f"Found before and not known to be settled:\n{fenced(listed)}"
 
 
 async def _diff(desk: Desk, stage: Stage, number: int) -> str:

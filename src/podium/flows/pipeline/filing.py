@@ -18,6 +18,8 @@ from podium.flows.pipeline.secrets import refuse_secrets
 
 BACKLOG = "docs/dev_docs/backlog.md"
 _ATTRIBUTES = ".gitattributes"
+APPENDICES = (BACKLOG, MEMORY, _ATTRIBUTES)
+"""What the supervisor itself writes beside documents."""
 
 
 class Filed(Noun):
@@ -46,15 +48,18 @@ async def file(
     """
     workspace = desk.trip.workspace
     trailers = desk.trailers(step, reply)
-    if not await was_made(desk, trailers):
+    made = await was_made(desk, trailers)
+    # Only what an agent had a part in: all else was redacted when it was written. Looked through before the
+    # supervisor adds to it, so that nothing of its own lies among what is taken back.
+    alike = await refuse_secrets(desk) if reply is not None else ()
+    if not made:
         more = await _appendices(desk, answer, step) if answer is not None else {}
         if written or more:
             texts = {**written, **more}
             await workspace.write({path: desk.kit.redact(text) for path, text in texts.items()})
         if written or more or paths:
             await workspace.commit(message, [*written, *more, *paths], trailers=trailers)
-    # Only what an agent had a part in: all else was redacted when it was written.
-    alike = await refuse_secrets(desk) if reply is not None else ()
+            alike = await refuse_secrets(desk) if reply is not None else ()
     return (await bring_back(desk)).model_copy(update={"alike": alike})
 
 

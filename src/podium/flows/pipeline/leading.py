@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.findings import Finding, findings_of, repeats
 from podium.flows.pipeline.people import ask_a_person
+from podium.flows.pipeline.plain_text import shortened
 from podium.flows.pipeline.spec import BACK, DELIVER, FORWARD, HUMAN
 from podium.flows.pipeline.trip import RED, SENT_BACK, Settled
 
 _MOST_LISTED = 12
+_LONGEST_OTHER = 2_000
+_BY_PODIUM = {
+    SENT_BACK: "Podium sent the answer of {name} back",
+    RED: "the checks failed after {name}",
+}
 
 
 async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
@@ -18,6 +26,7 @@ async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
     target = stage.next.get(verdict, name) if by_itself else stage.next[verdict]
     if verdict in FORWARD:
         trip.feedback = ""
+        _close(desk, name)
         if stage.does in ("review", "audit"):
             # Until then both sides of a disagreement are told what a person said.
             trip.guidance.clear()
@@ -26,6 +35,7 @@ async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
     edge = (name, verdict)
     trip.taken[edge] += 1
     found = findings_of(settled.words)
+    trip.open[edge] = _with_earlier(trip.open.get(edge, ()), settled)
     reason = _why_stuck(desk, name, settled, found, target)
     trip.found[edge] = found
     if reason:
@@ -34,6 +44,19 @@ async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
             del trip.taken[each]
         trip.found.clear()
     return _resolved(desk, name, BACK if target == HUMAN else target)
+
+
+def _close(desk: Desk, name: str) -> None:
+    """What a stage found is settled once it lets the work pass."""
+    for edge in [edge for edge in desk.trip.open if edge[0] == name]:
+        del desk.trip.open[edge]
+
+
+def _with_earlier(earlier: tuple[str, ...], settled: Settled) -> tuple[str, ...]:
+    """A judge says all anew each time. Of what the supervisor sent back, one thing can hide another."""
+    if settled.verdict != SENT_BACK:
+        return (settled.words,) if settled.words.strip() else ()
+    return tuple(dict.fromkeys((*settled.problems, *earlier)))[:_MOST_LISTED]
 
 
 def _proved(desk: Desk, target: str) -> str:
@@ -54,11 +77,18 @@ def _why_stuck(
     trip, verdict = desk.trip, settled.verdict
     times = trip.taken[name, verdict]
     most = desk.stage(name).most.get(verdict, trip.job.spec.rounds)
-    listed = "\n".join(f"- {each.text}" for each in found[:_MOST_LISTED])
+    listed = "\n".join([*(f"- {each.text}" for each in found[:_MOST_LISTED]), *_others(desk)])
     if target == HUMAN:
         return f"{name} said {verdict}:\n{listed}"
+    who = _BY_PODIUM.get(verdict, "{name} said {verdict}").format(name=name, verdict=verdict)
     if times > most:
-        return f"{name} said {verdict} {times} times, {most} are allowed. Open findings:\n{listed}"
+        return f"{who} {times} times, {most} are allowed. Open findings:\n{listed}"
     if repeats(trip.found.get((name, verdict), ()), found):
-        return f"{name} said {verdict} again and found nothing new. Open findings:\n{listed}"
+        return f"{who} again, with nothing new. Open findings:\n{listed}"
     return ""
+
+
+def _others(desk: Desk) -> Iterator[str]:
+    """What is open beside the last answer's findings, each on a line that says where it is from."""
+    for text in desk.trip.open_before[:_MOST_LISTED]:
+        yield f"- {shortened(text, _LONGEST_OTHER)}"

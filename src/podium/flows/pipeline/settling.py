@@ -13,13 +13,13 @@ from podium.domain.workspaces import CommitSeen, WorktreeState
 from podium.flows.pipeline.briefing import MEMORY
 from podium.flows.pipeline.crash_words import tells_of_failure
 from podium.flows.pipeline.desk import Desk
-from podium.flows.pipeline.filing import Filed, file, was_made
+from podium.flows.pipeline.filing import APPENDICES, Filed, file, was_made
 from podium.flows.pipeline.payloads import Answer, Edit, Work
 from podium.flows.pipeline.plan_parts import missing_parts
 from podium.flows.pipeline.review_files import review_file
 from podium.flows.pipeline.secrets import SecretWritten
 from podium.flows.pipeline.spec import DONE, FORWARD, Stage
-from podium.flows.pipeline.trip import SENT_BACK, Settled
+from podium.flows.pipeline.trip import SENT_BACK, Settled, Withheld
 from podium.ports import Step
 
 _KEPT_UP = ("VERSION", "CHANGELOG.md", "CHANGELOG")
@@ -76,9 +76,11 @@ class _Visit:
         workspace, why = self._trip.workspace, "a secret was committed"
         # A merge is begun anew: files alone would not tell what was merged.
         files = [] if self._trip.conflicts else paths_in(await workspace.diff(self._trip.head))
+        if await self._is_filed():
+            files = [path for path in files if path not in APPENDICES]
         await workspace.reset(self._trip.head, why, keep=files)
         draft = await workspace.snapshot(why) if files else None
-        return self._sent_back([str(found)]).model_copy(update={"draft": draft})
+        return self._taken_off([str(found)]).model_copy(update={"draft": draft})
 
     async def document(self) -> Settled:
         """One document of the agent's own; everything else that it changed goes back."""
@@ -138,14 +140,14 @@ class _Visit:
         commits = await workspace.history(self._trip.work_from) if state.on_branch else ()
         if taken := await self._not_its_own(state):
             await workspace.reset(self._trip.head, "documents of others were changed")
-            return self._sent_back([f"not yours to change, so your commits were undone: {taken}"])
+            return self._taken_off([f"not yours to change, so your commits were undone: {taken}"])
         problems = self._unfinished(state, commits)
         problems += await self._missing_deliverables()
         try:
             filed = await self._file(f"{self._title}: {self._trip.feat}", {}, [])
         except ImportRefused as refused:
             await workspace.reset(self._trip.head, "refused by the import gate")
-            return self._sent_back([f"your commits may not come back and were undone: {refused}"])
+            return self._taken_off([f"your commits may not come back and were undone: {refused}"])
         problems += await self._not_told_in(filed)
         path = self._trip.document_of(self._stage, self._number)
         if not problems:
@@ -258,8 +260,16 @@ class _Visit:
     async def _file(self, message: str, written: dict[str, str], paths: Sequence[str]) -> Filed:
         return await file(
             self._desk, self._step, message,
-            written=written, paths=paths, answer=self._answer, reply=self._reply,
+            written=written, paths=paths, answer=self._whole_answer, reply=self._reply,
         )  # fmt: skip
+
+    @property
+    def _whole_answer(self) -> Answer:
+        """The answer, with what earlier ones had for backlog and memory that was not written down."""
+        own, before = self._answer, self._trip.withheld
+        items = dict.fromkeys((*before.backlog, *own.backlog_items))
+        lessons = dict.fromkeys((*before.lessons, *own.lessons))
+        return own.model_copy(update={"backlog_items": tuple(items), "lessons": tuple(lessons)})
 
     @property
     def _verdict(self) -> str:
@@ -292,6 +302,12 @@ class _Visit:
             head=self._trip.head,
         )
 
+    def _taken_off(self, problems: Sequence[str]) -> Settled:
+        """Sent back with nothing of it on the branch: what it has for backlog and memory waits."""
+        answer = self._whole_answer
+        withheld = Withheld(backlog=answer.backlog_items, lessons=answer.lessons)
+        return self._sent_back(problems).model_copy(update={"withheld": withheld})
+
     def _settled(
         self, verdict: str, filed: Filed, document: str, discarded: Sequence[str] = ()
     ) -> Settled:
@@ -306,8 +322,8 @@ class _Visit:
             discarded=tuple(discarded),
             feedback=self._aside,
             skill=self._answer.skill,
-            backlog=self._answer.backlog_items,
-            lessons=self._answer.lessons,
+            backlog=self._whole_answer.backlog_items,
+            lessons=self._whole_answer.lessons,
             alike=filed.alike,
         )
 

@@ -34,6 +34,13 @@ class OfferedSkill(Noun):
     deadline: Moment | None = None
 
 
+class Withheld(Noun):
+    """What an answer adds to backlog and memory, for the next one to bring: its own commits were taken back."""
+
+    backlog: tuple[str, ...] = ()
+    lessons: tuple[str, ...] = ()
+
+
 class Settled(Noun):
     """What the supervisor made of an answer."""
 
@@ -57,6 +64,7 @@ class Settled(Noun):
     alike: tuple[str, ...] = ()
     """Places in test data that look like secrets."""
     draft: Snapshot | None = None
+    withheld: Withheld = Withheld()
     skill: SkillWish | None = None
 
 
@@ -103,6 +111,9 @@ class Trip:
     review: str = ""
     documents: list[str] = field(default_factory=list)
     feedback: str = ""
+    open: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """Stage and verdict → what was found under it, until the stage is left with a verdict that leads on."""
+    withheld: Withheld = field(default_factory=Withheld)
     producer: str = ""
     evidence: tuple[CheckResult, ...] = ()
     evidence_path: str = ""
@@ -140,6 +151,16 @@ class Trip:
     @property
     def is_green(self) -> bool:
         return all_passed(self.evidence)
+
+    @property
+    def open_before(self) -> list[str]:
+        """Open findings beside those of the last answer, with where each is from."""
+        return [
+            f"{name} ({verdict}): {text}"
+            for (name, verdict), texts in self.open.items()
+            for text in texts
+            if text not in self.feedback
+        ]
 
     def document_of(self, stage: Stage, number: int) -> str:
         return stage.document.format(feat=self.feat, round=number)

@@ -126,6 +126,7 @@ def _take_in(desk: Desk, stage: Stage, settled: Settled) -> None:
     trip.changed |= set(settled.paths)
     trip.is_stale |= stage.does == "edit" and bool(settled.paths)
     trip.draft = settled.draft
+    trip.withheld = settled.withheld
     trip.backlog += settled.backlog
     trip.alike += settled.alike
     trip.keep(settled.documents)
