@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from podium.domain.errors import ApprovalClosed
 from podium.domain.work import Run, RunStatus
 from podium.testing import retry_until
+from podium.usecases import approve
 from tests.pipeline.rig import (
     FEAT,
     PLAN,
@@ -529,6 +531,28 @@ async def test_a_branch_does_not_wait_for_a_skill_that_nobody_has_approved(tmp_p
     run = succeeded(await project.run())
     assert run.result["skills"][0]["approval_id"]
     assert not [path for path in project.tree(run.result["branch"]) if path.startswith(".agents")]
+
+
+async def test_a_skill_approved_after_the_end_is_refused_and_asked_about_again_by_a_retry(
+    tmp_path: Path,
+) -> None:
+    learned = develops(
+        skill={"name": "Add numbers", "description": "Adds.", "steps": ["Write a plus sign."]}
+    )
+    project = Project(tmp_path).build([learned, *smooth()])
+    run = succeeded(await project.run())
+    asked = run.result["skills"][0]["approval_id"]
+    async with project.podium() as podium:
+        store = await podium.store()
+        with pytest.raises(ApprovalClosed, match="--from take-skill"):
+            await approve(store, podium.clock, podium.ids, asked, by="Ann")
+        engine = await podium.hosting_engine()
+        await engine.retry(run.id, from_step="take-skill", by="Ann")
+        waiting = await engine.finish(run.id, stop_when_waiting=True)
+        assert waiting.status is RunStatus.WAITING
+        await approve(store, podium.clock, podium.ids, approval_of(waiting), by="Ann")
+        run = succeeded(await engine.finish(run.id, stop_when_waiting=True))
+    assert ".agents/skills/add-numbers/SKILL.md" in project.tree(run.result["branch"])
 
 
 @pytest.mark.soak

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from podium.domain.events import NoteTaken, RunSucceeded, ToolCompleted
-from podium.domain.gating import Approval, Receipt, Tier
+from podium.domain.gating import Approval, CallRecord, CallStatus, Decision, Effect, Receipt, Tier
 from podium.domain.work import Run, RunStatus, Signal
 from podium.ports import EventQuery, Tx
 from podium.testing import FixedClock, MemoryStore, SteadyIds
@@ -47,6 +47,24 @@ class Scene:
         )
         await self.store.write(lambda tx: tx.save_approval(approval))
         return approval
+
+    async def add_call(self, run: Run, step: str, approval: Approval) -> CallRecord:
+        """A call that was not made, since it waits for the approval."""
+        now = self.clock.now()
+        decision = Decision(effect=Effect.ASK, rule="writes", reason="", tier=Tier.T2)
+        record = CallRecord(
+            key=f"{run.id}:{step}:0",
+            run_id=run.id,
+            step_key=step,
+            tool=approval.tool,
+            digest=approval.digest,
+            status=CallStatus.REFUSED,
+            decision=decision,
+            approval_id=approval.id,
+            requested_at=now,
+        )
+        await self.store.write(lambda tx: tx.save_call(record))
+        return record
 
     async def add_receipt(self, run: Run) -> Receipt:
         now = self.clock.now()

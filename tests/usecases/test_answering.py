@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from podium.domain.errors import AmbiguousId, NotPossibleNow, UnknownId
+from podium.domain.errors import AmbiguousId, ApprovalClosed, NotPossibleNow, UnknownId
 from podium.domain.gating import ApprovalStatus
 from podium.domain.ids import short_id
 from podium.domain.work import RunStatus
@@ -85,11 +85,44 @@ async def test_a_no_is_final_and_the_run_hears_why(scene: Scene) -> None:
         await approve(scene.store, scene.clock, scene.ids, asked.id, by=ANN)
 
 
-async def test_a_run_that_has_ended_is_sent_no_signal(scene: Scene) -> None:
-    run = await scene.add_run(status=RunStatus.FAILED)
-    asked = await scene.add_approval(run)
-    await approve(scene.store, scene.clock, scene.ids, asked.id, by=ANN)
+@pytest.mark.parametrize(
+    ("status", "again"),
+    [
+        (RunStatus.SUCCEEDED, "podium retry {run} --from 'take-skill#1'"),
+        (RunStatus.FAILED, "podium retry {run}"),
+        (RunStatus.CANCELLED, "podium retry {run}"),
+    ],
+)
+async def test_an_answer_after_the_runs_end_is_refused_and_told_how_to_be_asked_again(
+    scene: Scene, status: RunStatus, again: str
+) -> None:
+    run = await scene.add_run(status=status)
+    asked, refused = await scene.add_approval(run), await scene.add_approval(run)
+    await scene.add_call(run, "develop", asked)
+    scene.clock.advance(1)
+    await scene.add_call(run, "take-skill#1", asked)
+    for _ in range(2):
+        with pytest.raises(ApprovalClosed) as late:
+            await approve(scene.store, scene.clock, scene.ids, asked.id, by=ANN)
+        assert late.value.exit_code == 4
+        assert f"`{again.format(run=short_id(run.id))}`" in str(late.value)
+    with pytest.raises(ApprovalClosed, match="before anybody answered, and nothing was done"):
+        await reject(scene.store, scene.clock, scene.ids, refused.id, by=ANN, why="no")
     assert await scene.signals(run) == []
+    assert await scene.event_types(run) == ["approval_expired", "approval_expired"]
+
+
+async def test_a_run_that_has_ended_asks_nobody_any_more(scene: Scene) -> None:
+    run = await scene.add_run()
+    asked, granted = await scene.add_approval(run), await scene.add_approval(run)
+    await approve(scene.store, scene.clock, scene.ids, granted.id, by=ANN)
+    assert [each.id for each in await list_approvals(scene.store, scene.clock)] == [asked.id]
+    await scene.end(run)
+    assert await list_approvals(scene.store, scene.clock) == []
+    stored = {each.id: each for each in await list_approvals(scene.store, scene.clock, statuses=())}
+    assert stored[asked.id].status is ApprovalStatus.EXPIRED
+    assert f"run {short_id(run.id)} succeeded before anybody answered" in stored[asked.id].why
+    assert stored[granted.id].status is ApprovalStatus.GRANTED, "`podium retry` may use it"
 
 
 async def test_unknown_and_ambiguous_ids_are_told_apart(scene: Scene) -> None:

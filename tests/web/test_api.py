@@ -121,6 +121,28 @@ async def test_an_approval_is_answered_once_and_only_by_those_who_may(tmp_path: 
             assert late.headers["content-type"] == "application/problem+json"
 
 
+async def test_an_answer_for_a_run_that_has_ended_is_refused_by_program_and_page(
+    tmp_path: Path,
+) -> None:
+    async with console(tmp_path, flows=FLOWS) as stage, stage.client() as client:
+        past = await a_past(stage.podium)
+        store = await stage.podium.store()
+        asked = await store.read(lambda view: view.approval(past.approval))
+        assert asked is not None
+        run = await store.read(lambda view: view.run(asked.run_id))
+        assert run is not None
+        ended = run.model_copy(update={"status": RunStatus.CANCELLED})
+        await store.write(lambda tx: tx.save_run(ended))
+        for act, body in (("approve", {"digest": asked.digest}), ("reject", {"why": "no"})):
+            late = await client.post(f"{API}/approvals/{asked.id}/{act}", json=body)
+            assert (late.status_code, late.json()["title"]) == (409, "ApprovalClosed")
+            assert "was cancelled before anybody answered" in late.json()["detail"]
+        assert (await client.get(f"{API}/approvals")).json()["approvals"] == []
+        card = await client.get(f"/cards/{asked.id}")
+        assert "was cancelled before anybody answered" in card.text
+        assert "Nobody answered in time" not in card.text
+
+
 async def test_a_run_is_retried_here_and_one_in_a_queue_is_cancelled(tmp_path: Path) -> None:
     async with console(tmp_path, flows=FLOWS) as stage, stage.client() as client:
         past = await a_past(stage.podium)

@@ -11,6 +11,7 @@ import pytest
 from podium.domain.gating import ApprovalStatus
 from podium.domain.ids import short_id
 from podium.domain.model import Json
+from podium.domain.work import RunStatus
 from podium.ports import RunQuery
 from podium.testing import retry_until
 from podium.web.chat.hearing import STILL_AT_IT
@@ -53,6 +54,17 @@ async def test_a_second_yes_is_told_that_it_is_one(stage: ChatStage) -> None:
     await stage.telegram(f"APPROVE: {asked.id}")
     again = await stage.telegram(f"/approve@podium_bot {asked.id}")
     assert again == f"Not done: approval {asked.id} is granted already"
+
+
+async def test_an_answer_for_a_run_that_has_ended_says_so(stage: ChatStage) -> None:
+    run, asked = await stage.asked()
+    store = await stage.podium.store()
+    ended = run.model_copy(update={"status": RunStatus.SUCCEEDED})
+    await store.write(lambda tx: tx.save_run(ended))
+    for words in (f"APPROVE: {asked.id}", f"reject {asked.id} no"):
+        said = await stage.telegram(words)
+        assert said.startswith(f"Not done: approval {asked.id} is closed: run ")
+        assert "before anybody answered, and nothing was done under it" in said
 
 
 async def test_a_no_needs_a_reason_and_keeps_it(stage: ChatStage) -> None:

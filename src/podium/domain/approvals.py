@@ -53,6 +53,7 @@ class Approval(Noun):
     receipt_number: int | None = None
     rejected_by: str = ""
     why: str = ""
+    """Why it was rejected; of an expired one, why it was closed before its deadline."""
     edited_into: str = ""
     """The run that asks about what a person made of it; it was stored with the rejection."""
     said: str = ""

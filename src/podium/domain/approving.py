@@ -3,7 +3,8 @@
     pending ──grant──► granted ──reserve──► reserved ──consume──► consumed
        │ (each of the chain in order)          │
        ├──reject──► rejected                   └──release──► granted
-       └──expire──► expired  (also from granted)
+       ├──expire──► expired  (also from granted)
+       └──close───► expired, with a reason: its run ended first
 
 Each step raises `NotPossibleNow` when the state does not allow it, so that whoever comes second
 in a race is told, inside the transaction that decides the race.
@@ -116,6 +117,14 @@ def mark_expired(tx: ApprovalRecord, approval: Approval, now: datetime) -> Appro
     tx.save_approval(expired)
     tx.append(expired.run_id, ApprovalExpired(approval_id=expired.id))
     return expired
+
+
+def close(tx: ApprovalRecord, approval: Approval, why: str) -> Approval:
+    """Store a pending approval as expired before its deadline, because `why`."""
+    closed = approval.model_copy(update={"status": ApprovalStatus.EXPIRED, "why": why})
+    tx.save_approval(closed)
+    tx.append(closed.run_id, ApprovalExpired(approval_id=closed.id, why=why))
+    return closed
 
 
 def _still_open(approval: Approval, now: datetime) -> None:

@@ -121,6 +121,8 @@ class ApprovalRejected(EventBody):
 class ApprovalExpired(EventBody):
     type: Literal["approval_expired"] = "approval_expired"
     approval_id: str
+    why: str = ""
+    """Set when it was closed before its deadline: its run had ended."""
 
 
 class ApprovalConsumed(EventBody):

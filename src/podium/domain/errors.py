@@ -19,6 +19,7 @@ PodiumError
 │   ├── LockHeld                 exit 7: another process has it
 │   ├── SetUpFailed              a project's own set-up command, with the end of its output
 │   └── NotPossibleNow           the thing is in a state that does not allow this
+│       └── ApprovalClosed       exit 4: its run ended before anybody answered
 ├── AgentMustAct             shown to the agent in words it can use; the turn goes on
 │   ├── CallRefused              exit 4
 │   ├── UnknownTool
@@ -218,6 +219,12 @@ class SetUpFailed(UserMustAct):
 
 class NotPossibleNow(UserMustAct):
     """The thing exists but its state does not allow this."""
+
+
+class ApprovalClosed(NotPossibleNow):
+    """An answer to an approval whose run ended first: nothing would come of it."""
+
+    exit_code = 4
 
 
 class NoSandbox(NotPossibleNow):

@@ -140,7 +140,7 @@ def _in_few_words(body: e.EventBody) -> str:
             why = f": {body.why}" if body.why else ""
             return f"{shorten(body.approval_id)} by {body.by}{why}"
         case e.ApprovalExpired():
-            return f"{shorten(body.approval_id)}: nobody answered in time"
+            return f"{shorten(body.approval_id)}: {body.why or 'nobody answered in time'}"
         case e.ApprovalConsumed():
             return f"{shorten(body.approval_id)} for receipt {body.receipt}"
     return ""

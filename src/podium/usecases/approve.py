@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from datetime import datetime
 
-from podium.domain.approving import approval_named_in, grant, mark_expired
-from podium.domain.errors import BadInput, NotPossibleNow, UnknownId
+from podium.domain.approving import approval_named_in, close, grant, mark_expired
+from podium.domain.errors import ApprovalClosed, BadInput, NotPossibleNow, UnknownId
 from podium.domain.events import ApprovalGranted, SignalSent
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
 from podium.domain.model import Json
-from podium.domain.work import Signal
-from podium.ports import Clock, Ids, Store, Tx
+from podium.domain.work import Run, RunStatus, Signal
+from podium.ports import Clock, Ids, Store, Tx, View
 from podium.usecases.find_id import find_id
 
 QUESTION = "ask_human"
 """The tool whose approval is an answer in words."""
 LONGEST_ANSWER = 4_000
+_NEW_PLAN = "say again what is wanted: that makes a new plan, which is asked about anew"
+_ENDS = {
+    RunStatus.SUCCEEDED: "succeeded",
+    RunStatus.FAILED: "failed",
+    RunStatus.CANCELLED: "was cancelled",
+}
 
 
 async def approve(
@@ -36,7 +43,8 @@ async def approve(
     `digest` is that of what the person was shown, where their door knows it: a yes to anything else is refused.
 
     `said` are words for whoever asked; a question needs them, for they are its answer. When the answer is complete its run goes on, in whichever process hosts it. Raises
-    `NotPossibleNow` when it is not open any more; one whose deadline passed is marked expired.
+    `NotPossibleNow` when it is not open any more; one whose deadline passed or whose run has ended is
+    marked expired, and the latter raises `ApprovalClosed`.
     """
     text = approval_named_in(approval) or approval
 
@@ -95,12 +103,38 @@ def _chosen(approval: Approval, words: str, choices: list[Json]) -> str:
 
 
 def open_approval(tx: Tx, text: str, now: datetime) -> Approval:
-    """The approval that was meant; marked expired here when its deadline has passed."""
+    """The approval that was meant; stored as expired here when its deadline has passed or its run has ended."""
     approval_id = find_id(tx, "approval", text)
     approval = tx.approval(approval_id)
     if approval is None:
         raise UnknownId("approval", text)
+    return mark_late(tx, approval, now)
+
+
+def mark_late(tx: Tx, approval: Approval, now: datetime) -> Approval:
+    """The approval, stored as expired when it is due or when nothing would come of an answer any more."""
+    if approval.status is ApprovalStatus.PENDING:
+        run = tx.run(approval.run_id)
+        if run is not None and run.status.ended:
+            return close(tx, approval, _why_closed(tx, approval, run))
     return mark_expired(tx, approval, now)
+
+
+def _why_closed(view: View, approval: Approval, run: Run) -> str:
+    """That its run ended, and what asks for the same again."""
+    short = short_id(run.id)
+    ended = (
+        f"run {short} {_ENDS[run.status]} before anybody answered, and nothing was done under it"
+    )
+    if approval.plan_hash:
+        return f"{ended}; {_NEW_PLAN}"
+    if run.status is not RunStatus.SUCCEEDED:
+        return f"{ended}; `podium retry {short}` continues it and asks again"
+    asking = [call for call in view.calls(run.id) if call.approval_id == approval.id]
+    if not asking:
+        return ended
+    step = max(asking, key=lambda call: call.requested_at).step_key
+    return f"{ended}; `podium retry {short} --from {shlex.quote(step)}` asks again"
 
 
 def tell_run(tx: Tx, approval: Approval, by: str, now: datetime, signal_id: str) -> None:
@@ -126,9 +160,11 @@ def tell_run(tx: Tx, approval: Approval, by: str, now: datetime, signal_id: str)
 def refuse_expired(approval: Approval) -> Approval:
     """Raise for an expired one, after the transaction that marked it was committed."""
     if approval.status is ApprovalStatus.EXPIRED:
+        if approval.why:
+            raise ApprovalClosed(f"approval {approval.id} is closed: {approval.why}")
         again = f"`podium resume {approval.run_id}` to be asked again"
         if approval.plan_hash:
-            again = "say again what is wanted: that makes a new plan, which is asked about anew"
+            again = _NEW_PLAN
         expired = f"approval {approval.id} expired at {approval.deadline.isoformat()}"
         raise NotPossibleNow(f"{expired}, and nothing was done under it; {again}")
     return approval

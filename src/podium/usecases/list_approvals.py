@@ -1,14 +1,15 @@
-"""Approvals, with those whose deadline has passed marked as expired on the way."""
+"""Approvals; those whose deadline has passed or whose run has ended are marked as expired on the way."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.domain.approving import approval_named_in, expire, mark_expired
+from podium.domain.approving import approval_named_in, expire
 from podium.domain.errors import UnknownId
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.model import Noun
 from podium.ports import Clock, Store, Tx, View
+from podium.usecases.approve import mark_late
 from podium.usecases.find_id import find_id
 
 OPEN = (ApprovalStatus.PENDING, ApprovalStatus.GRANTED)
@@ -37,7 +38,7 @@ async def list_approvals(
 ) -> list[Approval]:
     """Approvals in these states, newest first; all states when none is named.
 
-    What is overdue is stored as expired first. `before_id` is the last one of the page before.
+    What is overdue, or whose run has ended, is stored as expired first. `before_id` is the last one of the page before.
     """
     await _mark_due(store, clock)
     return await store.read(
@@ -75,14 +76,26 @@ def _known(view: View, text: str) -> Approval:
 
 async def _mark_due(store: Store, clock: Clock) -> None:
     now = clock.now()
-    still_open = await store.read(lambda view: view.approvals(statuses=OPEN, limit=MOST_OPEN))
-    due = [approval.id for approval in still_open if expire(approval, now)]
+    still_open, ended = await store.read(_open_and_ended)
+    due = [
+        approval.id
+        for approval in still_open
+        if expire(approval, now)
+        or (approval.status is ApprovalStatus.PENDING and approval.run_id in ended)
+    ]
 
     def mark(tx: Tx) -> None:
         for approval_id in due:
             approval = tx.approval(approval_id)
             if approval is not None:
-                mark_expired(tx, approval, now)
+                mark_late(tx, approval, now)
 
     if due:
         await store.write(mark)
+
+
+def _open_and_ended(view: View) -> tuple[list[Approval], set[str]]:
+    """What may be due, and the runs among theirs that have ended."""
+    still_open = view.approvals(statuses=OPEN, limit=MOST_OPEN)
+    runs = (view.run(run_id) for run_id in {approval.run_id for approval in still_open})
+    return still_open, {run.id for run in runs if run is not None and run.status.ended}

@@ -110,10 +110,14 @@ def _head(view: View, text: str, alive: Collection[str]) -> RunHead:
         in_flight=begun,
         done=done,
         owner=next((beat for beat in view.workers() if beat.id == run.owner), None),
-        asks=tuple(view.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,), limit=20)),
+        asks=() if run.status.ended else _asks(view, run_id),
         children=tuple(view.runs(RunQuery(parent_id=run_id, limit=MOST_CHILDREN))),
         last_seq=view.last_seq(run_id),
     )
+
+
+def _asks(view: View, run_id: str) -> tuple[Approval, ...]:
+    return tuple(view.approvals(run_id=run_id, statuses=(ApprovalStatus.PENDING,), limit=20))
 
 
 def _steps(view: View, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -139,7 +139,7 @@ def _answer(view: View, approval: Approval) -> Answer:
     if approval.status is ApprovalStatus.PENDING:
         return Answer()
     if approval.status is ApprovalStatus.EXPIRED:
-        return Answer(at=approval.deadline)
+        return Answer(words=approval.why) if approval.why else Answer(at=approval.deadline)
     if approval.status is not ApprovalStatus.REJECTED:
         last = approval.grants[-1] if approval.grants else None
         by, at = (last.by, last.at) if last else ("", None)

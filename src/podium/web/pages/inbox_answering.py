@@ -201,7 +201,8 @@ async def _too_late(
         raise late
     answer = card.answer
     if card.approval.status is ApprovalStatus.EXPIRED:
-        note = "Too late: its time ran out, and nothing was done under it."
+        ran_out = "its time ran out, and nothing was done under it"
+        note = f"Too late: {shown_line(card.approval.why) or ran_out}."
     else:
         said = "no" if card.approval.status is ApprovalStatus.REJECTED else "yes"
         at = f" at {answer.at:%H:%M:%S} UTC" if answer.at else ""
@@ -230,8 +231,8 @@ async def _yes_words(desk: Desk, granted: Approval) -> str:
         return f"Noted. It still waits for somebody of {shown_line(waits_for(granted))}."
     store = await desk.store()
     run = await store.read(lambda view: view.run(granted.run_id))
-    if run is None or run.status.ended:
-        return "Approved. Its run has ended, so nothing comes of it."
+    if run is None:
+        return "Approved. Its run is gone, so nothing comes of it."
     (stands,) = await how_they_stand([run], desk.podium.engine)
     if stands.hosted or run.queue is not None:
         return "Approved. Its run goes on."
