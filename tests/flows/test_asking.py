@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,9 @@ from pydantic import BaseModel
 
 from podium.domain.asking import ModelAnswer, Reply, Turn, TurnLimits
 from podium.domain.errors import AgentLost, AgentRefused, RateLimited
-from podium.domain.events import AgentReplied, AnyEvent, ModelAnswered, UsageRecorded
+from podium.domain.events import AgentReplied, AnyEvent, ModelAnswered, StepBroke, UsageRecorded
 from podium.domain.gating import Approval, Budget, Tier, Usage
+from podium.domain.ids import short_id
 from podium.domain.work import QueueSpec, Run, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
 from podium.flows import Player, Purse, ask, ask_until_answered
@@ -191,11 +192,71 @@ async def test_what_a_turn_used_is_counted_and_recorded_once(house: House) -> No
     ]
 
 
+async def slept_through(house: House, run: Run) -> float:
+    """Let the run's pause pass; gives its seconds."""
+
+    async def sleeps() -> datetime | None:
+        now = await house.store.read(lambda view: view.run(run.id))
+        assert now is not None
+        until = now.wake_at if now.only_sleeps else None
+        return until if until is not None and until > house.clock.now() else None
+
+    until = await retry_until(sleeps)
+    assert until is not None
+    seconds = (until - house.clock.now()).total_seconds()
+    house.clock.advance(seconds)
+    return float(seconds)
+
+
+async def test_a_lost_agent_is_asked_again_after_growing_pauses_and_then_a_person_is(
+    house: House,
+) -> None:
+    lost = [AgentLost(f"gone {number}") for number in range(7)]
+    agent = house.answers(*lost, "a", "b")
+    engine = house.open(Budget(scope="run", turns=100))
+    run = await engine.start("story")
+    pauses = [await slept_through(house, run) for _ in range(5)]
+    assert pauses == [1, 2, 4, 8, 16]
+    stuck = await engine.finish(run.id)
+    assert (stuck.status, len(agent.turns)) == (RunStatus.NEEDS_HUMAN, 6)
+    assert stuck.failure is not None
+    assert stuck.failure.exit_code == 3
+    assert "developer: gone 5; tried 6 times" in stuck.failure.message
+    assert f"`podium resume {short_id(run.id)}` tries again" in stuck.failure.message
+    assert "`podium agents check fake --ask`" in stuck.failure.message
+    broke = [each for each in await house.events(run) if isinstance(each, StepBroke)]
+    assert [(each.failure.message, each.final) for each in broke] == [
+        (f"gone {number}", False) for number in range(6)
+    ]
+
+    await house.stop(engine)
+    same = house.open(Budget(scope="run", turns=100))
+    await same.resume(run.id, note="I restarted it", by="ann")
+    assert await slept_through(house, run) == 1
+    done = await same.finish(run.id)
+    assert done.result == ["a", "b"]
+    assert {turn.step_key for turn in agent.turns[:8]} == {"one"}, "calls would be made twice"
+    assert agent.turns[6].prompt == "one\n\nA person says: I restarted it"
+    spent = [each for each in await house.events(run) if isinstance(each, UsageRecorded)]
+    assert sum(each.usage.turns for each in spent) == 7, "a loss is not counted"
+
+
+async def test_the_pause_of_a_lost_agent_goes_on_in_another_process(house: House) -> None:
+    house.answers(AgentLost("gone"), "a", "b")
+    engine = house.open()
+    run = await engine.start("story")
+    await slept_through(house, run)
+    await house.stop(engine)
+    same = house.open()
+    await same.resume(run.id)
+    assert (await same.finish(run.id)).result == ["a", "b"]
+
+
 async def test_a_turn_without_an_answer_is_counted_too(house: House) -> None:
     house.answers(AgentLost("gone"))
     engine = house.open()
     run = await engine.start("story")
-    await engine.finish(run.id)
+    await slept_through(house, run)
     [recorded] = [each for each in await house.events(run) if isinstance(each, UsageRecorded)]
     assert (recorded.usage.turns, recorded.usage.complete) == (1, False)
 

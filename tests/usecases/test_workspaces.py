@@ -21,11 +21,12 @@ from podium.domain.workspaces import (
     WorkspaceRecord,
     WorkspaceWish,
 )
-from podium.ports import Workspace
+from podium.ports import Engine, Workspace
 from podium.testing import FixedClock, MemoryStore, SteadyIds
 from podium.usecases import (
     collect_workspaces,
     find_removed,
+    list_standings,
     needed_by_runs,
     recover_workspace,
     survey_workspaces,
@@ -180,6 +181,22 @@ async def test_one_that_cannot_be_removed_keeps_no_other_from_it() -> None:
     assert "in the way" in done.removals[0].because
 
 
+async def nobody_hosts() -> Engine:
+    raise AssertionError("no run here has an owner")
+
+
+async def test_a_run_that_nobody_hosts_is_called_interrupted_as_in_the_list_of_runs() -> None:
+    store = MemoryStore()
+    left = Run(id="run_1", flow="f", status=RunStatus.RUNNING, created_at=CLOCK.now())
+    await store.write(lambda tx: tx.add_run(left))
+    paper = PaperWorkspaces(of_run(listing("run_1", Kept.MERGED), "run_1"))
+    needed = needed_by_runs(store, "/r", CLOCK, nobody_hosts)
+    (removal,) = (await collect_workspaces(paper, CLOCK, needed=needed)).removals
+    (stands,) = await list_standings(store, nobody_hosts)
+    assert stands.shown_status == "interrupted"
+    assert "run run_1 is interrupted and `podium resume run_1` goes on in it" in removal.because
+
+
 async def test_what_a_run_goes_on_with_stays_although_nobody_holds_it_now() -> None:
     store = MemoryStore()
     waiting = Run(id="run_1", flow="f", status=RunStatus.WAITING, created_at=CLOCK.now())
@@ -190,12 +207,16 @@ async def test_what_a_run_goes_on_with_stays_although_nobody_holds_it_now() -> N
         of_run(listing(run, Kept.MERGED), run) for run in ("run_1", "run_2", "run_not_known")
     ]
     paper = PaperWorkspaces(*listings)
-    done = await collect_workspaces(paper, CLOCK, needed=needed_by_runs(store, "/r", CLOCK))
+    done = await collect_workspaces(
+        paper, CLOCK, needed=needed_by_runs(store, "/r", CLOCK, nobody_hosts)
+    )
     assert [removal.removed for removal in done.removals] == [False, True, True]
     assert done.removals[0].kept is Kept.IN_USE
     assert "waiting" in done.removals[0].because
     paper.asked.clear()
-    done = await collect_workspaces(paper, CLOCK, needed=needed_by_runs(None, "/other", CLOCK))
+    done = await collect_workspaces(
+        paper, CLOCK, needed=needed_by_runs(None, "/other", CLOCK, nobody_hosts)
+    )
     assert paper.asked == []
     assert all("another project" in removal.because for removal in done.removals)
     await store.close()

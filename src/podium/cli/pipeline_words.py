@@ -10,7 +10,7 @@ from podium.domain import events as e
 from podium.domain.gating import Usage
 from podium.domain.ids import short_id
 from podium.domain.model import Json
-from podium.domain.work import RATE_LIMIT
+from podium.domain.work import AGENT_LOST, RATE_LIMIT
 from podium.telling.approval_words import arguments_line
 from podium.telling.event_words import LONGEST_ARGUMENTS, about, describe, shorten
 from podium.telling.untrusted import safe_line, shown_line
@@ -62,6 +62,8 @@ class PipelineWords:
                 self.doing = Doing(f"{in_capitals(began.role)}{_where(began)}")
             case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(RATE_LIMIT):
                 self.doing = Doing("rate limited", until)
+            case e.RunWaiting(signal=signal, deadline=until) if signal.startswith(AGENT_LOST):
+                self.doing = Doing("asked again soon", until)
             case e.RunWaiting():
                 self.doing = Doing("waiting for a person")
             case e.StageEnded() | e.ChecksRan():

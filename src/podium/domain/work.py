@@ -12,6 +12,8 @@ TIMER = "timer:"
 """Waits whose name begins so are for nothing but time to pass."""
 RATE_LIMIT = f"{TIMER}rate-limit:"
 """Of these, waits for an agent that may be asked again then."""
+AGENT_LOST = f"{TIMER}agent-lost:"
+"""Of these, pauses before an agent that was lost is asked again."""
 
 
 class Role(Noun):

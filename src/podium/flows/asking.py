@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -18,15 +18,17 @@ from podium.domain.events import (
     AgentStopped,
     ModelAnswered,
     RunRetried,
+    StepBroke,
 )
 from podium.domain.gating import Approval, ApprovalStatus, Usage
+from podium.domain.ids import short_id
 from podium.domain.messages import Awaited
 from podium.domain.model import Moment, Noun
-from podium.domain.work import RATE_LIMIT, Run
+from podium.domain.work import AGENT_LOST, RATE_LIMIT, Failure, Run
 from podium.flows.finishing import to_the_end
 from podium.flows.spending import Purse
 from podium.flows.watching import folder_of, watched
-from podium.ports import Agent, EventQuery, FlowContext, Step, StepFunction, Store, Workspace
+from podium.ports import Agent, EventQuery, FlowContext, Step, Store, Workspace
 
 Prepare = Callable[[], Awaitable[None]]
 
@@ -35,13 +37,20 @@ LONGEST_LIMIT = timedelta(hours=6)
 """A rate limit that ends later is not waited for: the run is let go of, and can be resumed then."""
 MOST_LIMITS = 10
 """Rate limits that one turn waits out."""
+MAX_LOSSES = 6
+"""How often in a row a turn's agent may be lost before a person is asked."""
+FIRST_PAUSE_SECONDS = 1.0
+"""Pause after the first loss; each later one is twice as long."""
 
 
 class Limited(Noun):
-    """A turn that its agent did not take: too much was asked of it."""
+    """A turn that brought no answer and is asked again later: too much was asked of the agent, or it was lost."""
 
     limited_until: Moment
     why: str
+    lost: bool = False
+    turn: str = ""
+    """The key under which it was asked. Empty: recorded before losses were."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +65,8 @@ class Player:
     """What the agent may use of its own beside files and shell."""
     limits: TurnLimits = field(default_factory=TurnLimits)
     """What one turn may take."""
+    max_losses: int = MAX_LOSSES
+    """How often in a row it may be lost before a person is asked. 0: the first loss ends the step."""
 
 
 async def ask(
@@ -89,13 +100,13 @@ async def ask(
     the step stays undone. What it used is counted, also when no answer came.
 
     In a `Workspace` the turn is watched: `WorkspaceTampered` is raised when it changed what it had to
-    leave alone. A rate limit whose end is known and not too far is slept through, and the turn asked again.
+    leave alone. A rate limit whose end is known and not too far is slept through, and the turn asked again. So
+    is one whose agent was lost, after pauses that grow; then a person is asked, whose words go into the prompt.
     """
 
-    async def take_turn(step: Step) -> Reply:
-        key = await _turn_key(purse.store, step, f"{name}#{index}" if index else name)
+    async def take_turn(step: Step, key: str, notes: Sequence[str]) -> Reply:
         await purse.check(ctx.run, key)
-        words = await _with_news(purse.store, prompt, earlier)
+        words = _with_notes(await _with_news(purse.store, prompt, earlier), notes)
         if not await _asked_before(purse.store, ctx.run, key):
             asked = AgentAsked(role=player.role, agent=player.agent.name, prompt=words, step=key)
             ctx.note(asked)
@@ -149,35 +160,112 @@ async def ask(
         )
         return known
 
-    return await _past_limits(ctx, take_turn, purse, name, index)
+    return await _past_trouble(ctx, player, take_turn, purse, name, index)
 
 
-async def _past_limits(
-    ctx: FlowContext, take_turn: StepFunction[Reply], purse: Purse, name: str, index: int
+TakeTurn = Callable[[Step, str, Sequence[str]], Awaitable[Reply]]
+
+
+@dataclass(frozen=True)
+class _Tries:
+    """How often a turn was tried, and under which key its last try was asked."""
+
+    turn: str
+    limits: int = 0
+    losses: int = 0
+    notes: tuple[str, ...] = ()
+    """What people said when they had a lost agent asked again."""
+    last_was_lost: bool = True
+
+    @property
+    def number(self) -> int:
+        return self.limits + self.losses
+
+    def after(self, trouble: Limited) -> _Tries:
+        return replace(
+            self,
+            turn=trouble.turn or self.turn,
+            limits=self.limits + (not trouble.lost),
+            losses=self.losses + trouble.lost,
+            last_was_lost=trouble.lost,
+        )
+
+
+async def _past_trouble(
+    ctx: FlowContext, player: Player, take_turn: TakeTurn, purse: Purse, name: str, index: int
 ) -> Reply:
-    """The turn's reply, after as many rate limits as it takes. Each is a step, so each is remembered."""
+    """The turn's reply, after as many rate limits and losses as it takes. Each is a step, so each is remembered."""
     place = f"{name}-{index}"
-    for limits in count():
+    tries = _Tries(turn=f"{name}#{index}" if index else name)
+    for number in count():
 
-        async def unless_limited(step: Step, limits: int = limits) -> Reply | Limited:
+        async def unless_in_trouble(step: Step, tries: _Tries = tries) -> Reply | Limited:
+            key = tries.turn
+            if not tries.last_was_lost:
+                key = await _turn_key(purse.store, step, tries.turn)
             try:
-                return await take_turn(step)
-            except RateLimited as error:
-                until = _worth_waiting(error, purse.clock.now(), limits)
+                return await take_turn(step, key, tries.notes)
+            except (RateLimited, AgentLost) as error:
+                until = _until(error, purse.clock.now(), tries, player.max_losses)
                 if until is None:
                     raise
-                return Limited(limited_until=until, why=str(error))
+                lost = isinstance(error, AgentLost)
+                if lost:
+                    ctx.note(_broke(step.key, error, tries.number))
+                return Limited(limited_until=until, why=str(error), lost=lost, turn=key)
 
         found: Reply | Limited = await ctx.step(
-            f"{place}:again" if limits else name,
-            unless_limited,
-            index=limits or index,
+            f"{place}:again" if number else name,
+            unless_in_trouble,
+            index=number or index,
             returns=Reply | Limited,
         )
         if isinstance(found, Reply):
             return found
-        await ctx.wait(f"{RATE_LIMIT}{place}", index=limits, until=found.limited_until)
-    raise AssertionError("limits are counted without end")
+        tries = tries.after(found)
+        if found.lost and tries.losses % player.max_losses == 0:
+            said = await _guidance(ctx, player, found, place, tries.losses)
+            tries = replace(tries, notes=(*tries.notes, *said))
+        else:
+            timer = AGENT_LOST if found.lost else RATE_LIMIT
+            await ctx.wait(f"{timer}{place}", index=number, until=found.limited_until)
+    raise AssertionError("tries are counted without end")
+
+
+async def _guidance(
+    ctx: FlowContext, player: Player, lost: Limited, place: str, losses: int
+) -> list[str]:
+    """Ask a person about an agent that keeps being lost; what they say is for its prompt."""
+    run = short_id(ctx.run.id)
+    reason = (
+        f"{player.role or place}: {lost.why}; tried {player.max_losses} times with growing pauses. "
+        f"`podium agents check {player.agent.name} --ask` tells whether it answers at all; "
+        f"`podium resume {run}` tries again"
+    )
+    signal = await ctx.ask_person(
+        f"{place}:lost", reason, index=losses // max(1, player.max_losses) - 1
+    )
+    said = signal.payload
+    return [said.strip()] if isinstance(said, str) and said.strip() else []
+
+
+def _broke(step_key: str, error: PodiumError, tries: int) -> StepBroke:
+    failure = Failure(kind=type(error).__name__, message=str(error), exit_code=error.exit_code)
+    return StepBroke(step=step_key, attempt=tries + 1, failure=failure, final=False)
+
+
+def _until(
+    error: RateLimited | AgentLost, now: datetime, tries: _Tries, max_losses: int
+) -> datetime | None:
+    """When the turn is asked again. None: not by itself."""
+    if isinstance(error, RateLimited):
+        return _worth_waiting(error, now, tries.limits)
+    if not max_losses:
+        return None
+    known = error.retry_at
+    if known is not None and now < known <= now + LONGEST_LIMIT:
+        return known
+    return now + timedelta(seconds=FIRST_PAUSE_SECONDS * 2.0 ** (tries.losses % max_losses))
 
 
 def _worth_waiting(error: RateLimited, now: datetime, limits: int) -> datetime | None:
@@ -280,6 +368,11 @@ async def _with_news(store: Store, prompt: str, earlier: Reply | None) -> str:
         return prompt
     told = "\n".join(f"- {' '.join(line.split())}" for line in news)
     return f"What became of your last turn:\n{told}\n\n{prompt}"
+
+
+def _with_notes(prompt: str, notes: Sequence[str]) -> str:
+    """The prompt, and what people said when they had it asked again."""
+    return "\n\n".join([prompt, *(f"A person says: {note}" for note in notes)])
 
 
 def _answer_to(approval: Approval) -> str:

@@ -44,6 +44,8 @@ class Begun:
     since: datetime
     latest: datetime
     steps: dict[str, Opened] = field(default_factory=dict)
+    broken: set[str] = field(default_factory=set)
+    """Steps whose span was ended by a failure that is not their end."""
     turns: list[OpenTurn] = field(default_factory=list)
     calls: dict[str, tuple[datetime, ToolRequested, SpanPlace]] = field(default_factory=dict)
 

@@ -143,10 +143,16 @@ def _step(event: Event, run: HostedRun, begun: Begun) -> Iterator[Span]:
     match event.body:
         case StepStarted(step=step, attempt=attempt):
             begun.steps[step] = Opened(event.at, attempt)
+            begun.broken.discard(step)
+        case StepCompleted(step=step) if step in begun.broken:
+            # It recorded that it is tried again later, as another step.
+            begun.broken.discard(step)
         case StepCompleted(step=step, seconds=seconds):
             begun.steps.setdefault(step, Opened(event.at - lasting(seconds), 1))
             yield _ended_step(event, run, begun, step, "completed")
-        case StepBroke(step=step, failure=failure):
+        case StepBroke(step=step, failure=failure, final=final):
+            if not final:
+                begun.broken.add(step)
             if step in begun.steps and len(begun.steps) == 1:
                 yield from unanswered(event, begun)
             yield _ended_step(event, run, begun, step, "failed", failure.kind)

@@ -12,7 +12,7 @@ from podium.domain.gating import Usage, canonical_json
 from podium.domain.ids import short_id
 from podium.domain.metering import CostMeter
 from podium.domain.model import Json
-from podium.domain.work import RATE_LIMIT
+from podium.domain.work import AGENT_LOST, RATE_LIMIT
 from podium.telling.approval_words import arguments_line, summary_line
 from podium.telling.duet_words import of_a_duet
 from podium.telling.untrusted import safe_line, shown_line
@@ -48,6 +48,9 @@ def describe(body: e.EventBody) -> str:
         case e.RunWaiting() if body.signal.startswith(RATE_LIMIT) and body.deadline:
             when = f"{body.deadline.astimezone():%H:%M}"
             return f"rate limited until {when}, waiting; Ctrl-C leaves it resumable"
+        case e.RunWaiting() if body.signal.startswith(AGENT_LOST) and body.deadline:
+            when = f"{body.deadline.astimezone():%H:%M:%S}"
+            return f"until {when} before the agent is asked again; Ctrl-C leaves it resumable"
         case e.RunWaiting():
             until = f" until {body.deadline:%Y-%m-%d %H:%M:%S}Z" if body.deadline else ""
             return f"for {shorten(body.signal)}{until}"

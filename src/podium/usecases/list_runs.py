@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from enum import StrEnum
 
 from podium.domain.model import Json, Noun
@@ -35,6 +35,11 @@ class Standing(Noun):
 
     run: Run
     hosted: bool
+
+    @classmethod
+    def among(cls, run: Run, alive: Collection[str]) -> Standing:
+        """The run, where `alive` are the ids of the workers that are."""
+        return cls(run=run, hosted=not run.status.ended and run.owner in alive)
 
     @property
     def interrupted(self) -> bool:

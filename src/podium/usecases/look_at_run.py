@@ -36,7 +36,7 @@ class RunHead(Noun):
     owner: WorkerBeat | None = None
     asks: tuple[Approval, ...] = ()
     """What people are asked just now."""
-    children: tuple[Run, ...] = ()
+    children: tuple[Standing, ...] = ()
     last_seq: int = 0
 
     @property
@@ -103,7 +103,7 @@ def _head(view: View, text: str, alive: Collection[str]) -> RunHead:
         raise UnknownId("run", text)
     begun, done = _steps(view, run)
     return RunHead(
-        stands=Standing(run=run, hosted=not run.status.ended and run.owner in alive),
+        stands=Standing.among(run, alive),
         usage=usage_counted(
             lambda counter: view.counted(counter, _BEGINNING), "run", run_id, "", view.now()
         ),
@@ -111,7 +111,10 @@ def _head(view: View, text: str, alive: Collection[str]) -> RunHead:
         done=done,
         owner=next((beat for beat in view.workers() if beat.id == run.owner), None),
         asks=() if run.status.ended else _asks(view, run_id),
-        children=tuple(view.runs(RunQuery(parent_id=run_id, limit=MOST_CHILDREN))),
+        children=tuple(
+            Standing.among(child, alive)
+            for child in view.runs(RunQuery(parent_id=run_id, limit=MOST_CHILDREN))
+        ),
         last_seq=view.last_seq(run_id),
     )
 

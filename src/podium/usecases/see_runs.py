@@ -147,7 +147,7 @@ def _runs(view: View, wish: RunsWish, alive: Collection[str], read_to: str | Non
     looked, most = 0, MOST_READ if wish.text else MOST_LOOKED_THROUGH
     while looked < most and (page := view.runs(query)):
         for run in page:
-            if wish.status in ("", _stands(run, alive).shown_status):
+            if wish.status in ("", Standing.among(run, alive).shown_status):
                 yield run
         looked += len(page)
         if len(page) < query.limit:
@@ -155,16 +155,12 @@ def _runs(view: View, wish: RunsWish, alive: Collection[str], read_to: str | Non
         query = query.model_copy(update={"before_id": page[-1].id})
 
 
-def _stands(run: Run, alive: Collection[str]) -> Standing:
-    return Standing(run=run, hosted=not run.status.ended and run.owner in alive)
-
-
 def _row(view: View, run: Run, alive: Collection[str]) -> RunRow:
     after = max(0, view.last_seq(run.id) - TAIL)
     events = view.events(EventQuery(run_id=run.id, after_seq=after, types=_TOLD_BY))
     counter = usage_counter("usd", "run", run.id, "", view.now())
     row = RunRow(
-        stands=_stands(run, alive),
+        stands=Standing.among(run, alive),
         step="" if run.status.ended else _step(events),
         usd=view.counted(counter, _BEGINNING),
     )

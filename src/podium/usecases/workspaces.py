@@ -21,7 +21,8 @@ from podium.domain.workspaces import (
     WorkspaceListing,
     WorkspaceRecord,
 )
-from podium.ports import Clock, Store, Workspaces
+from podium.ports import Clock, Engine, Store, Workspaces
+from podium.usecases.list_runs import how_they_stand
 
 
 class Overview(Noun):
@@ -55,10 +56,12 @@ async def needed_by_none(record: WorkspaceRecord) -> str:
     return ""
 
 
-def needed_by_runs(store: Store | None, project: str, clock: Clock) -> Needed:
+def needed_by_runs(
+    store: Store | None, project: str, clock: Clock, engine: Callable[[], Awaitable[Engine]]
+) -> Needed:
     """Asks the project's record. A run that waits for a person for days holds no lock meanwhile.
 
-    One that failed is retried soon or never.
+    One that failed is retried soon or never. The engine tells who is hosted.
     """
 
     async def why(record: WorkspaceRecord) -> str:
@@ -67,7 +70,11 @@ def needed_by_runs(store: Store | None, project: str, clock: Clock) -> Needed:
             return ""
         run = await store.read(lambda view: view.run(name)) if store is not None else None
         if run is not None and not run.status.ended:
-            return f"run {short_id(name)} is {run.status.value} and goes on in it"
+            (stands,) = await how_they_stand([run], engine)
+            goes_on = (
+                f"`podium resume {short_id(name)}` goes on" if stands.interrupted else "goes on"
+            )
+            return f"run {short_id(name)} is {stands.shown_status} and {goes_on} in it"
         if run is not None and _may_be_retried(run, clock):
             return f"run {short_id(name)} failed, and `podium retry {short_id(name)}` goes on in it"
         elsewhere = not PurePath(project).is_relative_to(record.repository)

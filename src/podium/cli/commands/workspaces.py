@@ -225,7 +225,7 @@ async def _scope(podium: Podium, everywhere: bool) -> str:
 async def _needed(door: Door, podium: Podium) -> Needed:
     """What the runs of this project need. Looking must not make a database."""
     store = await podium.store() if door.has_state else None
-    return needed_by_runs(store, str(podium.folders.project), podium.clock)
+    return needed_by_runs(store, str(podium.folders.project), podium.clock, podium.engine)
 
 
 def span(text: str) -> timedelta:

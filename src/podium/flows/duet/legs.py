@@ -125,7 +125,9 @@ class Router:
         if earlier is None and not chair.keeps_conversation:
             prompt = f"{primer(side, on_screen=chair.on_screen)}\n\n{prompt}"
         seconds = self._seconds(side)
-        player = replace(chair.player, limits=_within(chair.player.limits, seconds))
+        # A program that died was started again once already, with its conversation.
+        limits = _within(chair.player.limits, seconds)
+        player = replace(chair.player, limits=limits, max_losses=0)
         try:
             reply = await ask_until_answered(
                 self.ctx,

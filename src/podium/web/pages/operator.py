@@ -14,7 +14,7 @@ from podium.domain.operating import OperatorAnswer, OperatorMode
 from podium.domain.work import Run
 from podium.flows.operator import OPERATOR
 from podium.ports import RunQuery, View
-from podium.usecases import find_id, see_queues
+from podium.usecases import find_id, how_they_stand, see_queues
 from podium.web.access.entering import Operator, Viewer
 from podium.web.access.people import ConsoleRole, Person
 from podium.web.desk import Desk, DeskHere
@@ -164,7 +164,7 @@ async def _around(desk: Desk, person: Person) -> dict[str, Any]:
         runs = await (await desk.store()).read(lambda view: view.runs(query))
     said = {habit.said: habit for habit in habits_of(podium).all()}
     return {
-        "runs": runs,
+        "runs": await how_they_stand(runs, podium.engine),
         "habits": list(reversed(said.values()))[:MOST_SAID],
         "pack": operator_options(podium).pack,
         "undoes": "",

@@ -124,7 +124,10 @@ def _ended(tape: Tape, part: Part) -> Part:
             case AgentReplied():
                 return replace(part, replied=body)
             case StepBroke(failure=failure):
-                return _with_error(part, _raised(failure.kind, failure.message))
+                error = _raised(failure.kind, failure.message)
+                if isinstance(error, Passing):
+                    error.retry_at = _waited_until(tape, at)
+                return _with_error(part, error)
             case StepCompleted():
                 until = _waited_until(tape, at)
                 return _with_error(part, RateLimited("it was asked too much", until))
