@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.domain.workspaces import WorkspaceRecord, WorkspaceWish
+from podium.journal import Redactor
 from podium.ports import Launcher
 from podium.wiring.clock import SystemClock, SystemIds
+from podium.wiring.secrets import secret_finder
 from podium.workspaces.git import GitWorkspaces
 from tests.attacks.template import Template, remove_tree
 
@@ -30,6 +32,8 @@ SECRETS = (
     "canary-of-the-environment",
 )
 """Words that stand in files and variables which the agent was not given."""
+COMMITTED = "hf7-canary-of-the-deployment-93k"
+"""The value of a secret that Podium knows, which no commit may carry out."""
 SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
 _PATIENCE_SECONDS = 120.0
 _LONG_AGO = "2024-01-01T00:00:00Z"
@@ -88,7 +92,14 @@ class Arena:
         self.other: WorkspaceRecord
 
     def workspaces(self, launcher: Launcher) -> GitWorkspaces:
-        return GitWorkspaces(launcher, self.places.state, SystemClock(), SystemIds(), confined=True)
+        return GitWorkspaces(
+            launcher,
+            self.places.state,
+            SystemClock(),
+            SystemIds(),
+            secrets_in=secret_finder(Redactor({"DEPLOY_TOKEN": COMMITTED})),
+            confined=True,
+        )
 
     async def build(self) -> None:
         """Make everything once, and keep it as the template."""

@@ -279,3 +279,16 @@ def test_the_example_in_the_help_is_a_command(project: Desk) -> None:
         project.command("workspaces", "exec", "--help"), capture_output=True, text=True, check=True
     )
     assert "podium workspaces exec fix-login -- npm test" in done.stdout
+
+
+def test_a_commit_with_a_known_secret_does_not_come_back(project: Desk) -> None:
+    made(project)
+    token = "not-the-shape-of-a-token-5e81"
+    script = f"echo {token} > key; git add key; git commit -qm key; rm key; git commit -qam gone"
+    said = project.run("workspaces", "exec", "fix", "--", "sh", "-c", script)
+    assert said.code == 0, said.err
+    said = project.spawn("workspaces", "deliver", "fix", env={"GITHUB_TOKEN": token})
+    assert said.code == 4
+    assert "key:1 (the value of GITHUB_TOKEN" in said.err
+    assert token not in said.err
+    assert git(project, "log", "--format=%s", "podium/fix") == "first"

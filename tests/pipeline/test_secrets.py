@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from podium.domain.work import Run, RunStatus
-from podium.wiring.pipelining import secret_finder
-from podium.workspaces.git import looking_through
+from podium.wiring.secrets import secret_finder
+from podium.workspaces.git import commit_scan
 from tests.pipeline.rig import (
     PLAN,
     PLAN_PATH,
@@ -114,14 +114,14 @@ def commits(how: str) -> dict[str, Any]:
     return {"run": f"git add --all && {who} commit --quiet {how}"}
 
 
-@pytest.mark.soak  # held in tests/workspaces/test_looking_through.py without a run
+@pytest.mark.soak  # held in tests/workspaces/test_commit_scan.py without a run
 async def test_a_message_in_the_form_of_a_diff_hides_no_secret(tmp_path: Path) -> None:
     words = writes("junk", "Add\n\n+++ b/tests/x\n@@ -0,0 +1,1 @@\nkey ")
     found = await refused(tmp_path, words, piecemeal(VALUE, "junk"), commits("--file=junk"))
     assert "a commit's message (the value of DEPLOY_PASSWORD" in found
 
 
-@pytest.mark.soak  # held in tests/workspaces/test_looking_through.py without a run
+@pytest.mark.soak  # held in tests/workspaces/test_commit_scan.py without a run
 async def test_many_that_may_be_meant_do_not_hide_one_that_may_not(tmp_path: Path) -> None:
     each = "printf 'ghp_%s%s\\n' 0a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a $i > tests/$i.txt"
     decoys = {"run": f"mkdir -p tests; for i in $(seq 100 180); do {each}; done"}
@@ -136,12 +136,12 @@ async def test_many_that_may_be_meant_do_not_hide_one_that_may_not(tmp_path: Pat
 async def test_what_cannot_all_be_looked_through_is_sent_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking_through, "MOST_BYTES", 200_000)
+    monkeypatch.setattr(commit_scan, "MAX_BYTES", 200_000)
     junk = {"run": "seq 1 60000 > junk"}
     found = await refused(
         tmp_path, junk, commits("-m one"), piecemeal(VALUE, "settings.py"), commits("-m two")
     )
-    assert "more than can be looked through" in found
+    assert "more than can be scanned" in found
 
 
 async def test_one_in_a_document_goes_back_to_whoever_wrote_it(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ async def test_code_that_handles_credentials_is_no_secret_and_values_are_told_fr
 ) -> None:
     project = built(tmp_path)
     async with project.podium() as podium:
-        secrets_in = secret_finder(podium)
+        secrets_in = secret_finder(podium.redactor)
     for code in (
         'url = "postgresql://user:password@localhost/db"',
         "curl -H 'Authorization: Bearer YOUR_TOKEN_HERE' example.org",
@@ -192,7 +192,7 @@ async def test_a_password_inside_an_address_is_a_value_that_podium_knows(tmp_pat
     project = built(tmp_path)
     project.environ["SHOP_DATABASE_URL"] = "postgresql://shop:hunter2-winter-31@db/shop"
     async with project.podium() as podium:
-        secrets_in = secret_finder(podium)
+        secrets_in = secret_finder(podium.redactor)
     told = "secret:SHOP_DATABASE_URL:password"
     assert secrets_in("the password is hunter2-winter-31") == (told,)
     assert secrets_in("postgresql://shop:hunter2-winter-31@db/shop") == (told,)
@@ -202,7 +202,7 @@ async def test_a_password_inside_an_address_is_a_value_that_podium_knows(tmp_pat
 async def test_marks_that_stand_there_already_hide_no_secret(tmp_path: Path) -> None:
     project = built(tmp_path)
     async with project.podium() as podium:
-        secrets_in = secret_finder(podium)
+        secrets_in = secret_finder(podium.redactor)
     swallowed = "https://u:x[redacted:github-token]@h https://u:x[redacted:DEPLOY_PASSWORD]@h"
     assert secrets_in(swallowed) == ()
     assert secrets_in(f"{swallowed} {TOKEN} {VALUE}") == ("secret:DEPLOY_PASSWORD", "github-token")

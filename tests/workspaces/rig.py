@@ -136,7 +136,12 @@ class Place:
 
     def opened(self, *, confined: bool = True, seed: int = 0) -> GitWorkspaces:
         return GitWorkspaces(
-            self.launcher, self.state_home, FixedClock(), SteadyIds(seed), confined=confined
+            self.launcher,
+            self.state_home,
+            FixedClock(),
+            SteadyIds(seed),
+            secrets_in=lambda text: (),
+            confined=confined,
         )
 
     async def make(

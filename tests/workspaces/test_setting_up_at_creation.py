@@ -26,7 +26,9 @@ def yard(tmp_path: Path) -> Yard:
 def confined(yard: Yard, told: list[str] | None = None) -> GitWorkspaces:
     launcher = BwrapLauncher()
     tell = (told if told is not None else []).append
-    return GitWorkspaces(launcher, yard.state, SystemClock(), SystemIds(), tell=tell)
+    return GitWorkspaces(
+        launcher, yard.state, SystemClock(), SystemIds(), secrets_in=lambda text: (), tell=tell
+    )
 
 
 def wish(

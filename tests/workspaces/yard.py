@@ -48,7 +48,12 @@ class Yard:
     def workspaces(self) -> GitWorkspaces:
         """Fresh eyes each time: nothing is known but what lies on the disk."""
         return GitWorkspaces(
-            ProcessLauncher(), self.state, SystemClock(), SystemIds(), confined=False
+            ProcessLauncher(),
+            self.state,
+            SystemClock(),
+            SystemIds(),
+            secrets_in=lambda text: (),
+            confined=False,
         )
 
     def build(self) -> Yard:

@@ -282,6 +282,18 @@ class ImportRefused(AgentMustAct):
     exit_code = 4
 
 
+class SecretsCommitted(ImportRefused):
+    """Commits hold a secret, or more than can be scanned. The message names where, and never the secret."""
+
+    def __init__(self, finding: str, remedy: str) -> None:
+        super().__init__(
+            f"{finding}; {remedy}, with commits that are made anew from the one before "
+            "(`git reset --soft`), so that no commit contains it"
+        )
+        self.finding = finding
+        self.remedy = remedy
+
+
 class RunMustStop(PodiumError):
     """This run ends or pauses here."""
 

@@ -145,6 +145,10 @@ class CommitSeen(Noun):
     trailers: dict[str, str] = Field(default_factory=dict)
 
 
+KNOWN_SECRET = "secret:"  # noqa: S105 — a beginning, and no secret
+"""Stands before the name of a secret whose value is known, and is nothing that only looks like one."""
+
+
 class Sighting(Noun):
     """A line that a commit adds, and what was found in it. The line itself is not told: it may be a secret."""
 
@@ -194,6 +198,8 @@ class Delivery(Noun):
     """Oldest first. Empty: there was nothing new."""
     paths: tuple[str, ...] = ()
     """Paths they change."""
+    lookalikes: tuple[str, ...] = ()
+    """Places in test data that look like secrets, in words."""
 
 
 class Snapshot(Noun):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from podium.domain.launching import Confinement
@@ -11,7 +11,6 @@ from podium.domain.workspaces import (
     CommitSeen,
     Delivery,
     Leftover,
-    LookedThrough,
     Merge,
     Recovered,
     RefsSeen,
@@ -50,7 +49,8 @@ class Workspace(Protocol):
     async def deliver(self) -> Delivery:
         """Take the agent's commits through the import gate and move the one branch.
 
-        Raises `ImportRefused` and changes nothing when they are not what may come back.
+        Raises `ImportRefused` and changes nothing when they are not what may come back; `SecretsCommitted`,
+        which is one, for secrets in anything that they add.
         """
         ...
 
@@ -127,13 +127,6 @@ class Workspace(Protocol):
 
         Whatever that would lose is kept as a snapshot first; ignored files stay. Gives the paths that
         were put back. Does nothing, quickly, when all is as it should be.
-        """
-        ...
-
-    async def look_through(self, find: Callable[[str], Sequence[str]]) -> LookedThrough:
-        """Ask of all lines and messages that commits add which were not delivered yet what is in them.
-
-        Lines that the user's own branches brought along are not looked at.
         """
         ...
 

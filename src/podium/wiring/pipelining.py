@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import re
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from podium.domain.launching import ProcessLimits, Spawn
 from podium.domain.workspaces import RepositoryLook
 from podium.flows import Player
 from podium.flows.pipeline import (
-    KNOWN_SECRET,
     Check,
     CheckResult,
     PipelineJob,
@@ -43,8 +41,6 @@ MOST_CHARACTERS = 100_000
 _OUTPUT_BYTES = 2_000_000
 _TAIL_CHARACTERS = 8_000
 _NOTES_BYTES = 200_000
-_REDACTED = re.compile(r"\[redacted:([^\]\n]{1,200})\]")
-_IN_EXAMPLES = ("authorization", "bearer-token", "url-password")
 
 
 async def build_pipeline(podium: Podium) -> Flow:
@@ -65,7 +61,6 @@ async def build_pipeline(podium: Podium) -> Flow:
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
         journal=await podium.journal(),
         looks_secret=podium.looks_secret,
-        secrets_in=secret_finder(podium),
         redact=podium.redactor.text,
     )
     return FlowDefinition(FLOW, pipeline(kit), input_type=PipelineJob)
@@ -291,24 +286,6 @@ def check_runner(podium: Podium) -> RunCheck:
         )
 
     return run_check
-
-
-def secret_finder(podium: Podium) -> Callable[[str], Sequence[str]]:
-    """Names what the redactor would take out, but for shapes that examples in code and manuals often have."""
-    redactor = podium.redactor
-
-    def secrets_in(text: str) -> Sequence[str]:
-        values = redactor.values_in(text)
-        # Marks that stand there already are text like any other, and must not be counted for found ones.
-        unmarked = text.replace("[redacted:", "[redacted ")
-        marked = redactor.text(unmarked)
-        shapes = () if marked == unmarked else dict.fromkeys(_REDACTED.findall(marked))
-        return (
-            *(f"{KNOWN_SECRET}{name}" for name in values),
-            *(name for name in shapes if name not in (*values, *_IN_EXAMPLES)),
-        )
-
-    return secrets_in
 
 
 def _human_notes(project: Path) -> str:

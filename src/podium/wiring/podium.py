@@ -20,7 +20,7 @@ from podium.wiring.confining import ConfiningLauncher
 from podium.wiring.flows import FLOWS, FlowBuilder
 from podium.wiring.folders import STATE_FOLDER
 from podium.wiring.local_sockets import local_socket
-from podium.wiring.secrets import resolved, secret_in
+from podium.wiring.secrets import resolved, secret_finder, secret_in
 
 if TYPE_CHECKING:
     from podium.agents.bus import Bus
@@ -311,6 +311,7 @@ class Podium:
             self.folders.user_state,
             self.clock,
             self.ids,
+            secrets_in=secret_finder(self.redactor),
             inside=self.launcher,
             confined=self.configuration.sandbox.kind == "kernel",
             tell=lambda text: self.tell(self.redactor.text(text)),

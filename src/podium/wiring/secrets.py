@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from podium.domain.errors import UserMustAct
+from podium.domain.workspaces import KNOWN_SECRET
+
+if TYPE_CHECKING:
+    from podium.journal import Redactor
+
+_REDACTED = re.compile(r"\[redacted:([^\]\n]{1,200})\]")
+_IN_EXAMPLES = ("authorization", "bearer-token", "url-password")
 
 
 def resolved(
@@ -36,3 +45,23 @@ def secret_in(text: str, redact: Callable[[str], str], environ: Mapping[str, str
         return None
     name = marked.partition("[redacted:")[2].partition("]")[0]
     return name if name in environ else "NAME"
+
+
+def secret_finder(redactor: Redactor) -> Callable[[str], Sequence[str]]:
+    """Names what the redactor would take out, but for shapes that examples in code and manuals often have.
+
+    `KNOWN_SECRET` stands before the name of a secret whose value is known.
+    """
+
+    def secrets_in(text: str) -> Sequence[str]:
+        values = redactor.values_in(text)
+        # Marks that stand there already are text like any other, and must not be counted for found ones.
+        unmarked = text.replace("[redacted:", "[redacted ")
+        marked = redactor.text(unmarked)
+        shapes = () if marked == unmarked else dict.fromkeys(_REDACTED.findall(marked))
+        return (
+            *(f"{KNOWN_SECRET}{name}" for name in values),
+            *(name for name in shapes if name not in (*values, *_IN_EXAMPLES)),
+        )
+
+    return secrets_in

@@ -141,7 +141,8 @@ def exec_(
 def deliver(context: typer.Context, name: NameArgument) -> None:
     """Bring a workspace's commits into your repository, through the import gate, onto its branch.
 
-    Nothing changes, and this leaves with 4, when they are not what may come back.
+    Nothing changes, and this leaves with 4, when they are not what may come back: secrets in what they add,
+    forbidden paths, objects that git finds wrong.
 
     \b
     Example:
@@ -168,6 +169,10 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
         brought = counted(len(done.commits), "commit")
         changed = counted(len(done.paths), "file")
         door.screen.line(f"{branch}: {brought}, {changed}; now at {done.after[:12]}")
+        for lookalike in done.lookalikes:
+            door.screen.aside(
+                f"podium: in test data, check that it is no secret: {shown_line(lookalike)}"
+            )
 
     door.screen.answer({"delivery": done.model_dump(mode="json")}, words)
 

@@ -2,13 +2,12 @@
 
 from podium.flows.pipeline.briefing import PLACEHOLDER, PLACEHOLDERS
 from podium.flows.pipeline.checks import Check, CheckResult
-from podium.flows.pipeline.kit import KNOWN_SECRET, PipelineJob, PipelineKit, RunCheck
+from podium.flows.pipeline.kit import PipelineJob, PipelineKit, RunCheck
 from podium.flows.pipeline.options import PipelineOptions
 from podium.flows.pipeline.spec import PipelineSpec, Stage
 from podium.flows.pipeline.story import pipeline
 
 __all__ = [
-    "KNOWN_SECRET",
     "PLACEHOLDER",
     "PLACEHOLDERS",
     "Check",

@@ -14,7 +14,6 @@ from podium.flows.pipeline.briefing import MEMORY
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.memory import with_lessons
 from podium.flows.pipeline.payloads import Answer
-from podium.flows.pipeline.secrets import refuse_secrets
 
 BACKLOG = "docs/dev_docs/backlog.md"
 _ATTRIBUTES = ".gitattributes"
@@ -44,23 +43,18 @@ async def file(
 ) -> Filed:
     """Write `written`, commit it with the files at `paths`, and bring the branch back.
 
-    Asked again after a crash it finds its own commit by the trailers and makes no other. Raises `SecretWritten`.
+    Asked again after a crash it finds its own commit by the trailers and makes no other. Raises `SecretsCommitted`.
     """
     workspace = desk.trip.workspace
     trailers = desk.trailers(step, reply)
-    made = await was_made(desk, trailers)
-    # Only what an agent had a part in: all else was redacted when it was written. Looked through before the
-    # supervisor adds to it, so that nothing of its own lies among what is taken back.
-    alike = await refuse_secrets(desk) if reply is not None else ()
-    if not made:
+    if not await was_made(desk, trailers):
         more = await _appendices(desk, answer, step) if answer is not None else {}
         if written or more:
             texts = {**written, **more}
             await workspace.write({path: desk.kit.redact(text) for path, text in texts.items()})
         if written or more or paths:
             await workspace.commit(message, [*written, *more, *paths], trailers=trailers)
-            alike = await refuse_secrets(desk) if reply is not None else ()
-    return (await bring_back(desk)).model_copy(update={"alike": alike})
+    return await bring_back(desk)
 
 
 async def was_made(desk: Desk, trailers: Mapping[str, str]) -> bool:
@@ -81,7 +75,12 @@ async def bring_back(desk: Desk) -> Filed:
         delivery = await desk.trip.workspace.deliver()
     except NotPossibleNow as error:
         raise NeedsHuman(f"{error}; then `podium resume {desk.trip.run_id}`") from error
-    return Filed(head=delivery.after, commits=delivery.commits, paths=delivery.paths)
+    return Filed(
+        head=delivery.after,
+        commits=delivery.commits,
+        paths=delivery.paths,
+        alike=delivery.lookalikes,
+    )
 
 
 async def _appendices(desk: Desk, answer: Answer, step: str) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
 from pydantic import Field
@@ -14,9 +14,6 @@ from podium.flows.pipeline.checks import Check, CheckResult
 from podium.flows.pipeline.spec import PipelineSpec
 from podium.flows.spending import Purse
 from podium.ports import Clock, Forge, Journal, Toolbox, Workspace, Workspaces
-
-KNOWN_SECRET = "secret:"  # noqa: S105 — a beginning, and no secret
-"""Stands before the name of a secret whose value is known, and is nothing that only looks like one."""
 
 RunCheck = Callable[[Workspace, Check, float], Awaitable[CheckResult]]
 """Runs a check inside the workspace's fence, within so many seconds."""
@@ -44,8 +41,6 @@ class PipelineKit:
     journal: Journal
     """For telling other runs what concerns them."""
     looks_secret: Callable[[str], str | None]
-    secrets_in: Callable[[str], Sequence[str]]
-    """What secrets a text holds: `KNOWN_SECRET` and a name, or the name of a shape that it has."""
     redact: Callable[[str], str]
     """Takes secrets out of what is written down for others to see."""
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from podium.domain.asking import Reply
-from podium.domain.errors import ImportRefused, WorkspaceTampered
+from podium.domain.errors import ImportRefused, SecretsCommitted, WorkspaceTampered
 from podium.domain.model import Json
 from podium.domain.workspaces import CommitSeen, WorktreeState
 from podium.flows.pipeline.briefing import MEMORY
@@ -17,7 +17,6 @@ from podium.flows.pipeline.filing import APPENDICES, Filed, file, was_made
 from podium.flows.pipeline.payloads import Answer, Edit, Work
 from podium.flows.pipeline.plan_parts import missing_parts
 from podium.flows.pipeline.review_files import review_file
-from podium.flows.pipeline.secrets import SecretWritten
 from podium.flows.pipeline.spec import DONE, FORWARD, Stage
 from podium.flows.pipeline.trip import SENT_BACK, Settled, Withheld
 from podium.ports import Step
@@ -28,6 +27,7 @@ _MARKER = "<<<<<<< "
 _KEPT_BY_OTHERS = (".agents/skills/", MEMORY, "docs/dev_docs/archived/")
 _CHANGED = re.compile(r'^diff --git "?a/(.*?)"? "?b/', re.MULTILINE)
 _MOST_WORDS = 8_000
+_TAKEN_BACK = "Your commits were taken back and your files lie uncommitted"
 
 
 async def settle(desk: Desk, name: str, stage: Stage, number: int, reply: Reply) -> Settled:
@@ -38,7 +38,7 @@ async def settle(desk: Desk, name: str, stage: Stage, number: int, reply: Reply)
         visit = _Visit(desk, name, stage, number, reply, answer)
         try:
             return await visit.settled()
-        except SecretWritten as found:
+        except SecretsCommitted as found:
             return await visit.taken_back(found)
 
     return await desk.ctx.step(f"settle:{name}", work, index=number, returns=Settled)
@@ -60,7 +60,7 @@ class _Visit:
         self._step = f"{name}-{number}"
 
     async def settled(self) -> Settled:
-        """By what the stage does. Raises `SecretWritten`."""
+        """By what the stage does. Raises `SecretsCommitted`."""
         match self._stage.does:
             case "report" | "plan" | "audit":
                 return await self.document()
@@ -71,7 +71,7 @@ class _Visit:
             case "work" | "integrate":
                 return await self.work()
 
-    async def taken_back(self, found: SecretWritten) -> Settled:
+    async def taken_back(self, found: SecretsCommitted) -> Settled:
         """No commit keeps the secret; the files are there for the next turn to mend."""
         workspace, why = self._trip.workspace, "a secret was committed"
         # A merge is begun anew: files alone would not tell what was merged.
@@ -80,7 +80,8 @@ class _Visit:
             files = [path for path in files if path not in APPENDICES]
         await workspace.reset(self._trip.head, why, keep=files)
         draft = await workspace.snapshot(why) if files else None
-        return self._taken_off([str(found)]).model_copy(update={"draft": draft})
+        told = f"{found.finding}. {_TAKEN_BACK}: {found.remedy}"
+        return self._taken_off([told]).model_copy(update={"draft": draft})
 
     async def document(self) -> Settled:
         """One document of the agent's own; everything else that it changed goes back."""
@@ -145,6 +146,8 @@ class _Visit:
         problems += await self._missing_deliverables()
         try:
             filed = await self._file(f"{self._title}: {self._trip.feat}", {}, [])
+        except SecretsCommitted:
+            raise
         except ImportRefused as refused:
             await workspace.reset(self._trip.head, "refused by the import gate")
             return self._taken_off([f"your commits may not come back and were undone: {refused}"])

@@ -13,6 +13,7 @@ from podium.domain.launching import Confinement
 from podium.domain.workspaces import Delivery, WorkspaceRecord
 from podium.workspaces.git.borrowing import make_borrower
 from podium.workspaces.git.bundles import read_bundle
+from podium.workspaces.git.commit_scan import Find
 from podium.workspaces.git.git import Git, GitFailed, no_object
 from podium.workspaces.git.history import History
 from podium.workspaces.git.import_gate import ImportGate
@@ -22,6 +23,7 @@ from podium.workspaces.git.private_refs import read_head, read_ref
 from podium.workspaces.git.quarantine import LARGEST_PACK_BYTES, quarantined
 from podium.workspaces.git.records import Records, write_whole
 from podium.workspaces.git.removed import RemovedOnes
+from podium.workspaces.git.secret_check import refuse_secrets
 from podium.workspaces.git.stale_locks import clear_stale_lock
 from podium.workspaces.git.watching import OWN_REFS
 
@@ -37,8 +39,13 @@ class Deliveries:
         self._git = git
         self._records = records
 
-    async def deliver(self, record: WorkspaceRecord, confinement: Confinement | None) -> Delivery:
-        """Without a confinement, nothing of the private directory but its objects is used."""
+    async def deliver(
+        self, record: WorkspaceRecord, confinement: Confinement | None, secrets_in: Find
+    ) -> Delivery:
+        """Without a confinement, nothing of the private directory but its objects is used.
+
+        `secrets_in` names the secrets that a text holds: commits with any stay out.
+        """
         await asyncio.to_thread(mend_private_dir, record)
         async with self._records.repository_lock(record.git_dir):
             before = await self._expected(record)
@@ -46,7 +53,7 @@ class Deliveries:
             if tip == before:
                 return Delivery(branch=record.branch, before=before, after=before)
             content = await self._bundled(record, before, tip, confinement)
-            return await self._brought_in(record, before, tip, content)
+            return await self._brought_in(record, before, tip, content, secrets_in)
 
     async def delivered(self, record: WorkspaceRecord) -> str:
         """The commit that came back last, also when Podium was killed before it noted that."""
@@ -107,7 +114,7 @@ class Deliveries:
         return ended.stdout
 
     async def _brought_in(
-        self, record: WorkspaceRecord, before: str, tip: str, content: bytes
+        self, record: WorkspaceRecord, before: str, tip: str, content: bytes, secrets_in: Find
     ) -> Delivery:
         bundle = read_bundle(content, record.branch)
         if bundle.tip != tip:
@@ -122,12 +129,14 @@ class Deliveries:
             merges = forbidden and any(len(parents) > 1 for parents in commits.values())
             own = await history.parents(tip, users) if merges else commits
             paths = await ImportGate(history, forbidden).judge(record.base, tip, commits, own)
+            alike = await refuse_secrets(history, record.branch, commits, secrets_in)
             await quarantine.release()
         write_whole(Path(record.private, _INTENT), tip.encode())
         await self._moved(record, before, tip)
         await self._settle(record, tip)
         return Delivery(
-            branch=record.branch, before=before, after=tip, commits=tuple(commits), paths=tuple(paths)
+            branch=record.branch, before=before, after=tip, commits=tuple(commits), paths=tuple(paths),
+            lookalikes=alike,
         )  # fmt: skip
 
     async def users_own(self, record: WorkspaceRecord) -> list[str]:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Sequence
 
 from podium.domain.errors import ImportRefused
+from podium.domain.launching import Ended
 from podium.workspaces.git.git import Git, GitFailed
 from podium.workspaces.git.judging import LINK, Change
 from podium.workspaces.git.quarantine import Quarantine
@@ -25,6 +26,7 @@ class History:
         self._git = git
         self._git_dir = git_dir
         self._env = quarantine.env
+        self._changes: dict[tuple[str, ...], list[Change]] = {}
 
     async def _lines(self, *words: str, stdin: bytes = b"", zero: bool = False) -> list[str]:
         try:
@@ -67,6 +69,12 @@ class History:
 
     async def changes(self, commits: Sequence[str]) -> list[Change]:
         """What each changes against each of its parents."""
+        key = tuple(commits)
+        if key not in self._changes:
+            self._changes[key] = await self._changed(commits)
+        return self._changes[key]
+
+    async def _changed(self, commits: Sequence[str]) -> list[Change]:
         fields = await self._lines(
             "diff-tree", "--stdin", "-r", "-m", "-z", "--root", "--raw", "--no-renames", "--abbrev=64",
             stdin="".join(f"{each}\n" for each in commits).encode(), zero=True,
@@ -134,6 +142,28 @@ class History:
         )  # fmt: skip
         return await asyncio.to_thread(_texts, ended.stdout)
 
+    async def output(self, *words: str, stdin: str, max_bytes: int) -> Ended:
+        """What git prints, or the beginning of it when that is more."""
+        try:
+            return await self._git.run(
+                *words, git_dir=self._git_dir, env=self._env, stdin=stdin.encode(), output_bytes=max_bytes,
+                cut=True,
+            )  # fmt: skip
+        except GitFailed as failed:
+            raise ImportRefused(f"the commits cannot be read: {failed.stderr[-300:]}") from failed
+
+    async def contents(self, blobs: Sequence[str], max_bytes: int) -> tuple[dict[str, bytes], bool]:
+        """Contents by blob, and whether all of them are there: together they may be too large."""
+        wanted = [blob for blob in blobs if blob.strip("0")]
+        if not wanted:
+            return {}, True
+        lines = "".join(f"{blob}\n" for blob in wanted)
+        ended = await self.output(
+            "cat-file", "--batch", "--buffer", stdin=lines, max_bytes=max_bytes
+        )
+        contents = await asyncio.to_thread(_contents, ended.stdout)
+        return contents, not ended.stdout_dropped_bytes and len(contents) == len(wanted)
+
     async def leading_out(self, commit: str) -> set[str]:
         """Links of a whole commit that end outside of it, through whatever other links."""
         links = [path for path, mode in (await self.entries(commit)).items() if mode == LINK]
@@ -163,20 +193,29 @@ def _changes(fields: Sequence[str]) -> list[Change]:
         if not row.startswith(":"):
             commit = row.strip()
             continue
-        old_mode, new_mode, _, blob, _ = row[1:].split(" ")
-        found.append(Change(commit, next(rows), old_mode, new_mode, blob))
+        old_mode, new_mode, old_blob, blob, _ = row[1:].split(" ")
+        found.append(Change(commit, next(rows), old_mode, new_mode, blob, old_blob))
     return found
 
 
 def _texts(answers: bytes) -> dict[str, str]:
-    """Contents by object, as `cat-file --batch` writes them."""
-    texts: dict[str, str] = {}
+    return {
+        blob: content.decode(errors="surrogateescape")
+        for blob, content in _contents(answers).items()
+    }
+
+
+def _contents(answers: bytes) -> dict[str, bytes]:
+    """Contents by object, as `cat-file --batch` writes them, but for one that was cut off."""
+    contents: dict[str, bytes] = {}
     stream = io.BytesIO(answers)
     for head in stream:
         blob, _, size = head.decode().split()
-        texts[blob] = stream.read(int(size)).decode(errors="surrogateescape")
+        content = stream.read(int(size))
+        if len(content) == int(size):
+            contents[blob] = content
         stream.seek(1, io.SEEK_CUR)
-    return texts
+    return contents
 
 
 def _followed(answers: bytes) -> list[str]:

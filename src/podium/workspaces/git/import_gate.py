@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from podium.domain.errors import ImportRefused
@@ -12,7 +11,14 @@ from podium.workspaces.git.embedded import (
     repository_part,
 )
 from podium.workspaces.git.history import History
-from podium.workspaces.git.judging import Change, fault_of, hidden_by_link, link_fault, zone_of
+from podium.workspaces.git.judging import (
+    Change,
+    fault_of,
+    hidden_by_link,
+    link_fault,
+    own_changes,
+    zone_of,
+)
 from podium.workspaces.git.merge_judge import MergeJudge, users_commits
 
 LARGEST_FILE_BYTES = 500_000_000
@@ -42,7 +48,7 @@ class ImportGate:
             raise ImportRefused(
                 f"the commits change more than {_MOST_CHANGES} paths; split the work"
             )
-        made = _own_changes(changes, new)
+        made = own_changes(changes, new)
         for change in made:
             if fault := fault_of(change):
                 raise _refused(change.commit, fault)
@@ -103,16 +109,6 @@ class ImportGate:
         links = [path for path, mode in entries.items() if mode == "120000"]
         if hidden := hidden_by_link(links, entries):
             raise _refused(tip, hidden)
-
-
-def _own_changes(changes: Sequence[Change], parents: Parents) -> list[Change]:
-    """What a commit has from none of its parents: for a merge, only what differs from all of them."""
-    seen = Counter((change.commit, change.path) for change in changes)
-    own: dict[tuple[str, str], Change] = {}
-    for change in changes:
-        if seen[change.commit, change.path] >= max(1, len(parents[change.commit])):
-            own.setdefault((change.commit, change.path), change)
-    return list(own.values())
 
 
 def _beneath(commit: str, own: Parents) -> list[str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from podium.workspaces.git.dot_git import is_dot_git, is_dot_gitmodules
@@ -11,8 +12,8 @@ from podium.workspaces.git.wishes import same_name
 
 GITLINK = "160000"
 LINK = "120000"
-_GONE = "000000"
-_PLAIN = ("100644", "100755", "100664", LINK, _GONE)
+NO_FILE = "000000"
+_PLAIN = ("100644", "100755", "100664", LINK, NO_FILE)
 _LONGEST_PATH_BYTES = 4000
 
 
@@ -25,6 +26,8 @@ class Change:
     old_mode: str
     new_mode: str
     blob: str
+    old_blob: str = ""
+    """Of the parent that it is compared with."""
 
     @property
     def makes_link(self) -> bool:
@@ -33,6 +36,16 @@ class Change:
     @property
     def about_links(self) -> bool:
         return LINK in (self.old_mode, self.new_mode)
+
+
+def own_changes(changes: Sequence[Change], parents: Mapping[str, Sequence[str]]) -> list[Change]:
+    """What a commit has from none of its parents: for a merge, only what differs from all of them."""
+    seen = Counter((change.commit, change.path) for change in changes)
+    own: dict[tuple[str, str], Change] = {}
+    for change in changes:
+        if seen[change.commit, change.path] >= max(1, len(parents[change.commit])):
+            own.setdefault((change.commit, change.path), change)
+    return list(own.values())
 
 
 def fault_of(change: Change) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -12,7 +12,6 @@ from podium.domain.launching import Confinement
 from podium.domain.workspaces import (
     CommitSeen,
     Delivery,
-    LookedThrough,
     Merge,
     RefsSeen,
     Snapshot,
@@ -21,6 +20,7 @@ from podium.domain.workspaces import (
     WorktreeState,
 )
 from podium.ports.clock import Clock
+from podium.workspaces.git.commit_scan import Find
 from podium.workspaces.git.committing import Committing
 from podium.workspaces.git.delivering import Deliveries
 from podium.workspaces.git.desk import Desk
@@ -29,14 +29,13 @@ from podium.workspaces.git.git import Git
 from podium.workspaces.git.going_back import GoingBack, is_within
 from podium.workspaces.git.layout import confinement_of
 from podium.workspaces.git.looking_back import commit_named, diff_since, history_since
-from podium.workspaces.git.looking_through import look_through
 from podium.workspaces.git.merging import Merging
 from podium.workspaces.git.pointer import put_pointer_back
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.resetting import Resetting
 from podium.workspaces.git.restoring import restore
 from podium.workspaces.git.snapshots import Snapshots
-from podium.workspaces.git.standing import standing_of, state_of
+from podium.workspaces.git.standing import state_of
 from podium.workspaces.git.turns import Turns
 from podium.workspaces.git.unseen_files import clear_ignored_in, ignored_in
 
@@ -48,13 +47,21 @@ class GitWorkspace:
     """
 
     def __init__(
-        self, git: Git, records: Records, clock: Clock, record: WorkspaceRecord, *, confined: bool
+        self,
+        git: Git,
+        records: Records,
+        clock: Clock,
+        record: WorkspaceRecord,
+        *,
+        confined: bool,
+        secrets_in: Find,
     ) -> None:
         self._git = git
         self._records = records
         self._record = record
         self._clock = clock
         self._confined = confined
+        self._secrets_in = secrets_in
         self._desk = Desk(git, record, confined=confined)
         self._turns = Turns(git, records, clock, record, confined=confined)
         self._snapshots = Snapshots(git, records, clock, confined=confined)
@@ -92,7 +99,9 @@ class GitWorkspace:
         with self._at_work():
             await asyncio.to_thread(put_pointer_back, self._record)
             confinement = await self.confinement() if self._confined else None
-            return await Deliveries(self._git, self._records).deliver(self._record, confinement)
+            return await Deliveries(self._git, self._records).deliver(
+                self._record, confinement, self._secrets_in
+            )
 
     async def delivered(self) -> str:
         return await Deliveries(self._git, self._records).delivered(self._record)
@@ -176,17 +185,6 @@ class GitWorkspace:
         with self._at_work():
             found = await commit_named(self._git, self._record, commit)
             return await self._resetting.reset(found, why, keep)
-
-    async def look_through(self, find: Callable[[str], Sequence[str]]) -> LookedThrough:
-        with self._at_work():
-            await self._desk.sit_down()
-            tip = (await asyncio.to_thread(standing_of, self._record)).tip
-            deliveries = Deliveries(self._git, self._records)
-            delivered = await deliveries.delivered(self._record)
-            if tip in ("", delivered):
-                return LookedThrough()
-            known = await deliveries.users_own(self._record)
-            return await look_through(self._desk, tip, [delivered, *known], find)
 
     async def holds(self, commit: str) -> bool:
         return await is_within(self._git, self._record, commit, await self.delivered())

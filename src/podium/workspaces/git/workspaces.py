@@ -24,6 +24,7 @@ from podium.ports.launcher import Launcher
 from podium.workspaces.git.after_set_up import note_set_up
 from podium.workspaces.git.claims import Claims
 from podium.workspaces.git.colliding import collisions_of
+from podium.workspaces.git.commit_scan import Find
 from podium.workspaces.git.creating import Plan, make_workspace
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.rebuilding import Rebuilding
@@ -51,17 +52,21 @@ class GitWorkspaces:
         clock: Clock,
         ids: Ids,
         *,
+        secrets_in: Find,
         inside: Launcher | None = None,
         confined: bool = True,
         tell: Callable[[str], None] = _untold,
     ) -> None:
-        """`confined` says that agents run under the kernel's confinement: then whatever changes in the
+        """`secrets_in` names the secrets that a text holds; commits with any do not come back.
+
+        `confined` says that agents run under the kernel's confinement: then whatever changes in the
         user's repository during a turn is the user's own doing. `inside` starts the project's own
         commands, None: as `launcher` does all else. `tell` takes lines of progress."""
         self._inside = inside or launcher
         self._clock = clock
         self._ids = ids
         self._confined = confined
+        self._secrets_in = secrets_in
         self._tell = tell
         self._state_home = state_home
         self.git = Git(launcher)
@@ -210,4 +215,11 @@ class GitWorkspaces:
         return await collisions_of(self.git, self.records, record, self.known())
 
     def _workspace(self, record: WorkspaceRecord) -> GitWorkspace:
-        return GitWorkspace(self.git, self.records, self._clock, record, confined=self._confined)
+        return GitWorkspace(
+            self.git,
+            self.records,
+            self._clock,
+            record,
+            confined=self._confined,
+            secrets_in=self._secrets_in,
+        )

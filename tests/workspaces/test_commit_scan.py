@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from podium.domain.errors import ImportRefused, SecretsCommitted
+from podium.domain.workspaces import LookedThrough
 from podium.ports import Workspace
-from podium.workspaces.git import looking_through
+from podium.workspaces.git import commit_scan, secret_check
+from podium.workspaces.git.commit_scan import Find
 from tests.workspaces.yard import Yard, agent_commits, agent_git
 
 
@@ -21,8 +26,24 @@ def find(text: str) -> Sequence[str]:
     return ("apple",) if "apple" in text else ("pair",) if "begin\nend" in text else ()
 
 
+async def scanned(workspace: Workspace, find: Find = find) -> LookedThrough:
+    """What the scan of an import finds. Nothing comes back."""
+    seen: list[LookedThrough] = []
+
+    async def scan(history: Any, new: Any, changes: Any, _: Find) -> LookedThrough:
+        seen.append(await commit_scan.scan_commits(history, new, changes, find))
+        raise SecretsCommitted("only a scan", "none")
+
+    with pytest.MonkeyPatch.context() as patched:
+        # The scan's own answer is asked for: what is refused of it is told in words alone.
+        patched.setattr(secret_check, "scan_commits", scan)
+        with suppress(SecretsCommitted):
+            await workspace.deliver()
+    return seen[0] if seen else LookedThrough()
+
+
 async def seen(workspace: Workspace) -> list[tuple[str, int]]:
-    looked = await workspace.look_through(find)
+    looked = await scanned(workspace)
     assert looked.whole
     return [(each.path, each.line) for each in looked.found]
 
@@ -93,23 +114,14 @@ async def test_of_a_merge_only_what_somebody_wrote_to_solve_it_is_looked_at(yard
     assert "more.txt" not in {path for path, _ in await seen(workspace)}
 
 
-async def test_a_git_that_cannot_show_merges_so_shows_more_and_hides_nothing(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(looking_through, "_AS_SOLVED", "--diff-merges=not-known-to-it")
-    workspace = await yard.made()
-    agent_commits(workspace.record, "new.txt", "apple\n")
-    assert await seen(workspace) == [("new.txt", 1)]
-
-
 async def test_of_very_much_the_beginning_is_looked_at_and_that_is_told(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking_through, "MOST_BYTES", 2_000)
+    monkeypatch.setattr(commit_scan, "MAX_BYTES", 2_000)
     workspace = await yard.made()
     agent_commits(workspace.record, "a.txt", "apple\n")
     agent_commits(workspace.record, "b.txt", "pear\n" * 5_000)
-    looked = await workspace.look_through(find)
+    looked = await scanned(workspace)
     assert [each.path for each in looked.found] == ["a.txt"]
     assert not looked.whole
 
@@ -135,25 +147,51 @@ async def test_the_author_and_the_name_of_a_new_or_moved_file_are_looked_at(yard
     assert await seen(workspace) == [("", 0)] * 3
 
 
-@pytest.mark.parametrize("where", ["note apple\n\nx\n", "\nx\n\0apple\n"])
-async def test_what_git_shows_nobody_of_a_commit_is_looked_at(yard: Yard, where: str) -> None:
+async def made_of(yard: Yard, rest: str) -> Workspace:
+    """A workspace whose branch is at a commit that no git command would make."""
     workspace = await yard.made()
     record = workspace.record
     tree = agent_git(record, "rev-parse", "HEAD^{tree}")
     who = "Ann <ann@example.org> 1700000000 +0000"
-    raw = f"tree {tree}\nparent {record.base}\nauthor {who}\ncommitter {who}\n{where}"
+    raw = f"tree {tree}\nparent {record.base}\nauthor {who}\ncommitter {who}\n{rest}"
     file = yard.folder / "raw"
     file.write_text(raw)
     words = ("hash-object", "-t", "commit", "-w", "--literally", str(file))
     agent_git(record, "reset", "--quiet", "--hard", agent_git(record, *words))
+    return workspace
+
+
+async def test_what_git_shows_nobody_of_a_commit_is_looked_at(yard: Yard) -> None:
+    workspace = await made_of(yard, "note apple\n\nx\n")
     assert len(await seen(workspace)) == 1
+
+
+async def test_a_commit_that_goes_on_after_a_nul_does_not_come_back(yard: Yard) -> None:
+    workspace = await made_of(yard, "\nx\n\0apple\n")
+    with pytest.raises(ImportRefused, match="NUL byte"):
+        await workspace.deliver()
+
+
+async def test_a_name_that_git_quotes_is_looked_at_as_it_is(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, 'an "apple\t.txt', "pear\n")
+    looked = await scanned(workspace, lambda text: ("q",) if '"apple\t' in text else ())
+    assert ("", 0) in [(each.path, each.line) for each in looked.found]
+
+
+async def test_what_is_put_together_from_several_places_is_told(yard: Yard) -> None:
+    (yard.repository / "one.txt").write_text("1\n2\n3\n")
+    yard.git("commit", "--quiet", "--all", "--message=mine")
+    workspace = await yard.made()
+    agent_commits(workspace.record, "one.txt", "begin\n1\n2\n3\nend\n")
+    assert await seen(workspace) == [("", 0)]
 
 
 async def test_ids_are_nobodys_words(yard: Yard) -> None:
     workspace = await yard.made()
     agent_commits(workspace.record, "new.txt", "pear\n")
     tree = agent_git(workspace.record, "rev-parse", "HEAD^{tree}")
-    looked = await workspace.look_through(lambda text: ("id",) if tree in text else ())
+    looked = await scanned(workspace, lambda text: ("id",) if tree in text else ())
     assert looked.found == ()
 
 
@@ -191,15 +229,15 @@ async def test_however_often_something_is_in_one_file_what_is_elsewhere_is_told(
 async def test_more_places_than_can_be_told_are_not_the_whole(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(looking_through, "_MOST_FOUND", 2)
+    monkeypatch.setattr(commit_scan, "_MAX_SIGHTINGS", 2)
     workspace = await yard.made()
     for name in ("a.txt", "b.txt", "c.txt"):
         agent_commits(workspace.record, name, "apple\n")
-    looked = await workspace.look_through(find)
+    looked = await scanned(workspace)
     assert (len(looked.found), looked.whole) == (2, False)
 
 
-async def test_a_commit_graph_that_lies_hides_nothing(yard: Yard) -> None:
+async def test_a_commit_graph_that_lies_brings_nothing_back(yard: Yard) -> None:
     workspace = await yard.made()
     record = workspace.record
     agent_commits(record, "new.txt", "apple\n")
@@ -211,4 +249,5 @@ async def test_a_commit_graph_that_lies_hides_nothing(yard: Yard) -> None:
     assert true in told
     graph.chmod(0o600)
     graph.write_bytes(told.replace(true, false))
-    assert await seen(workspace) == [("new.txt", 1)]
+    with pytest.raises(ImportRefused):
+        await workspace.deliver()
