@@ -30,6 +30,7 @@ NAMES = (
     "operating",
     "sensing",
     "editing",
+    "redaction",
     "tracing",
     "handoffs",
     "claude_pair",

@@ -9,7 +9,7 @@ import pytest
 
 from podium.domain.asking import Turn
 from podium.domain.errors import BadInput, NotPossibleNow
-from podium.journal import FileTranscripts, transcripts
+from podium.journal import FileTranscripts, Redactor, transcripts
 from podium.journal.transcripts import FileTranscript
 
 TURN = Turn(run_id="run_1", step_key="ask#0", role="tester", prompt="use hunter2", workspace="/w")
@@ -95,3 +95,15 @@ def test_a_full_disk_does_not_cost_the_turn(tmp_path: Path) -> None:
     transcript.write("one")
     transcript.write("two")
     transcript.close()
+
+
+def test_a_secret_that_goes_over_several_lines_is_taken_back_from_the_earlier_ones(
+    tmp_path: Path,
+) -> None:
+    redact = Redactor({"KEY": "Zk3vQ9xT7wLm2p8"}).text
+    with FileTranscripts(tmp_path, redact).open(TURN, "gemini") as transcript:
+        for line in ("before", "it is Zk3vQ9", "xT7", "wLm2p8 ö.", "behind", "Zk3vQ9"):
+            transcript.write(line)
+    assert Path(transcript.path).read_text().splitlines() == [
+        "before it is [redacted:KEY] ö.", "behind", "Zk3vQ9",
+    ]  # fmt: skip

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from urllib.parse import quote, quote_plus
 
+from podium.domain.encoded_secrets import EncodedSecrets
 from podium.domain.errors import BadInput
 from podium.domain.model import Json
 from podium.journal.record_words import belongs_to_record, record_words
@@ -60,6 +61,10 @@ class Redactor:
         self._forms = _forms_of(secrets)
         self._numbers = {form: marker for form, marker in self._forms if _is_number(form)}
         escaped = (_json_escaped(form, ascii_only=False) for form, _ in self._forms)
+        self._encoded = EncodedSecrets(
+            [(name, part) for name, value in secrets.items() for part in _parts_with_digits(value)],
+            reserved=[*record_words(), *_markers(secrets)],
+        )
         self._needles = tuple(dict.fromkeys([*(form for form, _ in self._forms), *escaped]))
 
     @classmethod
@@ -83,7 +88,8 @@ class Redactor:
 
         Known values are as long as they are; a token shape needs far less to be recognised.
         """
-        return max(_LONGEST_TOKEN_BEGINNING, *(len(form) for form, _ in self._forms[:1]), 0)
+        forms = (len(form) for form, _ in self._forms[:1])
+        return max(_LONGEST_TOKEN_BEGINNING, self._encoded.longest, *forms)
 
     def text(self, text: str) -> str:
         """The text without its secrets."""
@@ -91,8 +97,9 @@ class Redactor:
 
     def values_in(self, text: str) -> tuple[str, ...]:
         """The names of the given secrets whose values are in the text, however they are written there."""
-        found = (marker for form, marker in self._forms if form in text)
-        return tuple(dict.fromkeys(marker[len(_MARKER_START) : -1] for marker in found))
+        markers = (marker for form, marker in self._forms if form in text)
+        plain = (marker[len(_MARKER_START) : -1] for marker in markers)
+        return tuple(dict.fromkeys([*plain, *self._encoded.names_in(text)]))
 
     def value(self, value: Json) -> Json:
         """A copy of the JSON value with every string cleaned, the keys of objects too."""
@@ -121,7 +128,7 @@ class Redactor:
         for needle in self._needles:
             if needle in text:
                 return True
-        return may_hold_token(text)
+        return may_hold_token(text) or self._encoded.may_be_in(text)
 
     def _without_secrets(self, text: str) -> str:
         cleaned = hide_tokens(self._without_values(text))
@@ -130,11 +137,13 @@ class Redactor:
     def _without_values(self, text: str) -> str:
         """Hide values, longest first, until none is left: a marker may complete another secret."""
         for _ in range(_PASSES):
-            found = [(form, marker) for form, marker in self._forms if form in text]
-            if not found:
+            before = text
+            for form, marker in self._forms:
+                if form in text:
+                    text = text.replace(form, marker)
+            text = self._encoded.hide(text)
+            if text == before:
                 return text
-            for form, marker in found:
-                text = text.replace(form, marker)
         return _GIVEN_UP
 
     def _without_patterns(self, text: str) -> str:
@@ -211,6 +220,13 @@ def _parts(value: str) -> Iterator[str]:
     lines = [line.strip() for line in bare.splitlines()]
     if len(lines) > 1:
         yield from (line for line in lines if len(line) >= SHORTEST_LINE)
+
+
+def _parts_with_digits(value: str) -> Iterator[str]:
+    """The value, and those of its lines that are no words, such as the first one of a key file."""
+    whole, *lines = _parts(value)
+    yield whole
+    yield from (line for line in lines if any(one.isdigit() for one in line))
 
 
 def _spellings(value: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,8 @@ LARGEST_BYTES = 32_000_000
 """Of one transcript: a program that never stops writing must not fill the disk."""
 _MARGIN = 10_000
 """Looked at beyond the cut, so that a secret across it is known for one."""
+_WINDOW = 4_000
+"""Characters of the last lines that are looked at once more with the next: a secret may be split by line breaks."""
 
 
 class FileTranscripts:
@@ -49,13 +52,17 @@ class FileTranscripts:
 
 
 class FileTranscript:
-    """One turn's transcript. Each line reaches the file at once."""
+    """One turn's transcript. Each line reaches the file at once.
+
+    Where a line completes a secret that earlier ones began, those are written again without it.
+    """
 
     def __init__(self, file: IO[str], path: Path, redact: Callable[[str], str]) -> None:
         self._file = file
         self._path = path
         self._redact = redact
         self._written = 0
+        self._recent: deque[tuple[int, str]] = deque()
         self._dropped_lines = self._dropped_characters = 0
 
     @property
@@ -70,12 +77,38 @@ class FileTranscript:
         kept = self._redact(line[: LONGEST_LINE + _MARGIN])[:LONGEST_LINE]
         if len(line) > LONGEST_LINE:
             kept += f" [… {len(line) - LONGEST_LINE} more characters]"
-        self._written += len(kept.encode(errors="replace")) + 1
         try:
-            self._file.write(kept.replace("\r", "").replace("\n", " ") + "\n")
+            self._put(line, kept)
         except OSError:
             # A full disk must not cost the turn: the reply itself is worth more.
             self._written = LARGEST_BYTES
+
+    def _put(self, line: str, kept: str) -> None:
+        """Write what is kept of a line behind the lines before it, or anew with those."""
+        start, raw = self._written, line[: LONGEST_LINE + _MARGIN]
+        if self._recent and self._is_continued(raw):
+            start = self._recent[0][0]
+            raw = "\n".join((*(earlier for _, earlier in self._recent), raw))
+            kept = self._redact(raw)
+            self._file.seek(start)
+            self._file.truncate()
+            self._recent.clear()
+        text = kept.replace("\r", "").replace("\n", " ") + "\n"
+        self._file.write(text)
+        self._written = start + len(text.encode(errors="replace"))
+        self._remember(start, raw)
+
+    def _is_continued(self, line: str) -> bool:
+        """Whether there is something to hide in this and the lines before it, but not in either alone."""
+        before = "\n".join(earlier for _, earlier in self._recent)[-_WINDOW:]
+        line = line[:_WINDOW]
+        alone = f"{self._redact(before)}\n{self._redact(line)}"
+        return self._redact(f"{before}\n{line}") != alone
+
+    def _remember(self, start: int, raw: str) -> None:
+        self._recent.append((start, raw))
+        while sum(len(earlier) for _, earlier in self._recent) > 2 * _WINDOW:
+            self._recent.popleft()
 
     def close(self) -> None:
         with suppress(OSError):

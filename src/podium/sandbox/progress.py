@@ -12,8 +12,8 @@ from podium.ports import Journal
 PAUSE_SECONDS = 0.5
 """Pieces of one kind that come within this time become one event."""
 LONGEST_CHARACTERS = 2_000
-HELD_BACK = 200
-"""Characters kept for the next event of a stream: as long as any usual key."""
+HELD_BACK = 400
+"""Characters kept for the next event of a stream: as long as any usual key, also with its characters escaped."""
 MOST_EVENTS = 1_000
 """A turn that says more is followed by its transcript alone."""
 

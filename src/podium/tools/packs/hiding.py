@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from string import ascii_letters, digits
 from urllib.parse import quote, quote_plus
 
+from podium.domain.encoded_secrets import EncodedSecrets
 from podium.domain.errors import OutcomeUnknown, PodiumError, ToolBroke
 from podium.domain.model import Json
 from podium.domain.packs import Pack
@@ -23,7 +22,6 @@ from podium.domain.packs import Pack
 _SHORTEST = 6
 """Shorter values would be found all over ordinary text."""
 _CUT = "…"
-_BASE64 = frozenset(ascii_letters + digits + "+/-_=")
 
 
 @dataclass(frozen=True)
@@ -42,9 +40,7 @@ class Hiding:
     def text(self, text: str) -> str:
         for name, form in self._forms:
             text = text.replace(form, f"[redacted:{name}]")
-        for name, cores in self._encoded:
-            text = _without_runs(text, cores, f"[redacted:{name}]")
-        return text
+        return self._encoded.hide(text)
 
     @cached_property
     def _forms(self) -> list[tuple[str, str]]:
@@ -52,8 +48,8 @@ class Hiding:
         return sorted(found, key=lambda pair: -len(pair[1]))
 
     @cached_property
-    def _encoded(self) -> list[tuple[str, re.Pattern[str]]]:
-        return [(name, _in_base64(value)) for name, value in self.secrets.items()]
+    def _encoded(self) -> EncodedSecrets:
+        return EncodedSecrets(self.secrets.items())
 
     def _without_beginnings(self, words: str) -> str:
         """Words quote only so much of what was said, and the cut may go through a secret."""
@@ -98,33 +94,3 @@ def _written(secret: str) -> set[str]:
     escaped |= {each.replace("/", "\\/") for each in escaped}
     escaped |= {json.dumps(each)[1:-1] for each in escaped}
     return {secret, *quoted, *escaped, escape(secret), repr(secret)[1:-1]}
-
-
-def _in_base64(secret: str) -> re.Pattern[str]:
-    """Finds base64 that holds the value, whatever stands before and behind it, such as a user's name."""
-    cores = {core for shift in range(3) for core in _cores(secret.encode(), shift)}
-    return re.compile("|".join(map(re.escape, sorted(cores))))
-
-
-def _cores(secret: bytes, shift: int) -> tuple[str, str]:
-    """The characters that only the value decides when so many bytes stand before it, in both alphabets."""
-    whole = bytes(shift) + secret
-    first, behind = -(-8 * shift // 6), 8 * len(whole) // 6
-    plain = b64encode(whole).decode()[first:behind]
-    return plain, plain.replace("+", "-").replace("/", "_")
-
-
-def _without_runs(text: str, cores: re.Pattern[str], mark: str) -> str:
-    """The text with a mark in the place of all base64 that has one of these cores in it."""
-    kept, behind = [], 0
-    for found in cores.finditer(text):
-        if found.start() < behind:
-            continue
-        first, last = found.span()
-        while first > behind and text[first - 1] in _BASE64:
-            first -= 1
-        while last < len(text) and text[last] in _BASE64:
-            last += 1
-        kept += [text[behind:first], mark]
-        behind = last
-    return "".join((*kept, text[behind:]))

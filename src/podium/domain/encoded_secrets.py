@@ -1,0 +1,394 @@
+"""Known secret values in other encodings than their own.
+
+A text is looked at as it is and with its escapes undone, a few times over: percent-encoding, HTML entities, `\\u`, `\\x`
+and octal. At each of these levels everything that can separate the characters of a value is dropped (blanks, line
+breaks, punctuation, zero-width characters), and what is left is searched for a few fixed needles: the value itself, its
+hex, and the three alignments of its base64. All of it is searching and translating bytes, so that time is linear in the
+length of the text; positions are worked out only where there is something to hide.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from array import array
+from base64 import b64encode
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import accumulate, compress
+from operator import itemgetter
+from struct import Struct
+
+MAX_LEVELS = 4
+"""How often escapes are undone: an escape of an escape takes two."""
+MIN_MIXED_CORE = 12
+"""Letters and digits that a value needs to be known whatever stands between them. A shorter one could be prose."""
+MIN_WORDLIKE_CORE = 16
+"""The same for a value of letters alone, or of digits alone."""
+MIN_SQUEEZED = 12
+"""Characters that a value needs to be known with blanks between them."""
+MIN_FOLDED = 8
+"""Characters that a value needs to be known in another case."""
+MIN_EXACT = 6
+"""Characters that a value needs to be known in an encoding."""
+MIN_BASE64 = 7
+"""Characters of base64 that a value alone decides: those of the shortest secret there is."""
+MAX_SPELLING = 6
+"""Characters of the usual escapes for one of a value: `\\u0041`, `&#x41;`."""
+
+_EDGE_BASE64 = 64
+"""Characters of base64 on either side of a value that are hidden with it: the nearest hold bits of it."""
+_BLOCK = 1 << 16
+_GRAM = 8
+_MIN_SAMPLED = 2 * _GRAM
+"""Needles at least this long are known by one of their grams, which a few samples of a text cannot miss."""
+_BLANK_ESCAPE = re.compile(rb"\\[nrtbfv]")
+_BLANK_ESCAPES = (b"\\n", b"\\r", b"\\t", b"\\b", b"\\f", b"\\v")
+_NUMBER = rb"(?:\{0*+[0-9A-Fa-f]{1,6}\}"
+_ESCAPES = (
+    (
+        b"\\",
+        re.compile(
+            rb"\\(?=[uUx0-7])(?:u" + _NUMBER + rb"|u*+[0-9A-Fa-f]{4})|U[0-9A-Fa-f]{8}"
+            rb"|x" + _NUMBER + rb"|[0-9A-Fa-f]{2})|[0-3]?[0-7]{2}|0)"
+        ),
+    ),
+    (b"%", re.compile(rb"%(?:[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")),
+    (
+        b"&",
+        re.compile(rb"&(?:#0*+[0-9]{1,7};?|#[xX]0*+[0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)"),
+    ),
+    (b"0x", re.compile(rb"0x(?=[0-9A-Fa-f]{2})")),
+)
+"""What each kind begins with, and its form. How many backslashes stand there does not matter: quoted again, they
+double, and what is left of them is dropped as a separator."""
+_DIGITS = b"0123456789"
+_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_IN_WORDS = b"-_. "
+_BASE64 = frozenset(_LETTERS + _DIGITS + b"+/-_=")
+
+
+class _View:
+    """One way of looking at bytes: in one case or in both, and without those that may separate a value's characters."""
+
+    def __init__(self, *, folded: bool, deleted: bytes = b"") -> None:
+        self._table = bytes(range(256)).lower() if folded else None
+        self._deleted = deleted
+        self._kept = bytes(0 if byte in deleted else 1 for byte in range(256))
+
+    def of(self, data: bytes) -> bytes:
+        return data.translate(self._table, self._deleted)
+
+    def positions(self, block: bytes) -> Sequence[int]:
+        """Where each byte of the view stands in the block."""
+        if not self._deleted:
+            return range(len(block))
+        return array("L", compress(range(len(block)), block.translate(self._kept)))
+
+
+class _Positions:
+    """Where the bytes of a view stand in the data, worked out for one block at a time."""
+
+    def __init__(self, view: _View, data: bytes) -> None:
+        self._view, self._data = view, data
+        sizes = (len(view.of(data[at : at + _BLOCK])) for at in range(0, len(data), _BLOCK))
+        self._begins = list(accumulate(sizes, initial=0))
+        self._number, self._block = -1, view.positions(b"")
+
+    def __getitem__(self, index: int) -> int:
+        number = bisect_right(self._begins, index) - 1
+        if number != self._number:
+            start = number * _BLOCK
+            self._number = number
+            self._block = self._view.positions(self._data[start : start + _BLOCK])
+        return number * _BLOCK + self._block[index - self._begins[number]]
+
+
+_SEPARATORS = bytes(byte for byte in range(256) if byte not in _LETTERS + _DIGITS)
+_BLANKS = bytes(byte for byte in range(256) if not 0x20 < byte < 0x7F)
+_EXACT = _View(folded=False)
+_FOLDED = _View(folded=True)
+_SQUEEZED = _View(folded=True, deleted=_BLANKS)
+_SOLID = _View(folded=False, deleted=_SEPARATORS)
+_FOLDED_SOLID = _View(folded=True, deleted=_SEPARATORS)
+
+
+@dataclass(frozen=True)
+class _Needle:
+    view: _View
+    content: bytes
+    name: str
+    edge: int = 0
+    """Characters of base64 beside it that are to be hidden with it."""
+
+
+class EncodedSecrets:
+    """Finds and hides values that are written in another encoding, in another case, or in pieces.
+
+    Immutable, and safe to share between threads. What is written as it is must be looked for elsewhere: here it is
+    known too, but only from a certain length.
+    """
+
+    def __init__(self, values: Collection[tuple[str, str]], reserved: Collection[str] = ()) -> None:
+        """`values` are pairs of a name and a value of at least six characters; of a value with several names
+        the first is shown. Nothing is hidden that is a part of a `reserved` word."""
+        words = [word.encode() for word in reserved]
+        taken = cache(lambda view: b"\n".join(map(view.of, words)))
+        needles: dict[tuple[_View, bytes], _Needle] = {}
+        for name, value in values:
+            for needle in _needles(name, value.encode(errors="surrogatepass")):
+                if needle.content not in taken(needle.view):
+                    needles.setdefault((needle.view, needle.content), needle)
+        views = (_SOLID, _FOLDED_SOLID, _SQUEEZED, _FOLDED, _EXACT)
+        grouped = [(view, [n for n in needles.values() if n.view is view]) for view in views]
+        self._grouped = [(view, group) for view, group in grouped if group]
+        self._samples = _Samples([n.content.lower() for n in needles.values() if _is_long(n)])
+        short = [(view, [n.content for n in group if not _is_long(n)]) for view, group in grouped]
+        self._short = [(view, contents) for view, contents in short if contents]
+        self.longest = max((MAX_SPELLING * len(value) for _, value in values), default=0)
+
+    def may_be_in(self, text: str) -> bool:
+        """Whether there is anything to hide, in plain text and in serialised JSON alike. Cheap."""
+        if not self._grouped:
+            return False
+        return any(map(self._may_be_at, _levels(text.encode(errors="surrogatepass"))))
+
+    def _may_be_at(self, level: bytes) -> bool:
+        for view, contents in self._short:
+            looked_at = view.of(level)
+            for content in contents:
+                if content in looked_at:
+                    return True
+        return self._samples.may_be_in(level) and self._is_at(level)
+
+    def _is_at(self, level: bytes) -> bool:
+        return any(
+            needle.content in looked_at
+            for view, group in self._grouped
+            for looked_at in [view.of(level)]
+            for needle in group
+        )
+
+    def names_in(self, text: str) -> tuple[str, ...]:
+        """The names of the values that are in the text."""
+        names: dict[str, None] = {}
+        if not self._grouped:
+            return ()
+        for level in filter(self._may_be_at, _levels(text.encode(errors="surrogatepass"))):
+            for view, group in self._grouped:
+                looked_at = view.of(level)
+                names.update((needle.name, None) for needle in group if needle.content in looked_at)
+        return tuple(names)
+
+    def hide(self, text: str) -> str:
+        """The text with `[redacted:NAME]` for every such value."""
+        if not self.may_be_in(text):
+            return text
+        data = text.encode(errors="surrogatepass")
+        pieces, behind = [], 0
+        for start, end, name in _merged(sorted(self._spans(data))):
+            pieces += [data[behind:start], f"[redacted:{name}]".encode()]
+            behind = end
+        return b"".join((*pieces, data[behind:])).decode(errors="surrogatepass")
+
+    def _spans(self, data: bytes) -> Iterator[tuple[int, int, str]]:
+        """Start, end and name of everything to hide; they may overlap."""
+        maps: list[_Map] = []
+        for level in _levels(data, maps):
+            for view, group in self._grouped:
+                looked_at = view.of(level)
+                hits = [(at, n) for n in group for at in _occurrences(n.content, looked_at)]
+                positions = _Positions(view, level) if hits else ()
+                for at, needle in sorted(hits, key=itemgetter(0)):
+                    first, last = positions[at], positions[at + len(needle.content) - 1]
+                    first, last = _widened(level, first, last, needle.edge)
+                    for step in reversed(maps):
+                        first, last = step.start_of(first), step.end_of(last)
+                    yield first, last + 1, needle.name
+
+
+class _Map:
+    """From positions behind the undoing of escapes to those before it."""
+
+    def __init__(self, escapes: Sequence[tuple[int, int, int]]) -> None:
+        """`escapes` are start, end and length of what came out of each."""
+        self._escapes = escapes
+        shrunk = accumulate((end - start - size for start, end, size in escapes), initial=0)
+        # `shrunk` is how much was lost before each escape.
+        self._begins = [start - lost for (start, _, _), lost in zip(escapes, shrunk, strict=False)]
+
+    def start_of(self, position: int) -> int:
+        return self._before(position)[0]
+
+    def end_of(self, position: int) -> int:
+        return self._before(position)[1]
+
+    def _before(self, position: int) -> tuple[int, int]:
+        """First and last position of what this byte came from."""
+        index = bisect_right(self._begins, position) - 1
+        if index < 0:
+            return position, position
+        start, end, size = self._escapes[index]
+        behind = position - self._begins[index]
+        if behind < size:
+            return start, end - 1
+        return end + behind - size, end + behind - size
+
+
+class _Samples:
+    """A quick answer to whether one of many long needles may be in a text.
+
+    Of the text only every so many bytes a gram is looked at: so close together that each needle holds one of them whole.
+    """
+
+    def __init__(self, contents: Sequence[bytes]) -> None:
+        stride = max(_GRAM, min(map(len, contents), default=0) - _GRAM + 1)
+        self._samples = Struct(f"{_GRAM}s{stride - _GRAM}x")
+        self._grams = {
+            (content[at : at + _GRAM],)
+            for content in contents
+            for at in range(len(content) - _GRAM + 1)
+        }
+
+    def may_be_in(self, level: bytes) -> bool:
+        if not self._grams:
+            return False
+        solid = _FOLDED_SOLID.of(level)
+        solid += bytes(-len(solid) % self._samples.size)
+        return not self._grams.isdisjoint(self._samples.iter_unpack(solid))
+
+
+def _is_long(needle: _Needle) -> bool:
+    return needle.view in (_SOLID, _FOLDED_SOLID) and len(needle.content) >= _MIN_SAMPLED
+
+
+def _levels(data: bytes, maps: list[_Map] | None = None) -> Iterator[bytes]:
+    """The bytes as they are, then with their escapes undone, again and again while there are any.
+
+    With `maps`, what leads from each level to the one before is added there.
+    """
+    yield data
+    for _ in range(MAX_LEVELS):
+        before, data = data, _without_blank_escapes(data, maps)
+        only_blanks = data
+        for beginning, escape in _ESCAPES:
+            if beginning in data:
+                _note(maps, escape, data, _undone)
+                data = escape.sub(_undone, data)
+        if data != before:
+            yield data
+        if data == only_blanks:
+            return
+
+
+def _without_blank_escapes(data: bytes, maps: list[_Map] | None) -> bytes:
+    """By far the most frequent escapes: replacing them one by one is quicker than asking what each means."""
+    if b"\\" in data:
+        _note(maps, _BLANK_ESCAPE, data, lambda match: b"\n")
+        for escape in _BLANK_ESCAPES:
+            data = data.replace(escape, b"\n")
+    return data
+
+
+def _note(
+    maps: list[_Map] | None,
+    escape: re.Pattern[bytes],
+    data: bytes,
+    undone: Callable[[re.Match[bytes]], bytes],
+) -> None:
+    if maps is not None:
+        maps.append(_Map([(m.start(), m.end(), len(undone(m))) for m in escape.finditer(data)]))
+
+
+def _undone(match: re.Match[bytes]) -> bytes:
+    return _meaning(match[0].lstrip(b"\\"))
+
+
+@lru_cache(maxsize=2048)
+def _meaning(escape: bytes) -> bytes:
+    """What an escape, without its backslashes, stands for."""
+    kind, digits = escape[:1], escape[1:].strip(b"{}ux")
+    if kind == b"&":
+        return html.unescape(escape.decode()).encode(errors="surrogatepass")
+    if escape == b"0x":  # hex with a mark before each byte is hex
+        return b""
+    if kind in b"x%" and len(escape) == 3:
+        return bytes([int(digits, 16)])
+    if kind in b"%uUx":
+        number = int(digits, 16)
+        return chr(number).encode(errors="surrogatepass") if number < 0x110000 else b""
+    return bytes([int(escape, 8)]) if len(escape) > 1 else b"\n"
+
+
+def _needles(name: str, value: bytes) -> Iterator[_Needle]:
+    for shift in range(3):
+        content = _SOLID.of(_base64_core(value, shift))
+        if len(content) >= MIN_BASE64:
+            yield _Needle(_SOLID, content, name, edge=_EDGE_BASE64)
+    yield _Needle(_FOLDED_SOLID, value.hex().encode(), name)
+    view = _loosest_view(value)
+    # The value may hold what looks like an escape, or what JSON escapes.
+    as_json = json.dumps(value.decode(errors="replace"), ensure_ascii=False).encode()[1:-1]
+    for written in {as_json, *_levels(value)}:
+        if len(view.of(written)) >= MIN_EXACT:
+            yield _Needle(view, view.of(written), name)
+    if view is _FOLDED_SOLID:
+        yield _Needle(view, view.of(value)[::-1], name)
+
+
+def _base64_core(value: bytes, shift: int) -> bytes:
+    """The characters of base64 that the value alone decides when so many bytes stand before it."""
+    first, behind = -(-8 * shift // 6), 8 * (shift + len(value)) // 6
+    return b64encode(bytes(shift) + value)[first:behind]
+
+
+def _loosest_view(value: bytes) -> _View:
+    """The view that forgives most, of those in which this value cannot be taken for ordinary words."""
+    core = _SOLID.of(value)
+    kinds = [
+        any(byte in _LETTERS for byte in value),
+        any(byte in _DIGITS for byte in value),
+        any(0x20 < byte < 0x7F and byte not in _LETTERS + _DIGITS + _IN_WORDS for byte in value),
+    ]
+    if len(core) >= (MIN_MIXED_CORE if kinds[0] and kinds[1] else MIN_WORDLIKE_CORE):
+        return _FOLDED_SOLID
+    if sum(kinds) < 2:
+        return _EXACT
+    if len(_SQUEEZED.of(value)) >= MIN_SQUEEZED:
+        return _SQUEEZED
+    return _FOLDED if len(value) >= MIN_FOLDED else _EXACT
+
+
+def _occurrences(content: bytes, data: bytes) -> Iterator[int]:
+    """Where it begins. What two of them share belongs to the first."""
+    at = data.find(content)
+    while at >= 0:
+        yield at
+        at = data.find(content, at + len(content))
+
+
+def _widened(data: bytes, first: int, last: int, most: int) -> tuple[int, int]:
+    """With up to so many more characters of base64 on either side; the letter of an escape is none."""
+    lowest, highest = max(0, first - most), min(len(data) - 1, last + most)
+    while first > lowest and data[first - 1] in _BASE64 and data[first - 2 : first - 1] != b"\\":
+        first -= 1
+    while last < highest and data[last + 1] in _BASE64:
+        last += 1
+    return first, last
+
+
+def _merged(spans: Sequence[tuple[int, int, str]]) -> Iterator[tuple[int, int, str]]:
+    """Sorted spans without overlaps; the first name is that of all that overlap."""
+    current: tuple[int, int, str] | None = None
+    for start, end, name in spans:
+        if current is not None and start < current[1]:
+            current = (current[0], max(current[1], end), current[2])
+            continue
+        if current is not None:
+            yield current
+        current = (start, end, name)
+    if current is not None:
+        yield current
