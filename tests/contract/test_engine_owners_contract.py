@@ -10,7 +10,8 @@ import pytest
 from podium.domain.errors import FlowChanged, FlowUnknown, LockHeld, NotPossibleNow
 from podium.domain.work import QueueSpec, RunStatus
 from podium.engine import FlowDefinition
-from podium.ports import FlowContext, Step
+from podium.engine.ownership import known_run
+from podium.ports import FlowContext, Step, Tx
 from podium.testing import FixedClock, retry_until
 from tests.contract.engines import EngineRoom, freeze
 
@@ -315,3 +316,112 @@ async def test_a_run_is_hosted_for_as_long_as_its_owner_is_alive(room: EngineRoo
         assert await engine.hosted([run.id, "run_unknown"]) == {run.id}
     await owner.abandon()
     assert await other.hosted([run.id]) == set()
+
+
+class Asker:
+    """A flow that waits for the answer to an approval, then does one long step."""
+
+    def __init__(self) -> None:
+        self.began = 0
+        self.may_end = asyncio.Event()
+        self.flow = FlowDefinition("asker", self.body)
+
+    async def body(self, ctx: FlowContext, input: Any) -> str:
+        await ctx.wait("approval:apr_1")
+        return await ctx.step("work", self.work)
+
+    async def work(self, step: Step) -> str:
+        self.began += 1
+        await self.may_end.wait()
+        return "done"
+
+
+WORK = [QueueSpec(name="work")]
+
+
+async def _parked(room: EngineRoom, asker: Asker) -> str:
+    """A run of the foreground whose process has left while it waits."""
+    caller = await room.open(asker.flow)
+    run = await caller.start("asker")
+    await caller.finish(run.id, stop_when_waiting=True)
+    await caller.close()
+    return run.id
+
+
+async def test_an_answered_foreground_run_is_taken_up_once_and_survives_its_new_host(
+    room: EngineRoom,
+) -> None:
+    asker = Asker()
+    run_id = await _parked(room, asker)
+    first, second, heir = [await room.open(asker.flow) for _ in range(3)]
+    async with first.serve(WORK, answered_queue="work"), second.serve(WORK, answered_queue="work"):
+        await heir.signal(run_id, "approval:apr_1")
+        await retry_until(lambda: asker.began)
+        taken = await room.run(run_id)
+        assert taken.owner in (first.worker_id, second.worker_id)
+        await first.abandon()
+        await second.abandon()
+    asker.may_end.set()
+    async with heir.serve(WORK, answered_queue="work"):
+        assert (await heir.finish(run_id)).result == "done"
+    assert asker.began == 2
+
+
+async def test_a_worker_that_starts_after_the_answer_takes_the_run_up(room: EngineRoom) -> None:
+    asker = Asker()
+    asker.may_end.set()
+    run_id = await _parked(room, asker)
+    worker = await room.open(asker.flow)
+    await worker.signal(run_id, "approval:apr_1")
+    async with worker.serve(WORK):
+        assert (await room.run(run_id)).status is RunStatus.WAITING
+    async with worker.serve(WORK, answered_queue="work"):
+        assert (await worker.finish(run_id)).result == "done"
+
+
+async def test_an_answered_run_stays_with_the_foreground_that_still_waits(room: EngineRoom) -> None:
+    asker = Asker()
+    asker.may_end.set()
+    caller, worker = await room.open(asker.flow), await room.open(asker.flow)
+    run = await caller.start("asker")
+    await caller.finish(run.id, stop_when_waiting=True)
+    async with worker.serve(WORK, answered_queue="work"):
+        await worker.signal(run.id, "approval:apr_1")
+        ended = await caller.finish(run.id)
+    assert (ended.result, ended.fence, ended.queue) == ("done", run.fence, None)
+
+
+async def test_only_an_answer_that_a_run_waits_for_hands_it_to_a_worker(room: EngineRoom) -> None:
+    asker = Asker()
+    asker.may_end.set()
+    run_id, desk = await _parked(room, asker), Desk()
+    desk.may_end.set()
+    worker = await room.open(asker.flow, desk.flow)
+    await worker.signal(run_id, "approval:apr_2")
+    await worker.signal(run_id, "go")
+    async with worker.serve(WORK, answered_queue="work"):
+        other = await worker.start("desk", queue="work")
+        await worker.finish(other.id)
+        assert (await room.run(run_id)).status is RunStatus.WAITING
+
+
+async def test_an_answered_run_is_left_to_people_where_a_worker_lacks_what_it_needs(
+    room: EngineRoom,
+) -> None:
+    asker = Asker()
+    asker.may_end.set()
+    run_id, store = await _parked(room, asker), await room.store()
+
+    def need(tx: Tx) -> None:
+        run = known_run(tx, run_id)
+        tx.save_run(run.model_copy(update={"needs": ("variable:TOKEN",)}))
+
+    await store.write(need)
+    worker = await room.open(asker.flow)
+    await worker.signal(run_id, "approval:apr_1")
+    async with worker.serve(WORK, answered_queue="work"):
+        beats = await store.read(lambda view: view.workers())
+        run = await room.run(run_id)
+        assert run.status is RunStatus.WAITING
+        assert [beat.lacks(run) for beat in beats if beat.answered_queue] == [["variable:TOKEN"]]
+    assert (await worker.resume(run_id)).owner == worker.worker_id

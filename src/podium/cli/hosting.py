@@ -204,8 +204,8 @@ def next_words(stands: Standing) -> list[str]:
         said.append(f"podium: {run.failure.message}")
     if run.status is RunStatus.WAITING:
         said.append(
-            f"it waits for {run.waiting_for}; `podium approvals` shows what to answer, "
-            f"then `podium resume {run.id}` goes on"
+            f"it waits for {run.waiting_for}; `podium approvals` shows what to answer. A console or "
+            f"worker that runs then continues it, else `podium resume {run.id}` does"
         )
     if run.status is RunStatus.FAILED:
         short = short_id(run.id)

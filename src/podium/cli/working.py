@@ -20,6 +20,7 @@ from podium.journal.listening import Listening
 from podium.ports import EventQuery, RunQuery, Store, View
 from podium.telling.event_words import event_line
 from podium.wiring import Podium
+from podium.wiring.queues import answered_queue
 
 UNFINISHED = (RunStatus.QUEUED, RunStatus.RUNNING)
 MOST_WAITING = 10_000
@@ -61,7 +62,7 @@ async def serve_queues(
     hosted = _Hosted(store, engine.worker_id, seen)
     async with (
         _log(store, seen, tell),
-        engine.serve(queues),
+        engine.serve(queues, answered_queue=answered_queue(podium.configuration, queues)),
         ticks_ended(podium, queues, seen, tell),
         tended(podium, queues, tell, once=once) as take_more,
     ):

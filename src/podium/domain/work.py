@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from pydantic import Field
@@ -10,6 +11,10 @@ from podium.domain.model import Json, Moment, NonEmpty, Noun
 
 TIMER = "timer:"
 """Waits whose name begins so are for nothing but time to pass."""
+APPROVAL_SIGNAL = "approval:"
+"""Signals whose name begins so answer an approval."""
+MACHINE = "machine:"
+"""What a run needs when it can go on only on the machine that it was started on."""
 RATE_LIMIT = f"{TIMER}rate-limit:"
 """Of these, waits for an agent that may be asked again then."""
 AGENT_LOST = f"{TIMER}agent-lost:"
@@ -99,8 +104,14 @@ class Run(Noun):
     """How many steps were recorded when that was counted."""
     pinned_to: str | None = None
     """The host that holds what the run has begun, such as its workspace. None: any host may go on with it."""
+    needs: tuple[str, ...] = ()
+    """Names of what the process that started it in the foreground had: only a worker that offers all of it takes it up."""
     result: Json = None
     failure: Failure | None = None
+
+    def awaits(self, signals: Iterable[str]) -> bool:
+        """Return whether it waits for one of these signals."""
+        return not set(signals).isdisjoint((self.waiting_for or "").split(", "))
 
     @property
     def only_sleeps(self) -> bool:
@@ -207,3 +218,22 @@ class WorkerBeat(Noun):
     """Processes of its host that wanted a core, in the last minute, for each core."""
     podium: str = ""
     """Version of Podium it runs."""
+    answered_queue: str = ""
+    """Queue into which it takes answered runs of the foreground that nobody hosts. Empty: it takes none."""
+    offers: tuple[str, ...] = ()
+    """Names of what this process has, such as `variable:OPENAI_API_KEY`; compared with what runs need."""
+
+    def serves(self, run: Run) -> bool:
+        """Return whether it would claim this run of a queue."""
+        return run.queue in self.queues and self._knows(run)
+
+    def takes_up(self, run: Run) -> bool:
+        """Return whether it would take up this run of the foreground once it is answered."""
+        return bool(self.answered_queue) and self._knows(run) and not self.lacks(run)
+
+    def lacks(self, run: Run) -> list[str]:
+        """List what the run needs and this process does not have."""
+        return sorted(set(run.needs) - set(self.offers))
+
+    def _knows(self, run: Run) -> bool:
+        return f"{run.flow}@{run.flow_version}" in self.flows

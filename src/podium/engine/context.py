@@ -28,7 +28,7 @@ from podium.domain.events import (
     WaitExpired,
 )
 from podium.domain.model import Json, Noun
-from podium.domain.work import TIMER, Failure, Run, Signal, StepRecord, StepStatus
+from podium.domain.work import APPROVAL_SIGNAL, TIMER, Failure, Run, Signal, StepRecord, StepStatus
 from podium.engine.codec import decode, encode
 from podium.engine.hold import RunHold
 from podium.engine.ownership import follow, queued_event
@@ -387,8 +387,9 @@ class RunContext:
 
     def _expire_approval(self, tx: Tx, signal: str) -> None:
         """Expire the approval with the wait for it: by a clock that was set back it would still be open."""
-        kind, _, approval_id = signal.partition(":")
-        if kind == "approval" and (approval := tx.approval(approval_id)) is not None:
+        if not signal.startswith(APPROVAL_SIGNAL):
+            return
+        if (approval := tx.approval(signal.removeprefix(APPROVAL_SIGNAL))) is not None:
             mark_expired(tx, approval, approval.deadline)
 
     def _deadline(self, key: str, seconds: float | None, until: datetime | None) -> datetime | None:

@@ -53,6 +53,8 @@ class EngineSettings(Noun):
     """What this process offers to queues that ask for it."""
     podium: str = ""
     """The version others are told."""
+    offers: tuple[str, ...] = ()
+    """What this process has and others may lack; runs that it starts in the foreground need it, too."""
 
 
 class RunEngine(ABC):
@@ -76,12 +78,15 @@ class RunEngine(ABC):
         worker_id = ids.new("wrk")
         self._roster = Roster(worker_id, presence, settings.lease_seconds, settings.heard_seconds)
         self._deadlines = Deadlines(clock)
-        self._ownership = Ownership(worker_id, clock, ids, self._roster, self._deadlines)
+        self._ownership = Ownership(
+            worker_id, clock, ids, self._roster, self._deadlines, settings.offers
+        )
         self._host_name = host or socket.gethostname()
         self._hosts: dict[str, RunHost] = {}
         self._unrecorded: dict[str, BaseException] = {}
         """Why the end of a run that was hosted here could not be stored."""
         self._queues: dict[str, QueueSpec] = {}
+        self._answered_queue = ""
         self._strays: set[tuple[str, int]] = set()
         """Run and fence of what seemed to be owned and not hosted at the last beat."""
         self._heart = Heartbeat(
@@ -229,18 +234,25 @@ class RunEngine(ABC):
         await self._store.write(lambda tx: tx.drop_schedule(name))
 
     @asynccontextmanager
-    async def serve(self, queues: Sequence[QueueSpec]) -> AsyncIterator[None]:
-        """While open, host runs of these queues and fire schedules."""
+    async def serve(
+        self, queues: Sequence[QueueSpec], *, answered_queue: str = ""
+    ) -> AsyncIterator[None]:
+        """While open, host runs of these queues, take up answered ones and fire schedules."""
         self._refuse_without_labels(queues)
         await self._dispatch.open(queues)
         await self._be_alive()
         names = {queue.name for queue in queues}
         self._queues |= {queue.name: queue for queue in queues}
+        self._answered_queue = answered_queue or self._answered_queue
         await self._heart.beat()
+        # Before anybody looks whether there is work: an answered run is some.
+        await self._through_trouble(self._take_up_answered)
         self._nudge.set()
         try:
             yield
         finally:
+            if self._answered_queue in names:
+                self._answered_queue = ""
             for name in names:
                 self._queues.pop(name, None)
             async with self._claiming:
@@ -337,6 +349,8 @@ class RunEngine(ABC):
             "hosting": len(self._hosts),
             "room": sum(queue.worker_concurrency for queue in queues),
             "podium": self._settings.podium,
+            "answered_queue": self._answered_queue,
+            "offers": self._settings.offers,
         }
 
     async def _hear(self) -> None:
@@ -446,7 +460,14 @@ class RunEngine(ABC):
     async def _tend_queues(self) -> None:
         if self._heart.heard_for(self._settings.doubt_seconds):
             await self._dispatch.tend()
+            await self._take_up_answered()
         await self._claim_what_fits()
+
+    async def _take_up_answered(self) -> None:
+        """Queue runs of the foreground that were answered when whoever started them had left."""
+        queue = self._answered_queue
+        if queue and await self._store.read(self._ownership.answered):
+            await self._store.write(lambda tx: self._ownership.queue_answered(tx, queue))
 
     async def _claim_what_fits(self) -> None:
         async with self._claiming:
@@ -496,8 +517,7 @@ def _run_and_answers(view: View, run_id: str) -> tuple[Run, bool]:
     run = known_run(view, run_id)
     if run.status is not RunStatus.WAITING:
         return run, False
-    sent = {name for _, name in view.untaken_signals([run_id])}
-    return run, not sent.isdisjoint((run.waiting_for or "").split(", "))
+    return run, run.awaits(name for _, name in view.untaken_signals([run_id]))
 
 
 def _at_rest(run: Run, stop_when_waiting: bool) -> bool:

@@ -31,6 +31,8 @@ from podium.domain.events import (
 )
 from podium.domain.model import Json
 from podium.domain.work import (
+    APPROVAL_SIGNAL,
+    MACHINE,
     QueueSpec,
     Run,
     RunStatus,
@@ -52,9 +54,17 @@ class Ownership:
     """One worker's view of who owns which run, and what it may take."""
 
     def __init__(
-        self, worker_id: str, clock: Clock, ids: Ids, roster: Roster, deadlines: Deadlines
+        self,
+        worker_id: str,
+        clock: Clock,
+        ids: Ids,
+        roster: Roster,
+        deadlines: Deadlines,
+        offers: Sequence[str] = (),
     ) -> None:
+        """`offers` names what this process has and others may lack."""
         self.worker_id = worker_id
+        self._offers = tuple(offers)
         self._clock = clock
         self._ids = ids
         self._roster = roster
@@ -108,6 +118,7 @@ class Ownership:
             parent_id=parent_id,
             created_at=now,
             not_before=now + timedelta(seconds=delay_seconds) if delay_seconds > 0 else None,
+            needs=self._offers if queue is None else (),
         )
 
     def enqueue(self, tx: Tx, run: Run) -> Run:
@@ -234,6 +245,34 @@ class Ownership:
         else:
             tx.save_run(run.model_copy(update={"status": RunStatus.QUEUED, "owner": None}))
 
+    def answered(self, view: View) -> list[Run]:
+        """List runs of the foreground that nobody hosts, whose answer has come and that can be hosted here."""
+        runs = [run for run in view.answered_waits() if self._can_take_up(run)]
+        if not runs:
+            return []
+        alive = self._roster.alive(view)
+        return [run for run in runs if run.owner not in alive and _is_answered(view, run)]
+
+    def queue_answered(self, tx: Tx, queue: str) -> None:
+        """Hand these runs to a queue: from there each is claimed by one worker, and by another when that one dies."""
+        for run in self.answered(tx):
+            machine = (need for need in run.needs if need.startswith(MACHINE))
+            update = {
+                "status": RunStatus.QUEUED,
+                "queue": queue,
+                "owner": None,
+                "not_before": None,
+                # Whoever hosted it is gone, or will find that it is.
+                "fence": run.fence + 1,
+                "pinned_to": next(machine, "").removeprefix(MACHINE) or run.pinned_to,
+            }
+            tx.save_run(run.model_copy(update=update))
+
+    def _can_take_up(self, run: Run) -> bool:
+        definition = self._flows.get(run.flow)
+        known = definition is not None and definition.version == run.flow_version
+        return known and set(run.needs) <= set(self._offers) and not run.cancel_requested
+
     def served(self, view: View, run: Run) -> bool:
         """Whether somebody works on the run, or will when its turn comes."""
         if run.queue is not None:
@@ -307,6 +346,12 @@ class Ownership:
                 f"run {run.id} is worked on by another process ({run.owner}); "
                 f"follow it with `podium logs {run.id} -f`"
             )
+
+
+def _is_answered(view: View, run: Run) -> bool:
+    """Return whether what it waits for is the answer that has come."""
+    sent = (name for _, name in view.untaken_signals([run.id]) if name.startswith(APPROVAL_SIGNAL))
+    return run.awaits(sent)
 
 
 def flow_name(flow: str, version: int) -> str:

@@ -28,6 +28,7 @@ from podium.domain.ids import SHORTEST_TAIL
 from podium.domain.model import Noun
 from podium.domain.spending import Spent
 from podium.domain.work import (
+    APPROVAL_SIGNAL,
     QueueTally,
     Run,
     Schedule,
@@ -317,6 +318,14 @@ class SqlView:
             "SELECT id, body FROM runs WHERE status = 'waiting' AND queue IS NOT NULL "
             "AND owner IS NULL AND wake_at <= :now",
             now=microseconds(now),
+        )
+
+    def answered_waits(self) -> list[Run]:
+        return self._readable(
+            Run,
+            "SELECT id, body FROM runs WHERE status = 'waiting' AND queue IS NULL AND id IN "
+            "(SELECT run_id FROM signals WHERE name LIKE :answers)",
+            answers=f"{APPROVAL_SIGNAL}%",
         )
 
     def next_moment(self) -> datetime | None:

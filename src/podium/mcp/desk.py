@@ -71,7 +71,7 @@ class ApprovalLine(Noun):
     said: str
     """What people said with their yes."""
     how: str
-    """What a person does to decide. No tool of this door approves."""
+    """What a person does to decide, or to continue the answered run. No tool of this door approves."""
 
 
 async def run_lines(desk: Desk, runs: list[Run]) -> list[RunLine]:
@@ -109,7 +109,8 @@ def _line(standing: Standing, approvals: tuple[str, ...]) -> RunLine:
     )
 
 
-def approval_line(approval: Approval) -> ApprovalLine:
+def approval_line(approval: Approval, goes_on: str = "") -> ApprovalLine:
+    """The approval for a client; `goes_on` is what a person does for the run once it is answered."""
     open_ = approval.status is ApprovalStatus.PENDING
     return ApprovalLine(
         approval_id=approval.id,
@@ -122,7 +123,7 @@ def approval_line(approval: Approval) -> ApprovalLine:
         answered_by=tuple(each.by for each in approval.grants) or _rejected_by(approval),
         why=approval.why,
         said=approval.said,
-        how=how_people_decide(approval.id) if open_ else "",
+        how=how_people_decide(approval.id) if open_ else goes_on,
     )
 
 

@@ -14,7 +14,13 @@ from podium.flows.operator.blocks import blocks
 from podium.mcp.desk import PROVENANCE, ApprovalLine, Desk, approval_line
 from podium.mcp.offered import DoorTool
 from podium.mcp.work import found
-from podium.usecases import Verdict, list_receipts, newest_approvals, show_approval
+from podium.usecases import (
+    Verdict,
+    how_it_continues,
+    list_receipts,
+    newest_approvals,
+    show_approval,
+)
 from podium.wiring.proving import proven
 from podium.wiring.submitting import ask
 from podium.wiring.wishes import Told
@@ -112,7 +118,8 @@ async def _approvals(desk: Desk, wish: ApprovalsWish) -> Approvals:
     store = await podium.store()
     if wish.approval_id:
         one = await show_approval(store, podium.clock, wish.approval_id)
-        return Approvals(approvals=(approval_line(one),))
+        goes_on = await how_it_continues(store, podium.engine, one)
+        return Approvals(approvals=(approval_line(one, goes_on.next),))
     run_id = (await found(desk, wish.run_id)).id if wish.run_id else None
     statuses = () if wish.everything else (ApprovalStatus.PENDING,)
     newest = await newest_approvals(store, podium.clock, statuses=statuses, run_id=run_id)

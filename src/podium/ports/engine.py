@@ -223,8 +223,14 @@ class Engine(Protocol):
         """Those of the runs that a process alive hosts now, this one or another."""
         ...
 
-    def serve(self, queues: Sequence[QueueSpec]) -> AbstractAsyncContextManager[None]:
-        """While open, claim and host runs of these queues, fire schedules, take over the dead's runs."""
+    def serve(
+        self, queues: Sequence[QueueSpec], *, answered_queue: str = ""
+    ) -> AbstractAsyncContextManager[None]:
+        """While open, claim and host runs of these queues, fire schedules, take over the dead's runs.
+
+        Runs of the foreground that nobody hosts any more and whose approval is answered join
+        `answered_queue`, one of `queues`; without it they are left to people.
+        """
         ...
 
     async def schedule(self, schedule: Schedule) -> None: ...

@@ -134,6 +134,10 @@ class View(Protocol):
         """Waiting runs of queues that nobody hosts and whose deadline has come."""
         ...
 
+    def answered_waits(self) -> list[Run]:
+        """Waiting runs of the foreground to which the answer to an approval was sent, and that did not take it."""
+        ...
+
     def next_moment(self) -> datetime | None:
         """When a worker next has something to do of itself: a delayed run, a deadline, a schedule."""
         ...

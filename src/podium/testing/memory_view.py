@@ -16,6 +16,7 @@ from podium.domain.ids import SHORTEST_TAIL, tail_of
 from podium.domain.model import Noun
 from podium.domain.spending import Spent
 from podium.domain.work import (
+    APPROVAL_SIGNAL,
     QueueTally,
     Run,
     RunStatus,
@@ -183,6 +184,18 @@ class MemoryView:
 
     def due_waits(self, now: datetime) -> list[Run]:
         return _fresh(run for run in self._parked_waits() if run.wake_at and run.wake_at <= now)
+
+    def answered_waits(self) -> list[Run]:
+        answered = {
+            signal.run_id
+            for signal in self._tables.signals
+            if signal.name.startswith(APPROVAL_SIGNAL)
+        }
+        return _fresh(
+            run
+            for run in self._tables.runs.values()
+            if run.status is RunStatus.WAITING and run.queue is None and run.id in answered
+        )
 
     def next_moment(self) -> datetime | None:
         runs = self._tables.runs.values()

@@ -3,6 +3,7 @@
 from podium.usecases.approve import approve
 from podium.usecases.cancel import cancel
 from podium.usecases.check_policy import check_policy
+from podium.usecases.continuation import Continuation, how_it_continues
 from podium.usecases.deploy import deliver, say_yes_to_candidate
 from podium.usecases.find_candidate import (
     CANDIDATE,
@@ -75,6 +76,7 @@ __all__ = [
     "Card",
     "CardKind",
     "Collected",
+    "Continuation",
     "DuetTask",
     "Held",
     "Inbox",
@@ -118,6 +120,7 @@ __all__ = [
     "find_workspace",
     "follow_logs",
     "follow_receipts",
+    "how_it_continues",
     "how_they_stand",
     "keyboard_came_back",
     "list_approvals",

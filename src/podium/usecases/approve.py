@@ -12,7 +12,7 @@ from podium.domain.events import ApprovalGranted, SignalSent
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
 from podium.domain.model import Json
-from podium.domain.work import Run, RunStatus, Signal
+from podium.domain.work import APPROVAL_SIGNAL, Run, RunStatus, Signal
 from podium.ports import Clock, Ids, Store, Tx, View
 from podium.usecases.find_id import find_id
 
@@ -142,7 +142,7 @@ def tell_run(tx: Tx, approval: Approval, by: str, now: datetime, signal_id: str)
     run = tx.run(approval.run_id)
     if run is None or run.status.ended:
         return
-    name = f"approval:{approval.id}"
+    name = f"{APPROVAL_SIGNAL}{approval.id}"
     payload = {"approval": approval.id, "status": approval.status.value, "why": approval.why}
     tx.add_signal(
         Signal(

@@ -18,6 +18,7 @@ from podium.usecases import (
     approval_meant,
     approve,
     find_id,
+    how_it_continues,
     how_they_stand,
     list_approvals,
     list_runs,
@@ -101,13 +102,18 @@ class ChatDesk:
         )
         if granted.status is not ApprovalStatus.GRANTED:
             return f"Noted. {short_id(granted.id)} still waits for somebody else of its chain."
-        return f"Approved {short_id(granted.id)}: {_cut(what_line(granted))}"
+        return f"Approved {short_id(granted.id)}: {_cut(what_line(granted))}{await self._next(granted)}"
+
+    async def _next(self, approval: Approval) -> str:
+        """What is left to a person after an answer, on a line of its own; empty when the run goes on by itself."""
+        goes_on = await how_it_continues(await self._podium.store(), self._podium.engine, approval)
+        return f"\n{goes_on.sentence}" if goes_on.next else ""
 
     async def _rejected(self, by: str, wish: ChatWish) -> str:
         podium, store = self._podium, await self._podium.store()
         meant = await store.read(lambda view: approval_meant(view, wish.target))
         refused = await reject(store, podium.clock, podium.ids, meant, by=by, why=wish.words)
-        return f"Rejected {short_id(refused.id)}: {_cut(what_line(refused))}"
+        return f"Rejected {short_id(refused.id)}: {_cut(what_line(refused))}{await self._next(refused)}"
 
     async def _status(self) -> str:
         store = await self._podium.store()

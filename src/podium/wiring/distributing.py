@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from typing import TYPE_CHECKING
 
 from podium.domain.errors import UserMustAct
+from podium.domain.work import MACHINE
 from podium.wiring.database_mark import leave_mark
 
 if TYPE_CHECKING:
@@ -41,7 +43,11 @@ def distributed_engine(podium: Podium, store: Store, url: str) -> RunEngine:
     from podium.engine.distributed import DISTRIBUTED, DbosEngine
     from podium.journal.postgres_presence import PostgresPresence
 
-    settings = DISTRIBUTED.model_copy(update={"labels": podium.labels, "podium": __version__})
+    # Folders that a run of the foreground works in lie on the machine that it was started on.
+    offers = (*podium.offers, f"{MACHINE}{socket.gethostname()}")
+    settings = DISTRIBUTED.model_copy(
+        update={"labels": podium.labels, "podium": __version__, "offers": offers}
+    )
     return DbosEngine(
         store,
         url=url,

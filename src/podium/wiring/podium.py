@@ -51,6 +51,9 @@ if TYPE_CHECKING:
     from podium.workspaces.git.git import Git
 
 
+FORGE_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
+
+
 def tell_stderr(text: str) -> None:
     """Say something beside whatever is printed for people or programs."""
     print(f"podium: {text}", file=sys.stderr, flush=True)  # noqa: T201 — for those without a screen
@@ -161,6 +164,13 @@ class Podium:
             receipt_key=self.named_receipt_key,
         )
 
+    @property
+    def offers(self) -> tuple[str, ...]:
+        """Names of what this process has and another one of the project may lack. Runs started here need them."""
+        names = sorted({*(self.settings.secrets or ()), *FORGE_TOKENS})
+        variables = [f"variable:{name}" for name in names if self.environ.get(name)]
+        return (*variables, *(f"agent:{name}" for name in sorted(self.made_agents)))
+
     async def journal(self) -> StoreJournal:
         from podium.journal import StoreJournal
 
@@ -201,7 +211,7 @@ class Podium:
             clock=self.clock,
             ids=self.ids,
             presence=FolderPresence(self.folders.state / "workers"),
-            settings=EngineSettings(labels=self.labels, podium=__version__),
+            settings=EngineSettings(labels=self.labels, podium=__version__, offers=self.offers),
         )
 
     async def hosting_engine(self) -> Engine:
@@ -333,7 +343,7 @@ class Podium:
             self.clock,
             self.folders.state / "pull_requests",
             ForgeSettings(push=push, **self.settings.forge.model_dump()),
-            token=self.environ.get("GITHUB_TOKEN") or self.environ.get("GH_TOKEN") or "",
+            token=next((token for name in FORGE_TOKENS if (token := self.environ.get(name))), ""),
         )
 
     @cached_property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import Field
@@ -47,6 +48,16 @@ def queue_named(configuration: Configuration, name: str) -> QueueSpec:
             f"or add `{name}: {{}}` to its queues"
         )
     return specs[name]
+
+
+def answered_queue(configuration: Configuration, served: Sequence[QueueSpec]) -> str:
+    """The queue that answered runs of the foreground join, of those that a worker serves. Empty: none.
+
+    Such a run asked for no labels, and queues of work orders and duets have runs of their own alone.
+    """
+    names = {spec.name for spec in _named(configuration) if not spec.labels}
+    fitting = [spec.name for spec in served if spec.name in names]
+    return QUEUE if QUEUE in fitting else next(iter(fitting), "")
 
 
 def _named(configuration: Configuration) -> tuple[QueueSpec, ...]:

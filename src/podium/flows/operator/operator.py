@@ -8,11 +8,19 @@ Nothing is stored before the brain: looking and planning leave no trace but a ha
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from podium.domain.approving import approval_named_in
-from podium.domain.errors import BadInput, NotPossibleNow, PlanNotGated, PlanRejected, UnknownId
+from podium.domain.errors import (
+    BadInput,
+    LockHeld,
+    NotPossibleNow,
+    PlanNotGated,
+    PlanRejected,
+    UnknownId,
+)
 from podium.domain.gating import Approval, ApprovalStatus, Receipt, spent_since
 from podium.domain.model import Json
 from podium.domain.operating import (
@@ -221,8 +229,10 @@ class Operator:
         await started(run)
         if run.queue is not None:
             await self._desk.worker_is_there(run)
-        elif run.id not in await brain.engine.hosted([run.id]):
-            await brain.engine.resume(run.id, by=self._desk.user)
+        else:
+            # A worker may have taken it up already: then it is followed from here.
+            with suppress(LockHeld, NotPossibleNow):
+                await brain.engine.resume(run.id, by=self._desk.user)
         ended = await brain.engine.finish(run.id, stop_when_waiting=True)
         answer = await self._told(brain, ended, job.plan, OperatorMode.EXECUTE, None)
         self._desk.habits.remember(answer)

@@ -9,11 +9,19 @@ from pydantic import Field
 
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.model import Noun
-from podium.usecases import Card, Resubmitted, approve, list_approvals, reject, see_card
+from podium.usecases import (
+    Card,
+    Resubmitted,
+    approve,
+    how_it_continues,
+    list_approvals,
+    reject,
+    see_card,
+)
 from podium.usecases.find_id import find_id
 from podium.web.access.entering import Approver, Viewer
 from podium.web.api.asking import TEXT, Asked, Name, NameAsked, Rows, Words
-from podium.web.desk import DeskHere
+from podium.web.desk import Desk, DeskHere
 from podium.wiring.resubmitting import (
     MOST_CHARACTERS,
     EditField,
@@ -69,6 +77,17 @@ class Edited(Noun):
     """The run that asks the new one. None: the agent was told, and asks again itself."""
 
 
+class AnsweredApproval(Approval):
+    """An approval after an answer, and how its run goes on."""
+
+    hosted: bool = False
+    """A process alive hosts the run."""
+    continues: bool = False
+    """The run goes on by itself: it is hosted, or a worker alive takes it up."""
+    next: str = ""
+    """What is left to a person, with the command; empty when the run goes on by itself, or not at all."""
+
+
 @router.get("/approvals")
 async def list_all_approvals(
     desk: DeskHere,
@@ -101,9 +120,11 @@ async def show_approval(desk: DeskHere, person: Viewer, approval: Name) -> CardS
 
 
 @router.post("/approvals/{approval}/approve")
-async def approve_it(desk: DeskHere, person: Approver, approval: Name, yes: Yes) -> Approval:
-    """Say yes. When the answer is complete, the run goes on."""
-    return await approve(
+async def approve_it(
+    desk: DeskHere, person: Approver, approval: Name, yes: Yes
+) -> AnsweredApproval:
+    """Say yes. When the answer is complete, the run goes on, or `next` says what is left to do."""
+    granted = await approve(
         await desk.store(),
         desk.podium.clock,
         desk.podium.ids,
@@ -113,15 +134,17 @@ async def approve_it(desk: DeskHere, person: Approver, approval: Name, yes: Yes)
         said=yes.say,
         digest=yes.digest,
     )
+    return await answered(desk, granted)
 
 
 @router.post("/approvals/{approval}/reject")
-async def reject_it(desk: DeskHere, person: Approver, approval: Name, no: No) -> Approval:
+async def reject_it(desk: DeskHere, person: Approver, approval: Name, no: No) -> AnsweredApproval:
     """Say no, for good. The agent hears why."""
     podium = desk.podium
-    return await reject(
+    refused = await reject(
         await desk.store(), podium.clock, podium.ids, approval, by=person.name, why=no.why
     )
+    return await answered(desk, refused)
 
 
 @router.post("/approvals/{approval}/resubmit")
@@ -132,6 +155,14 @@ async def edit_it(desk: DeskHere, person: Approver, approval: Name, edit: Edit) 
     if isinstance(done, Resubmitted):
         return Edited(approval=done.approval, run=done.run.id)
     return Edited(approval=done, run=None)
+
+
+async def answered(desk: Desk, approval: Approval) -> AnsweredApproval:
+    """The approval with how its run goes on, for whoever just answered."""
+    goes_on = await how_it_continues(await desk.store(), desk.podium.engine, approval)
+    return AnsweredApproval.model_validate(
+        {**approval.model_dump(), **goes_on.model_dump(exclude={"ended"})}
+    )
 
 
 def _fields(card: Card) -> tuple[EditField, ...]:

@@ -85,6 +85,8 @@ class ShownCard:
     together: bool = False
     """Whether it may be answered together with others of its tier."""
     whole: bool = False
+    next: str = ""
+    """What is left to a person so that the answered run goes on; empty when it does by itself."""
 
     @property
     def version(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,7 +12,7 @@ from fastapi.responses import Response
 
 from podium.domain.events import Event
 from podium.domain.gating import ApprovalStatus
-from podium.usecases import see_card, see_inbox
+from podium.usecases import how_it_continues, see_card, see_inbox
 from podium.web.access.entering import Viewer
 from podium.web.access.people import ConsoleRole, Person
 from podium.web.desk import Desk, DeskHere
@@ -92,7 +93,9 @@ async def _card(desk: Desk, person: Person, approval_id: str, *, whole: bool = T
     podium = desk.podium
     card = await see_card(await desk.store(), podium.clock, approval_id)
     is_open = card.approval.status is ApprovalStatus.PENDING
-    return shown_card(card, person, podium.settings.approvers, whole=whole and is_open)
+    shown = shown_card(card, person, podium.settings.approvers, whole=whole and is_open)
+    goes_on = await how_it_continues(await desk.store(), podium.engine, card.approval)
+    return replace(shown, next=goes_on.next)
 
 
 async def _news(desk: Desk) -> AsyncIterator[Part]:

@@ -17,7 +17,7 @@ from podium.usecases import (
     CardKind,
     Resubmitted,
     approve,
-    how_they_stand,
+    how_it_continues,
     reject,
     see_card,
 )
@@ -63,9 +63,9 @@ async def say_no(
         refused = await _reject(desk, person, approval_id, why)
     except NotPossibleNow as late:
         return await _too_late(request, desk, person, approval_id, late)
-    return await _answered(
-        request, desk, person, "Rejected. Whoever asked is told why.", refused.id
-    )
+    goes_on = await how_it_continues(await desk.store(), desk.podium.engine, refused)
+    words = f"Rejected. Whoever asked is told why. {goes_on.sentence if goes_on.next else ''}"
+    return await _answered(request, desk, person, words.strip(), refused.id)
 
 
 @router.get("/cards/{approval_id}/edit")
@@ -127,8 +127,9 @@ async def _one_of_several(
 ) -> tuple[str, bool]:
     try:
         if answer == "reject":
-            await _reject(desk, person, approval_id, why)
-            return "rejected", True
+            refused = await _reject(desk, person, approval_id, why)
+            goes_on = await how_it_continues(await desk.store(), desk.podium.engine, refused)
+            return f"rejected{f'; {goes_on.next}' if goes_on.next else ''}", True
         granted = await _approve(desk, person, approval_id, digest, "")
         return await _yes_words(desk, granted), True
     except UserMustAct as error:
@@ -229,11 +230,5 @@ async def _yes_words(desk: Desk, granted: Approval) -> str:
     """What comes of a yes."""
     if granted.status is ApprovalStatus.PENDING:
         return f"Noted. It still waits for somebody of {shown_line(waits_for(granted))}."
-    store = await desk.store()
-    run = await store.read(lambda view: view.run(granted.run_id))
-    if run is None:
-        return "Approved. Its run is gone, so nothing comes of it."
-    (stands,) = await how_they_stand([run], desk.podium.engine)
-    if stands.hosted or run.queue is not None:
-        return "Approved. Its run goes on."
-    return f"Approved. Nobody hosts its run: `podium resume {short_id(run.id)}` goes on."
+    goes_on = await how_it_continues(await desk.store(), desk.podium.engine, granted)
+    return f"Approved. {goes_on.sentence or 'Its run was cleared away.'}"
