@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,19 +14,21 @@ from pydantic_core import to_json
 
 from podium.domain.asking import Turn
 from podium.domain.encoded_secrets import EncodedSecrets
+from podium.domain.errors import SecretsCommitted
 from podium.domain.events import Event, NoteTaken, RunFailed
 from podium.domain.gating import Tier
 from podium.domain.work import Failure, Run, RunStatus
-from podium.flows.pipeline.kit import KNOWN_SECRET
+from podium.domain.workspaces import KNOWN_SECRET
 from podium.journal import FileTranscripts, Redactor
+from podium.ports import Tx
 from podium.tools.packs.hiding import Hiding
 from podium.usecases.notify import Happening
 from podium.wiring import Podium
 from podium.wiring.notice_words import notice_of
-from podium.wiring.pipelining import secret_finder
+from podium.wiring.secrets import secret_finder
 from tests.attacks.encodings import ENCODINGS
 from tests.notices.stage import add_run, ask, podium_in
-from tests.workspaces.yard import Yard, agent_commits
+from tests.workspaces.yard import Yard, agent_commits, agent_git
 
 VALUE = "Zk3v/Q9x+T7wLm2-p8Rb"
 MARK = "[redacted:DEPLOY_TOKEN]"
@@ -43,11 +46,15 @@ async def test_nothing_stored_holds_one(podium: Podium) -> None:
     for text in TEXTS.values():
         run = await add_run(*kit, task=text)
         await ask(*kit, run, summary=text, tier=Tier.T3)
-        await store.write(lambda tx, run=run, text=text: tx.append(run.id, NoteTaken(text=text)))
+        await store.write(partial(_take_note, run.id, text))
     await podium.close()
     stored = b"".join(file.read_bytes() for file in podium.folders.state.rglob("podium.db*"))
     assert [how for how, text in TEXTS.items() if to_json(text)[1:-1] in stored] == []
     assert stored.count(MARK.encode()) >= 4 * len(TEXTS)
+
+
+def _take_note(run_id: str, text: str, tx: Tx) -> None:
+    tx.append(run_id, NoteTaken(text=text))
 
 
 def test_no_prompt_reply_or_notice_holds_one(podium: Podium, tmp_path: Path) -> None:
@@ -80,17 +87,18 @@ def test_every_encoding_is_hidden_and_named(podium: Podium, how: str) -> None:
     assert MARK in podium.redactor.text(text)
     assert MARK in podium.redactor.json_text(to_json({"a": [text]}).decode())
     assert "[redacted:T]" in Hiding({"T": VALUE}).text(text)
-    assert secret_finder(podium)(text) == (f"{KNOWN_SECRET}DEPLOY_TOKEN",)
+    assert secret_finder(podium.redactor)(text) == (f"{KNOWN_SECRET}DEPLOY_TOKEN",)
 
 
 async def test_commits_with_one_are_refused(podium: Podium, tmp_path: Path) -> None:
     yard = Yard(tmp_path).build()
+    yard.secrets_in = secret_finder(podium.redactor)
     workspace = await yard.made()
     for number, text in enumerate(TEXTS.values()):
         agent_commits(workspace.record, f"{number}.txt", f"before\n{text}\nbehind\n")
-    looked = await workspace.look_through(secret_finder(podium))
-    assert looked.whole
-    assert {each.path for each in looked.found} == {f"{n}.txt" for n in range(len(TEXTS))}
+        with pytest.raises(SecretsCommitted, match="DEPLOY_TOKEN"):
+            await workspace.deliver()
+        agent_git(workspace.record, "reset", "--quiet", "--hard", "HEAD~1")
 
 
 @settings(max_examples=40, deadline=None)

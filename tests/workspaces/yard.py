@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from podium.domain.workspaces import SetUp, WorkspaceRecord, WorkspaceWish
@@ -43,6 +44,7 @@ class Yard:
         self.folder = folder
         self.repository = folder / "repository"
         self.state = folder / "state"
+        self.secrets_in: Callable[[str], Sequence[str]] = lambda text: ()
 
     @property
     def workspaces(self) -> GitWorkspaces:
@@ -52,7 +54,7 @@ class Yard:
             self.state,
             SystemClock(),
             SystemIds(),
-            secrets_in=lambda text: (),
+            secrets_in=self.secrets_in,
             confined=False,
         )
 

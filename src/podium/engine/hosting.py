@@ -466,7 +466,10 @@ class RunEngine(ABC):
     async def _take_up_answered(self) -> None:
         """Queue runs of the foreground that were answered when whoever started them had left."""
         queue = self._answered_queue
-        if queue and await self._store.read(self._ownership.answered):
+        if not queue:
+            return
+        answered = await self._store.read(self._ownership.answered)
+        if answered:
             await self._store.write(lambda tx: self._ownership.queue_answered(tx, queue))
 
     async def _claim_what_fits(self) -> None:

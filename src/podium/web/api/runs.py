@@ -119,7 +119,7 @@ async def show_run(desk: DeskHere, person: Viewer, run: Name) -> RunShown:
         steps_ended=head.done,
         owner=head.owner,
         asks=head.asks,
-        children=tuple(each.id for each in head.children),
+        children=tuple(child.run.id for child in head.children),
         delivered=delivered if isinstance(delivered, BranchDelivered) else None,
         last_seq=head.last_seq,
     )
