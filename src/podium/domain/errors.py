@@ -191,6 +191,10 @@ class StoreNewer(StoreUnusable):
     """A newer Podium made this file."""
 
 
+class RecordLost(StoreUnusable):
+    """The database is missing or empty although receipts were sealed for what it held."""
+
+
 class StoreForeign(StoreUnusable):
     """The file is a database of some other program."""
 

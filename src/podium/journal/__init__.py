@@ -1,20 +1,23 @@
 """The store: events, steps, approvals and receipts in one file; traces; redaction."""
 
+from podium.journal.anchors import Anchors
 from podium.journal.events import StoreJournal
 from podium.journal.receipts import verify
 from podium.journal.redaction import Redactor
-from podium.journal.sqlite import quick_check
+from podium.journal.sqlite import holds_a_chain, quick_check
 from podium.journal.store import DATABASE_NAME, SqlStore
 from podium.journal.trace import TraceWriter
 from podium.journal.transcripts import FileTranscripts
 
 __all__ = [
     "DATABASE_NAME",
+    "Anchors",
     "FileTranscripts",
     "Redactor",
     "SqlStore",
     "StoreJournal",
     "TraceWriter",
+    "holds_a_chain",
     "quick_check",
     "verify",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -70,6 +71,12 @@ class Anchors:
         whole = content.split(b"\n")[:-1]
         matches = [match for line in whole if (match := _LINE.fullmatch(line))]
         return [Head(int(match[1]), match[2].decode()) for match in matches]
+
+    def put_aside(self, now: datetime) -> Path | None:
+        """Begin without heads. Returns where the old ones are; None: there were none."""
+        if not self.runs():
+            return None
+        return self._folder.rename(self._folder.with_name(f"{HEADS_FOLDER}-{now:%Y%m%dT%H%M%SZ}"))
 
     def runs(self) -> list[str]:
         """Ids of all runs that have heads."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import errno
 import os
 import sqlite3
 import sys
@@ -34,7 +35,7 @@ class Doorbell:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self._file = _opened(path)
         self._rung = 0.0
         self._owed = False
 
@@ -62,15 +63,28 @@ class Doorbell:
     def _touch(self) -> None:
         self._owed = False
         self._rung = time.monotonic()
-        with suppress(OSError):
-            os.pwrite(self._file, b"\0", 0)
+        if self._file is not None:
+            with suppress(OSError):
+                os.pwrite(self._file, b"\0", 0)
 
     def close(self) -> None:
-        os.close(self._file)
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
 
     def listen(self, connection: sqlite3.Connection, heard: Callable[[], None]) -> Listening:
         """Call `heard` in this event loop after commits of any process, until stopped."""
         return Listening(self._path, connection, heard)
+
+
+def _opened(path: Path) -> int | None:
+    """The bell; None where nothing may be written: whoever only reads commits nothing to ring for."""
+    try:
+        return os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+            return None
+        raise
 
 
 class Listening:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import quote
 
 from podium.domain.errors import (
     PodiumError,
@@ -75,8 +76,26 @@ def prepare(path: Path, migrations: Mapping[int, Migration] = MIGRATIONS) -> Non
             if _version(connection, path) != SCHEMA_VERSION:
                 _build(connection, path, migrations)
             # Switching takes the file for itself for a moment, so only do it when it is needed.
-            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+            mode = connection.execute("PRAGMA journal_mode").fetchone()[0]
+            if mode != "wal" and not _is_read_only(path):
                 connection.execute("PRAGMA journal_mode=WAL")
+        finally:
+            connection.close()
+
+
+def holds_a_chain(path: Path, run_ids: Iterable[str]) -> bool:
+    """Whether receipts of any of these runs are in the file. It is not made, and nothing in it is changed."""
+    if not path.exists() or not path.stat().st_size:
+        return False
+    with explained(path):
+        connection = _open(path)
+        try:
+            if not connection.execute(
+                "SELECT 1 FROM sqlite_master WHERE name = 'receipts'"
+            ).fetchone():
+                return False
+            statement = "SELECT 1 FROM receipts WHERE run_id = ? LIMIT 1"
+            return any(connection.execute(statement, (run,)).fetchone() for run in run_ids)
         finally:
             connection.close()
 
@@ -137,7 +156,8 @@ def explain(error: sqlite3.Error, path: Path) -> PodiumError:
 
 def _open(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path,
+        _address(path),
+        uri=True,
         timeout=BUSY_SECONDS,
         isolation_level=None,
         check_same_thread=False,
@@ -146,6 +166,22 @@ def _open(path: Path) -> sqlite3.Connection:
     # One page of cache is never worth an fsync less; temp tables stay in memory.
     connection.execute("PRAGMA temp_store=MEMORY")
     return connection
+
+
+def _address(path: Path) -> str:
+    """The file as SQLite opens it: also where nothing may be written, so that a record can still be read."""
+    address = f"file:{quote(str(path))}"
+    if not _is_read_only(path):
+        return address
+    log = path.with_name(f"{path.name}-wal")
+    # Without a log nobody is at work in it, and SQLite needs no files beside it.
+    return f"{address}?{'mode=ro' if log.exists() and log.stat().st_size else 'immutable=1'}"
+
+
+def _is_read_only(path: Path) -> bool:
+    if not path.exists():
+        return False
+    return not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
 
 
 def _make_private(path: Path) -> None:

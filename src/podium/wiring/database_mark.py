@@ -31,6 +31,11 @@ def remove_mark(folders: Folders) -> None:
         _file(folders).unlink(missing_ok=True)
 
 
+def has_mark(folders: Folders) -> bool:
+    """Whether the record was put on a server."""
+    return bool(_read(folders))
+
+
 def elsewhere_words(folders: Folders, environ: Mapping[str, str]) -> str:
     """What to tell somebody who works beside the record; empty when nobody does."""
     if environ.get("PODIUM_DATABASE_URL") or not (name := _read(folders)):

@@ -14,9 +14,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podium.domain.errors import RecordLost
 from podium.wiring.clock import SystemClock, SystemIds
 from podium.wiring.configuration import Configuration
 from podium.wiring.confining import ConfiningLauncher
+from podium.wiring.database_mark import has_mark
 from podium.wiring.flows import FLOWS, FlowBuilder
 from podium.wiring.folders import STATE_FOLDER
 from podium.wiring.local_sockets import local_socket
@@ -52,6 +54,10 @@ if TYPE_CHECKING:
 
 
 FORGE_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
+BEGIN_ANEW = (
+    "restore the file from a backup and run `podium receipts verify`; or `podium db begin-anew` starts with an "
+    "empty record and keeps the old heads aside"
+)
 
 
 def tell_stderr(text: str) -> None:
@@ -108,8 +114,24 @@ class Podium:
 
     @property
     def has_record(self) -> bool:
-        """Whether something may have been recorded: looking makes no file."""
-        return bool(self.database_url) or self.database.exists()
+        """Whether something may have been recorded, also where it is lost: looking makes no file."""
+        return bool(self.database_url) or self.database.exists() or bool(self.record_loss)
+
+    @property
+    def record_loss(self) -> str:
+        """What is wrong where receipts were sealed and the record that held them is gone; empty otherwise."""
+        if self.database_url or has_mark(self.folders):
+            return ""
+        from podium.journal import Anchors, holds_a_chain
+
+        runs = Anchors(self.vault).runs()
+        if runs and not holds_a_chain(self.database, reversed(runs)):
+            what = "it holds none of" if self.database.exists() else "it is missing, and so are"
+            count = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
+            return f"the record is lost: {what} the receipts that were sealed for {count}"
+        if not self.database.exists() and (self.vault / "receipt.key").exists():
+            return "the record is lost: it is missing, although there is a key that receipts were sealed with"
+        return ""
 
     @property
     def vault(self) -> Path:
@@ -141,10 +163,15 @@ class Podium:
             self.environ, self.settings.redact, declared=self.settings.secrets or ()
         )
 
-    async def store(self) -> SqlStore | PostgresStore:
-        """The record, opened or made. Raises a `StoreUnusable` that says what to do."""
+    async def store(self, *, although_lost: bool = False) -> SqlStore | PostgresStore:
+        """The record, opened or made. Raises a `StoreUnusable` that says what to do.
+
+        A lost record is one of these, unless whoever asks looks into just that.
+        """
         async with self._opening:
             if self._store is None:
+                if not although_lost and (loss := self.record_loss):
+                    raise RecordLost(str(self.database), loss, BEGIN_ANEW)
                 self._store = await self._open_store()
         return self._store
 

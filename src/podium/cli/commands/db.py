@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -15,7 +16,8 @@ from podium.cli.command import command_app
 from podium.cli.commands.workspaces import span
 from podium.cli.door import Door
 from podium.cli.progress import Progress
-from podium.domain.errors import BadInput
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.journal import Anchors
 from podium.telling.wording import counted, moment
 from podium.usecases import Pruned, prune
 from podium.wiring import Podium
@@ -210,6 +212,34 @@ def prune_(
             )
 
     door.screen.answer(record, words)
+
+
+@app.command("begin-anew")
+def begin_anew(context: typer.Context) -> None:
+    """Start with an empty record where the old one is lost; the old chain heads are kept aside.
+
+    The key stays, so that receipts of a backup found later can still be proved: put the heads back with it.
+
+    \b
+    Example:
+      podium db begin-anew
+    """
+    door = Door(context.obj, lenient=True)
+
+    async def work(podium: Podium) -> str:
+        if not podium.record_loss:
+            raise NotPossibleNow("the record is not lost; `podium runs` shows it")
+        aside = await asyncio.to_thread(Anchors(podium.vault).put_aside, podium.clock.now())
+        await podium.store(although_lost=True)
+        return str(aside or "")
+
+    aside = door.run(work)
+
+    def words() -> None:
+        kept = f"; the old heads are in {aside!r}" if aside else ""
+        door.screen.line(f"a new record begins{kept}")
+
+    door.screen.answer({"heads": aside or None}, words)
 
 
 def _databases(door: Door) -> Databases:

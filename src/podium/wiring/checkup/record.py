@@ -17,7 +17,7 @@ from podium.ports import EventQuery, RunQuery, View
 from podium.usecases import verify_receipts
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.databases import Databases
-from podium.wiring.podium import Podium
+from podium.wiring.podium import BEGIN_ANEW, Podium
 from podium.wiring.scratch import scratch_store
 
 if TYPE_CHECKING:
@@ -35,6 +35,8 @@ async def check_database(podium: Podium) -> Finding:
         return await _check_server(podium)
     path = podium.database
     try:
+        if loss := podium.record_loss:
+            return bad("database", f"{path}: {loss}", BEGIN_ANEW)
         if not path.exists():
             return await _check_fresh(podium)
         await podium.store()
@@ -91,6 +93,8 @@ async def check_folder(podium: Podium) -> Finding:
 
 async def check_chains(podium: Podium) -> Finding:
     """Every receipt that is there is proved again."""
+    if podium.record_loss:
+        return weak("chains", "the receipts are gone with the record", "see database above")
     if not podium.has_record or not podium.receipt_key.exists():
         return good("chains", "nothing to prove yet")
     verdict = await verify_receipts(await podium.store(), await podium.verifier())
@@ -124,7 +128,7 @@ async def check_receipt_key(podium: Podium) -> Finding:
 
 async def check_traces(podium: Podium) -> Finding:
     """Traces that some process could not write are brought up to date, or it is said why not."""
-    if not podium.has_record:
+    if not podium.has_record or podium.record_loss:
         return good("traces", "none yet")
     folder = podium.folders.state / "runs"
     store = await podium.store()
@@ -157,6 +161,8 @@ def _events(view: View, run_id: str, after_seq: int) -> list[Event]:
 
 async def check_heads(podium: Podium) -> Finding:
     """Where the end of a chain is not anchored, it could be cut off without a trace."""
+    if podium.record_loss:
+        return good("heads", f"kept in {podium.vault / 'heads'}; they prove what is lost")
     if not podium.has_record:
         return good("heads", "none yet")
     store = await podium.store()
@@ -184,7 +190,7 @@ def _unanchored(store: SqlStore | PostgresStore, view: View, *, alone: bool) -> 
 async def _has_receipts(podium: Podium) -> bool:
     if podium.has_heads:
         return True
-    if not podium.has_record:
+    if not podium.has_record or podium.record_loss:
         return False
     store = await podium.store()
     return bool(await store.read(lambda view: view.receipts()))
