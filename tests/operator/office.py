@@ -5,13 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from podium.domain.gating import Receipt, Tier
+from podium.domain.operating import Reading
 from podium.domain.packs import Pack
 from podium.flows.operator import Operator
 from podium.flows.operator.judgement.tiers import highest, terms_of
+from podium.testing import FakeClassifier
 from podium.wiring.configuration import load_configuration
 from podium.wiring.operating import OperatorWish, build_operator, open_pack
 from podium.wiring.podium import Podium, open_podium
@@ -71,6 +73,11 @@ class Office:
         """Every row that nothing may change without approval."""
         with closing(sqlite3.connect(self.database)) as database:
             return [database.execute(query).fetchall() for query in GUARDED]
+
+    def misled(self, reading: Reading, message: str) -> Operator:
+        """The operator as it is with a model that reads this in the message."""
+        desk = replace(self.operator._desk, classifier=FakeClassifier({message: reading}))
+        return Operator(desk)
 
     async def receipts(self) -> list[Receipt]:
         store = await self.podium.store()

@@ -64,11 +64,27 @@ class Message(Noun):
     """Untrusted sources of the words, when no person at a door said them."""
 
 
+class Ungrounded(Noun):
+    """A part of a call that neither the message nor its context gives."""
+
+    field: str = ""
+    """The argument. Empty: the tool itself."""
+    value: Json = None
+    reason: NonEmpty
+
+    @property
+    def line(self) -> str:
+        """`lead_id: not in the message`."""
+        return f"{self.field or self.value}: {self.reason}"
+
+
 class Wish(Noun):
     """A tool or skill that was understood, with the arguments that were found for it."""
 
     tool: NonEmpty
     arguments: dict[str, Json] = Field(default_factory=dict)
+    ungrounded: tuple[Ungrounded, ...] = ()
+    """Set by judgement alone; what a classifier claims of it is not heard."""
 
 
 class Conflict(Noun):
@@ -142,6 +158,8 @@ class PlanStep(Noun):
     idempotent: bool = False
     estimate: Estimate = Estimate()
     verification: tuple[SqlQuery, ...] = ()
+    ungrounded: tuple[Ungrounded, ...] = ()
+    """What of it nobody said: with any of these a person is asked, whatever the tier."""
 
 
 class PlannedDependency(Noun):
@@ -182,6 +200,11 @@ class RunPlan(Noun):
     rejected_because: str = ""
     undoes: str = ""
     """The receipt this plan reverses, as `RUN#NUMBER`."""
+
+    @property
+    def ungrounded(self) -> bool:
+        """Whether anything in it was not said by the person it is done for."""
+        return any(step.ungrounded for step in self.steps)
 
     @property
     def plan_hash(self) -> str:

@@ -103,7 +103,8 @@ class PackTool(Noun):
     """Other words for what it does, such as `lodge inspection`."""
     input_schema: dict[str, Json]
     """A JSON Schema object. A property's `x-kind` says what to look for in a message: phone, email,
-    money, date, name, suburb, address, text, number, choice or `id:lead`; `x-ask` what to ask for it."""
+    money, date, name, suburb, address, text, number, choice or `id:lead`; `x-ask` what to ask for it;
+    `x-composed` whether a model may word it."""
     tier: TierName
     receipt_fields: tuple[NonEmpty, ...]
     depends_on: tuple[Dependency, ...] = ()

@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from podium.domain.gating import Approval
 from podium.domain.model import Json, NonEmpty, Noun
-from podium.domain.operating import RunPlan
+from podium.domain.operating import RunPlan, Ungrounded
 from podium.domain.packs import Estimate, TierName
 
 
@@ -19,6 +19,8 @@ class AskedCall(Noun):
     arguments: dict[str, Json]
     undo: str | None = None
     """The tool that takes it back."""
+    ungrounded: tuple[Ungrounded, ...] = ()
+    """What of it was neither in the message nor in its context."""
 
 
 class PlanQuestion(Noun):
@@ -42,6 +44,7 @@ def question_about(plan: RunPlan) -> PlanQuestion:
             tier=step.tier,
             arguments=step.arguments,
             undo=step.undo,
+            ungrounded=step.ungrounded,
         )
         for step in plan.steps
     )
@@ -53,6 +56,20 @@ def question_about(plan: RunPlan) -> PlanQuestion:
         estimate=plan.estimate,
         safer_alternative=plan.safer_alternative,
     )
+
+
+def why_asked(plan: RunPlan) -> str:
+    """Why a person is asked about a plan."""
+    if not plan.ungrounded:
+        return f"{plan.estimated_risk} needs a person"
+    marks = [mark.line for step in plan.steps for mark in step.ungrounded]
+    return "; ".join(dict.fromkeys(marks))
+
+
+def marked_names(question: PlanQuestion) -> tuple[str, ...]:
+    """What is not from the message: tools, and arguments by their names."""
+    marks = (mark for call in question.calls for mark in call.ungrounded)
+    return tuple(dict.fromkeys(str(mark.field or mark.value) for mark in marks))
 
 
 def question_in(approval: Approval) -> PlanQuestion | None:

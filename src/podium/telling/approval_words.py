@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from podium.domain.gating import Approval, ApprovalStatus, canonical_json
 from podium.domain.model import Json
-from podium.domain.plan_question import AskedCall, PlanQuestion, question_in
+from podium.domain.plan_question import AskedCall, PlanQuestion, marked_names, question_in
 from podium.telling.untrusted import shown_line, shown_text
 from podium.telling.wording import counted
 
@@ -106,6 +106,7 @@ def _plan_lines(question: PlanQuestion) -> Iterator[str]:
     for call in question.calls:
         yield f"{call.number}. {call.tool} ({call.tier})"
         yield from exact_lines(call.arguments, indent=5)
+        yield from (f"   ! {shown_line(mark.line)}" for mark in call.ungrounded)
         if call.tool in question.irreversible:
             yield "   cannot be undone"
         elif call.undo:
@@ -128,7 +129,10 @@ def _plan_line(question: PlanQuestion) -> str:
 
     first = "; ".join(map(words, question.calls[:MOST_CALLS]))
     left = len(question.calls) - MOST_CALLS
-    return shown_line(f"{first}; and {counted(left, 'more call')}" if left > 0 else first)
+    all_of_it = f"{first}; and {counted(left, 'more call')}" if left > 0 else first
+    # First, because lists, notices and chats cut what comes behind.
+    marks = ", ".join(marked_names(question))
+    return shown_line(f"! not in the message: {marks}! {all_of_it}" if marks else all_of_it)
 
 
 def _argument(value: Json) -> list[str]:

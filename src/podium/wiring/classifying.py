@@ -20,6 +20,7 @@ from podium.wiring.closed_door import ClosedDoor, NoDoors
 if TYPE_CHECKING:
     from podium.agents import AgentKit
     from podium.domain.packs import Pack
+    from podium.flows.operator.judgement.grounding import FindUngrounded
     from podium.flows.operator.options import OperatorOptions
     from podium.ports import Classifier
     from podium.wiring.podium import Podium
@@ -53,6 +54,16 @@ async def build_classifier(podium: Podium, pack: Pack, options: OperatorOptions)
     limits = limits.model_copy(update={"seconds": seconds})
     model = ModelClassifier(agent, pack, shortlist=Shortlist(pack.registry), limits=limits)
     return WithFallback(model, embedded)
+
+
+def grounding_for(pack: Pack) -> FindUngrounded:
+    """What marks the parts of a reading that nobody said, by Podium's own reading of the message."""
+    from podium.flows.operator.judgement.embedded import EmbeddedClassifier
+    from podium.flows.operator.judgement.fields import FieldExtractor
+    from podium.flows.operator.judgement.grounding import Grounding
+
+    extract = FieldExtractor(pack)
+    return Grounding(pack, extract, EmbeddedClassifier(pack, extract).reading)
 
 
 def _chosen(podium: Podium, wanted: str) -> str:

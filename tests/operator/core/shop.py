@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from podium.domain.operating import OperatorAnswer, Reading
+from podium.domain.operating import Message, OperatorAnswer, Reading, Ungrounded, Wish
 from podium.domain.packs import Pack
 from podium.flows.operator import Operator, OperatorDesk
 from podium.testing import FakeClassifier
@@ -253,6 +253,11 @@ def operator_for(
     return Operator(desk_for(podium, pack, readings, max_tool_calls))
 
 
+def unmarked(message: Message, wishes: Sequence[Wish]) -> list[tuple[Ungrounded, ...]]:
+    """For readings that a test means as they are."""
+    return [() for _ in wishes]
+
+
 def desk_for(
     podium: Podium, pack: Pack, readings: Mapping[str, Reading], max_tool_calls: int = 50
 ) -> OperatorDesk:
@@ -270,6 +275,7 @@ def desk_for(
         pack=pack,
         classifier=FakeClassifier(readings),
         find_conflict=lambda message, reading, pack: None,
+        find_ungrounded=unmarked,
         context_faults=lambda context: context_faults(pack, context),
         now=podium.clock.now,
         ids=podium.ids,

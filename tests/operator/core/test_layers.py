@@ -29,7 +29,7 @@ from podium.testing import FixedClock, sure
 from podium.tools.packs import load_pack
 from podium.wiring.operating import bench_of, open_pack
 from podium.wiring.podium import Podium
-from tests.operator.core.shop import Shop, operator_for
+from tests.operator.core.shop import Shop, operator_for, unmarked
 
 PUBLISH = sure(("things.publish", {"thing_id": "thing_1"}))
 
@@ -41,7 +41,14 @@ def pack(tmp_path: Path) -> Pack:
 
 def classified(pack: Pack, reading: Reading, **context: Any) -> IntentClassification:
     message = Message(text="words", context=context, now=FixedClock().now())
-    return judge(message, reading, pack, classification_id="cls_1", find_conflict=lambda *_: None)
+    return judge(
+        message,
+        reading,
+        pack,
+        classification_id="cls_1",
+        find_conflict=lambda *_: None,
+        find_ungrounded=unmarked,
+    )
 
 
 def planned(pack: Pack, reading: Reading) -> RunPlan:
@@ -123,7 +130,14 @@ def test_the_tier_is_the_highest_of_its_terms_and_the_arithmetic_is_told(pack: P
 def test_words_of_strangers_make_a_plan_one_tier_riskier(pack: Pack) -> None:
     message = Message(text="words", now=FixedClock().now(), provenance=("web form",))
     reading = sure(("things.add", {"name": "lamp"}))
-    found = judge(message, reading, pack, classification_id="c", find_conflict=lambda *_: None)
+    found = judge(
+        message,
+        reading,
+        pack,
+        classification_id="c",
+        find_conflict=lambda *_: None,
+        find_ungrounded=unmarked,
+    )
     plan = make_plan(found, message, pack, plan_id="p")
     assert (found.risk_tier, plan.requires_approval) == (Tier.T2, True)
 

@@ -27,6 +27,7 @@ from podium.flows.operator.judgement.judging import judge
 from podium.flows.operator.judgement.model import MOST_TOOLS, ModelClassifier, ModelReading
 from podium.testing import FakeAgent
 from podium.wiring.classifying import ReadingAgent
+from tests.operator.core.shop import unmarked
 from tests.operator.judgement.model_rig import (
     KEY,
     TOOLS,
@@ -165,7 +166,12 @@ async def test_what_a_model_invents_is_refused_by_the_judgement(
 ) -> None:
     reading = await read(tmp_path, saying(answer(calls=[call], confidence=1)))
     judged = judge(
-        said(SARAH), reading, pack_of(), classification_id="c1", find_conflict=find_conflict
+        said(SARAH),
+        reading,
+        pack_of(),
+        classification_id="c1",
+        find_conflict=find_conflict,
+        find_ungrounded=unmarked,
     )
     assert judged.intent is Intent.REFUSE
     assert judged.conflict is not None
@@ -181,6 +187,7 @@ async def test_the_tier_of_a_call_is_the_registrys_whatever_the_model_says(tmp_p
         pack_of(),
         classification_id="c1",
         find_conflict=find_conflict,
+        find_ungrounded=unmarked,
     )
     assert (judged.risk_tier, judged.domain) == (Tier.T4, "invoice")
 

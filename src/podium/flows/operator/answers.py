@@ -18,8 +18,10 @@ from podium.domain.operating import (
     RunPlan,
     Urgency,
 )
+from podium.domain.plan_question import why_asked
 from podium.domain.work import Run, RunStatus
 from podium.flows.operator import telling
+from podium.flows.operator.approving import counts_beforehand
 from podium.flows.operator.quality_gate import first_fault
 
 DONE, FAILED, INPUT_NEEDED, REFUSED = 0, 1, 3, 4
@@ -217,8 +219,10 @@ def _why(run: Run, status: AnswerStatus) -> str:
 
 def _not_enough(job: OperatorJob) -> str:
     """Why a yes that came along did not release the plan."""
-    if not (job.explicit_approval and job.plan.approvals):
+    if not job.explicit_approval or counts_beforehand(job.plan):
         return ""
+    if not job.plan.approvals:
+        return f"a yes given beforehand does not count for what was not said: {why_asked(job.plan)}"
     people = ", then ".join(job.plan.approvals)
     return f"a yes given beforehand counts for no chain: {people} are asked, one after the other"
 

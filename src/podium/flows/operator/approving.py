@@ -10,7 +10,7 @@ from podium.domain.errors import PlanNotGated
 from podium.domain.events import ApprovalGranted, ApprovalRequested
 from podium.domain.gating import Approval, ApprovalStatus, digest_of
 from podium.domain.operating import OperatorJob, RunPlan
-from podium.domain.plan_question import question_about
+from podium.domain.plan_question import question_about, why_asked
 from podium.flows.operator.kit import OperatorKit
 from podium.flows.operator.summary import summary_of
 from podium.ports import Clock, FlowContext, Ids, Step, Store, Tx
@@ -78,12 +78,20 @@ def _put(tx: Tx, kit: Asking, job: OperatorJob, run_id: str) -> Approval:
             deadline=approval.deadline,
         ),
     )
-    # A chain asks for several people; whoever typed the wish is not all of them.
-    if job.explicit_approval and not job.plan.approvals:
+    if job.explicit_approval and counts_beforehand(job.plan):
         approval = grant(approval, job.asked_by, kit.clock.now())
         tx.append(run_id, ApprovalGranted(approval_id=approval.id, by=job.asked_by))
     tx.save_approval(approval)
     return approval
+
+
+def counts_beforehand(plan: RunPlan) -> bool:
+    """Whether a yes that was given before the plan was seen releases it.
+
+    A chain asks for several people, and whoever typed the wish is not all of them. What they did not say
+    themselves they could not agree to.
+    """
+    return not plan.approvals and not plan.ungrounded
 
 
 def _question(kit: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval:
@@ -100,7 +108,7 @@ def _question(kit: Asking, plan: RunPlan, run_id: str, digest: str) -> Approval:
         arguments=question.model_dump(mode="json"),
         tier=plan.estimated_risk,
         arithmetic=terms,
-        reason=f"{plan.estimated_risk} needs a person",
+        reason=why_asked(plan),
         approvers=plan.approvals,
         requested_at=now,
         deadline=now + timedelta(seconds=kit.approval_seconds),

@@ -102,6 +102,7 @@ def _step(answer: OperatorAnswer, step: PlanStep) -> Iterator[str]:
         yield from lines
     else:
         yield f"{call} {in_line(step.arguments)}".rstrip()
+    yield from (f"     ! {one_line(mark.line)}" for mark in step.ungrounded)
     if answer.mode is OperatorMode.PLAN:
         yield from _verification(step)
 

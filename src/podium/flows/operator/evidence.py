@@ -13,7 +13,10 @@ def with_context(wish: Wish, pack: Pack, message: Message) -> Wish:
     """The wish with what the context says under the names of its arguments. The context wins."""
     properties = _properties(pack.tool(wish.tool) or pack.skill(wish.tool))
     given = {name: message.context[name] for name in properties if name in message.context}
-    return wish.model_copy(update={"arguments": {**wish.arguments, **given}}) if given else wish
+    if not given:
+        return wish
+    marks = tuple(each for each in wish.ungrounded if each.field not in given)
+    return wish.model_copy(update={"arguments": {**wish.arguments, **given}, "ungrounded": marks})
 
 
 def required_of(wishes: Sequence[Wish], pack: Pack) -> tuple[str, ...]:

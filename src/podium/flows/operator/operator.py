@@ -37,6 +37,7 @@ from podium.domain.work import Run
 from podium.flows.operator.answers import Answers
 from podium.flows.operator.brain import Brain
 from podium.flows.operator.given import faults_of
+from podium.flows.operator.judgement.grounding import FindUngrounded
 from podium.flows.operator.judgement.judging import FindConflict, judge
 from podium.flows.operator.quality_gate import inspect
 from podium.flows.operator.skills import make_plan, undo_plan
@@ -57,6 +58,8 @@ class OperatorDesk:
     pack: Pack
     classifier: Classifier
     find_conflict: FindConflict
+    find_ungrounded: FindUngrounded
+    """What of a reading nobody said."""
     context_faults: Callable[[Mapping[str, Json]], Awaitable[Sequence[str]]]
     """What is wrong with the named parts of a context, each fault with its place."""
     now: Callable[[], datetime]
@@ -184,6 +187,7 @@ class Operator:
             self._desk.pack,
             classification_id=self._desk.ids.new("cls"),
             find_conflict=self._desk.find_conflict,
+            find_ungrounded=self._desk.find_ungrounded,
             classifier=self._desk.classifier.name,
         )
 

@@ -13,8 +13,10 @@ from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.model import Json
 from podium.domain.operating import CheckName, GatedPlan, GateReport, PlanStep, RunPlan
 from podium.domain.packs import Pack, PackTool
+from podium.domain.plan_question import why_asked
 from podium.domain.schemas import validator_for
-from podium.flows.operator.judgement.tiers import ASKS_A_PERSON, highest, terms_of
+from podium.flows.operator.judgement.tiers import highest, terms_of
+from podium.flows.operator.skills.planning import asks_a_person
 
 _YES = (ApprovalStatus.GRANTED, ApprovalStatus.RESERVED, ApprovalStatus.CONSUMED)
 _MOST_FAULTS = 10
@@ -151,7 +153,7 @@ def _understated(plan: RunPlan, pack: Pack) -> Iterator[str]:
         if step.tier < computed:
             yield f"call {step.number} says {step.tier} and {tool.name} is {computed}"
     tier = max((step.tier for step, _ in known), default=plan.estimated_risk)
-    if plan.estimated_risk < tier or plan.requires_approval != (tier >= ASKS_A_PERSON):
+    if plan.estimated_risk < tier or plan.requires_approval != asks_a_person(tier, plan.steps):
         yield f"the plan says less than {tier} of itself"
     groups = tuple(dict.fromkeys(group for _, tool in known for group in tool.approvals))
     if plan.steps and plan.approvals != groups:
@@ -163,7 +165,8 @@ def _unapproved(plan: RunPlan, approval: Approval | None) -> str:
         return ""
     if approval is None:
         chain = f" by {', then '.join(plan.approvals)}" if plan.approvals else ""
-        return f"{plan.estimated_risk} needs an approval{chain}"
+        told = f"; {why_asked(plan)}" if plan.ungrounded else ""
+        return f"{plan.estimated_risk} needs an approval{chain}{told}"
     if approval.plan_hash != plan.plan_hash:
         return f"approval {approval.id} is for another plan; any change voids it"
     if approval.status not in _YES:

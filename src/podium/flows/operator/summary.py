@@ -35,7 +35,8 @@ def _call(call: AskedCall) -> str:
         f"{_name(name)}={digested(value, _LONGEST_VALUE)}" for name, value in call.arguments.items()
     ]
     said = f"{call.tool} ({call.tier}) {_as_many(given, _LONGEST_CALL, ', ', 'argument')}"
-    return f"  {call.number}. {said}".rstrip()
+    marks = "".join(f"\n     ! {one_line(mark.line)}" for mark in call.ungrounded)
+    return f"  {call.number}. {said}".rstrip() + marks
 
 
 def _name(name: str) -> str:

@@ -135,8 +135,8 @@ def to_resolve(run_id: str) -> tuple[str, ...]:
 
 def _again(message: str, plan: RunPlan, mode: OperatorMode) -> str:
     """The command that takes the same words so far."""
-    # A chain of people is not replaced by a yes beforehand.
-    wants_yes = mode.acts and plan.requires_approval and not plan.approvals
+    # A chain of people is not replaced by a yes beforehand, nor is a look at what was not said.
+    wants_yes = mode.acts and plan.requires_approval and not plan.approvals and not plan.ungrounded
     approve = " --approve" if wants_yes else ""
     if plan.undoes:
         run, _, number = plan.undoes.rpartition("#")

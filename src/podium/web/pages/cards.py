@@ -47,6 +47,8 @@ class PlannedCall:
     is_final: bool
     proofs: tuple[SqlQuery, ...] = ()
     """Read-only statements by which one can look for oneself."""
+    marks: tuple[str, ...] = ()
+    """What of it was not in the message."""
 
 
 @dataclass(frozen=True)
@@ -213,6 +215,7 @@ def _planned(card: Card) -> tuple[PlannedCall, ...]:
             way_back=f"can be undone by {call.undo}" if call.undo else "",
             is_final=call.tool in question.irreversible,
             proofs=proofs.get(call.number, ()),
+            marks=tuple(mark.line for mark in call.ungrounded),
         )
         for call in question.calls
     )

@@ -23,6 +23,7 @@ from podium.domain.operating import (
 from podium.domain.packs import Pack, PackTool, Skill
 from podium.domain.packs_table import most_specific
 from podium.flows.operator.evidence import missing_of, required_of, with_context
+from podium.flows.operator.judgement.grounding import FindUngrounded
 from podium.flows.operator.judgement.tiers import (
     highest,
     reason_of,
@@ -55,12 +56,17 @@ def judge(
     *,
     classification_id: str,
     find_conflict: FindConflict,
+    find_ungrounded: FindUngrounded,
     classifier: str = "",
 ) -> IntentClassification:
     """The classification of a message. Nothing of the reading passes that the registry does not know."""
     conflict = find_conflict(message, reading, pack) or _contract_conflict(reading, pack)
     known = [wish for wish in reading.wishes if _entry(pack, wish.tool) is not None]
-    wishes = tuple(with_context(wish, pack, message) for wish in known)
+    marked = zip(known, find_ungrounded(message, known), strict=True)
+    wishes = tuple(
+        with_context(wish.model_copy(update={"ungrounded": marks}), pack, message)
+        for wish, marks in marked
+    )
     missing = missing_of(wishes, pack, message)
     verdict = _verdict(reading, wishes, missing, conflict, pack)
     terms = _terms(reading, wishes, pack, message.provenance)

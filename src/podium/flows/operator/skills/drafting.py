@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from podium.domain.errors import PlanRejected
 from podium.domain.model import Json
-from podium.domain.operating import Message, Wish
+from podium.domain.operating import Message, Ungrounded, Wish
 from podium.domain.packs import Pack, PackTool, Skill, SkillStep
 
 _PATH = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?:\.([A-Za-z0-9_.]+))?")
@@ -24,6 +24,7 @@ class Draft:
     arguments: dict[str, Json]
     after: tuple[str, ...] = field(default=())
     """Keys of drafts that must come before, whatever tools declare."""
+    ungrounded: tuple[Ungrounded, ...] = ()
 
 
 def drafts_of(wishes: Sequence[Wish], pack: Pack, message: Message) -> list[Draft]:
@@ -32,12 +33,29 @@ def drafts_of(wishes: Sequence[Wish], pack: Pack, message: Message) -> list[Draf
     for number, wish in enumerate(wishes):
         tool, skill = pack.tool(wish.tool), pack.skill(wish.tool)
         if tool is not None:
-            found.append(Draft(f"w{number}", tool, dict(wish.arguments)))
+            arguments = dict(wish.arguments)
+            found.append(Draft(f"w{number}", tool, arguments, ungrounded=wish.ungrounded))
         elif skill is not None:
-            found += _Unrolling(pack, message, wish.arguments, f"w{number}").drafts(skill)
+            drafts = _Unrolling(pack, message, wish.arguments, f"w{number}").drafts(skill)
+            found += [_with_marks(draft, wish) for draft in drafts]
         else:
             raise PlanRejected(f"{wish.tool!r} is not in the registry of pack {pack.name!r}")
     return found
+
+
+def _with_marks(draft: Draft, wish: Wish) -> Draft:
+    """A call of a skill is marked whole where anything of the skill is, and where a marked value went."""
+    marks = []
+    for each in wish.ungrounded:
+        took = [
+            name for name, value in draft.arguments.items() if each.field and value == each.value
+        ]
+        marks += [each.model_copy(update={"field": name}) for name in took]
+    whole = [
+        Ungrounded(value=draft.tool.name, reason=f"part of {wish.tool}, and {each.line}")
+        for each in wish.ungrounded
+    ]
+    return replace(draft, ungrounded=tuple(marks or whole))
 
 
 class _Unrolling:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import reduce
 
 from podium.domain.errors import PlanRejected
-from podium.domain.gating import Receipt
+from podium.domain.gating import Receipt, Tier
 from podium.domain.model import Json
 from podium.domain.operating import (
     Intent,
@@ -16,6 +16,7 @@ from podium.domain.operating import (
     PlanStatus,
     PlanStep,
     RunPlan,
+    Ungrounded,
     Urgency,
 )
 from podium.domain.packs import Estimate, Pack, PackTool
@@ -85,20 +86,36 @@ def edited_plan(
         given = arguments.get(step.number, step.arguments)
         if late := [number for number in _waits_for(given) if number not in range(1, step.number)]:
             raise PlanRejected(f"call {step.number} cannot wait for a result of call {late[0]}")
-        draft = Draft(str(step.number), _known(pack, step.tool), given)
+        marks = _still_marked(step, given)
+        draft = Draft(str(step.number), _known(pack, step.tool), given, ungrounded=marks)
         steps.append(_step(draft, step.number, pack, provenance))
     tier = max(step.tier for step in steps)
+    asks = asks_a_person(tier, steps)
     return plan.model_copy(
         update={
             "plan_id": plan_id,
             "pack_digest": pack.digest,
-            "status": "awaiting_approval" if tier >= ASKS_A_PERSON else "ready",
+            "status": "awaiting_approval" if asks else "ready",
             "estimated_risk": tier,
-            "requires_approval": tier >= ASKS_A_PERSON,
+            "requires_approval": asks,
             "steps": tuple(steps),
             "estimate": reduce(Estimate.plus, (step.estimate for step in steps), Estimate()),
             "irreversible": _irreversible(steps),
         }
+    )
+
+
+def asks_a_person(tier: Tier, steps: Sequence[PlanStep]) -> bool:
+    """Whether a plan of these calls waits for an approval: by its tier, or by what nobody said."""
+    return tier >= ASKS_A_PERSON or any(step.ungrounded for step in steps)
+
+
+def _still_marked(step: PlanStep, arguments: Mapping[str, Json]) -> tuple[Ungrounded, ...]:
+    """The marks of a call whose arguments a person went over; what they wrote themselves has none."""
+    return tuple(
+        mark
+        for mark in step.ungrounded
+        if not mark.field or arguments.get(mark.field) == step.arguments.get(mark.field)
     )
 
 
@@ -138,7 +155,7 @@ def _plan(
 ) -> RunPlan:
     tools = [_known(pack, step.tool) for step in steps]
     tier = max((step.tier for step in steps), default=classification.risk_tier)
-    asks = bool(steps) and tier >= ASKS_A_PERSON
+    asks = bool(steps) and asks_a_person(tier, steps)
     status: PlanStatus = "rejected" if reason else "awaiting_approval" if asks else "ready"
     return RunPlan(
         plan_id=plan_id,
@@ -183,6 +200,7 @@ def _step(draft: Draft, number: int, pack: Pack, provenance: Sequence[str]) -> P
         idempotent=tool.idempotency_key == "call",
         estimate=tool.cost,
         verification=queries_for(tool, arguments, number),
+        ungrounded=draft.ungrounded,
     )
 
 

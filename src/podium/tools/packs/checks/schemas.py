@@ -79,6 +79,8 @@ def _property_problems(schema: Json) -> Iterator[tuple[str, str]]:
         yield "x-kind", f"{kind!r} is no kind; one of {', '.join(KINDS)} or id:THING"
     if not isinstance(schema.get("x-ask", ""), str):
         yield "x-ask", "must be a text: the question to ask when it is missing"
+    if not isinstance(schema.get("x-composed", False), bool):
+        yield "x-composed", "must be true or false: whether a model may word the text itself"
     choices = schema.get("enum")
     if kind == "choice" and not isinstance(choices, list):
         yield "x-kind", "a choice needs an `enum` of what can be chosen"

@@ -42,6 +42,11 @@ def choice(
     return max(exact, key=lambda each: (_weight(passage, name, each), -each.index))
 
 
+def named_choices(passage: Passage, shape: Mapping[str, Json], lexicon: Lexicon) -> list[Json]:
+    """Every value of the choice that the words name and do not deny."""
+    return [each.value for each in _said(passage, shape, lexicon, bytearray())]
+
+
 def _weight(passage: Passage, name: str, said: Said) -> tuple[bool, bool, bool]:
     before = passage.words[said.index - 1].lower if said.index else ""
     after = said.index + said.count

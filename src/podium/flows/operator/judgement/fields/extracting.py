@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from datetime import datetime
 
 from podium.domain.model import Json
 from podium.domain.operating import Message
 from podium.domain.packs import Pack, PackTool, Skill
+from podium.flows.operator.judgement.fields.choices import named_choices
 from podium.flows.operator.judgement.fields.entity import Entity
 from podium.flows.operator.judgement.fields.filling import Filling
 from podium.flows.operator.judgement.fields.finding import found_in
+from podium.flows.operator.judgement.fields.ids import fits
 from podium.flows.operator.judgement.fields.lexicon import lexicon_of
 from podium.flows.operator.judgement.fields.passage import Passage
 from podium.flows.operator.judgement.fields.valuing import given_value
@@ -48,6 +51,14 @@ class FieldExtractor:
             for each in order.wanted
             if each.name in given or each.name in read
         }
+
+    def choices(self, text: str, shape: Mapping[str, Json], now: datetime) -> list[Json]:
+        """The values of an argument's `enum` that the text names."""
+        return named_choices(self._reading(text, now)[0], shape, self._lexicon)
+
+    def may_be_id(self, entity: Entity, kind: str) -> bool:
+        """Whether a find may be the id of such a thing (`lead`), by its shape and the words before it."""
+        return fits(entity, kind, frozenset({kind}), self._lexicon.kinds)
 
     def _given(self, order: Order, message: Message) -> dict[str, Json]:
         given: dict[str, Json] = {}

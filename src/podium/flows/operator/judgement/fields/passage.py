@@ -66,7 +66,7 @@ class Passage:
     def __init__(self, text: str, now: datetime) -> None:
         self.text = text
         self.now = now
-        self.smooth = text.translate(_SMOOTHED)
+        self.smooth = smoothed(text)
         # Some letters are longer in lower case ("İ"); offsets must stay what they are.
         lower = self.smooth.lower()
         self.lower = (
@@ -128,6 +128,11 @@ class Passage:
     @cached_property
     def _ends(self) -> list[int]:
         return [word.end for word in self.words]
+
+
+def smoothed(text: str) -> str:
+    """The text with plain blanks, quotes, dashes and digits; no character is moved."""
+    return text.translate(_SMOOTHED)
 
 
 def tidy(text: str) -> str:
