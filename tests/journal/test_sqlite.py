@@ -229,7 +229,7 @@ def test_a_full_disk_refuses_the_write_and_keeps_what_was_there(tmp_path: Path) 
     connection.execute("INSERT INTO schedules (name, body) VALUES ('kept', '{}')")
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count={pages}")
-    with pytest.raises(StoreFull, match="free some space"), explained(path):
+    with pytest.raises(StoreFull, match="free space in"), explained(path):
         _fill(connection)
     connection.close()
     connection = connect(path)

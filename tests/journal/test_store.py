@@ -196,7 +196,7 @@ async def test_a_full_disk_fails_the_write_and_the_store_goes_on_when_there_is_r
     connection = driver._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
     connection.execute(f"PRAGMA max_page_count={pages}")
-    with pytest.raises(StoreFull, match="free some space"):
+    with pytest.raises(StoreFull, match="free space in"):
         await store.write(lambda tx: tx.append(RUN, NoteTaken(text="x" * 100_000)))
     connection.execute("PRAGMA max_page_count=1000000")
     assert await store.write(lambda tx: tx.append(RUN, NoteTaken(text="after"))) == 2

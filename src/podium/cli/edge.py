@@ -15,7 +15,7 @@ import typer
 from podium.cli.app import build
 from podium.cli.options import Options
 from podium.cli.screen import AnswerLost, Screen, error_record, send_nowhere
-from podium.domain.errors import Interrupted, PodiumError, ToolMissing
+from podium.domain.errors import NO_SPACE, Interrupted, PodiumError, ToolMissing
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__bases__[0]
 """What typer raises for a command line it cannot read, wherever it keeps the class."""
@@ -79,12 +79,17 @@ def _refused_by_the_system(error: OSError, options: Options) -> int:
     if isinstance(error, FileNotFoundError) and _is_nowhere():
         words = "the folder this was started in is gone; go to one that is there (cd)"
         return _told(error, words, 2, options)
+    if error.errno in NO_SPACE:
+        where = str(
+            Path(str(error.filename)).parent if error.filename else options.project or Path.cwd()
+        )
+        words = f"the disk is full; free space in {where!r} and run the same command again"
+        return _told(error, words, 1, options)
     about = f"{str(error.filename)!r}: " if error.filename else ""
     advice = {
         errno.EACCES: "; let yourself read and write it (ls -ld, chmod, chown)",
         errno.EPERM: "; let yourself read and write it (ls -ld, chmod, chown)",
         errno.EROFS: "; it lies on a file system that may not be written",
-        errno.ENOSPC: "; make room there",
     }.get(error.errno or 0, "" if options.debug else "; say it again with --debug to see where")
     return _told(error, f"{about}{error.strerror or error}{advice}", 1, options)
 

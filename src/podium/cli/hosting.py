@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Protocol
 
 import typer
@@ -12,7 +13,7 @@ import typer
 from podium.cli.door import Door
 from podium.cli.progress import Progress
 from podium.cli.screen import AnswerLost
-from podium.domain.errors import PodiumError
+from podium.domain.errors import PodiumError, StoreFull
 from podium.domain.events import Event
 from podium.domain.ids import short_id
 from podium.domain.metering import METERED_TYPES, CostMeter
@@ -57,15 +58,18 @@ class Telling(Protocol):
 def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
     """Host a run until it ends or waits, show how it goes, and leave with its exit code."""
     telling: Telling | None = None
+    begun: Run | None = None
+    full: StoreFull | None = None
 
     async def work(podium: Podium) -> Run:
-        nonlocal telling
-        run = await begin(podium)
+        nonlocal telling, begun, full
+        run = begun = await begin(podium)
         _say_how_to_go_on(door, run)
         telling = _telling_of(door, run)
         store, engine = await podium.store(), await podium.hosting_engine()
         async with _shown(door, store, run, telling):
             run = await see_through(engine, run, wait=wait)
+        full = engine.out_of_room()
         await telling.look_back(podium, run)
         return run
 
@@ -74,13 +78,24 @@ def host(door: Door, begin: Begin, *, wait: bool = False) -> None:
     except PodiumError as error:
         if telling is not None:
             telling.break_off(error)
+        if isinstance(error, StoreFull) and begun is not None:
+            raise _resumable(error, begun) from error
         raise
     # It may be stored as running here, but nobody hosts it: it was let go of.
     stands = Standing(run=run, hosted=False)
     code = exit_code_of(run)
     if telling is not None:
         telling.end(stands, code)
+    if full is not None and stands.interrupted:
+        door.screen.aside(f"podium: {_resumable(full, run)}")
     raise typer.Exit(code)
+
+
+def _resumable(full: StoreFull, run: Run) -> StoreFull:
+    """The same, with what to do once there is room."""
+    folder = str(Path(full.path).parent)
+    remedy = f"free space in {folder!r} and run `podium resume {run.id}`"
+    return StoreFull(full.path, "the disk is full; the run stays at its checkpoint", remedy)
 
 
 def exit_code_of(run: Run) -> int:

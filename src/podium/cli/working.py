@@ -15,6 +15,7 @@ from podium.domain.errors import BadInput
 from podium.domain.events import Event, RunStarted
 from podium.domain.ids import short_id
 from podium.domain.work import QueueSpec, Run, RunStatus
+from podium.engine.hosting import ticking
 from podium.flows.sense.kit import ORDERS, SENSE
 from podium.journal.listening import Listening
 from podium.ports import EventQuery, RunQuery, Store, View
@@ -27,6 +28,7 @@ MOST_WAITING = 10_000
 MOST_EVENTS = 1_000
 SOON = timedelta(minutes=1)
 """A timer of the loop that rings later is not waited for: a candidate over its quota sleeps for an hour."""
+LOOK_SECONDS = 1.0
 LOOP_QUEUES = (ORDERS, SENSE)
 
 
@@ -67,10 +69,13 @@ async def serve_queues(
         tended(podium, queues, tell, once=once) as take_more,
     ):
         tell_serving()
-        async for _ in store.changes():
+        # A full disk changes nothing in the store.
+        async for _ in ticking(store.changes(), LOOK_SECONDS) if once else store.changes():
             idle = await hosted.catch_up(queues if once else ())
             if once and idle and not await take_more():
                 return await store.read(lambda view: _served(view, hosted.runs))
+            if once and not idle and (full := engine.out_of_room()) is not None:
+                raise full
     raise AssertionError("changes end only when the store is closed")
 
 

@@ -55,6 +55,7 @@ PodiumError
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -181,6 +182,10 @@ class StoreCorrupt(StoreUnusable):
 
 class StoreReadOnly(StoreUnusable):
     """The file or its folder may not be written."""
+
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+"""What the system says when a disk, or a user's share of it, is full."""
 
 
 class StoreFull(StoreUnusable):

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 
 from podium.domain.approving import mark_expired
 from podium.domain.errors import (
+    NO_SPACE,
     BadInput,
     BudgetSpent,
     FlowChanged,
@@ -16,6 +17,7 @@ from podium.domain.errors import (
     Passing,
     PodiumError,
     StepFailed,
+    StoreFull,
 )
 from podium.domain.events import (
     ChildStarted,
@@ -303,10 +305,12 @@ class RunContext:
         self._hold.note(StepStarted(step=key, attempt=attempt))
         try:
             return encode(key, await function(handle), returns)
-        except (Passing, NeedsHuman, BudgetSpent):
+        except (Passing, NeedsHuman, BudgetSpent, StoreFull):
             # Nothing about the step itself: it is done when somebody has helped.
             raise
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in NO_SPACE:
+                raise _disk_full(error) from error
             raise await self._failed(key, began, attempt, error) from error
 
     async def _failed(
@@ -403,6 +407,11 @@ class RunContext:
     def _next_ordinal(self) -> int:
         self._ordinal += 1
         return self._ordinal
+
+
+def _disk_full(error: OSError) -> StoreFull:
+    where = str(error.filename or "a file of this run")
+    return StoreFull(where, "the disk is full", "free space there and resume the run")
 
 
 def failure_of(error: BaseException) -> Failure:

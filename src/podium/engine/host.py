@@ -14,6 +14,7 @@ from podium.domain.errors import (
     LeaseLost,
     NeedsHuman,
     Passing,
+    StoreFull,
     StoreUnusable,
 )
 from podium.domain.events import (
@@ -106,7 +107,7 @@ class RunHost:
                 except asyncio.CancelledError:
                     body.cancel()
             await self._end_what_is_left(body)
-            await self._end(body)
+            await self._end_on_a_full_disk(body)
         except LeaseLost:
             # Another process owns the run and writes its story from here on.
             return
@@ -161,6 +162,15 @@ class RunHost:
                 self.stop(Stop.UNLOADED)
                 return
             await self.hold.stirred.wait()
+
+    async def _end_on_a_full_disk(self, body: asyncio.Future[Any]) -> None:
+        """Write the end, in space that is kept back for it where there is no other."""
+        while True:
+            try:
+                return await self._end(body)
+            except StoreFull:
+                if not self._store.make_room():
+                    raise
 
     async def _end(self, body: asyncio.Future[Any]) -> None:
         if self._stop is Stop.ABANDONED:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import Field
 
-from podium.domain.errors import BadInput, Passing, PodiumError
+from podium.domain.errors import BadInput, Passing, PodiumError, StoreFull
 from podium.domain.model import Json, Noun
 from podium.domain.work import QueueSpec, Run, RunStatus, Schedule, Signal
 from podium.engine.deadlines import Deadlines
@@ -85,6 +85,8 @@ class RunEngine(ABC):
         self._hosts: dict[str, RunHost] = {}
         self._unrecorded: dict[str, BaseException] = {}
         """Why the end of a run that was hosted here could not be stored."""
+        self._reported = ""
+        """The last trouble that was told of: one that stays is not told of every second."""
         self._queues: dict[str, QueueSpec] = {}
         self._answered_queue = ""
         self._strays: set[tuple[str, int]] = set()
@@ -114,6 +116,16 @@ class RunEngine(ABC):
     @property
     def worker_id(self) -> str:
         return self._ownership.worker_id
+
+    def out_of_room(self) -> StoreFull | None:
+        return None if self._hosts else self._lack_of_room()
+
+    def _lack_of_room(self) -> StoreFull | None:
+        try:
+            self._store.must_have_room()
+        except StoreFull as full:
+            return full
+        return None
 
     def register(self, flow: Flow) -> None:
         self._ownership.register(flow)
@@ -162,7 +174,7 @@ class RunEngine(ABC):
         if (host := self._hosts.get(run_id)) is not None:
             await host.rest(stop_when_waiting)
         tick = self._settings.tick_seconds
-        async with aclosing(_ticking(self._store.changes(), tick)) as changes:
+        async with aclosing(ticking(self._store.changes(), tick)) as changes:
             async for _ in changes:
                 run, answered = await self._store.read(lambda view: _run_and_answers(view, run_id))
                 if _at_rest(run, stop_when_waiting) and not answered:
@@ -392,13 +404,25 @@ class RunEngine(ABC):
         What passes by itself is tried again with the next turn, anything else is reported too.
         """
         try:
-            return await work()
+            result = await work()
         except Passing:
             await asyncio.sleep(self._settings.gather_seconds)
         except Exception as error:
-            _report("the engine met an error and goes on", error)
+            if isinstance(error, StoreFull):
+                self._let_go_of_all()
+            if str(error) != self._reported:
+                _report("the engine met an error and goes on", error)
+            self._reported = str(error)
             await asyncio.sleep(self._settings.tick_seconds)
+        else:
+            self._reported = ""
+            return result
         return None
+
+    def _let_go_of_all(self) -> None:
+        """End what is hosted: a tree of it may be what fills the disk, and none of it can be recorded."""
+        for host in list(self._hosts.values()):
+            host.stop(Stop.LET_GO)
 
     async def _pause(self) -> float:
         """Seconds until something is due, at most a tick."""
@@ -486,7 +510,7 @@ class RunEngine(ABC):
 
     def _places(self, queue: QueueSpec) -> int:
         """How many more runs of it would be hosted here, just now."""
-        if queue.name not in self._queues:
+        if queue.name not in self._queues or self._lack_of_room():
             return 0
         here = sum(host.hold.run.queue == queue.name for host in self._hosts.values())
         return queue.worker_concurrency - here
@@ -500,7 +524,7 @@ class RunEngine(ABC):
                 )
 
 
-async def _ticking(changes: AsyncIterator[None], seconds: float) -> AsyncGenerator[None, None]:
+async def ticking(changes: AsyncIterator[None], seconds: float) -> AsyncGenerator[None, None]:
     """Changes, and a turn at least every so often: the death of an owner changes nothing in the store."""
     next_change = asyncio.ensure_future(cast("asyncio.Future[None]", anext(changes)))
     try:

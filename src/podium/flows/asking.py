@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import count
@@ -393,7 +394,11 @@ async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
     """The answer. A turn that brought none has still been used."""
     began = purse.clock.monotonic()
     try:
-        return await player.agent.ask(turn)
+        reply = await player.agent.ask(turn)
+        with _using(reply.usage):
+            # What an agent says that met a full disk is not taken: it is asked again when there is room.
+            purse.store.must_have_room()
+        return reply
     except (PodiumError, asyncio.CancelledError) as error:
         # Agents leave what was used on whatever ends their turn, a cancellation too.
         used: Usage | None = getattr(error, "usage", None)
@@ -403,6 +408,16 @@ async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:
         if used is not None:
             spending = purse.spend(turn.run_id, turn.step_key, f"agent:{player.agent.name}", used)
             await to_the_end(spending)
+        raise
+
+
+@contextmanager
+def _using(usage: Usage) -> Iterator[None]:
+    """Leave on an error what the turn had used."""
+    try:
+        yield
+    except PodiumError as error:
+        error.usage = usage
         raise
 
 

@@ -30,8 +30,9 @@ class Purse:
         """Raises `BudgetSpent` for the first limit of step, run or day that has nothing left.
 
         A limit that the run recorded is lifted when it has stopped the run: whoever resumes it
-        accepts today's.
+        accepts today's. Raises `StoreFull` when the disk has no room for what a turn brings.
         """
+        self.store.must_have_room()
         spent = await self.store.read(lambda view: self._first_spent(view, run.id, step_key))
         if spent is not None:
             await self.store.write(lambda tx: self._lift_recorded(tx, run, step_key))

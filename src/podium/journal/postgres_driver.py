@@ -128,6 +128,9 @@ class PostgresDriver:
     def may_pass(self, error: BaseException) -> bool:
         return is_passing(error)
 
+    def made_room(self, error: BaseException) -> bool:
+        return False  # the disk is the server's
+
     def close(self) -> None:
         if self._line is not None and self._commits:
             with suppress(psycopg.Error):

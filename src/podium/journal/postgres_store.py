@@ -127,6 +127,12 @@ class PostgresStore(OpenStore):
         self._wake()
         return result
 
+    def must_have_room(self) -> None:
+        """The server looks after its own disk."""
+
+    def make_room(self) -> bool:
+        return False
+
     async def read(self, work: Callable[[View], T]) -> T:
         self._refuse_when_closed()
         loop = asyncio.get_running_loop()

@@ -6,12 +6,13 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
 
 from podium.domain.errors import (
+    NO_SPACE,
     PodiumError,
     StoreBusy,
     StoreCorrupt,
@@ -21,6 +22,7 @@ from podium.domain.errors import (
     StoreReadOnly,
     StoreUnusable,
 )
+from podium.journal.reserve import free_bytes
 from podium.journal.statements import microseconds
 
 SCHEMA_VERSION = 2
@@ -28,6 +30,9 @@ APPLICATION_ID = 0x506F6469
 """`Podi`: marks the file as ours."""
 
 BUSY_SECONDS = 20.0
+
+FULL_BYTES = 256 * 1024
+"""With less than this free, an I/O error is taken for a full disk: the log's index alone grows by 32 KB."""
 
 Migration = Callable[[sqlite3.Connection], None]
 
@@ -121,8 +126,7 @@ def explained(path: Path) -> Iterator[None]:
 
 def explain(error: sqlite3.Error, path: Path) -> PodiumError:
     """The error of the tree that says what to do about this one."""
-    # The primary result code is in the low byte; the rest refines it.
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    code = _primary_code(error)
     name = str(path)
     match code:
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
@@ -131,17 +135,13 @@ def explain(error: sqlite3.Error, path: Path) -> PodiumError:
                 f"the file is damaged ({error})",
                 "move it away and restore a copy; `sqlite3 FILE .recover` saves what is readable",
             )
+        case _ if is_full(error, path):
+            return disk_full(path)
         case sqlite3.SQLITE_READONLY | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return StoreReadOnly(
                 name,
                 f"it cannot be written ({error})",
                 "give this user write permission on the file and its folder",
-            )
-        case sqlite3.SQLITE_FULL:
-            return StoreFull(
-                name,
-                "the disk is full; this write was not made, all earlier ones are safe",
-                "free some space and run the same command again",
             )
         case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
             return StoreBusy(
@@ -152,6 +152,29 @@ def explain(error: sqlite3.Error, path: Path) -> PodiumError:
             return StoreUnusable(
                 name, f"the database failed ({error})", "see `podium doctor` for what is usable"
             )
+
+
+def is_full(error: BaseException, path: Path) -> bool:
+    """Whether SQLite failed for want of space, which it also calls an I/O error or a file it cannot open."""
+    code = _primary_code(error)
+    if code in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN):
+        with suppress(OSError):
+            return free_bytes(path.parent) < FULL_BYTES
+    return code == sqlite3.SQLITE_FULL
+
+
+def disk_full(path: Path) -> StoreFull:
+    """The error that says so, and where to make room."""
+    return StoreFull(
+        str(path),
+        "the disk is full; this write was not made, all earlier ones are safe",
+        f"free space in {str(path.parent)!r} and run the same command again",
+    )
+
+
+def _primary_code(error: BaseException) -> int:
+    """SQLite's result code: in the low byte; the rest refines it."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
 def _open(path: Path) -> sqlite3.Connection:
@@ -193,6 +216,8 @@ def _make_private(path: Path) -> None:
     except FileExistsError:
         return
     except OSError as error:
+        if error.errno in NO_SPACE:
+            raise disk_full(path) from error
         raise StoreReadOnly(
             str(path),
             f"it cannot be opened for writing ({error.strerror})",

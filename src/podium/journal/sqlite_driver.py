@@ -10,7 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from podium.domain.errors import StoreUnusable
-from podium.journal.sqlite import BUSY_SECONDS, connect, explain
+from podium.journal.reserve import Reserve
+from podium.journal.sqlite import BUSY_SECONDS, connect, explain, is_full
 from podium.journal.transaction import SqlTransaction
 
 LOOK_SECONDS = 0.05
@@ -22,7 +23,13 @@ class SqliteDriver:
 
     patience_seconds = 0.0
 
-    def __init__(self, path: Path, begin: Callable[[sqlite3.Connection], SqlTransaction]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        begin: Callable[[sqlite3.Connection], SqlTransaction],
+        reserve: Reserve,
+    ) -> None:
+        self._reserve = reserve
         self.name = str(path)
         self._path = path
         self._begin = begin
@@ -75,6 +82,14 @@ class SqliteDriver:
 
     def may_pass(self, error: BaseException) -> bool:
         return False
+
+    def made_room(self, error: BaseException) -> bool:
+        if not is_full(error, self._path) or not self._reserve.release():
+            return False
+        # What is copied out of the log makes its own space usable again. It waits for nobody.
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        return True
 
     def close(self) -> None:
         self._connection.close()

@@ -20,7 +20,8 @@ from podium.journal.open_store import OpenStore
 from podium.journal.receipt_key import load_or_create_key
 from podium.journal.receipts import Sealer
 from podium.journal.redaction import Redactor
-from podium.journal.sqlite import connect, explained, prepare
+from podium.journal.reserve import Reserve
+from podium.journal.sqlite import connect, disk_full, explained, prepare
 from podium.journal.sqlite_driver import SqliteDriver
 from podium.journal.transaction import SqlTransaction
 from podium.journal.view import SqlView
@@ -94,7 +95,10 @@ class SqlStore(OpenStore):
         self._listening: Listening | None = None
         self._bell_timer: asyncio.TimerHandle | None = None
         self._last_turn = 0.0
-        self._start(SqliteDriver(path, self._begin), pausing=self._doorbell.ring_last)
+        self._reserve = Reserve(path.parent)
+        self._reserve.fill()
+        driver = SqliteDriver(path, self._begin, self._reserve)
+        self._start(driver, pausing=self._doorbell.ring_last)
 
     async def write(self, work: Callable[[Tx], T]) -> T:
         outcome = self._writer.commit_here(work)
@@ -115,6 +119,13 @@ class SqlStore(OpenStore):
             raise NotPossibleNow(f"the store {str(self.path)!r} is closed")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._readers, self._read, work)
+
+    def must_have_room(self) -> None:
+        if not self._reserve.is_whole():
+            raise disk_full(self.path)
+
+    def make_room(self) -> bool:
+        return self._reserve.release(last=True)
 
     def _load_sealer(self) -> Sealer:
         if not self._key.exists() and self._has_receipts():

@@ -76,6 +76,10 @@ class Driver(Protocol):
         """Whether nothing was kept and the same may go through in a while."""
         ...
 
+    def made_room(self, error: BaseException) -> bool:
+        """Whether it failed for want of space, and some that was kept back is free now."""
+        ...
+
     def close(self) -> None: ...
 
 
@@ -157,6 +161,8 @@ class Writer:
                     return None
                 [outcome] = self._commit(transaction, [work])
             except BaseException as error:
+                if self._driver.made_room(error):
+                    return None
                 return Failed(self._driver.explained(error))
             self._delivered(transaction)
             return outcome
@@ -247,6 +253,8 @@ class Writer:
             except Exception as error:
                 if len(batch) > 1 and self._driver.blames_one_work(error):
                     return self._commit_one_by_one(batch, transactions)
+                if self._driver.made_room(error):
+                    continue
                 pause = next(pauses, None) if self._driver.may_pass(error) else None
                 if pause is None or time.monotonic() > self._give_up_at:
                     raise

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
+from podium.domain.errors import StoreFull
 from podium.domain.events import EventBody
 from podium.domain.model import Json, Noun
 from podium.domain.work import QueueSpec, Run, Schedule, Signal
@@ -211,6 +212,10 @@ class Engine(Protocol):
 
         Without `from_step` that is the last step that failed, if any did.
         """
+        ...
+
+    def out_of_room(self) -> StoreFull | None:
+        """The full disk that keeps this process from taking runs, once it hosts none any more."""
         ...
 
     async def runs(self, query: RunQuery) -> list[Run]: ...

@@ -249,6 +249,17 @@ class Store(Protocol):
         """Run `work` on one consistent view, outside the event loop's thread."""
         ...
 
+    def must_have_room(self) -> None:
+        """Raises `StoreFull` while the disk is full: what could not be recorded must not be begun.
+
+        What is under way is still recorded, in space that was kept back for it.
+        """
+        ...
+
+    def make_room(self) -> bool:
+        """Free what is kept back for the ends of runs. False when none of it is left."""
+        ...
+
     def note(self, run_id: str, body: EventBody) -> None:
         """Append an event soon: with the next durable write, or within a tenth of a second.
 

@@ -57,6 +57,12 @@ class MemoryStore:
             self._readers, lambda: work(MemoryView(self._memory.tables, self._clock.now()))
         )
 
+    def must_have_room(self) -> None:
+        """Memory is not what runs out here."""
+
+    def make_room(self) -> bool:
+        return False
+
     def note(self, run_id: str, body: EventBody) -> None:
         self._notes.append((run_id, body))
         asyncio.get_running_loop().call_later(_NOTES_WAIT_SECONDS, self._write_notes_soon)

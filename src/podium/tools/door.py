@@ -45,8 +45,9 @@ class GatedDoor:
         """Judge the call. On a permit, `tool_requested` is durable and the act may begin.
 
         Raises `CallInDoubt` when this very call was permitted before, Podium died before its end
-        was recorded, and doing it again could do it twice.
+        was recorded, and doing it again could do it twice; `StoreFull` when its end could not be recorded.
         """
+        self._store.must_have_room()
         try:
             answer = await self._store.write(lambda tx: self._judge.answer(tx, call))
         except DiffMissing:

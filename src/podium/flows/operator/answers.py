@@ -189,10 +189,13 @@ class Answers:
         classification: IntentClassification | None,
         results: Sequence[CallResult],
         approvals: Sequence[Approval],
+        *,
+        stopped: str = "",
     ) -> OperatorAnswer:
+        """`stopped` says why a run that has not ended is hosted no more; it can be resumed."""
         pending = next((each for each in approvals if each.status is ApprovalStatus.PENDING), None)
         asked = pending or next((each for each in approvals if each.grants), None)
-        status, code = _standing(run, results, pending)
+        status, code = _standing(run, results, pending, stopped)
         return OperatorAnswer(
             mode=mode,
             status=status,
@@ -205,8 +208,10 @@ class Answers:
             grants=asked.grants if asked else (),
             run_id=run.id,
             results=tuple(results),
-            reason=_why(run, status),
-            next_actions=_next(status, run, plan, results, pending),
+            reason=stopped or _why(run, status),
+            next_actions=telling.to_resume(run.id)
+            if stopped
+            else _next(status, run, plan, results, pending),
         )
 
 
@@ -228,8 +233,10 @@ def _not_enough(job: OperatorJob) -> str:
 
 
 def _standing(
-    run: Run, results: Sequence[CallResult], pending: Approval | None
+    run: Run, results: Sequence[CallResult], pending: Approval | None, stopped: str
 ) -> tuple[AnswerStatus, int]:
+    if stopped:
+        return "failed", FAILED
     if any(each.status == "in_doubt" for each in results):
         return "in_doubt", INPUT_NEEDED
     match run.status:

@@ -19,6 +19,7 @@ from podium.domain.errors import (
     NotPossibleNow,
     PlanNotGated,
     PlanRejected,
+    StoreFull,
     UnknownId,
 )
 from podium.domain.gating import Approval, ApprovalStatus, Receipt, spent_since
@@ -33,7 +34,7 @@ from podium.domain.operating import (
     RunPlan,
 )
 from podium.domain.packs import Pack
-from podium.domain.work import Run
+from podium.domain.work import Run, RunStatus
 from podium.flows.operator.answers import Answers
 from podium.flows.operator.brain import Brain
 from podium.flows.operator.given import faults_of
@@ -252,7 +253,17 @@ class Operator:
     ) -> OperatorAnswer:
         results = await brain.look(run.id, plan)
         approvals = await brain.store.read(lambda view: view.approvals(run_id=run.id))
-        return self._answers.ended(run, plan, mode, classification, results, approvals)
+        stopped = _why_stopped(run, brain.engine.out_of_room())
+        return self._answers.ended(
+            run, plan, mode, classification, results, approvals, stopped=stopped
+        )
+
+
+def _why_stopped(run: Run, full: StoreFull | None) -> str:
+    """Why a run of this process, which nobody else would take, is hosted no more; empty when it is."""
+    if run.queue is not None or run.status is not RunStatus.RUNNING or run.owner is not None:
+        return ""
+    return str(full or "it was stopped at its checkpoint")
 
 
 def _job_of(run: Run | None) -> OperatorJob | None:

@@ -102,6 +102,11 @@ def to_approve(approval: Approval, plan: RunPlan) -> tuple[str, ...]:
     )
 
 
+def to_resume(run_id: str) -> tuple[str, ...]:
+    """What to do about a run that was stopped at its checkpoint."""
+    return (f"Go on where it stopped: podium resume {run_id}",)
+
+
 def to_follow(run_id: str) -> tuple[str, ...]:
     short = short_id(run_id)
     return (f"Follow it: podium logs -f {short}", f"End it: podium cancel {short}")

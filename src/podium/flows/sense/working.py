@@ -7,16 +7,20 @@ at the operation, and nothing that was done is done again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
+import errno
+import os
+from collections.abc import Callable
 from functools import partial
 from itertools import count
+from typing import TypeVar
 
 from podium.domain.errors import (
+    NO_SPACE,
     BadArguments,
     BridgeUnusable,
     NotPossibleNow,
     PlanFailed,
+    StoreFull,
     UnknownTool,
 )
 from podium.domain.gating import Approval, Outcome, PlanPlace, Refusal
@@ -30,9 +34,13 @@ from podium.flows.sense.releasing import BEGINNING, release
 from podium.flows.sense.wording import with_ops
 from podium.ports import Claim, FlowBody, FlowContext, OpenedOrder, Shelf, Step, Tx, View
 
+T = TypeVar("T")
+
 MOST_CRASHES = 10
 """An operation that was begun so often and never ended has brought its worker down each time."""
 ANOTHER_ID = "if this is other work, choose another `id` and send it again"
+_NO_SPACE = os.strerror(errno.ENOSPC)
+"""In an operation's error: trying again would only fill up what is left."""
 BACKOFF_SECONDS = 2.0
 """Before the second try; each further one waits twice as long."""
 
@@ -115,8 +123,7 @@ async def _seen_before(kit: WorkerKit, order: WorkOrder, step: Step) -> str:
 
 
 async def _opened(kit: WorkerKit, job: OrderJob, step: Step) -> OpenedOrder:
-    claim = await _claim(kit, job, step.run_id)
-    return await asyncio.to_thread(kit.inbox.open, claim)
+    return await asyncio.to_thread(lambda: kit.inbox.open(_claim(kit, job, step.run_id)))
 
 
 async def _weighed(ctx: FlowContext, kit: WorkerKit, order: WorkOrder) -> None:
@@ -167,7 +174,7 @@ async def _do(
         if found.ok:
             return
         tries += 1
-        if found.unknown or not _may_be_repeated(kit, op):
+        if found.unknown or not _may_be_repeated(kit, op) or _NO_SPACE in found.error:
             raise Poisonous("failed", f"op {number} ({op.line}) failed: {found.error}", number)
         if tries >= kit.options.most_tries:
             why = f"op {number} ({op.line}) failed {tries} times: {found.error}"
@@ -194,6 +201,11 @@ async def _act(
     crashed = await kit.store.write(lambda tx: _begun(kit, tx, step))
     if crashed > MOST_CRASHES:
         return Outcome(ok=False, error=f"begun {crashed} times, and its worker died each time")
+    try:
+        kit.store.must_have_room()
+    except StoreFull as full:
+        # An answer, so that whoever sent the order knows: it may be sent again.
+        return Outcome(ok=False, error=f"not begun: {_NO_SPACE}: {full}")
     toolbox = kit.toolbox
     tool, arguments = op.call
     # What an agent made of words was led to by whatever that agent read.
@@ -225,17 +237,15 @@ async def _answered(
     """Say in the outbox how it ended, and in the book of trust if it ended badly."""
 
     async def write(step: Step) -> Ack:
-        with _passing():
-            wo_id = await asyncio.to_thread(_addressee, kit, job, order)
+        wo_id = await _written(kit, partial(_addressee, kit, job, order))
         ack = await kit.store.read(partial(_ack, kit, step.run_id, wo_id, order, poison))
         if ack.status != "duplicate":
-            with _passing():
-                await asyncio.to_thread(_acknowledge, kit, job, ack)
+            await _written(kit, partial(_acknowledge, kit, job, ack))
         if order is not None and ack.status != "done":
             now = kit.clock.now()
             await kit.store.write(lambda tx: free_name(tx, order.id, step.run_id, now))
         if order is not None and ack.status in ("failed", "refused"):
-            await asyncio.to_thread(_incident, kit, order, ack)
+            await _written(kit, partial(_incident, kit, order, ack))
         return ack
 
     return await ctx.step("ack", write, returns=Ack)
@@ -296,24 +306,34 @@ async def _put_away(
     ctx: FlowContext, kit: WorkerKit, job: OrderJob, shelf: Shelf, why: str
 ) -> None:
     async def move(step: Step) -> str:
-        with _passing():
-            claim = await _claim(kit, job, step.run_id)
-            return await asyncio.to_thread(kit.inbox.put_away, claim, shelf, why)
+        def put_away() -> str:
+            return kit.inbox.put_away(_claim(kit, job, step.run_id), shelf, why)
+
+        return await _written(kit, put_away)
 
     await ctx.step("put-away", move)
 
 
-async def _claim(kit: WorkerKit, job: OrderJob, run_id: str) -> Claim:
+def _claim(kit: WorkerKit, job: OrderJob, run_id: str) -> Claim:
     """The claimed file, found by its run: its name may stand in the record without what looked like a secret."""
-    claims = await asyncio.to_thread(kit.inbox.claims)
+    claims = kit.inbox.claims()
     recorded = Claim(name=job.claim, file=job.file, run_id=run_id, worker="")
     return next((each for each in claims if each.run_id == run_id), recorded)
 
 
-@contextmanager
-def _passing() -> Iterator[None]:
-    """What cannot be written to a folder now is written later: the order was done, and must be answered."""
-    try:
-        yield
-    except (NotPossibleNow, OSError) as error:
-        raise BridgeUnusable(str(error)) from error
+async def _written(kit: WorkerKit, write: Callable[[], T]) -> T:
+    """Write to a folder, on a full disk in space that was kept back for it.
+
+    What cannot be written now is written later: the order was done, and must be answered.
+    """
+    while True:
+        try:
+            return await asyncio.to_thread(write)
+        except (NotPossibleNow, OSError) as error:
+            if not (_is_full(error) and kit.store.make_room()):
+                raise BridgeUnusable(str(error)) from error
+
+
+def _is_full(error: BaseException) -> bool:
+    told = error if isinstance(error, OSError) else error.__cause__
+    return isinstance(told, OSError) and told.errno in NO_SPACE
