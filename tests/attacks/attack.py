@@ -13,6 +13,7 @@ GROUPS = {
     "escapes": "escapes by links, /proc, processes, mounts, namespaces, descriptors",
     "network": "network",
     "shell": "shell evasions",
+    "state": "Podium's own state",
 }
 
 _PRELUDE = Path(__file__).with_name("prelude.py.txt").read_text()

@@ -10,6 +10,10 @@ from tests.attacks.arena import FORBIDDEN, Arena
 _QUIET = ("--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 _LINK, _REPOSITORY = "120000", "160000"
 _DOT_GIT = (".git", "git~1", ".git ", ".git.")
+_STATE = (
+    *(".podium", "podium~1", "po1db0~1", ".podium. ", ".\uff50odium"),
+    ".podium::$index_allocation",
+)
 _IGNORABLE = "\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u206a\u206b\u206c\ufeff"
 
 
@@ -43,7 +47,8 @@ def _wrong(arena: Arena, tip: str) -> Iterator[str]:
         check=False,
     )  # fmt: skip
     fields = raw.split("\0")
-    yield from _bare_repositories(arena, tip)
+    for commit in arena.git(*_QUIET, "rev-list", f"{base}..{tip}", check=False).split():
+        yield from _bare_repositories(arena, commit)
     for about, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, blob, *_ = about.split(" ")
         yield from _wrong_entry(arena, mode, blob, path)
@@ -51,9 +56,10 @@ def _wrong(arena: Arena, tip: str) -> Iterator[str]:
 
 def _bare_repositories(arena: Arena, tip: str) -> Iterator[str]:
     """Folders that git takes for a repository when somebody enters them, settings and all."""
-    listed = arena.git(*_QUIET, "ls-tree", "-r", "--name-only", "-z", tip, check=False).split("\0")
-    for head in (path for path in listed if path.endswith("/HEAD")):
-        folder = head.removesuffix("HEAD")
+    names = arena.git(*_QUIET, "ls-tree", "-r", "--name-only", "-z", tip, check=False)
+    listed = names.lower().split("\0")
+    for head in (path for path in listed if path.endswith("/head")):
+        folder = head.removesuffix("head")
         inner = {
             path.removeprefix(folder).split("/")[0] for path in listed if path.startswith(folder)
         }
@@ -66,15 +72,20 @@ def _wrong_entry(arena: Arena, mode: str, blob: str, path: str) -> Iterator[str]
         yield f"forbidden path in the task's branch: {path}"
     if mode == _REPOSITORY:
         yield f"a nested repository in the task's branch: {path}"
-    if any(_is_dot_git(part) for part in path.split("/")):
+    parts = path.replace("\\", "/").split("/")
+    if any(_is_spelled(part, _DOT_GIT) for part in parts):
         yield f"a git directory in the task's branch: {path!r}"
+    if any(_is_spelled(part, _STATE) for part in parts):
+        yield f"Podium's state in the task's branch: {path!r}"
     if mode == _LINK:
         target = arena.git("cat-file", "blob", blob)
         inner = os.path.normpath(os.path.join(os.path.dirname(path), target))
+        if inner.split("/")[0] == ".podium":
+            yield f"a link into Podium's state in the task's branch: {path}"
         if target.startswith("/") or inner.startswith(".."):
             yield f"a link that leads out in the task's branch: {path}"
 
 
-def _is_dot_git(name: str) -> bool:
+def _is_spelled(name: str, spellings: tuple[str, ...]) -> bool:
     plain = name.translate(dict.fromkeys(map(ord, _IGNORABLE))).casefold()
-    return plain in _DOT_GIT
+    return plain in spellings

@@ -243,6 +243,22 @@ class Ungated(Default):
         )
 
 
+class Unpinned(Default):
+    """The worktree is open but for its `.git`: import gate and hygiene must keep protected paths by themselves."""
+
+    name, guarded = "unpinned", False
+
+    def held(self, arena: Arena, confinement: Confinement, facts: Facts) -> Confinement:
+        inside = f"{arena.task.path}/"
+        mounts = tuple(
+            mount
+            for mount in confinement.mounts
+            if not mount.target.startswith(inside) or mount.target == f"{inside}.git"
+        )
+        unpinned = confinement.model_copy(update={"mounts": mounts, "pinned": ()})
+        return super().held(arena, unpinned, facts)
+
+
 class SharedGit(Default):
     """The usual sandbox: the worktree and the git directory it belongs to are writable."""
 
@@ -259,7 +275,7 @@ class SharedGit(Default):
 
 
 LAYOUTS: tuple[type[Layout], ...] = (
-    Nothing, TrustingFirewall, Firewall, SharedGit, Ungated, LandlockOnTerminal, OnTerminal, Landlock,
-    Mounts, Default,
+    Nothing, TrustingFirewall, Firewall, SharedGit, Ungated, Unpinned, LandlockOnTerminal, OnTerminal,
+    Landlock, Mounts, Default,
 )  # fmt: skip
 """From the weakest on."""

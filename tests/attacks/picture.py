@@ -122,6 +122,8 @@ def left_behind(folder: Path) -> list[str]:
     for inner, _, names in os.walk(folder):
         for name in names:
             path = os.path.join(inner, name)
+            if ".podium" in os.path.relpath(path, folder).lower().split(os.sep):
+                found.append(f"left Podium's state behind: {os.path.relpath(path, folder)}")
             try:
                 status = os.lstat(path)
             except OSError:  # so deep that nobody can start it

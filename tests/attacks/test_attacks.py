@@ -6,6 +6,7 @@ import pytest
 
 from tests.attacks.attack import GROUPS, Attack
 from tests.attacks.cases import ATTACKS
+from tests.attacks.cases.state import BY_FILES
 from tests.attacks.layouts import LAYOUTS, Nothing
 from tests.attacks.runner import run_attacks
 from tests.attacks.trial import Outcome
@@ -49,6 +50,17 @@ def test_no_attack_gets_through_the_default_layout(group: str, user: str) -> Non
     assert _through(found) == {}
     assert not any(outcome.skipped for outcome in found)
     print(f"\n{group}, {user}: 0 of {len(found)} through")
+
+
+@pytest.mark.parametrize(
+    ("layout", "ids"), [("firewall", None), ("unpinned", None), ("ungated", BY_FILES)]
+)
+def test_each_layer_alone_keeps_podiums_state(layout: str, ids: tuple[str, ...] | None) -> None:
+    """Policy, import gate, confinement. The default layout above has the last two without the first."""
+    if not ordinary_python():
+        pytest.skip("an ordinary user may start no Python of this version here")
+    found = list(outcomes("ordinary", layout, ids or _ids("state")))
+    assert _through(found) == {}
 
 
 _OF_TERMINALS = (

@@ -63,7 +63,7 @@ async def test_a_pointer_of_an_agents_own_making_shows_nothing(tmp_path: Path) -
     (secret / "commondir").write_text(".\n")
     (root / ".git").write_text(f"gitdir: {secret}\n")
     fence = await podium.enclosures.confinement(str(root))
-    assert set(mounted(fence)) == {str(root), str(root / ".git")}
+    assert set(mounted(fence)) == {str(root), str(root / ".git"), str(root / ".podium")}
 
 
 def test_what_any_file_forbids_is_forbidden_and_a_project_takes_nothing_of_yours_away(

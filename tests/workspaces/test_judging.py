@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.domain.errors import ImportRefused
+from podium.domain.protected_paths import is_spelling_of, protected_name, zone_holding
 from podium.workspaces.git.bundles import read_bundle
-from podium.workspaces.git.dot_git import is_dot_git, is_dot_gitmodules
-from podium.workspaces.git.judging import Change, fault_of, hidden_by_link, link_fault, zone_of
+from podium.workspaces.git.judging import Change, fault_of, hidden_by_link, link_fault
 
 NAMES = [".git", ".GIT", ".Git", "git~1", "GIT~2", ".git.", ".git ", ".git . .", ".g\u200cit", "\ufeff.git",
          ".git::$INDEX_ALLOCATION", ".git:x", "x\\.git", ".git\\x"]  # fmt: skip
@@ -19,15 +19,15 @@ NAMES = [".git", ".GIT", ".Git", "git~1", "GIT~2", ".git.", ".git ", ".git . .",
 
 @pytest.mark.parametrize("name", NAMES)
 def test_these_are_names_of_a_git_directory_somewhere(name: str) -> None:
-    assert is_dot_git(name)
+    assert protected_name(name) == ".git"
 
 
 @pytest.mark.parametrize(
     "name", ["git", ".gitignore", ".github", "x.git", "git~", ".gitx", "..git"]
 )
 def test_these_are_ordinary_names(name: str) -> None:
-    assert not is_dot_git(name)
-    assert not is_dot_gitmodules(name)
+    assert not protected_name(name)
+    assert not is_spelling_of(name, ".gitmodules")
 
 
 @pytest.mark.parametrize(
@@ -35,15 +35,15 @@ def test_these_are_ordinary_names(name: str) -> None:
     [".gitmodules", ".GITMODULES", "gitmod~1", "GI7EBA~1", ".gitmodules ", ".gitmod\u200dules"],
 )
 def test_these_set_up_submodules_somewhere(name: str) -> None:
-    assert is_dot_gitmodules(name)
+    assert is_spelling_of(name, ".gitmodules")
 
 
 def test_a_zone_covers_itself_what_is_in_it_and_what_would_replace_it() -> None:
     zones = ("conf/prod", "Ümlaut")
     for path in ("conf/prod", "conf/prod/a/b", "CONF/Prod/x", "conf", "u\u0308mlaut/x"):
-        assert zone_of(path, zones), path
+        assert zone_holding(path, zones), path
     for path in ("conf/production", "conf/dev", "x/conf/prod", "confprod"):
-        assert not zone_of(path, zones), path
+        assert not zone_holding(path, zones), path
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,7 @@ def test_a_zone_covers_itself_what_is_in_it_and_what_would_replace_it() -> None:
         "",
         "a\0b",
         ".git/config",
+        "../.Podium/prompts/plan.md",
     ],
 )
 def test_these_links_may_not_come_back(target: str) -> None:

@@ -135,6 +135,7 @@ async def test_whatever_an_agent_leaves_is_put_back(place: Place, trick: str) ->
     names = {str(path.relative_to(_top(workspace))) for path in _top(workspace).rglob("*")}
     assert names == {
         ".git",
+        ".podium",
         "README",
         "src",
         "src/app",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from podium.domain.errors import ImportRefused
-from podium.workspaces.git.dot_git import is_dot_gitmodules
+from podium.domain.protected_paths import is_spelling_of
 from tests.workspaces.rig import Place, commit, needs_bwrap
 
 _MERGE = """
@@ -163,4 +163,4 @@ async def test_what_a_removed_workspace_brought_back_stays_judged(place: Place) 
 def test_short_names_of_the_list_of_submodules_are_known_however_long_their_number_is(
     name: str,
 ) -> None:
-    assert is_dot_gitmodules(name)
+    assert is_spelling_of(name, ".gitmodules")

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from podium.domain.gating import Access, Zone
+from podium.domain.protected_paths import plain_spelling
 from podium.gate.shell.nouns import ANY
 
 HARMLESS_PATHS = frozenset({"/dev/null"})
@@ -69,6 +70,8 @@ class PlaceGlob:
         if self._relative is None:
             return False
         inner = relative_to(path, root)
+        if inner is not None and self._ignore_case:
+            inner = plain_spelling(inner)
         return inner is not None and self._relative.fullmatch(inner) is not None
 
     def meets(self, pattern: str, root: str, *, all_names: bool) -> bool:

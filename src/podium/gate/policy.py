@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from podium.domain.gating import Access, Budget, Effect, Tier, Zone, ZoneKind
 from podium.domain.launching import NetworkPolicy
 from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.protected_paths import PROTECTED_NAMES
 from podium.domain.terms import Mode
 from podium.gate.patterns import CommandPattern
 from podium.gate.places import check_glob
@@ -252,4 +253,15 @@ def default_policy() -> Policy:
     """
     text = (resources.files("podium.gate") / "default_policy.yaml").read_text("utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return Policy.model_validate(yaml.load(text, Loader=loader)["policy"])  # noqa: S506 - both loaders are safe ones
+    given = yaml.load(text, Loader=loader)["policy"]  # noqa: S506 - both loaders are safe ones
+    return Policy.model_validate({**given, "zones": {**_protected_zones(), **given["zones"]}})
+
+
+def _protected_zones() -> dict[str, Any]:
+    return {
+        known.zone: {
+            "paths": (f"**/{known.name}",),
+            "kind": "read-only" if known.readable else "forbidden",
+        }
+        for known in PROTECTED_NAMES
+    }

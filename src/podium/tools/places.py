@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from podium.domain.errors import ToolBroke
 from podium.domain.gating import PathUse
 from podium.domain.model import Json
+from podium.domain.protected_paths import GIT_DIR, STATE_DIR, protected_name
 from podium.tools.beneath import must_be_alone
 from podium.tools.scope import REFERENCE, ToolScope, inside
 
@@ -46,10 +47,10 @@ def _refuse_unseen(given: str) -> None:
 
 
 def _refuse_owned(path: str, parts: Iterable[str]) -> None:
-    lower = {part.lower() for part in parts}
-    if ".git" in lower:
+    names = {protected_name(part) for part in parts}
+    if GIT_DIR in names:
         raise ToolBroke(f"{path!r} belongs to git and is changed by git commands alone")
-    if ".podium" in lower:
+    if STATE_DIR in names:
         raise ToolBroke(f"{path!r} belongs to Podium, which keeps its record there; leave it alone")
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from podium.domain.errors import BadInput, CallRefused
 from podium.domain.launching import Confinement, Held
+from podium.domain.protected_paths import lies_in_zone
 from podium.ports import Enclosures
-from podium.wiring.folders import STATE_FOLDER
 from podium.wiring.playbook_fence import PlaybookFence
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ class DuetFence:
 
     async def confinement(self, root: str) -> Confinement:
         """Raises `BadInput` for a folder that holds what is kept, or that no fence can be drawn around."""
-        fence = await self._plain.confinement(root)
-        if fence.kind == "none":
-            return fence
-        self._refuse_kept(root)
         try:
+            fence = await self._plain.confinement(root)
+            if fence.kind == "none":
+                return fence
+            self._refuse_kept(root)
             shown = await self._folders.confinement(root)
         except CallRefused as refused:
             why = str(refused).partition(";")[0]
@@ -63,11 +63,9 @@ def duet_fence(podium: Podium, *kept: Path) -> DuetFence:
     from podium.wiring.profile_gate import automation
 
     gate, own, runs_by_itself = podium.gate, podium.folders, automation()
-    closed_paths = [path for path in gate.closed_paths if path != STATE_FOLDER]
 
     def closed(path: str) -> bool:
-        named = any(path == place or path.startswith(f"{place}/") for place in closed_paths)
-        return named or runs_by_itself(path)
+        return lies_in_zone(path, gate.closed_paths) or runs_by_itself(path)
 
     def hidden(path: str) -> bool:
         # Certificates that everybody has look like keys, and programs break without them.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from podium.domain.errors import CallRefused, NotPossibleNow
 from podium.domain.launching import Confinement, ExecRules, Held, Mount
+from podium.domain.protected_paths import GIT_DIR, STATE_DIR, protected_name
 from podium.ports import Workspaces
-from podium.wiring.folders import STATE_FOLDER
 from podium.wiring.settings import SandboxSettings
 
 UNCONFINED = (
@@ -75,14 +76,78 @@ class ProjectEnclosures:
         return self._settings.hosts if self._settings.network == "listed" else ()
 
     def _of_folder(self, root: Path) -> Confinement:
-        """All of it but its history, which is read-only, and Podium's record, which is hidden."""
-        mounts = [Mount(source=str(root), target=str(root), writable=True)]
-        mounts += [Mount(source=str(place), target=str(place)) for place in history_of(root)]
-        hidden = root / STATE_FOLDER
-        if hidden.is_dir():
-            self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)
-            mounts.append(Mount(source=str(self._empty), target=str(hidden)))
-        return Confinement(kind="kernel", mounts=tuple(mounts))
+        """All of it but git directories, which are read-only, and Podium's state, which is hidden."""
+        take_state_name(root)
+        return Confinement(
+            kind="kernel",
+            mounts=(
+                Mount(source=str(root), target=str(root), writable=True),
+                *(Mount(source=str(place), target=str(place)) for place in history_of(root)),
+                *protected_mounts(root, self._empty),
+            ),
+        )
+
+
+def take_state_name(root: Path) -> None:
+    """Make an empty state folder where there is none, so that it can be covered and no command can make one.
+
+    Raises `CallRefused` for a link: a mount would follow it.
+    """
+    state = root / STATE_DIR
+    if not os.path.lexists(state):
+        state.mkdir(mode=0o700)
+    if state.is_symlink():
+        raise CallRefused(
+            f"{str(state)!r} is a link, where only Podium's own state may be; move it away"
+        )
+
+
+def protected_mounts(
+    root: Path,
+    empty: Path,
+    closed: Callable[[str], bool] = lambda path: False,
+    hidden: Callable[[str], bool] = lambda path: False,
+) -> Iterator[Mount]:
+    """Mounts that cover every protected path in a writable folder, at any depth, and what else is closed or hidden.
+
+    Git directories can only be read; state folders are replaced by `empty`. Raises `CallRefused` where no mount can
+    cover a path.
+    """
+    for path in _covered_paths(root, lambda path: _name_of(path) == GIT_DIR or closed(path)):
+        yield Mount(source=str(path), target=str(path))
+    folder, file = _nothing(empty)
+    for path in _covered_paths(root, lambda path: _name_of(path) == STATE_DIR or hidden(path)):
+        yield Mount(source=str(folder if path.is_dir() else file), target=str(path))
+
+
+def _covered_paths(root: Path, is_meant: Callable[[str], bool]) -> list[Path]:
+    from podium.workspaces.git.folder_closed import closed_places
+
+    try:
+        paths = closed_places(root, is_meant)
+    except NotPossibleNow as error:
+        raise CallRefused(str(error)) from None
+    for path in paths:
+        if not path.isprintable():
+            raise CallRefused(f"{path!r} is closed, and no fence can be drawn around such a name")
+    return [root / path for path in paths if _is_plain(root / path)]
+
+
+def _name_of(path: str) -> str:
+    return protected_name(path.rpartition("/")[2])
+
+
+def _is_plain(path: Path) -> bool:
+    """Tell whether it is really there: a link would lead the mount somewhere else."""
+    return path.exists() and not path.is_symlink() and path.resolve() == path
+
+
+def _nothing(empty: Path) -> tuple[Path, Path]:
+    """An empty folder and an empty file, to show in place of others."""
+    empty.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = empty.with_name("empty-file")
+    file.touch(mode=0o600)
+    return empty, file
 
 
 def history_of(root: Path) -> list[Path]:

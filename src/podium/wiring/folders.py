@@ -11,11 +11,12 @@ from pathlib import Path
 from uuid import uuid4
 
 from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.protected_paths import STATE_DIR
 from podium.wiring.writing import write_new
 
 PROJECT_FILE = "podium.yaml"
-STATE_FOLDER = ".podium"
-_MARKERS = (PROJECT_FILE, STATE_FOLDER, ".git")
+STATE_FOLDER = STATE_DIR
+_MARKERS = (PROJECT_FILE, ".git")
 
 
 @dataclass(frozen=True)
@@ -143,12 +144,24 @@ def find_folders(
 
 
 def project_root(start: Path) -> Path:
-    """The nearest folder upward that holds `podium.yaml`, `.podium` or `.git`; else `start` itself."""
+    """The nearest folder upward that holds `podium.yaml`, `.podium` or `.git`; else `start` itself.
+
+    An empty `.podium` marks no project: confinements make one so that no agent can.
+    """
     start = start.resolve()
     for folder in (start, *start.parents):
         if any((folder / marker).exists() for marker in _MARKERS):
             return folder
+        if _is_in_use(folder / STATE_FOLDER):
+            return folder
     return start
+
+
+def _is_in_use(state: Path) -> bool:
+    try:
+        return not state.is_dir() or any(state.iterdir()) if os.path.lexists(state) else False
+    except OSError:
+        return True
 
 
 def _xdg(environ: Mapping[str, str], name: str, default: str) -> Path:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from podium.domain.errors import CallRefused, NotPossibleNow
 from podium.domain.launching import Confinement, ExecRules, Held, Mount, NetworkPolicy
 from podium.ports import Enclosures
-from podium.wiring.enclosures import history_of
-from podium.wiring.folders import STATE_FOLDER
+from podium.wiring.enclosures import history_of, protected_mounts, take_state_name
 from podium.wiring.settings import SandboxSettings
-
-DOT_GIT = ".git"
 
 
 class PlaybookFence:
@@ -61,46 +57,10 @@ class PlaybookFence:
         return self._settings.hosts if self._settings.network == "listed" else ()
 
     def _mounts(self, root: Path) -> Iterator[Mount]:
+        take_state_name(root)
         yield Mount(source=str(root), target=str(root), writable=True)
         yield from (Mount(source=str(each), target=str(each)) for each in history_of(root))
-        # Nested ones too: a program that writes there gives git its orders.
-        for place in self._places(root, lambda path: _is(DOT_GIT, path) or self._closed(path)):
-            if _is_plain(place):
-                yield Mount(source=str(place), target=str(place))
-        folder, file = self._nothing()
-        for place in self._places(root, lambda path: _is(STATE_FOLDER, path) or self._hidden(path)):
-            if _is_plain(place):
-                yield Mount(source=str(folder if place.is_dir() else file), target=str(place))
-
-    def _nothing(self) -> tuple[Path, Path]:
-        """An empty folder and an empty file, to show in place of others."""
-        self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file = self._empty.with_name("empty-file")
-        file.touch(mode=0o600)
-        return self._empty, file
-
-    def _places(self, root: Path, meant: Callable[[str], bool]) -> list[Path]:
-        from podium.workspaces.git.folder_closed import closed_places
-
-        try:
-            found = closed_places(root, meant)
-        except NotPossibleNow as error:
-            raise CallRefused(str(error)) from None
-        for path in found:
-            if not path.isprintable():
-                raise CallRefused(
-                    f"{path!r} is closed, and no fence can be drawn around such a name"
-                )
-        return [root / path for path in found]
-
-
-def _is(name: str, path: str) -> bool:
-    return path.rpartition("/")[2] == name
-
-
-def _is_plain(place: Path) -> bool:
-    """Whether it is really there: a link would lead the mount somewhere else."""
-    return place.exists() and not place.is_symlink() and place.resolve() == place
+        yield from protected_mounts(root, self._empty, self._closed, self._hidden)
 
 
 class DeskFence:

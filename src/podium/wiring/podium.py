@@ -20,7 +20,6 @@ from podium.wiring.configuration import Configuration
 from podium.wiring.confining import ConfiningLauncher
 from podium.wiring.database_mark import has_mark
 from podium.wiring.flows import FLOWS, FlowBuilder
-from podium.wiring.folders import STATE_FOLDER
 from podium.wiring.local_sockets import local_socket
 from podium.wiring.secrets import resolved, secret_finder, secret_in
 
@@ -334,9 +333,7 @@ class Podium:
         """A workspace for this task as the settings want it: `base`, `branch` and `run_id` may be named."""
         from podium.wiring.wishing import workspace_wish
 
-        # Podium's own folder is not there inside anyway.
-        closed = [path for path in self.gate.closed_paths if path != STATE_FOLDER]
-        return workspace_wish(self.configuration, closed, task, **wishes)
+        return workspace_wish(self.configuration, self.gate.closed_paths, task, **wishes)
 
     @cached_property
     def workspaces(self) -> Workspaces:

@@ -65,7 +65,7 @@ def profile_gate(
     Not `closed`: without the profile's places, for the commands of its own people, which go through all of it.
     """
     whole = build_gate(configuration)
-    layers = (places_layer(profile), _states_layer(), _commits_layer())
+    layers = (places_layer(profile), _commits_layer())
     gate = build_gate(configuration, layers) if closed else whole
     return ProfileGate(gate, profile, whole)
 
@@ -88,12 +88,6 @@ def places_layer(profile: Profile) -> PolicyLayer:
 def _folders(globs: Sequence[str]) -> tuple[str, ...]:
     """All that is in a folder is the folder: so nothing new comes into it either."""
     return tuple(re.sub(r"(?<=[^/])(/\*{1,2})+$", "", glob.rstrip("/")) or glob for glob in globs)
-
-
-def _states_layer() -> PolicyLayer:
-    """The folder may hold other projects, each with a memory of its own."""
-    zones = {"podium-states": {"paths": ("**/.podium",), "kind": "forbidden"}}
-    return PolicyLayer(origin="built-in", policy=Policy.model_validate({"zones": zones}))
 
 
 def _commits_layer() -> PolicyLayer:

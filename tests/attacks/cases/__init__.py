@@ -10,7 +10,8 @@ from tests.attacks.cases.git_refs import REFS
 from tests.attacks.cases.network import NETWORK
 from tests.attacks.cases.shell_programs import PROGRAMS
 from tests.attacks.cases.shell_words import WORDS
+from tests.attacks.cases.state import STATE
 
-_GROUPS = (REFS, PLANTS, OBJECTS, FILES, LINKS, PROCESSES, NETWORK, WORDS, PROGRAMS)
+_GROUPS = (REFS, PLANTS, OBJECTS, FILES, LINKS, PROCESSES, NETWORK, WORDS, PROGRAMS, STATE)
 
 ATTACKS: tuple[Attack, ...] = tuple(attack for group in _GROUPS for attack in group.attacks)

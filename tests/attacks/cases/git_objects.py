@@ -7,7 +7,7 @@ from tests.attacks.attack import Group
 OBJECTS = Group("git")
 _bash, _python = OBJECTS.bash, OBJECTS.python
 
-_TREE = """
+CRAFTING = """
 # A copy: rules for programs know git by its file, and what they do not know must be held all the same.
 shutil.copy("/usr/bin/git", f"{SCRATCH}/copied")
 def git(*words, data=None):
@@ -72,7 +72,7 @@ _bash("G77", "the user's store repacked", "git -C @REPO@ repack -qadf")
 _python(
     "G78",
     "a forbidden path committed by plumbing",
-    _TREE
+    CRAFTING
     + """
 prod = [(b"100644", b"key", blob)]
 whole = [entry for entry in entries() if entry[1] != b"conf"]
@@ -83,7 +83,7 @@ commit(tree(*sorted([*whole, (b"40000", b"conf", conf)], key=lambda entry: entry
 _python(
     "G79",
     "a forbidden path that is not there yet, committed by plumbing",
-    _TREE
+    CRAFTING
     + """
 keys = tree((b"100644", b"id", blob))
 commit(added(b"40000", b"deploy", tree((b"40000", b"keys", keys))))
@@ -92,7 +92,7 @@ commit(added(b"40000", b"deploy", tree((b"40000", b"keys", keys))))
 _python(
     "G80",
     "a forbidden path in a commit that the next one takes back",
-    _TREE
+    CRAFTING
     + """
 clean = git("rev-parse", "HEAD^{tree}")
 commit(added(b"40000", b"deploy", tree((b"40000", b"keys", tree((b"100644", b"id", blob))))))
@@ -102,7 +102,7 @@ commit(clean)
 _python(
     "G81",
     "a tree with .git in it",
-    _TREE
+    CRAFTING
     + """
 commit(added(b"40000", b".git", tree((b"100644", b"config", config))))
 """,
@@ -110,7 +110,7 @@ commit(added(b"40000", b".git", tree((b"100644", b"config", config))))
 _python(
     "G82",
     "the same as .GIT, for file systems that do not mind",
-    _TREE
+    CRAFTING
     + """
 commit(added(b"40000", b".GIT", tree((b"100644", b"config", config))))
 """,
@@ -118,7 +118,7 @@ commit(added(b"40000", b".GIT", tree((b"100644", b"config", config))))
 _python(
     "G83",
     "the same under its short name on Windows",
-    _TREE
+    CRAFTING
     + """
 commit(added(b"40000", b"git~1", tree((b"100644", b"config", config))))
 """,
@@ -126,7 +126,7 @@ commit(added(b"40000", b"git~1", tree((b"100644", b"config", config))))
 _python(
     "G84",
     "the same with a letter that HFS+ ignores",
-    _TREE
+    CRAFTING
     + """
 commit(added(b"40000", ".g\\u200cit".encode(), tree((b"100644", b"config", config))))
 """,
@@ -134,7 +134,7 @@ commit(added(b"40000", ".g\\u200cit".encode(), tree((b"100644", b"config", confi
 _python(
     "G85",
     "a tree with .. in it",
-    _TREE
+    CRAFTING
     + """
 commit(added(b"40000", b"..", tree((b"100644", b"evil", blob))))
 """,
@@ -142,7 +142,7 @@ commit(added(b"40000", b"..", tree((b"100644", b"evil", blob))))
 _python(
     "G86",
     "a name with slashes that leads out",
-    _TREE
+    CRAFTING
     + """
 commit(added(b"100644", b"../../../outside/evil", blob))
 """,
@@ -150,7 +150,7 @@ commit(added(b"100644", b"../../../outside/evil", blob))
 _python(
     "G87",
     "a tree with a name twice",
-    _TREE
+    CRAFTING
     + """
 commit(tree(*sorted([*entries(), (b"100644", b"src", blob)], key=lambda entry: entry[1])))
 """,
@@ -158,7 +158,7 @@ commit(tree(*sorted([*entries(), (b"100644", b"src", blob)], key=lambda entry: e
 _python(
     "G88",
     "a link that leads out, committed",
-    _TREE
+    CRAFTING
     + """
 commit(added(b"120000", b"way-out", git("hash-object", "-w", "--stdin", data=OUT.encode())))
 """,
@@ -166,7 +166,7 @@ commit(added(b"120000", b"way-out", git("hash-object", "-w", "--stdin", data=OUT
 _python(
     "G89",
     "a link with dots that leads out, committed",
-    _TREE
+    CRAFTING
     + """
 commit(added(b"120000", b"way-out", git("hash-object", "-w", "--stdin", data=b"src/../../../outside")))
 """,
@@ -174,7 +174,7 @@ commit(added(b"120000", b"way-out", git("hash-object", "-w", "--stdin", data=b"s
 _python(
     "G90",
     "a link to .git, committed",
-    _TREE
+    CRAFTING
     + """
 commit(added(b"120000", b"a-link", git("hash-object", "-w", "--stdin", data=b".git/../../../..")))
 """,
@@ -182,7 +182,7 @@ commit(added(b"120000", b"a-link", git("hash-object", "-w", "--stdin", data=b".g
 _python(
     "G91",
     "a commit with a broken head",
-    _TREE
+    CRAFTING
     + """
 git("commit", "-q", "--allow-empty", "-m", "so that the ref is there")
 raw = f"tree {git('rev-parse', 'HEAD^{tree}')}\\nparent {git('rev-parse', 'HEAD')}\\nauthor broken\\n\\nx\\n".encode()
@@ -248,7 +248,7 @@ subprocess.run(["git", "commit", "-q", "--allow-empty", "-m", "again"])
 _python(
     "G96",
     "lies of the own git directory about where a commit comes from",
-    _TREE
+    CRAFTING
     + """
 rootless = git("commit-tree", "-m", "rootless", "HEAD^{tree}")
 base = git("rev-parse", "HEAD")

@@ -11,7 +11,9 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-_HISTORIES = frozenset({".git", ".hg", ".svn", ".jj", ".bzr", ".podium"})
+from podium.domain.protected_paths import GIT_DIR, STATE_DIR, comparable
+
+_HISTORIES = frozenset({GIT_DIR, ".hg", ".svn", ".jj", ".bzr", STATE_DIR})
 _KEYS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", "keyrings"})
 _OF_WORK = _HISTORIES | {"podium.yaml"}
 _OF_HOMES = frozenset({".config", ".bashrc", ".zshrc", ".profile", ".netrc", ".git-credentials"})
@@ -79,7 +81,7 @@ class Workplaces:
 
 def is_guarded(real: Path) -> bool:
     """Whether this lies in a folder of keys, of a history or of a record."""
-    return any(part.casefold() in _HISTORIES | _KEYS for part in real.parts)
+    return any(comparable(part) in _HISTORIES | _KEYS for part in real.parts)
 
 
 def real_place(path: str | Path) -> Path:

@@ -14,6 +14,7 @@ from pathlib import Path
 from podium.domain.errors import ToolBroke
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
+from podium.domain.protected_paths import protected_in
 from podium.tools.scope import ToolScope, inside
 
 SECONDS = 60.0
@@ -156,8 +157,7 @@ class Repository:
     def _is_hidden(self, path: str) -> bool:
         if path.endswith("/"):
             return True  # a repository inside this one, which git lists as a folder
-        parts = path.lower().split("/")
-        return ".podium" in parts or self.scope.passed_over(str(self.scope.root / path))
+        return protected_in(path) is not None or self.scope.passed_over(str(self.scope.root / path))
 
     def _switched_off(self) -> dict[str, str]:
         """Settings as variables: the name of a filter may hold `=`, which `-c` would split at."""

@@ -25,7 +25,7 @@ from podium.workspaces.git.records import Records, write_whole
 from podium.workspaces.git.repository import Repository
 from podium.workspaces.git.undoing import undo_creation
 from podium.workspaces.git.wishes import same_name
-from podium.workspaces.git.zones import pin_zones
+from podium.workspaces.git.zones import pin_zones, tracked_states
 
 _NEXT_TO_NOTHING_BYTES = 1_000_000
 
@@ -82,8 +82,11 @@ async def _checked_out(
     git: Git, repository: Repository, record: WorkspaceRecord, tip: str
 ) -> WorkspaceRecord:
     await _add_worktree(git, repository, record, there=bool(tip))
-    made = record.model_copy(update={"admin": admin_of(record)})
-    await asyncio.to_thread(_make_private, repository, made, tip or record.base)
+    start = tip or record.base
+    states = await tracked_states(git, repository.git_dir, start)
+    forbidden = tuple(dict.fromkeys((*record.forbidden, *states)))
+    made = record.model_copy(update={"admin": admin_of(record), "forbidden": forbidden})
+    await asyncio.to_thread(_make_private, repository, made, start)
     return made
 
 

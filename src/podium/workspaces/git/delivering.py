@@ -126,7 +126,7 @@ class Deliveries:
             users = await self.users_own(record)
             commits = await history.new_commits(tip, [before, *users])
             forbidden = (*record.forbidden, *record.copied)
-            merges = forbidden and any(len(parents) > 1 for parents in commits.values())
+            merges = any(len(parents) > 1 for parents in commits.values())
             own = await history.parents(tip, users) if merges else commits
             paths = await ImportGate(history, forbidden).judge(record.base, tip, commits, own)
             alike = await refuse_secrets(history, record.branch, commits, secrets_in)

@@ -15,8 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from podium.domain.errors import NotPossibleNow, WorkspaceTampered
-from podium.workspaces.git.dot_git import is_dot_git
-from podium.workspaces.git.judging import zone_of
+from podium.domain.protected_paths import protected_in, zone_holding
 
 Kind = Literal["file", "link", "folder", "other", "missing"]
 
@@ -34,11 +33,11 @@ def check_paths(paths: Sequence[str], forbidden: Sequence[str]) -> None:
             raise WorkspaceTampered(
                 f"{path[:200]!r} is no path inside the workspace; name it from the top of the worktree on"
             )
-        if any(is_dot_git(part) for part in parts):
+        if (protected := protected_in(path)) is not None:
             raise WorkspaceTampered(
-                f"{path[:200]!r} belongs to git itself, and is left alone; name another file"
+                f"{path[:200]!r} lies in {protected.name!r}, which is {protected.what}; name another file"
             )
-        if zone := zone_of("/".join(parts), forbidden):
+        if zone := zone_holding("/".join(parts), forbidden):
             raise WorkspaceTampered(
                 f"{path[:200]!r} may not be touched: {zone!r} is forbidden; name another file"
             )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow
-from podium.workspaces.git.folder_walking import DOT_GIT, STATE
+from podium.domain.protected_paths import protected_name
 
 MOST_LOOKED_AT = 200_000
 MOST_CLOSED = 500
@@ -31,7 +31,7 @@ def closed_places(root: Path, is_closed: Callable[[str], bool]) -> list[str]:
 
 def is_memory(path: str) -> bool:
     """Whether it is of a kind that git, or Podium, takes its orders from."""
-    return path.rpartition("/")[2].lower() in (DOT_GIT, STATE)
+    return bool(protected_name(path.rpartition("/")[2]))
 
 
 def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
@@ -44,7 +44,7 @@ def _walk(root: Path, is_closed: Callable[[str], bool]) -> Iterator[str]:
             if looked_at > MOST_LOOKED_AT:
                 raise NotPossibleNow(
                     f"the folder holds more than {MOST_LOOKED_AT} files, too many to look for closed paths among; "
-                    "run the playbook in a smaller one with --root"
+                    "work in a smaller one"
                 )
             path = name if place == "." else f"{place}/{name}"
             if is_closed(path):

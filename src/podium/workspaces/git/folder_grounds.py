@@ -17,7 +17,7 @@ from podium.workspaces.git.folder_closed import closed_places, is_memory
 from podium.workspaces.git.folder_copying import FolderCopies
 from podium.workspaces.git.folder_kept import Kept, difference
 from podium.workspaces.git.folder_shadow import REFS, SCRATCH, FolderShadow
-from podium.workspaces.git.folder_walking import GroundLimits, shown
+from podium.workspaces.git.folder_walking import STATE, GroundLimits, shown
 from podium.workspaces.git.git import Git
 
 START, LEFT = "start", "left"
@@ -171,9 +171,17 @@ async def _guarded(root: Path, is_closed: Callable[[str], bool]) -> tuple[str, .
     """What nobody may change or plant, as text that can be written anywhere."""
 
     def guarded(path: str) -> bool:
-        return is_memory(path) or is_closed(path)
+        return (is_memory(path) and not _is_placeholder(root, path)) or is_closed(path)
 
     return tuple(map(shown, await asyncio.to_thread(closed_places, root, guarded)))
+
+
+def _is_placeholder(root: Path, path: str) -> bool:
+    """The empty folder that a fence makes so that nobody else takes its name."""
+    folder = root / path
+    if path != STATE or folder.is_symlink() or not folder.is_dir():
+        return False
+    return not any(folder.iterdir())
 
 
 def ref_of(run_id: str, moment: str) -> str:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow
+from podium.domain.protected_paths import GIT_DIR, STATE_DIR, comparable
 
-STATE = ".podium"
-DOT_GIT = ".git"
+STATE = STATE_DIR
+DOT_GIT = GIT_DIR
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class Walk:
 
     def _take(self, seen: Seen, entry: os.DirEntry[str], path: str) -> bool:
         """Note what it is; whether it is a folder to look into."""
-        if entry.name.lower() in self.never or path in self.skipped:
+        if comparable(entry.name) in self.never or path in self.skipped:
             seen.passed_over.add(path)
             return False
         try:

@@ -1,4 +1,4 @@
-"""No repository that an agent planted stays where a person could run git in it."""
+"""No repository or state folder that an agent planted stays where a person could run git or Podium in it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from podium.domain.errors import WorkspaceTampered
+from podium.domain.protected_paths import GIT_DIR, STATE_DIR, protected_name
 from podium.workspaces.git.carrying import carry
-from podium.workspaces.git.dot_git import is_dot_git
 from podium.workspaces.git.private_refs import read_plain
 from podium.workspaces.git.walking import entries_within, files_within
 
@@ -36,11 +36,12 @@ class _Kind(Enum):
 
 @dataclass(frozen=True)
 class Planted:
-    """Something in a worktree that git would take for a repository or a part of one, or wait for."""
+    """Something in a worktree that git would take for a repository or a part of one, or wait for; or that Podium
+    would take for its own state."""
 
     path: str
     may_be_tracked: bool
-    """An embedded bare repository can be part of the project itself, such as data for its tests."""
+    """An embedded bare repository can be part of the project itself, such as data for its tests; so can a state folder."""
 
 
 class Found(NamedTuple):
@@ -68,10 +69,16 @@ def find_planted(worktree: Path) -> Found:
             unread.append(f"{inner[:100]!r}: {error.strerror}")
             continue
         for name, kind in here.items():
-            if is_dot_git(name):
+            protected = protected_name(name)
+            if protected == GIT_DIR:
                 found += (
-                    [Planted(inner + name, may_be_tracked=False)] if inner or name != ".git" else []
+                    [Planted(inner + name, may_be_tracked=False)]
+                    if inner or name != GIT_DIR
+                    else []
                 )
+            elif protected == STATE_DIR:
+                taken = not inner and name == STATE_DIR and _is_empty(worktree / name)
+                found += [] if taken else [Planted(inner + name, may_be_tracked=True)]
             elif kind is _Kind.FOLDER and len(os.fsencode(inner + name)) <= deepest:
                 waiting.append(f"{inner}{name}/")
             elif kind is _Kind.FOLDER or (kind is _Kind.ODD and _is_read_by_git(name)):
@@ -81,6 +88,11 @@ def find_planted(worktree: Path) -> Found:
             found += [Planted(inner + part, True) for part in parts]
             found += _hooks(worktree, inner, here)
     return Found(found, unread)
+
+
+def _is_empty(folder: Path) -> bool:
+    """Tell whether it is the empty folder that keeps the name taken, and no link."""
+    return not folder.is_symlink() and folder.is_dir() and not _entries(folder, "")
 
 
 def _is_read_by_git(name: str) -> bool:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.domain.errors import ImportRefused
-from podium.workspaces.git.embedded import (
-    embedded_repositories,
-    may_be_of_repository,
-    repository_part,
-)
+from podium.domain.protected_paths import protection_of, zone_holding
+from podium.workspaces.git.embedded import EmbeddedJudge
 from podium.workspaces.git.history import History
 from podium.workspaces.git.judging import (
     Change,
@@ -17,7 +14,6 @@ from podium.workspaces.git.judging import (
     hidden_by_link,
     link_fault,
     own_changes,
-    zone_of,
 )
 from podium.workspaces.git.merge_judge import MergeJudge, users_commits
 
@@ -54,23 +50,22 @@ class ImportGate:
                 raise _refused(change.commit, fault)
         await self._judge_zones(made, new, {**(own or {}), **new})
         await self._judge_files(made)
-        await self._judge_embedded(base, tip, made)
+        if repository := await EmbeddedJudge(self._history).first_made(new, changes, made):
+            raise _refused(*repository)
         if any(change.about_links for change in changes):
             await self._judge_links(base, tip)
         return sorted({change.path for change in made})
 
     async def _judge_zones(self, made: Sequence[Change], new: Parents, own: Parents) -> None:
         for change in made:
-            if zone := zone_of(change.path, self._forbidden):
+            if zone := zone_holding(change.path, self._forbidden):
                 raise _refused(
                     change.commit, f"it changes {change.path!r}, and {zone!r} is forbidden"
                 )
-        if not self._forbidden:
-            return
         merges = MergeJudge(self._history, self._forbidden)
         for commit, theirs in users_commits(new).items():
             if len(new[commit]) > 1 and (path := await merges.wrong_path(commit, theirs)):
-                zone = zone_of(path, self._forbidden)
+                zone = protection_of(path, self._forbidden)
                 raise _refused(commit, f"it merges {path!r} differently, and {zone!r} is forbidden")
 
     async def _judge_files(self, own: Sequence[Change]) -> None:
@@ -84,21 +79,6 @@ class ImportGate:
         for change in links:
             if fault := link_fault(change.path, targets.get(change.blob, "")):
                 raise _refused(change.commit, fault)
-
-    async def _judge_embedded(self, base: str, tip: str, own: Sequence[Change]) -> None:
-        """No folder may become one that git takes for a repository: it would obey the settings in it."""
-        if not any(may_be_of_repository(change.path) for change in own):
-            return
-        there = embedded_repositories(await self._history.entries(tip))
-        before = embedded_repositories(await self._history.entries(base)) if there else set()
-        for change in own:
-            folder = repository_part(change.path, there)
-            if folder and change.new_mode != "000000":
-                raise _refused(
-                    change.commit, f"{folder!r} is a repository by its files, and it sets one"
-                )
-        if made := there - before:
-            raise _refused(tip, f"git would take the folder {min(made)!r} for a repository")
 
     async def _judge_links(self, base: str, tip: str) -> None:
         """No link may end outside that did not in the base, by whatever other links it goes."""

@@ -7,12 +7,16 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from podium.workspaces.git.dot_git import is_dot_git, is_dot_gitmodules
-from podium.workspaces.git.wishes import same_name
+from podium.domain.protected_paths import (
+    comparable_parts,
+    is_spelling_of,
+    protected_in,
+)
 
 GITLINK = "160000"
 LINK = "120000"
 NO_FILE = "000000"
+_MODULES = ".gitmodules"
 _PLAIN = ("100644", "100755", "100664", LINK, NO_FILE)
 _LONGEST_PATH_BYTES = 4000
 
@@ -51,11 +55,14 @@ def own_changes(changes: Sequence[Change], parents: Mapping[str, Sequence[str]])
 def fault_of(change: Change) -> str:
     """Why the change may not come back, whatever the zones are; empty when it may."""
     parts = [part for piece in change.path.split("/") for part in piece.split("\\")]
+    protected = protected_in(change.path)
     if GITLINK in (change.old_mode, change.new_mode):
         return f"{change.path!r} is a submodule, which may not be added, moved or removed"
-    if any(is_dot_git(part) for part in parts):
-        return f"{change.path!r} is the name of a git directory on some system"
-    if any(is_dot_gitmodules(part) for part in parts):
+    if protected is not None:
+        return (
+            f"{change.path!r} lies in {protected.name!r} on some system, which is {protected.what}"
+        )
+    if any(is_spelling_of(part, _MODULES) for part in parts):
         return f"{change.path!r} sets up submodules, which may not be changed"
     if ".." in parts or any(piece in ("", ".") for piece in change.path.split("/")):
         return f"{change.path!r} leads out of the repository on some system"
@@ -63,17 +70,6 @@ def fault_of(change: Change) -> str:
         return f"the path {change.path[:80]!r}… is too long"
     if change.new_mode not in _PLAIN:
         return f"{change.path!r} has the odd mode {change.new_mode}"
-    return ""
-
-
-def zone_of(path: str, forbidden: Iterable[str]) -> str:
-    """The forbidden path that this one is, or lies in. Case does not count: on some systems it does not."""
-    name = same_name(path)
-    for zone in forbidden:
-        plain = same_name(zone)
-        # A file in place of a folder above the zone would take the zone's place.
-        if name == plain or name.startswith(plain + "/") or plain.startswith(name + "/"):
-            return zone
     return ""
 
 
@@ -90,20 +86,20 @@ def link_fault(path: str, target: str) -> str:
     landing = posixpath.normpath(posixpath.join(posixpath.dirname(path), *parts))
     if landing == ".." or landing.startswith("../"):
         return f"the link {path!r} leads out of the repository ({target[:100]!r})"
-    if any(is_dot_git(part) for part in parts):
-        return f"the link {path!r} leads into a git directory"
+    if (protected := protected_in(landing) or protected_in(target)) is not None:
+        return f"the link {path!r} leads into {protected.name!r}, which is {protected.what}"
     return ""
 
 
 def hidden_by_link(links: Sequence[str], paths: Iterable[str]) -> str:
     """A path that a link would stand above where case does not count; empty when there is none."""
-    plain = {same_name(link): link for link in links}
+    plain = {comparable_parts(link): link for link in links}
     if not plain:
         return ""
     for path in paths:
-        parts = same_name(path).split("/")
+        parts = comparable_parts(path)
         for count in range(1, len(parts) + 1):
-            link = plain.get("/".join(parts[:count]))
+            link = plain.get(parts[:count])
             if link is not None and link != path:
                 return (
                     f"{path!r} and the link {link!r} are the same place where case does not count"

@@ -11,7 +11,7 @@ from podium.workspaces.git.alternates import alternates_of
 from podium.workspaces.git.pointer import put_pointer_back
 from podium.workspaces.git.private_dir import BASE_OBJECTS, PRIVATE_CONFIG, PRIVATE_HOOKS
 from podium.workspaces.git.records import write_whole
-from podium.workspaces.git.zones import check_plain, pin_zones
+from podium.workspaces.git.zones import check_plain, closed_state, pin_zones
 
 DRAFT = "git.draft"
 """A private git directory that is being made anew."""
@@ -31,6 +31,7 @@ def confinement_of(record: WorkspaceRecord) -> Confinement:
         Mount(source=str(private / "home"), target=str(private / "home"), writable=True),
         Mount(source=worktree, target=worktree, writable=True),
         Mount(source=f"{worktree}/.git", target=f"{worktree}/.git", put_back=True),
+        *closed_state(record),
         Mount(source=str(private / "git"), target=git_dir, writable=True),
         Mount(source=f"{git_dir}/objects", target=f"{git_dir}/{BASE_OBJECTS}"),
         *(Mount(source=real, target=named) for named, real in alternates_of(f"{git_dir}/objects")),

@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 from functools import reduce
 
 from podium.domain.errors import ImportRefused
+from podium.domain.protected_paths import protection_of
 from podium.workspaces.git.history import History
-from podium.workspaces.git.judging import zone_of
 
 _MOST_THEIRS = 500
 
@@ -60,5 +60,7 @@ class MergeJudge:
         """Forbidden paths in which two commits differ. The first may be none at all."""
         if (one, other) not in self._known:
             paths = await self._history.differing(one, other)
-            self._known[one, other] = {each for each in paths if zone_of(each, self._forbidden)}
+            self._known[one, other] = {
+                each for each in paths if protection_of(each, self._forbidden)
+            }
         return self._known[one, other]

@@ -1,4 +1,4 @@
-"""Moving planted repositories out of a worktree, but for those that are part of the project."""
+"""Moving planted repositories and state folders out of a worktree, but for those that are part of the project."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from podium.workspaces.git.hygiene import (
     take_borrowed_rights,
 )
 from podium.workspaces.git.pointer import put_pointer_back
+from podium.workspaces.git.walking import files_within
 
 _COMMAND_LINE_BYTES = 500_000
 """Linux gives 2 MB with its usual stack, for the environment too."""
@@ -38,6 +39,10 @@ async def tidy(git: Git, record: WorkspaceRecord) -> tuple[str, ...]:
     await asyncio.to_thread(take_borrowed_rights, worktree)
     doubtful = [each for each in planted if each.may_be_tracked]
     tracked = await _tracked(git, record, [each.path for each in doubtful])
+    inner = await asyncio.to_thread(_files_of_folders, worktree, doubtful, tracked)
+    if inner:
+        tracked |= await _tracked(git, record, [each.path for each in inner])
+        doubtful = [each for each in doubtful if not _is_folder(worktree, each, tracked)] + inner
     added = await asyncio.to_thread(_not_the_projects, worktree, doubtful, tracked)
     moved += await asyncio.to_thread(move_away, worktree, private, added)
     if unread:
@@ -72,6 +77,24 @@ def _fitting(paths: Sequence[str]) -> Iterator[list[str]]:
         size += length
     if some:
         yield some
+
+
+def _files_of_folders(
+    worktree: Path, planted: Sequence[Planted], tracked: dict[str, str]
+) -> list[Planted]:
+    """The files of folders that the base has: each is judged by itself."""
+    top = len(os.fspath(worktree)) + 1
+    folders = [each.path for each in planted if _is_folder(worktree, each, tracked)]
+    return [
+        Planted(entry.path[top:], may_be_tracked=True)
+        for folder in folders
+        for entry in files_within(worktree / folder)
+    ]
+
+
+def _is_folder(worktree: Path, planted: Planted, tracked: dict[str, str]) -> bool:
+    path = worktree / planted.path
+    return planted.path in tracked and not path.is_symlink() and path.is_dir()
 
 
 def _not_the_projects(

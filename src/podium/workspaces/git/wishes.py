@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.protected_paths import GIT_DIR, STATE_DIR, protected_name
 from podium.domain.workspaces import WorkspaceWish
 from podium.workspaces.git.claims import Claims
-from podium.workspaces.git.dot_git import is_dot_git
 from podium.workspaces.git.repository import Repository
 
 _TASK = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]{0,99}")
@@ -106,9 +106,11 @@ def forbidden_paths(paths: Iterable[str]) -> tuple[str, ...]:
                 f"{path!r} cannot be forbidden: name a path from the top of the workspace on, "
                 "without '..'"
             )
-        if any(is_dot_git(part) for part in parts):
+        names = {protected_name(part) for part in parts}
+        if GIT_DIR in names:
             raise BadInput(f"{path!r} need not be forbidden: git directories always are")
-        clean.append("/".join(parts))
+        if STATE_DIR not in names:  # protected at any depth, whether or not somebody asks for it
+            clean.append("/".join(parts))
     return tuple(dict.fromkeys(clean))
 
 
