@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 
-from tests.attacks.arena import FORBIDDEN, Arena
+from tests.attacks.arena import COMMITTED, FORBIDDEN, Arena
 
 _QUIET = ("--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
+_GUARDED = re.compile(
+    r"podium\.yaml|podium~1\.yam|workflows|\.envrc|\.vscode|\.husky|post-checkout|\.gitattributes"
+)
+"""Names that the attacks use. Written down anew here: what is judged must not judge itself."""
 _LINK, _REPOSITORY = "120000", "160000"
 _DOT_GIT = (".git", "git~1", ".git ", ".git.")
 _STATE = (
@@ -47,11 +52,19 @@ def _wrong(arena: Arena, tip: str) -> Iterator[str]:
         check=False,
     )  # fmt: skip
     fields = raw.split("\0")
+    yield from _secrets(arena, f"{base}..{tip}")
     for commit in arena.git(*_QUIET, "rev-list", f"{base}..{tip}", check=False).split():
         yield from _bare_repositories(arena, commit)
     for about, path in zip(fields[::2], fields[1::2], strict=False):
         _, mode, _, blob, *_ = about.split(" ")
         yield from _wrong_entry(arena, mode, blob, path)
+
+
+def _secrets(arena: Arena, commits: str) -> Iterator[str]:
+    """The known secret in anything that the branch's commits hold, wide letters too."""
+    log = arena.git(*_QUIET, "log", "--format=raw", "--patch", "-m", "--text", commits, check=False)
+    if COMMITTED in log.replace("\0", ""):
+        yield "a secret in the task's branch"
 
 
 def _bare_repositories(arena: Arena, tip: str) -> Iterator[str]:
@@ -70,6 +83,8 @@ def _bare_repositories(arena: Arena, tip: str) -> Iterator[str]:
 def _wrong_entry(arena: Arena, mode: str, blob: str, path: str) -> Iterator[str]:
     if any(f"{path}/".casefold().startswith(f"{zone}/") for zone in FORBIDDEN):
         yield f"forbidden path in the task's branch: {path}"
+    if any(_GUARDED.fullmatch(part.casefold()) for part in path.split("/")):
+        yield f"a guarded file in the task's branch that nobody approved: {path}"
     if mode == _REPOSITORY:
         yield f"a nested repository in the task's branch: {path}"
     parts = path.replace("\\", "/").split("/")

@@ -292,3 +292,42 @@ def test_a_commit_with_a_known_secret_does_not_come_back(project: Desk) -> None:
     assert "key:1 (the value of GITHUB_TOKEN" in said.err
     assert token not in said.err
     assert git(project, "log", "--format=%s", "podium/fix") == "first"
+
+
+def test_guarded_files_wait_for_an_approval_that_shows_the_diff(project: Desk) -> None:
+    made(project)
+    script = "echo 'checks: []' > podium.yaml; git add podium.yaml; git commit -qm loose"
+    assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", script).code == 0
+    said = project.run("workspaces", "deliver", "fix", "--json")
+    assert said.code == 3
+    assert said.json["waiting"]["files"] == ["podium.yaml (new)"]
+    approval = said.json["waiting"]["approval_id"]
+    # Asked again, even by a process that knows the record alone, it is the same question.
+    said = project.run("workspaces", "deliver", "fix")
+    assert said.code == 3
+    assert "then `podium workspaces deliver fix`" in said.err
+    assert "+checks: []" in project.run("approvals", approval).out
+    assert project.run("approve", approval).code == 0
+    more = "echo 'mode: auto' >> podium.yaml; git commit -qam looser"
+    assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", more).code == 0
+    said = project.run("workspaces", "deliver", "fix", "--json")
+    assert said.code == 3
+    other = said.json["waiting"]["approval_id"]
+    assert other != approval
+    assert git(project, "log", "--format=%s", "podium/fix") == "first"
+    assert project.run("approve", other).code == 0
+    said = project.run("workspaces", "deliver", "fix")
+    assert (said.code, said.out[:24]) == (0, "podium/fix: 2 commits, 1")
+
+
+def test_guarded_files_that_a_person_rejects_do_not_come_back(project: Desk) -> None:
+    made(project)
+    script = "echo 'echo hi' > .envrc; git add .envrc; git commit -qm env"
+    assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", script).code == 0
+    waiting = project.run("workspaces", "deliver", "fix", "--json").json["waiting"]
+    assert project.run("reject", waiting["approval_id"], "--why", "no shells").code == 0
+    for _ in range(2):
+        said = project.run("workspaces", "deliver", "fix")
+        assert said.code == 4
+        assert "no shells" in said.err
+    assert git(project, "log", "--format=%s", "podium/fix") == "first"

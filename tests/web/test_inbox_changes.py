@@ -25,3 +25,11 @@ def test_a_large_change_is_shown_whole_without_being_compared() -> None:
     (change,) = changes_of("edit_file", {"path": "a", "edits": edits}, most=None)
     assert len(change.lines) == 240_000
     assert {line.kind for line in change.lines} == {"del", "add"}
+
+
+def test_guarded_files_are_shown_as_the_diff_that_they_are() -> None:
+    diff = "--- a/podium.yaml\n+++ b/podium.yaml\n@@ -1 +1 @@\n-checks: [a]\n+checks: []\n"
+    arguments = {"branch": "podium/fix", "files": ["podium.yaml (changed)"], "diff": diff}
+    (change,) = changes_of("import_guarded_files", arguments)
+    assert change.title == "guarded files of podium/fix"
+    assert [line.kind for line in change.lines][:5] == ["at", "at", "at", "del", "add"]

@@ -62,6 +62,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from podium.domain.gating import Usage
+    from podium.domain.workspaces import GuardedChange
 
 
 class PodiumError(Exception):
@@ -301,6 +302,19 @@ class SecretsCommitted(ImportRefused):
         )
         self.finding = finding
         self.remedy = remedy
+
+
+class GuardedFilesChanged(ImportRefused):
+    """Commits change files that guard the project or run by themselves, and nobody has approved that."""
+
+    exit_code = 3
+
+    def __init__(self, change: GuardedChange) -> None:
+        super().__init__(
+            f"the commits change {', '.join(change.files)}: files that guard the project or run by themselves come "
+            "back only when a person has approved the change"
+        )
+        self.change = change
 
 
 class RunMustStop(PodiumError):

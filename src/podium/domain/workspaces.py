@@ -188,6 +188,22 @@ class Collision(Noun):
     paths: tuple[str, ...] = ()
 
 
+GUARDED_TOOL = "import_guarded_files"
+"""The tool whose call a person approves before guarded files come back."""
+
+
+class GuardedChange(Noun):
+    """What commits change in files that guard the project or run by themselves."""
+
+    files: tuple[str, ...]
+    """Each with what becomes of it: `podium.yaml (changed)`."""
+    paths: tuple[str, ...]
+    diff: str
+    """Commit by commit; of a long one the beginning. It is not redacted."""
+    digest: NonEmpty
+    """Of paths, modes and contents before and after, in their order."""
+
+
 class Delivery(Noun):
     """Commits that came back through the import gate."""
 
@@ -200,6 +216,17 @@ class Delivery(Noun):
     """Paths they change."""
     lookalikes: tuple[str, ...] = ()
     """Places in test data that look like secrets, in words."""
+
+
+class WaitingDelivery(Noun):
+    """Commits that come back once a person has approved what they change in guarded files."""
+
+    run_id: NonEmpty
+    approval_id: NonEmpty
+    branch: NonEmpty
+    """Short name."""
+    task: NonEmpty
+    files: tuple[str, ...]
 
 
 class Snapshot(Noun):

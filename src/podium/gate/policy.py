@@ -11,6 +11,7 @@ import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from podium.domain.gating import Access, Budget, Effect, Tier, Zone, ZoneKind
+from podium.domain.guarded_files import AUTOMATION, SETTINGS, zone_globs
 from podium.domain.launching import NetworkPolicy
 from podium.domain.model import Json, NonEmpty, Noun
 from podium.domain.protected_paths import PROTECTED_NAMES
@@ -254,7 +255,10 @@ def default_policy() -> Policy:
     text = (resources.files("podium.gate") / "default_policy.yaml").read_text("utf-8")
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     given = yaml.load(text, Loader=loader)["policy"]  # noqa: S506 - both loaders are safe ones
-    return Policy.model_validate({**given, "zones": {**_protected_zones(), **given["zones"]}})
+    zones = {**_protected_zones(), **given["zones"]}
+    zones["automation"]["paths"] = zone_globs(AUTOMATION)
+    zones["podium-settings"]["paths"] = zone_globs(SETTINGS)
+    return Policy.model_validate({**given, "zones": zones})
 
 
 def _protected_zones() -> dict[str, Any]:

@@ -46,11 +46,12 @@ class Workspace(Protocol):
         """Tidy up when all processes are dead: planted repositories go, changed refs come back."""
         ...
 
-    async def deliver(self) -> Delivery:
+    async def deliver(self, approved: str = "") -> Delivery:
         """Take the agent's commits through the import gate and move the one branch.
 
         Raises `ImportRefused` and changes nothing when they are not what may come back; `SecretsCommitted`,
-        which is one, for secrets in anything that they add.
+        which is one, for secrets in anything that they add; `GuardedFilesChanged` for files that guard the
+        project or run by themselves, unless `approved` is the digest of exactly that change.
         """
         ...
 

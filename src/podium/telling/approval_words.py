@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from podium.domain.gating import Approval, ApprovalStatus, canonical_json
 from podium.domain.model import Json
 from podium.domain.plan_question import AskedCall, PlanQuestion, marked_names, question_in
+from podium.domain.workspaces import GUARDED_TOOL
 from podium.telling.untrusted import shown_line, shown_text
 from podium.telling.wording import counted
 
@@ -63,6 +64,9 @@ def what_line(approval: Approval) -> str:
         return summary_line(approval.summary)
     if approval.tool == DELIVERY:
         return _order_line(approval.arguments)
+    if approval.tool == GUARDED_TOOL:
+        files = ", ".join(map(str, approval.arguments.get("files") or ()))
+        return shown_line(f"guarded files of {approval.arguments.get('branch')}: {files}")
     return f"{shown_line(approval.tool)} {arguments_line(approval.arguments)}"
 
 

@@ -10,12 +10,13 @@ from datetime import datetime
 
 from podium.domain.gating import Approval, Call, Decision, ToolSpec
 from podium.domain.model import Json
+from podium.domain.workspaces import GUARDED_TOOL
 from podium.tools.bounding import plain_text
 
 LONGEST_COMMAND = 4_000
 """A person cannot be asked about a longer one."""
 _LONGEST_VALUE = 400
-_READ_WHOLE = ("ask_human",)
+_READ_WHOLE = ("ask_human", GUARDED_TOOL)
 """What a person is asked here is the question itself."""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.errors import BadInput, CallRefused
+from podium.domain.guarded_files import is_guarded
 from podium.domain.launching import Confinement, Held
 from podium.domain.protected_paths import lies_in_zone
 from podium.ports import Enclosures
@@ -60,12 +61,11 @@ class DuetFence:
 def duet_fence(podium: Podium, *kept: Path) -> DuetFence:
     """The fence for a pair whose own things, its tmux socket above all, are `kept`."""
     from podium.gate import exec_rules
-    from podium.wiring.profile_gate import automation
 
-    gate, own, runs_by_itself = podium.gate, podium.folders, automation()
+    gate, own = podium.gate, podium.folders
 
     def closed(path: str) -> bool:
-        return lies_in_zone(path, gate.closed_paths) or runs_by_itself(path)
+        return lies_in_zone(path, gate.closed_paths) or is_guarded(path)
 
     def hidden(path: str) -> bool:
         # Certificates that everybody has look like keys, and programs break without them.

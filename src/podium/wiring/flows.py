@@ -26,6 +26,12 @@ async def _call(podium: Podium) -> Flow:
     return await build_call(podium)
 
 
+async def _delivery(podium: Podium) -> Flow:
+    from podium.wiring.delivering import build_delivery
+
+    return await build_delivery(podium)
+
+
 async def _pipeline(podium: Podium) -> Flow:
     from podium.wiring.pipelining import build_pipeline
 
@@ -71,6 +77,7 @@ async def _work_order(podium: Podium) -> Flow:
 FLOWS: dict[str, FlowBuilder] = {
     "call": _call,
     "candidate": _candidate,
+    "delivery": _delivery,
     "duet": _duet,
     "operator": _operator,
     "pipeline": _pipeline,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +23,9 @@ from podium.flows.pipeline import (
     RunCheck,
     pipeline,
 )
-from podium.ports import Flow, Forge, Toolbox, Workspace
+from podium.ports import Flow, Workspace
 from podium.wiring.agents import build_agent, players_by_role
+from podium.wiring.delivering import supervisor_toolboxes
 from podium.wiring.folders import PROJECT_FILE
 from podium.wiring.handing_over import hand_over_tool
 from podium.wiring.pipeline_spec import FLOW, pipeline_prompts, pipeline_spec
@@ -57,7 +58,7 @@ async def build_pipeline(podium: Podium) -> Flow:
         forge=podium.forge(push=spec.push),
         checks=lambda: _checks(podium),
         run_check=check_runner(podium),
-        toolbox_in=_toolboxes(podium, podium.forge(push=spec.push)),
+        toolbox_in=supervisor_toolboxes(podium, hand_over_tool(podium.forge(push=spec.push))),
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
         journal=await podium.journal(),
         looks_secret=podium.looks_secret,
@@ -242,20 +243,6 @@ async def _players(podium: Podium) -> Callable[[str, str], Player]:
         return replace(made[names], role=role)
 
     return player_for
-
-
-def _toolboxes(podium: Podium, forge: Forge) -> Callable[[str], Awaitable[Toolbox]]:
-    """The supervisor's own tools: those of agents, and what no agent is offered."""
-    from podium.tools import Registry, builtin_tools
-
-    registry = Registry([*builtin_tools(), hand_over_tool(forge)])
-
-    async def toolbox_in(root: str) -> Toolbox:
-        place = Path(root)
-        door = await podium.tool_door(place, registry=registry)
-        return podium.toolbox_behind(door, place, registry)
-
-    return toolbox_in
 
 
 def check_runner(podium: Podium) -> RunCheck:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from podium.domain.asking import TurnLimits
 from podium.domain.errors import BadInput
+from podium.domain.guarded_files import is_guarded
 from podium.domain.playbook_runs import PLAYBOOK, Ground, PlaybookJob
 from podium.domain.playbooks import PROFILE_FILE, Playbook, Profile
 from podium.flows import Player
@@ -160,13 +161,13 @@ async def bench_for(
     """
     from podium.sandbox import HookDoor
     from podium.wiring.playbook_fence import DeskFence
-    from podium.wiring.profile_gate import automation, off_limits, profile_gate
+    from podium.wiring.profile_gate import off_limits, profile_gate
 
-    root, named, runs_by_itself = Path(ground.root), off_limits(job.profile), automation()
+    root, named = Path(ground.root), off_limits(job.profile)
     gate = profile_gate(podium.configuration, job.profile)
 
     def closed(path: str) -> bool:
-        return named(path) or runs_by_itself(path)
+        return named(path) or is_guarded(path)
 
     def hidden(path: str) -> bool:
         # Certificates that everybody has look like keys, and programs break without them.

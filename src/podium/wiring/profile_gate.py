@@ -11,7 +11,7 @@ from podium.domain.errors import BadInput
 from podium.domain.gating import Budget, Call, Decision, Effect, GateContext, Quota, Tier
 from podium.domain.playbook_runs import PLAYBOOK
 from podium.domain.playbooks import PROFILE_FILE, Profile
-from podium.gate import Policy, PolicyLayer, compile_policy, default_policy
+from podium.gate import Policy, PolicyLayer, compile_policy
 from podium.ports import Gate
 from podium.wiring.configuration import Configuration
 from podium.wiring.policy import build_gate
@@ -108,14 +108,4 @@ def off_limits(profile: Profile) -> Callable[[str], bool]:
     paths = (*profile.forbidden_paths, *profile.read_only_paths)
     closed = profile.model_copy(update={"forbidden_paths": paths, "read_only_paths": ()})
     gate = compile_policy([places_layer(closed)])
-    return lambda path: gate.passed_over(f"{_ANYWHERE}/{path}", _ANYWHERE)
-
-
-def automation() -> Callable[[str], bool]:
-    """Whether a path is one that runs by itself, here or elsewhere, or that says how Podium works."""
-    known = default_policy().zones
-    paths = (*known["automation"].paths, *known["podium-settings"].paths)
-    zones = {"automation": {"paths": paths, "kind": "forbidden"}}
-    layer = PolicyLayer(origin="built-in", policy=Policy.model_validate({"zones": zones}))
-    gate = compile_policy([layer])
     return lambda path: gate.passed_over(f"{_ANYWHERE}/{path}", _ANYWHERE)

@@ -9,10 +9,10 @@ import typer
 from podium.cli.door import Door
 from podium.cli.passing import Heard, joined, redacted
 from podium.cli.screen import is_terminal
-from podium.domain.errors import ToolMissing, WorkspaceTampered
+from podium.domain.errors import GuardedFilesChanged, ToolMissing, WorkspaceTampered
 from podium.domain.ids import short_id
 from podium.domain.launching import Ended, ProcessLimits, Spawn
-from podium.domain.workspaces import Delivery, TurnEnd, WorkspaceRecord
+from podium.domain.workspaces import Delivery, TurnEnd, WaitingDelivery, WorkspaceRecord
 from podium.telling.untrusted import shown_line
 from podium.telling.wording import counted
 from podium.usecases import find_workspace
@@ -22,6 +22,7 @@ NameArgument = Annotated[
     str, typer.Argument(metavar="WORKSPACE", help="Its id, a short form, or its task.")
 ]
 _OUTPUT_BYTES = 1_000_000
+_WAITS = 3
 _NOT_THERE = 127
 """As shells have it for a program that is not there."""
 
@@ -142,7 +143,9 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
     """Bring a workspace's commits into your repository, through the import gate, onto its branch.
 
     Nothing changes, and this leaves with 4, when they are not what may come back: secrets in what they add,
-    forbidden paths, objects that git finds wrong.
+    forbidden paths, objects that git finds wrong. Changes of files that guard the project or run by themselves
+    (podium.yaml, workflows, hooks, editor tasks) wait for an approval that shows the diff, and this leaves with 3;
+    once it is granted, the same command brings them in.
 
     \b
     Example:
@@ -150,11 +153,22 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
     """
     door = Door(context.obj)
 
-    async def work(podium: Podium) -> Delivery:
+    async def work(podium: Podium) -> Delivery | WaitingDelivery:
         record = find_workspace(podium.workspaces, name, str(podium.folders.project))
-        return await (await podium.workspaces.open(record.id)).deliver()
+        try:
+            return await (await podium.workspaces.open(record.id)).deliver()
+        except GuardedFilesChanged as changed:
+            # Late: only such a delivery needs a run.
+            from podium.wiring.delivering import deliver_with_approval
+
+            return await deliver_with_approval(podium, record, changed.change)
 
     done = door.run(work)
+    if isinstance(done, WaitingDelivery):
+        waiting = done
+        record = {"delivery": None, "waiting": waiting.model_dump(mode="json")}
+        door.screen.answer(record, lambda: _tell_waiting(door, waiting))
+        raise typer.Exit(_WAITS)
     branch = done.branch.removeprefix("refs/heads/")
 
     def words() -> None:
@@ -175,6 +189,19 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
             )
 
     door.screen.answer({"delivery": done.model_dump(mode="json")}, words)
+
+
+def _tell_waiting(door: Door, waiting: WaitingDelivery) -> None:
+    door.screen.line(
+        f"{waiting.branch}: nothing came back yet; files that guard the project or run by themselves are changed:"
+    )
+    for file in waiting.files:
+        door.screen.line(f"  {shown_line(file)}")
+    approval = short_id(waiting.approval_id)
+    door.screen.aside(
+        f"`podium approvals {approval}` shows the diff; `podium approve {approval}` or `podium reject {approval}`, "
+        f"then `podium workspaces deliver {waiting.task}`"
+    )
 
 
 def _tell_refused(door: Door, ended: Ended, end: TurnEnd) -> None:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 from podium.domain.events import BranchDelivered
 from podium.domain.forging import PullRequest, PullRequestWish
+from podium.domain.gating import ApprovalStatus
 from podium.domain.model import Json, Noun
+from podium.domain.workspaces import GUARDED_TOOL
 from podium.flows.pipeline.archiving import archived
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, was_made
 from podium.flows.pipeline.handing_over import hand_over
 from podium.flows.pipeline.offering import taken_skills
-from podium.flows.pipeline.people import ask_a_person
+from podium.flows.pipeline.people import approved_step, ask_a_person
 from podium.flows.pipeline.pull_requests import body_of, title_of
 from podium.ports import Step
 
@@ -25,6 +27,8 @@ class _Archived(Noun):
     """Where each document was → where it is."""
     commits: tuple[str, ...] = ()
     """All of the branch, oldest first: id and subject."""
+    guarded: tuple[str, ...] = ()
+    """Guarded files that it changes, with who approved that."""
 
 
 async def deliver(desk: Desk) -> Json:
@@ -65,12 +69,29 @@ async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
             await trip.workspace.commit(
                 f"Archive the documents of {trip.feat}", skills, moved=moved, trailers=trailers
             )
-        head = (await bring_back(desk)).head
+        head = (await bring_back(desk, "archive", approved=skills)).head
         commits = await trip.workspace.history(trip.workspace.record.base)
         told = tuple(f"{each.id[:12]} {each.subject}" for each in commits)
-        return _Archived(head=head, paths=moved, commits=told)
+        guarded = await _guarded(desk, skills)
+        return _Archived(head=head, paths=moved, commits=told, guarded=guarded)
 
-    return await desk.ctx.step("archive", work, returns=_Archived)
+    put_away: _Archived = await approved_step(desk, "archive", work, index=0, returns=_Archived)
+    return put_away
+
+
+async def _guarded(desk: Desk, skills: Sequence[str]) -> tuple[str, ...]:
+    """Guarded files of the branch, with who approved them, as the record has it."""
+    run_id, used = desk.trip.run_id, (ApprovalStatus.CONSUMED,)
+    approvals = await desk.kit.purse.store.read(
+        lambda view: view.approvals(run_id=run_id, statuses=used)
+    )
+    rows = [
+        f"{file}, approved by {', '.join(grant.by for grant in approval.grants)} ({approval.id})"
+        for approval in reversed(approvals)
+        if approval.tool == GUARDED_TOOL
+        for file in approval.arguments.get("files", ())
+    ]
+    return (*rows, *(f"{path} (new skill)" for path in skills))
 
 
 def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
@@ -83,6 +104,7 @@ def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
         backlog=trip.backlog,
         usd=trip.usage.usd,
         run_id=trip.run_id,
+        guarded=put_away.guarded,
     )
     return PullRequestWish(
         repository=trip.workspace.record.repository,
@@ -105,6 +127,7 @@ def _report(desk: Desk, put_away: _Archived, request: PullRequest) -> Json:
         "workspace": trip.workspace.record.path,
         "plan": put_away.paths.get(trip.plan, trip.plan),
         "documents": sorted(put_away.paths.values()),
+        "guarded": list(put_away.guarded),
         "stages": [each.model_dump(mode="json") for each in trip.told],
         "checks": [each.model_dump(mode="json", exclude={"tail"}) for each in trip.evidence],
         "backlog": trip.backlog,

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from podium.domain.asking import Reply
-from podium.domain.errors import NeedsHuman, NotPossibleNow
+from podium.domain.errors import ImportRefused, NeedsHuman, NotPossibleNow
 from podium.domain.events import NoteTaken
+from podium.domain.gating import Refusal
 from podium.domain.model import Noun
+from podium.flows.delivery import DeliveryDeps, deliver_approved
 from podium.flows.pipeline.attributes import with_union
 from podium.flows.pipeline.backlog import with_items
 from podium.flows.pipeline.briefing import MEMORY
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.memory import with_lessons
 from podium.flows.pipeline.payloads import Answer
+from podium.flows.pipeline.people import AwaitsApproval
 
 BACKLOG = "docs/dev_docs/backlog.md"
 _ATTRIBUTES = ".gitattributes"
@@ -54,7 +57,7 @@ async def file(
             await workspace.write({path: desk.kit.redact(text) for path, text in texts.items()})
         if written or more or paths:
             await workspace.commit(message, [*written, *more, *paths], trailers=trailers)
-    return await bring_back(desk)
+    return await bring_back(desk, step)
 
 
 async def was_made(desk: Desk, trailers: Mapping[str, str]) -> bool:
@@ -69,12 +72,26 @@ async def clean_start(desk: Desk, why: str) -> str:
     return start
 
 
-async def bring_back(desk: Desk) -> Filed:
-    """Take whatever is committed through the import gate. Raises `NeedsHuman` when somebody else moved the branch."""
+async def bring_back(desk: Desk, step: str, *, approved: Sequence[str] = ()) -> Filed:
+    """Take whatever is committed through the import gate. Raises `NeedsHuman` when somebody else moved the branch.
+
+    `AwaitsApproval` is raised for guarded files, but for the paths that were `approved` as they are already;
+    `ImportRefused` for those that a person rejected.
+    """
+    trip, kit = desk.trip, desk.kit
+    deps = DeliveryDeps(kit.workspaces, kit.toolbox_in, kit.redact)
     try:
-        delivery = await desk.trip.workspace.deliver()
+        delivery = await deliver_approved(
+            deps, trip.workspace, trip.run_id, f"deliver:{step}", approved=approved
+        )
     except NotPossibleNow as error:
-        raise NeedsHuman(f"{error}; then `podium resume {desk.trip.run_id}`") from error
+        raise NeedsHuman(f"{error}; then `podium resume {trip.run_id}`") from error
+    if isinstance(delivery, Refusal):
+        files = ", ".join(map(str, delivery.call.arguments["files"]))
+        if delivery.approval_id:
+            what = f"Changes of guarded files wait for a person ({files})"
+            raise AwaitsApproval(delivery.approval_id, delivery.deadline, what)
+        raise ImportRefused(f"changing {files} was not approved: {delivery.decision.reason}")
     return Filed(
         head=delivery.after,
         commits=delivery.commits,

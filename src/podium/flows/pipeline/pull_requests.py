@@ -20,6 +20,7 @@ _LONGEST_TEXT = 6_000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _LEADS_ELSEWHERE = re.compile(r"@(?=\w)|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
 _NOTHING_SHOWN = "<!-- -->"
+_GUARDED = "This branch changes files that guard the project or run by themselves:\n"
 
 
 def title_of(task: str) -> str:
@@ -69,6 +70,7 @@ def body_of(
     usd: float,
     run_id: str,
     summary: str = "",
+    guarded: Sequence[str] = (),
 ) -> str:
     """The body in Markdown, at most 60,000 characters. Words of agents stand in it as data.
 
@@ -79,6 +81,7 @@ def body_of(
     sections = (
         _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _LONGEST_TEXT))),
         _Section("Summary", text=_quiet_lines(summary)),
+        _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
         _Section("Evidence", rows=tuple(_rows(evidence)), table_head=_TABLE_HEAD)
         if evidence
         else _Section(

@@ -31,7 +31,7 @@ _MOVES_BRANCH = ("settle:", "merge:", "checks:", "archive")
 """Steps whose record says where the branch is."""
 _BEFORE = ("preflight", "workspace")
 """Steps that are done before a workspace is come back to."""
-_SETTLES = re.compile(r"settle:(.+)#([0-9]+)")
+_SETTLES = re.compile(r"settle:(.+?)(?::asked[0-9]+)?#([0-9]+)")
 _WORKS = ("work", "integrate")
 _PAGE = 1000
 _MOST_LISTED = 5

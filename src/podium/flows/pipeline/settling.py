@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from podium.domain.asking import Reply
 from podium.domain.errors import ImportRefused, SecretsCommitted, WorkspaceTampered
+from podium.domain.guarded_files import is_guarded
 from podium.domain.model import Json
 from podium.domain.workspaces import CommitSeen, WorktreeState
 from podium.flows.pipeline.briefing import MEMORY
@@ -15,6 +16,7 @@ from podium.flows.pipeline.crash_words import tells_of_failure
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import APPENDICES, Filed, file, was_made
 from podium.flows.pipeline.payloads import Answer, Edit, Work
+from podium.flows.pipeline.people import approved_step
 from podium.flows.pipeline.plan_parts import missing_parts
 from podium.flows.pipeline.review_files import review_file
 from podium.flows.pipeline.spec import DONE, FORWARD, Stage
@@ -41,7 +43,10 @@ async def settle(desk: Desk, name: str, stage: Stage, number: int, reply: Reply)
         except SecretsCommitted as found:
             return await visit.taken_back(found)
 
-    return await desk.ctx.step(f"settle:{name}", work, index=number, returns=Settled)
+    settled: Settled = await approved_step(
+        desk, f"settle:{name}", work, index=number, returns=Settled
+    )
+    return settled
 
 
 class _Visit:
@@ -126,7 +131,11 @@ class _Visit:
     async def edit(self) -> Settled:
         """Changed documents; whatever is no document goes back."""
         state = await self._trip.workspace.state()
-        pages = [path for path in state.changed if path.endswith((".md", ".rst", ".adoc"))]
+        pages = [
+            path
+            for path in state.changed
+            if path.endswith((".md", ".rst", ".adoc")) and not is_guarded(path)
+        ]
         discarded = await self._put_back(pages)
         answer = self._answer
         if isinstance(answer, Edit) and answer.status == "failure":

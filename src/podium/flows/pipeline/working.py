@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from podium.domain.asking import Reply
-from podium.domain.errors import BadInput, NotPossibleNow
+from podium.domain.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.domain.events import ChecksRan, NoteTaken, StageBegan, StageEnded
 from podium.domain.model import Noun
 from podium.domain.workspaces import Merge, Snapshot
@@ -14,7 +14,7 @@ from podium.flows.pipeline.briefing import INPUTS, NONCE_SLOT, brief
 from podium.flows.pipeline.checks import CheckResult, all_passed
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, clean_start, file
-from podium.flows.pipeline.people import ask_a_person
+from podium.flows.pipeline.people import approved_step, ask_a_person
 from podium.flows.pipeline.radar import look_around
 from podium.flows.pipeline.review_files import evidence_file
 from podium.flows.pipeline.settling import settle
@@ -164,10 +164,14 @@ async def _try_merge(desk: Desk, place: str, number: int) -> Merged:
             return Merged(why_not=str(error), head=start)
         if merge.conflicts:
             return Merged(merge=merge, head=start)
-        filed = await bring_back(desk)
+        try:
+            filed = await bring_back(desk, f"merge-{place}-{number}")
+        except ImportRefused as refused:
+            return Merged(why_not=f"what merging made may not come back: {refused}", head=start)
         return Merged(merge=merge, head=await workspace.delivered(), paths=filed.paths)
 
-    return await desk.ctx.step(f"merge:{place}", work, index=number, returns=Merged)
+    merged: Merged = await approved_step(desk, f"merge:{place}", work, index=number, returns=Merged)
+    return merged
 
 
 def _met(desk: Desk, merge: Merge) -> Merge:

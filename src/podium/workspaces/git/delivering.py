@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from podium.domain.errors import ImportRefused, NotPossibleNow
+from podium.domain.errors import GuardedFilesChanged, ImportRefused, NotPossibleNow
 from podium.domain.launching import Confinement
 from podium.domain.workspaces import Delivery, WorkspaceRecord
 from podium.workspaces.git.borrowing import make_borrower
 from podium.workspaces.git.bundles import read_bundle
 from podium.workspaces.git.commit_scan import Find
 from podium.workspaces.git.git import Git, GitFailed, no_object
+from podium.workspaces.git.guarded_changes import GuardedReview, hooks_folders
 from podium.workspaces.git.history import History
 from podium.workspaces.git.import_gate import ImportGate
 from podium.workspaces.git.keeper import Keeper
@@ -40,11 +41,16 @@ class Deliveries:
         self._records = records
 
     async def deliver(
-        self, record: WorkspaceRecord, confinement: Confinement | None, secrets_in: Find
+        self,
+        record: WorkspaceRecord,
+        confinement: Confinement | None,
+        secrets_in: Find,
+        approved: str = "",
     ) -> Delivery:
         """Without a confinement, nothing of the private directory but its objects is used.
 
-        `secrets_in` names the secrets that a text holds: commits with any stay out.
+        `secrets_in` names the secrets that a text holds: commits with any stay out. `approved` is the digest
+        of the one change of guarded files that may come back.
         """
         await asyncio.to_thread(mend_private_dir, record)
         async with self._records.repository_lock(record.git_dir):
@@ -53,7 +59,7 @@ class Deliveries:
             if tip == before:
                 return Delivery(branch=record.branch, before=before, after=before)
             content = await self._bundled(record, before, tip, confinement)
-            return await self._brought_in(record, before, tip, content, secrets_in)
+            return await self._brought_in(record, before, tip, content, secrets_in, approved)
 
     async def delivered(self, record: WorkspaceRecord) -> str:
         """The commit that came back last, also when Podium was killed before it noted that."""
@@ -114,7 +120,13 @@ class Deliveries:
         return ended.stdout
 
     async def _brought_in(
-        self, record: WorkspaceRecord, before: str, tip: str, content: bytes, secrets_in: Find
+        self,
+        record: WorkspaceRecord,
+        before: str,
+        tip: str,
+        content: bytes,
+        secrets_in: Find,
+        approved: str,
     ) -> Delivery:
         bundle = read_bundle(content, record.branch)
         if bundle.tip != tip:
@@ -130,6 +142,10 @@ class Deliveries:
             own = await history.parents(tip, users) if merges else commits
             paths = await ImportGate(history, forbidden).judge(record.base, tip, commits, own)
             alike = await refuse_secrets(history, record.branch, commits, secrets_in)
+            review = GuardedReview(history, record, await hooks_folders(self._git, record))
+            guarded = await review.changes(tip, commits)
+            if guarded is not None and guarded.digest != approved:
+                raise GuardedFilesChanged(guarded)
             await quarantine.release()
         write_whole(Path(record.private, _INTENT), tip.encode())
         await self._moved(record, before, tip)

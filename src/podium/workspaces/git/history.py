@@ -164,6 +164,17 @@ class History:
         contents = await asyncio.to_thread(_contents, ended.stdout)
         return contents, not ended.stdout_dropped_bytes and len(contents) == len(wanted)
 
+    async def link_targets(self, commit: str, links: Sequence[str]) -> dict[str, str]:
+        """Texts of links of a commit, by path."""
+        texts: dict[str, str] = {}
+        for path in links:
+            ended = await self._git.run(
+                "cat-file", "blob", f"{commit}:{path}",
+                git_dir=self._git_dir, env=self._env, output_bytes=_LONGEST_TARGET_BYTES, cut=True,
+            )  # fmt: skip
+            texts[path] = ended.stdout.decode(errors="surrogateescape")
+        return texts
+
     async def leading_out(self, commit: str) -> set[str]:
         """Links of a whole commit that end outside of it, through whatever other links."""
         links = [path for path, mode in (await self.entries(commit)).items() if mode == LINK]

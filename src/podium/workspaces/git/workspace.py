@@ -95,12 +95,12 @@ class GitWorkspace:
                 self._held.close()
                 self._held = None
 
-    async def deliver(self) -> Delivery:
+    async def deliver(self, approved: str = "") -> Delivery:
         with self._at_work():
             await asyncio.to_thread(put_pointer_back, self._record)
             confinement = await self.confinement() if self._confined else None
             return await Deliveries(self._git, self._records).deliver(
-                self._record, confinement, self._secrets_in
+                self._record, confinement, self._secrets_in, approved
             )
 
     async def delivered(self) -> str:

@@ -1,0 +1,135 @@
+"""Deliveries put together: the call that a person approves for guarded files, and the flow that waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from podium.domain.errors import ImportRefused
+from podium.domain.gating import ApprovalStatus, Tier, ToolSpec
+from podium.domain.ids import short_id
+from podium.domain.model import Json
+from podium.domain.work import Run, RunStatus
+from podium.domain.workspaces import (
+    GUARDED_TOOL,
+    Delivery,
+    GuardedChange,
+    WaitingDelivery,
+    WorkspaceRecord,
+)
+from podium.flows.delivery import DELIVERY, DeliveryDeps, DeliveryJob, delivery
+from podium.ports import Flow, FlowBody, RunQuery, Toolbox
+from podium.wiring.late_flow import when_needed
+
+if TYPE_CHECKING:
+    from podium.tools import Tool
+    from podium.tools.scope import ToolScope
+    from podium.wiring.podium import Podium
+
+_MAX_RUNS = 200
+_TEXT: dict[str, Json] = {"type": "string"}
+
+
+def guarded_files_tool() -> Tool:
+    """No agent is offered it. It does nothing by itself: its receipt says what may come back, and who said so."""
+    from podium.tools import Tool
+
+    async def import_guarded_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+        return {name: arguments[name] for name in ("branch", "files", "change")}
+
+    properties: dict[str, Json] = {
+        "workspace": _TEXT,
+        "branch": _TEXT,
+        "files": {"type": "array", "items": _TEXT},
+        "diff": _TEXT,
+        "change": _TEXT,
+    }
+    spec = ToolSpec(
+        name=GUARDED_TOOL,
+        description="Let a workspace's commits come back that change files which guard the project or run by themselves.",
+        input_schema={
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+            "additionalProperties": False,
+        },
+        tier=Tier.T2,
+        receipt_fields=("branch", "files", "change"),
+        idempotent=True,
+    )
+    return Tool(spec, import_guarded_files)
+
+
+def supervisor_toolboxes(podium: Podium, *more: Tool) -> Callable[[str], Awaitable[Toolbox]]:
+    """The supervisor's own tools: those of agents, and what no agent is offered."""
+    from podium.tools import Registry, builtin_tools
+
+    registry = Registry([*builtin_tools(), guarded_files_tool(), *more])
+
+    async def toolbox_in(root: str) -> Toolbox:
+        place = Path(root)
+        door = await podium.tool_door(place, registry=registry)
+        return podium.toolbox_behind(door, place, registry)
+
+    return toolbox_in
+
+
+async def build_delivery(podium: Podium) -> Flow:
+    """The flow with the workspaces of this user."""
+    from podium.engine import FlowDefinition
+
+    return FlowDefinition(DELIVERY, when_needed(lambda: _delivery(podium)), input_type=DeliveryJob)
+
+
+async def _delivery(podium: Podium) -> FlowBody:
+    deps = DeliveryDeps(podium.workspaces, supervisor_toolboxes(podium), podium.redactor.text)
+    return delivery(deps)
+
+
+async def deliver_with_approval(
+    podium: Podium, record: WorkspaceRecord, change: GuardedChange
+) -> Delivery | WaitingDelivery:
+    """Deliver in a run that waits for a person's approval of the change.
+
+    There is one run for each change of a workspace: asked again, it goes on. Raises `ImportRefused` when a person
+    rejected the change.
+    """
+    engine = await podium.hosting_engine()
+    key = f"{DELIVERY}:{record.id}:{change.digest}"
+    latest = await _latest(podium, key)
+    if latest is not None and latest.status is RunStatus.FAILED and latest.failure is not None:
+        raise _rejected(latest, change)
+    job = DeliveryJob(workspace_id=record.id).model_dump(mode="json")
+    run = await engine.start(DELIVERY, job, task=f"deliver {record.task}", dedup_key=key)
+    if run.id not in await engine.hosted([run.id]):
+        run = await engine.resume(run.id)
+    run = await engine.finish(run.id, stop_when_waiting=True)
+    if run.status is RunStatus.SUCCEEDED:
+        return Delivery.model_validate(run.result)
+    pending = await (await podium.store()).read(
+        lambda view: view.approvals(run_id=run.id, statuses=(ApprovalStatus.PENDING,))
+    )
+    if run.status is not RunStatus.WAITING or not pending:
+        raise _rejected(run, change)
+    return WaitingDelivery(
+        run_id=run.id,
+        approval_id=pending[0].id,
+        branch=record.branch.removeprefix("refs/heads/"),
+        task=record.task,
+        files=tuple(map(podium.redactor.text, change.files)),
+    )
+
+
+def _rejected(run: Run, change: GuardedChange) -> ImportRefused:
+    why = run.failure.message if run.failure is not None else f"it is {run.status.value}"
+    return ImportRefused(
+        f"nothing came back: {why} (run {short_id(run.id)}, {', '.join(change.files)}). Undo that change with "
+        "commits made anew, then deliver again"
+    )
+
+
+async def _latest(podium: Podium, key: str) -> Run | None:
+    query = RunQuery(flow=DELIVERY, limit=_MAX_RUNS)
+    runs = await (await podium.store()).read(lambda view: view.runs(query))
+    return next((run for run in runs if run.dedup_key == key), None)

@@ -1,0 +1,174 @@
+"""Guarded files that commits in quarantine change: named, shown and digested for the person who is asked."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+
+from podium.domain.digests import digest_of
+from podium.domain.guarded_files import drivers_changed, is_attributes, is_guarded
+from podium.domain.workspaces import GuardedChange, WorkspaceRecord
+from podium.workspaces.git.git import Git
+from podium.workspaces.git.history import History
+from podium.workspaces.git.judging import LINK, NO_FILE, Change, own_changes
+
+MAX_DIFF_CHARACTERS = 40_000
+_MAX_DIFF_BYTES = 1_000_000
+_MAX_CONTENT_BYTES = 16_000_000
+_MAX_PATHS = 500
+_MAX_LINKS = 1_000
+_MAX_PARENTS = 8
+_DEEPEST_LINK = 5
+_DIFF = (
+    "diff-tree", "--stdin", "--no-commit-id", "--root", "-r", "-m", "--patch", "--no-renames", "--no-color",
+    "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--",
+)  # fmt: skip
+
+Parents = Mapping[str, Sequence[str]]
+
+
+class GuardedReview:
+    """Looks for guarded files among what new commits change, intermediate ones too."""
+
+    def __init__(
+        self, history: History, record: WorkspaceRecord, hooks: Sequence[str] = ()
+    ) -> None:
+        """`hooks` are folders of the repository that git takes hooks from."""
+        self._history = history
+        self._record = record
+        self._more = tuple(hooks)
+
+    async def changes(self, tip: str, new: Parents) -> GuardedChange | None:
+        """All of them as one question; None when there are none."""
+        self._more = await self._with_link_targets(tip)
+        changes = await self._history.changes(list(new))
+        made = own_changes(changes, new)
+        rows = [row for row in made if is_guarded(row.path, self._more)]
+        rows += await self._of_drivers([row for row in made if is_attributes(row.path)])
+        rows += await self._dropped_by_merges(changes, made, new)
+        if not rows:
+            return None
+        unique = dict.fromkeys(
+            (ascii(row.path), row.old_mode, row.new_mode, row.old_blob, row.blob) for row in rows
+        )
+        paths = list(dict.fromkeys(row.path for row in rows))
+        return GuardedChange(
+            files=tuple(f"{_readable(path)} ({_what(path, rows)})" for path in paths),
+            paths=tuple(map(_readable, paths)),
+            diff=await self._diff(list(dict.fromkeys(row.commit for row in rows)), paths),
+            digest=digest_of([list(each) for each in unique]),
+        )
+
+    async def _with_link_targets(self, tip: str) -> tuple[str, ...]:
+        """What guarded links lead to is what runs."""
+        more = dict.fromkeys(self._more)
+        for commit in dict.fromkeys((self._record.base, tip)):
+            entries = await self._history.entries(commit)
+            links = [path for path, mode in entries.items() if mode == LINK and "\n" not in path]
+            for _ in range(_DEEPEST_LINK if links else 0):
+                guarded = [path for path in links if is_guarded(path, tuple(more))][:_MAX_LINKS]
+                targets = await self._history.link_targets(commit, guarded)
+                known = len(more)
+                more |= dict.fromkeys(_landings(targets))
+                if len(more) == known:
+                    break
+        return tuple(path for path in more if path)
+
+    async def _of_drivers(self, rows: Sequence[Change]) -> list[Change]:
+        """Changes of attributes that are about programs. What is too large to be read counts as one."""
+        blobs = sorted({blob for row in rows for blob in (row.old_blob, row.blob)})
+        contents, _ = await self._history.contents(blobs, _MAX_CONTENT_BYTES)
+
+        def text(blob: str, mode: str) -> str | None:
+            content = b"" if mode == NO_FILE else contents.get(blob)
+            return None if content is None or mode == LINK else content.decode(errors="replace")
+
+        found = []
+        for row in rows:
+            old, new = text(row.old_blob, row.old_mode), text(row.blob, row.new_mode)
+            if old is None or new is None or drivers_changed(old, new):
+                found.append(row)
+        return found
+
+    async def _dropped_by_merges(
+        self, changes: Sequence[Change], made: Sequence[Change], new: Parents
+    ) -> list[Change]:
+        """Guarded files of which a merge drops what one side changed: it would undo that when it is merged back."""
+        own = {(row.commit, row.path) for row in made}
+        found = []
+        for row in changes:
+            guarded = is_guarded(row.path, self._more) or is_attributes(row.path)
+            if guarded and (row.commit, row.path) not in own:
+                parents = new[row.commit]
+                if len(parents) > _MAX_PARENTS or await self._is_dropped(row, parents):
+                    found.append(row)
+        return found
+
+    async def _is_dropped(self, row: Change, parents: Sequence[str]) -> bool:
+        for one in parents:
+            if row.path not in await self._history.differing(one, row.commit):
+                continue
+            for other in parents:
+                base = await self._history.merge_base(one, other) if one != other else one
+                if row.path in await self._history.differing(base, one):
+                    return True
+        return False
+
+    async def _diff(self, commits: Sequence[str], paths: Sequence[str]) -> str:
+        literal = [f":(literal){path}" for path in paths[:_MAX_PATHS]]
+        lines = "".join(f"{commit}\n" for commit in commits)
+        ended = await self._history.output(*_DIFF, *literal, stdin=lines, max_bytes=_MAX_DIFF_BYTES)
+        text = ended.stdout.decode(errors="replace")
+        cut = len(text) > MAX_DIFF_CHARACTERS or bool(ended.stdout_dropped_bytes)
+        if not cut and len(paths) <= _MAX_PATHS:
+            return text
+        shown = text[:MAX_DIFF_CHARACTERS].rpartition("\n")[0]
+        see = f"git -C {self._record.path} log --patch {self._record.base[:12]}.."
+        return f"{shown}\n[there is more than can be shown here; `{see}` shows all of it]\n"
+
+
+async def hooks_folders(git: Git, record: WorkspaceRecord) -> list[str]:
+    """Folders of the checkout that the user's settings name for git's hooks, from its top on."""
+    ended = await git.run(
+        "config", "--null", "--show-scope", "--get-all", "core.hooksPath",
+        git_dir=record.git_dir, user_settings=True, accept=(0, 1),
+    )  # fmt: skip
+    fields = ended.stdout.decode(errors="surrogateescape").split("\0")
+    named = [
+        place for scope, place in zip(fields[::2], fields[1::2], strict=False) if scope != "command"
+    ]
+    return [inner for each in named if (inner := _inside(each, record.repository))]
+
+
+def _inside(place: str, repository: str) -> str:
+    """A folder as it is from the top of the checkout on; empty when it is not in it."""
+    inner = os.path.relpath(posixpath.join(repository, place), repository)
+    return "" if inner == "." or inner.startswith("..") else inner
+
+
+def _landings(targets: Mapping[str, str]) -> Iterable[str]:
+    for path, target in targets.items():
+        landing = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
+        if not landing.startswith(("/", "..")) and landing != ".":
+            yield landing
+
+
+def _what(path: str, rows: Sequence[Change]) -> str:
+    of_path = [row for row in rows if row.path == path]
+    first, last = of_path[0], of_path[-1]
+    if last.new_mode == NO_FILE:
+        return "removed" if first.old_mode != NO_FILE else "added and removed again"
+    if first.old_mode == NO_FILE:
+        return "new link" if last.new_mode == LINK else "new"
+    if LINK in (first.old_mode, last.new_mode):
+        return "link changed"
+    if first.old_blob == last.blob and first.old_mode == last.new_mode:
+        return "changed and changed back"
+    if first.old_mode != last.new_mode:
+        return f"changed, mode {first.old_mode} to {last.new_mode}"
+    return "changed"
+
+
+def _readable(path: str) -> str:
+    return path.encode(errors="surrogateescape").decode(errors="replace")

@@ -1,0 +1,156 @@
+"""Commits that change guarded files come back only with an approval of exactly that change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import GuardedFilesChanged
+from podium.domain.workspaces import GuardedChange, WorkspaceRecord
+from podium.ports import Workspace
+from tests.workspaces.yard import Yard, agent_commits, agent_git
+
+CHECKS = "checks: ['pytest -q']\n"
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    yard = Yard(tmp_path).build()
+    (yard.repository / "podium.yaml").write_text(CHECKS)
+    (yard.repository / "env").mkdir()
+    (yard.repository / "env/dev.sh").write_text("export A=1\n")
+    (yard.repository / ".envrc").symlink_to("env/dev.sh")
+    yard.git("add", "--all")
+    yard.git("commit", "--quiet", "--message=guards")
+    return yard
+
+
+async def asked(workspace: Workspace, approved: str = "") -> GuardedChange:
+    """What a person is asked about. Nothing came back."""
+    with pytest.raises(GuardedFilesChanged) as raised:
+        await workspace.deliver(approved)
+    return raised.value.change
+
+
+def loosens(record: WorkspaceRecord) -> None:
+    agent_commits(record, "podium.yaml", "checks: ['true']\n")
+
+
+def removes(record: WorkspaceRecord) -> None:
+    agent_git(record, "rm", "--quiet", "podium.yaml")
+    agent_git(record, "commit", "--quiet", "--message=gone")
+
+
+def renames(record: WorkspaceRecord) -> None:
+    agent_git(record, "mv", "podium.yaml", "old.yaml")
+    agent_git(record, "commit", "--quiet", "--message=moved")
+
+
+def makes_it_a_program(record: WorkspaceRecord) -> None:
+    Path(record.path, "podium.yaml").chmod(0o755)
+    agent_git(record, "commit", "--quiet", "--all", "--message=mode")
+
+
+def links(record: WorkspaceRecord) -> None:
+    Path(record.path, ".vscode").symlink_to("src")
+    agent_git(record, "add", "--all")
+    agent_git(record, "commit", "--quiet", "--message=link")
+
+
+def changes_and_changes_back(record: WorkspaceRecord) -> None:
+    agent_commits(record, "podium.yaml", "checks: []\n")
+    agent_commits(record, "podium.yaml", CHECKS)
+
+
+def names_a_driver(record: WorkspaceRecord) -> None:
+    agent_commits(record, ".gitattributes", "*.py filter=tidy\n")
+
+
+def plants_a_hook(record: WorkspaceRecord) -> None:
+    Path(record.path, "src/pre-commit").write_text("#!/bin/sh\n")
+    agent_commits(record, "two.txt")
+
+
+@pytest.mark.parametrize(
+    ("act", "named", "shown"),
+    [
+        (loosens, "podium.yaml (changed)", "+checks: ['true']"),
+        (removes, "podium.yaml (removed)", "-checks: ['pytest -q']"),
+        (renames, "podium.yaml (removed)", "-checks: ['pytest -q']"),
+        (makes_it_a_program, "podium.yaml (changed, mode 100644 to 100755)", "new mode 100755"),
+        (links, ".vscode (new link)", "+src"),
+        (changes_and_changes_back, "podium.yaml (changed and changed back)", "+checks: []"),
+        (names_a_driver, ".gitattributes (new)", "+*.py filter=tidy"),
+        (plants_a_hook, "src/pre-commit (new)", "+#!/bin/sh"),
+        (lambda record: agent_commits(record, "Podium.YAML"), "Podium.YAML (new)", "+work"),
+        (lambda record: agent_commits(record, "env/dev.sh"), "env/dev.sh (changed)", "+work"),
+    ],
+)
+async def test_a_guarded_file_is_asked_about_with_its_diff(
+    yard: Yard, act: Callable[[WorkspaceRecord], object], named: str, shown: str
+) -> None:
+    workspace = await yard.made()
+    before = yard.refs()
+    act(workspace.record)
+    change = await asked(workspace)
+    assert named in change.files
+    assert shown in change.diff
+    assert yard.refs() == before
+
+
+async def test_an_approval_is_for_one_diff_and_ordinary_commits_need_none(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "one.txt", "more\n")
+    agent_commits(workspace.record, ".gitattributes", "docs/log.md merge=union\n")
+    assert (await workspace.deliver()).commits
+    loosens(workspace.record)
+    change = await asked(workspace)
+    agent_commits(workspace.record, "podium.yaml", "checks: []\n")
+    other = await asked(workspace, change.digest)
+    assert other.digest != change.digest
+    # What is not guarded changes nothing about what was approved.
+    agent_commits(workspace.record, "one.txt", "still more\n")
+    assert (await workspace.deliver(other.digest)).paths == ("one.txt", "podium.yaml")
+
+
+async def test_a_merge_that_keeps_the_older_guards_is_asked_about(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "one.txt", "mine\n")
+    await workspace.deliver()
+    (yard.repository / "podium.yaml").write_text("checks: ['pytest -q', mypy]\n")
+    yard.git("commit", "--quiet", "--all", "--message=stricter")
+    theirs = yard.git("rev-parse", "HEAD")
+    record = workspace.record
+    agent_git(record, "merge", "--quiet", "-s", "ours", "--no-edit", theirs)
+    change = await asked(workspace)
+    assert change.paths == ("podium.yaml",)
+    assert "-checks: ['pytest -q', mypy]" in change.diff
+
+
+async def test_a_merge_that_takes_the_users_guards_is_not(yard: Yard) -> None:
+    workspace = await yard.made()
+    loosens(workspace.record)
+    await workspace.deliver((await asked(workspace)).digest)
+    (yard.repository / "two.txt").write_text("theirs\n")
+    yard.git("add", "--all")
+    yard.git("commit", "--quiet", "--message=theirs")
+    await workspace.merge("main", "Merge", {"Podium-Step": "merge"})
+    assert (await workspace.deliver()).commits
+
+
+async def test_the_folder_that_git_takes_hooks_from_is_guarded(yard: Yard) -> None:
+    yard.git("config", "core.hooksPath", "tools/git")
+    workspace = await yard.made()
+    Path(workspace.record.path, "tools/git").mkdir(parents=True)
+    agent_commits(workspace.record, "tools/git/helper.sh")
+    assert (await asked(workspace)).paths == ("tools/git/helper.sh",)
+
+
+async def test_a_long_diff_is_cut_and_says_how_to_see_the_rest(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "podium.yaml", "# line\n" * 20_000)
+    change = await asked(workspace)
+    assert len(change.diff) < 45_000
+    assert f"`git -C {workspace.record.path} log --patch" in change.diff
