@@ -7,10 +7,11 @@ A pattern is a path of one or more names, at any depth; it covers what it names 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase, translate
 from functools import cache, lru_cache
+
+from podium.domain.protected_paths import comparable_parts
 
 SETTINGS = ("podium.yaml", "podium.yml", "plugin-profile.yaml")
 """Say what Podium allows and checks in a project."""
@@ -50,8 +51,6 @@ _LONGER = tuple(tuple(pattern.split("/")) for pattern in GUARDED if "/" in patte
 ATTRIBUTES = ".gitattributes"
 """Guarded where it names drivers, which are programs; see `drivers_changed`."""
 
-_IGNORED_BY_HFS = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
-_DROPPED_BY_NTFS = re.compile(r"[. ]*(:.*)?$", re.DOTALL)
 _SHORT = re.compile(r"([^.~]{1,6})~[0-9]{1,5}(?:\.([^.]{1,3}))?")
 _HASHED = re.compile(r"[0-9a-f]{4}")
 _DIFFS = (
@@ -68,8 +67,7 @@ _ATTRIBUTE_LINE = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*)((?:\s+\S+)*)\s
 
 def is_guarded(path: str, more: Sequence[str] = ()) -> bool:
     """Whether a path is guarded, or is for some file system. `more` are further paths from the root on."""
-    parts = [part for piece in path.split("/") for part in piece.split("\\") if part]
-    names = [plain_name(part) for part in parts]
+    names = [name for name in comparable_parts(path) if name]
     if any(_is_guarded_name(name) for name in names):
         return True
     for pattern in _LONGER:
@@ -77,7 +75,7 @@ def is_guarded(path: str, more: Sequence[str] = ()) -> bool:
             if all(map(_fits, names[start:], pattern)):
                 return True
     for prefix in more:
-        wanted = [plain_name(part) for part in prefix.split("/") if part]
+        wanted = [name for name in comparable_parts(prefix) if name]
         if names[: len(wanted)] == wanted:
             return True
     return False
@@ -85,7 +83,7 @@ def is_guarded(path: str, more: Sequence[str] = ()) -> bool:
 
 def is_attributes(path: str) -> bool:
     """Whether git reads attributes from a file of this name, on some file system."""
-    return _fits(plain_name(path.split("/")[-1].split("\\")[-1]), ATTRIBUTES)
+    return _fits(comparable_parts(path)[-1], ATTRIBUTES)
 
 
 def drivers_changed(old: str, new: str) -> bool:
@@ -93,13 +91,6 @@ def drivers_changed(old: str, new: str) -> bool:
     before, after = old.splitlines(), new.splitlines()
     lines = [*(set(before) - set(after)), *(set(after) - set(before))]
     return any(not _runs_nothing(line) for line in lines)
-
-
-def plain_name(name: str) -> str:
-    """A name as file systems compare it that ignore case, fold characters, or drop what is at the end."""
-    visible = _IGNORED_BY_HFS.sub("", unicodedata.normalize("NFKC", name))
-    folded = unicodedata.normalize("NFC", visible.casefold())
-    return _DROPPED_BY_NTFS.sub("", folded) or folded
 
 
 def zone_globs(patterns: Iterable[str]) -> list[str]:
