@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from podium.domain.errors import PodiumError
 from podium.domain.gating import Effect
-from podium.domain.launching import Confinement, Mount, ProcessLimits, Spawn
+from podium.domain.launching import Confinement, ExecRules, Mount, ProcessLimits, Spawn
 from podium.gate import exec_rules
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining.mechanism import LANDLOCK, Mechanism
@@ -115,6 +115,12 @@ class TrustingFirewall(Firewall):
     sandbox_is_believed = True
 
 
+def _rules_for(arena: Arena) -> ExecRules:
+    task = arena.task
+    own = (task.path, task.repository, task.git_dir, f"{task.private}/git")
+    return exec_rules().model_copy(update={"repositories": own})
+
+
 class Default(Layout):
     """Podium's own: a workspace, mounts and exec guard, import gate, hygiene."""
 
@@ -150,7 +156,7 @@ class Default(Layout):
                 "network": "model-only",
                 "hosts": (f"127.0.0.1:{facts['ALLOWED']}",),
                 "forwarded_ports": (int(facts["MODEL"]),),
-                "execs": exec_rules() if self.guarded else None,
+                "execs": _rules_for(arena) if self.guarded else None,
             }
         )
 

@@ -80,6 +80,9 @@ class ExecRules(Noun):
     refused: dict[str, str] = Field(default_factory=dict)
     """Programs by name, each with the reason."""
     programs: tuple[ProgramRules, ...] = ()
+    repositories: tuple[str, ...] = ()
+    """Folders that the rules for git are about: a worktree and its git directories. On scratch repositories anywhere
+    else git is free, but for addresses of other machines. Empty: the rules hold everywhere."""
 
 
 class Confinement(Noun):

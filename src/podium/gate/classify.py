@@ -17,6 +17,7 @@ from podium.gate.programs import Kind
 from podium.gate.reaching import hosts_of, refuse_hosts
 from podium.gate.refusing import Refused
 from podium.gate.removing import finds_and_removes, refuse_ruin, removed_by_find, removes_folders
+from podium.gate.scratch_git import scratch_target, scratch_touches
 from podium.gate.shell import ASSIGNMENT, COMPUTED, SimpleCommand, assignment, shown
 from podium.gate.shell.wrappers import SHELLS, runs_a_file
 from podium.gate.variables import weigh_variable
@@ -196,8 +197,11 @@ def _read_git(
     opened: tuple[Touch, ...],
     confined: bool,
 ) -> CommandUse:
+    if confined and (scratch := scratch_target(command.argv[1:], standing)) is not None:
+        touches = (*scratch_touches(*scratch), *opened)
+        return CommandUse(command, Kind.GIT_WRITE, touches, tuple(terms), computed=command.computed)
     if not standing.holds("."):
-        raise Refused(GIT_RULE, "git may only run inside the workspace", Tier.T2)
+        raise Refused(GIT_RULE, _outside(confined), Tier.T2)
     use = read_git(command.argv[1:], standing.holds, confined=confined)
     if use.folder is not None:
         standing = Standing(standing.root, standing.touch(use.folder, None).paths)
@@ -214,6 +218,15 @@ def _read_git(
     losing = () if confined else use.terms
     return CommandUse(
         command, kind, (*touches, *opened), (*terms, *losing), computed=command.computed
+    )
+
+
+def _outside(confined: bool) -> str:
+    if not confined:
+        return "git may only run inside the workspace"
+    return (
+        "git may only run inside the workspace, or on a scratch repository: name its folder with "
+        "`cd DIR && git …` or `git -C DIR …`, and no address of another machine"
     )
 
 

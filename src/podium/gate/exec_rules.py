@@ -17,6 +17,7 @@ _STARTED_BY_GIT = {
     "gc": SubcommandRules(refused_options=("--prune", "--aggressive", "--force")),
     "hook": SubcommandRules(first_words=("run",)),
     "pack-objects": SubcommandRules(),
+    "upload-pack": SubcommandRules(),
 }
 """What git starts by itself when it commits or packs what it stored."""
 

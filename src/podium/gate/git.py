@@ -47,7 +47,7 @@ def read_git(
         return GitUse(False, folder, (), ())
     name, after = rest[0], tuple(rest[1:])
     options, plain = _parted(after)
-    _check_options(name, options)
+    check_options(name, options)
     writes = name in words.WRITING or (confined and name in words.CONFINED_WRITING)
     if name in words.LISTING:
         _check_listing(name, options, plain)
@@ -59,7 +59,7 @@ def read_git(
             Tier.T3 if name in words.REMOTE else Tier.T2,
         )
     terms = tuple(_terms(name, options, plain)) if writes else ()
-    named = _without_messages(after) if name == "commit" else after
+    named = without_messages(after) if name == "commit" else after
     return GitUse(writes, folder, terms, named, plain if name == "mv" else ())
 
 
@@ -82,14 +82,15 @@ def _global_options(
                 raise _refused(f"git -C {value!r} leaves the workspace; work inside it")
             folder = value
         elif option == "-c":
-            _check_setting(value)
+            check_setting(value)
         elif option not in words.GLOBAL_FLAGS:
             raise _refused(f"git {option} is not allowed; leave that option out")
         at += 2 if option in ("-C", "-c") else 1
     return folder, at
 
 
-def _check_setting(setting: str) -> None:
+def check_setting(setting: str) -> None:
+    """Raise `Refused` for a setting of `-c` that is not known to be harmless."""
     key, equals, value = setting.partition("=")
     key = key.lower()
     known = key in words.SETTING_KEYS or key.startswith(words.SETTING_SECTIONS)
@@ -105,7 +106,8 @@ def _parted(given: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return options, (*plain, *given[cut + 1 :])
 
 
-def _check_options(name: str, options: Sequence[str]) -> None:
+def check_options(name: str, options: Sequence[str]) -> None:
+    """Raise `Refused` for options that write elsewhere or start a program."""
     for option in options:
         bare = option.partition("=")[0]
         if not option.startswith("--"):
@@ -204,7 +206,8 @@ def _may_be_several(word: str) -> bool:
     )
 
 
-def _without_messages(given: Sequence[str]) -> tuple[str, ...]:
+def without_messages(given: Sequence[str]) -> tuple[str, ...]:
+    """The words but for messages of `-m`."""
     kept: list[str] = []
     message_next = False
     for word in given:

@@ -39,7 +39,7 @@ SETTINGS = names(
 SETTING_KEYS = names(
     """
     user.name user.email core.quotepath core.abbrev core.autocrlf diff.noprefix
-    diff.mnemonicprefix diff.renames diff.context
+    diff.mnemonicprefix diff.renames diff.context init.defaultbranch protocol.file.allow
     """
 )
 SETTING_SECTIONS = ("color.", "advice.")

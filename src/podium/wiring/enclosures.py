@@ -45,16 +45,19 @@ class ProjectEnclosures:
     async def confinement(self, root: str) -> Confinement:
         record = self._workspaces.at(root)
         if record is None:
-            fence = self._of_folder(Path(root))
+            fence, repositories = self._of_folder(Path(root)), repositories_of(Path(root))
         else:
             fence = await (await self._workspaces.open(record.id)).confinement()
+            # The checkout is not there inside, but its git directory is, and git finds it from above.
+            checkout = (record.repository, record.git_dir)
+            repositories = (record.path, *checkout, f"{record.private}/git")
         if self._settings.kind == "none":
             return self._let_go(fence)
         return fence.model_copy(
             update={
                 "network": self._settings.network,
                 "hosts": self._listed,
-                "execs": self._exec_rules(),
+                "execs": self._exec_rules().model_copy(update={"repositories": repositories}),
             }
         )
 
@@ -148,6 +151,11 @@ def _nothing(empty: Path) -> tuple[Path, Path]:
     file = empty.with_name("empty-file")
     file.touch(mode=0o600)
     return empty, file
+
+
+def repositories_of(root: Path) -> tuple[str, ...]:
+    """A plain folder and its git directories, which rules for git are about: scratch repositories elsewhere are free."""
+    return (str(root), *map(str, history_of(root)))
 
 
 def history_of(root: Path) -> list[Path]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from podium.domain.errors import CallRefused
 from podium.domain.launching import Confinement, ExecRules, Held, Mount
 from podium.flows.sense.options import SenseOptions
-from podium.wiring.enclosures import protected_mounts, take_state_name
+from podium.wiring.enclosures import protected_mounts, repositories_of, take_state_name
 from podium.wiring.folders import STATE_FOLDER
 from podium.wiring.sense_policy import LAUNCHERS, own_files, steering
 from podium.wiring.settings import SandboxSettings
@@ -45,7 +45,7 @@ class OrderFence:
             mounts=tuple(self._mounts(folder)),
             network=self._settings.network or "none",
             hosts=self._settings.hosts if self._settings.network == "listed" else (),
-            execs=self._exec_rules(),
+            execs=self._exec_rules().model_copy(update={"repositories": repositories_of(folder)}),
         )
 
     def held(self, root: str) -> Held | None:

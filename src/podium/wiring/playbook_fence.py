@@ -7,7 +7,12 @@ from pathlib import Path
 
 from podium.domain.launching import Confinement, ExecRules, Held, Mount, NetworkPolicy
 from podium.ports import Enclosures
-from podium.wiring.enclosures import history_of, protected_mounts, take_state_name
+from podium.wiring.enclosures import (
+    history_of,
+    protected_mounts,
+    repositories_of,
+    take_state_name,
+)
 from podium.wiring.settings import SandboxSettings
 
 
@@ -38,7 +43,9 @@ class PlaybookFence:
             mounts=tuple(self._mounts(Path(root))),
             network=self._network,
             hosts=self._hosts,
-            execs=self._exec_rules(),
+            execs=self._exec_rules().model_copy(
+                update={"repositories": repositories_of(Path(root))}
+            ),
         )
 
     def held(self, root: str) -> Held | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from podium.domain.git_targets import LOCATION_VARIABLES, local_path, read_target
+
 TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
     from podium.domain.launching import ExecRules
@@ -59,9 +61,15 @@ class Program:
 class Rules:
     """What may be started. Plain, since the guard that judges by it loads no models."""
 
-    def __init__(self, refused: dict[str, str], programs: dict[str, Program]) -> None:
+    def __init__(
+        self,
+        refused: dict[str, str],
+        programs: dict[str, Program],
+        repositories: tuple[str, ...] = (),
+    ) -> None:
         self.refused = refused
         self.programs = programs
+        self.repositories = repositories
 
     @property
     def names(self) -> list[str]:
@@ -94,14 +102,17 @@ def as_data(rules: ExecRules) -> list[object]:
             ]
             for program in rules.programs
         ],
+        list(rules.repositories),
     ]
 
 
 def from_data(data: list[object]) -> Rules:
     """The rules, as `as_data` gave them."""
-    refused, programs = data
+    refused, programs, *more = data
+    repositories = more[0] if more else []
     assert isinstance(refused, dict)  # noqa: S101 — for the type checker; we wrote it ourselves
     assert isinstance(programs, list)  # noqa: S101 — as above
+    assert isinstance(repositories, list)  # noqa: S101 — as above
     made = [
         Program(
             name,
@@ -113,34 +124,53 @@ def from_data(data: list[object]) -> Rules:
         )
         for name, valued, options, settings, subcommands, instead in programs
     ]
-    return Rules(refused, {program.name: program for program in made})
+    return Rules(refused, {program.name: program for program in made}, tuple(repositories))
 
 
-def judge(rules: Rules, names: tuple[str, ...], argv: list[str]) -> str:
+class Surroundings:
+    """Where a process runs, asked for only when its words do not decide."""
+
+    def folder(self) -> str:
+        raise NotImplementedError
+
+    def variables(self) -> list[str]:
+        """As `NAME=value`."""
+        raise NotImplementedError
+
+
+def judge(
+    rules: Rules, names: tuple[str, ...], argv: list[str], around: Surroundings | None = None
+) -> str:
     """Why this may not be started, or nothing. `names` are all that the file goes by."""
     if any(name.startswith(_LOADERS) for name in names):
-        return _judge_loaded(rules, argv)
+        return _judge_loaded(rules, argv, around)
     for name in names:
         if name in rules.refused:
             return f"{name}: {rules.refused[name]}"
     for program in rules.programs.values():
         if any(name == program.name or name.startswith(program.name + "-") for name in names):
-            reason = _judge_program(program, names, argv)
+            reason = _judge_program(program, names, argv, rules.repositories, around)
             if reason:
                 instead = f"; instead: {program.instead}" if program.instead else ""
                 return f"{program.name}: {reason}{instead}"
     return ""
 
 
-def _judge_loaded(rules: Rules, argv: list[str]) -> str:
+def _judge_loaded(rules: Rules, argv: list[str], around: Surroundings | None) -> str:
     """The dynamic loader starts the program that its arguments name."""
     words = argv[1:]
     while words and words[0].startswith("-"):
         words = words[2:] if words[0] in _LOADER_OPTIONS_WITH_VALUE else words[1:]
-    return judge(rules, (words[0].rpartition("/")[2],), words) if words else ""
+    return judge(rules, (words[0].rpartition("/")[2],), words, around) if words else ""
 
 
-def _judge_program(program: Program, names: tuple[str, ...], argv: list[str]) -> str:
+def _judge_program(
+    program: Program,
+    names: tuple[str, ...],
+    argv: list[str],
+    repositories: tuple[str, ...],
+    around: Surroundings | None,
+) -> str:
     """A program looks at the name it was called by first, then at its words.
 
     Where file and call disagree every reading has to pass: which one counts is the program's affair.
@@ -154,8 +184,50 @@ def _judge_program(program: Program, names: tuple[str, ...], argv: list[str]) ->
     ]
     if not called.startswith(beginning):
         readings.append(argv[1:])
-    reasons = (_judge_words(program, words) for words in readings)
-    return next((reason for reason in reasons if reason), "")
+    for words in readings:
+        reason = _judge_words(program, words)
+        if reason and repositories and around is not None:
+            reason = _judge_elsewhere(words, repositories, around, reason)
+        if reason:
+            return reason
+    return ""
+
+
+def _judge_elsewhere(
+    words: list[str], repositories: tuple[str, ...], around: Surroundings, reason: str
+) -> str:
+    """The reason still, unless all that the command is about lies outside of these repositories."""
+    target = read_target(words)
+    if target is None:
+        return reason
+    folder = around.folder()
+    for step in target.folders:
+        folder = _path(folder, step)
+    pairs = (variable.partition("=") for variable in around.variables())
+    given = {name: value for name, _, value in pairs if name in LOCATION_VARIABLES and value}
+    named = (*target.locations, *given.values(), *map(local_path, target.changed()))
+    about = [_path(folder, word) for word in named]
+    if not (target.makes_repository or "GIT_DIR" in given):
+        about.append(folder)
+    if any(_is_in(path, held) for path in about for held in repositories):
+        return reason
+    address = target.network_address()
+    return f"{target.name} may not reach {address!r}" if address else ""
+
+
+def _path(folder: str, word: str) -> str:
+    """A path by its text: names in it that are links are not followed."""
+    parts: list[str] = []
+    for part in (word if word.startswith("/") else f"{folder}/{word}").split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def _is_in(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(f"{folder}/")
 
 
 def _judge_words(program: Program, words: list[str]) -> str:

@@ -6,7 +6,7 @@ import errno
 import os
 import stat
 
-from podium.sandbox.confining.exec_rules import Rules, judge
+from podium.sandbox.confining.exec_rules import Rules, Surroundings, judge
 from podium.sandbox.confining.looking import open_descriptor, open_meant, path_of
 from podium.sandbox.confining.notices import LONGEST_PATH_BYTES, Notice
 
@@ -19,7 +19,7 @@ _INTERPRETERS_DEEP = 5
 _MOST_REMEMBERED = 1000
 
 
-class Wish:
+class Wish(Surroundings):
     """What a waiting exec wants to start."""
 
     def __init__(self, notice: Notice) -> None:
@@ -32,6 +32,14 @@ class Wish:
         path = notice.text_at(notice.arguments[path_at], LONGEST_PATH_BYTES)
         self.path = os.fsdecode(path)
         self.argv = notice.words_at(notice.arguments[argv_at])
+        self._notice = notice
+        self._env_at = argv_at + 1
+
+    def folder(self) -> str:
+        return os.readlink(f"/proc/{self._pid}/cwd")  # noqa: PTH115 — pathlib loads too slowly
+
+    def variables(self) -> list[str]:
+        return self._notice.words_at(self._notice.arguments[self._env_at])
 
     def open(self) -> int:
         """A descriptor of the file. Raises `OSError` when there is none."""
@@ -63,7 +71,7 @@ class ExecJudge:
             about = os.fstat(file)
             known_as = self._files.get((about.st_dev, about.st_ino), "")
             names = (known_as, _name(path_of(file)), _name(path))
-            reason = judge(self._rules, tuple(name for name in names if name), argv)
+            reason = judge(self._rules, tuple(name for name in names if name), argv, wish)
             interpreter = [] if reason else self._first_line(file, about)
         finally:
             os.close(file)

@@ -18,6 +18,7 @@ from podium.workspaces.git.private_dir import (
     PRIVATE_CONFIG,
     PRIVATE_HOOKS,
     build_private_dir,
+    identity_settings,
     note_given,
     private_settings,
 )
@@ -126,6 +127,7 @@ def _make_private(repository: Repository, record: WorkspaceRecord, tip: str) -> 
     for folder in ("home", PRIVATE_HOOKS):
         (private / folder).mkdir(mode=0o700)
     write_whole(private / PRIVATE_CONFIG, private_settings(repository).encode())
+    write_whole(private / "home/.gitconfig", identity_settings(repository).encode())
     note_given(private, repository)
     build_private_dir(
         private / "git",

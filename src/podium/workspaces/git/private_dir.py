@@ -53,8 +53,7 @@ def private_settings(repository: Repository) -> str:
         ("core.repositoryformatversion", "1" if sha256 else "0"),
         ("core.bare", "false"),
         ("core.logallrefupdates", "true"),
-        ("user.name", repository.setting("user.name") or "Podium"),
-        ("user.email", repository.setting("user.email") or "podium@localhost"),
+        *_identity(repository),
         ("gc.auto", "0"),
         ("maintenance.auto", "false"),
         ("commit.gpgsign", "false"),
@@ -62,6 +61,18 @@ def private_settings(repository: Repository) -> str:
     lines += [("extensions.objectformat", "sha256")] if sha256 else []
     lines += [(key, repository.settings[key]) for key in _CARRIED if key in repository.settings]
     return "".join(_setting(key, value) for key, value in lines)
+
+
+def identity_settings(repository: Repository) -> str:
+    """Settings for the agent's home, so that it can commit in scratch repositories of its own."""
+    return "".join(_setting(key, value) for key, value in _identity(repository))
+
+
+def _identity(repository: Repository) -> list[tuple[str, str]]:
+    return [
+        ("user.name", repository.setting("user.name") or "Podium"),
+        ("user.email", repository.setting("user.email") or "podium@localhost"),
+    ]
 
 
 def _setting(key: str, value: str) -> str:
