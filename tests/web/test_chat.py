@@ -41,9 +41,11 @@ async def stage(tmp_path: Path) -> AsyncIterator[ChatStage]:
 
 
 async def test_a_yes_from_a_chat_is_the_persons_own(stage: ChatStage) -> None:
-    _, asked = await stage.asked()
+    run, asked = await stage.asked()
     said = await stage.telegram(f"APPROVE: {short_id(asked.id)}")
-    assert said == f"Approved {short_id(asked.id)}: write a.txt"
+    done, left = said.splitlines()
+    assert done == f"Approved {short_id(asked.id)}: write a.txt"
+    assert f"`podium resume {short_id(run.id)}`" in left
     known = await stage.approval(asked)
     assert known.status is ApprovalStatus.GRANTED
     assert [grant.by for grant in known.grants] == ["ann"]

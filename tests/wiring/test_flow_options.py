@@ -20,7 +20,7 @@ def configured(folder: Path, text: str) -> Configuration:
 
 def test_every_flow_says_what_its_options_are() -> None:
     of_sense = {"candidate", "work_order"}  # told under `flows: sense:`, whose work they go on with
-    of_nobody = {"call"}  # which says all of itself
+    of_nobody = {"call", "delivery"}  # which say all of themselves
     assert OPTIONS.keys() == FLOWS.keys() - of_sense - of_nobody
 
 

@@ -94,8 +94,9 @@ def drivers_changed(old: str, new: str) -> bool:
 
 
 def zone_globs(patterns: Iterable[str]) -> list[str]:
-    """The patterns as globs of a policy's zone."""
-    return [f"**/{pattern}" for pattern in patterns]
+    """The patterns as globs of a policy's zone. One of several names also from the top on: folders above are known then."""
+    globs = [(pattern, f"**/{pattern}") for pattern in patterns]
+    return [glob for pair in globs for glob in (pair if "/" in pair[0] else pair[1:])]
 
 
 @lru_cache(4096)

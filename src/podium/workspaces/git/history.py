@@ -166,14 +166,14 @@ class History:
 
     async def link_targets(self, commit: str, links: Sequence[str]) -> dict[str, str]:
         """Texts of links of a commit, by path."""
-        texts: dict[str, str] = {}
-        for path in links:
-            ended = await self._git.run(
-                "cat-file", "blob", f"{commit}:{path}",
-                git_dir=self._git_dir, env=self._env, output_bytes=_LONGEST_TARGET_BYTES, cut=True,
-            )  # fmt: skip
-            texts[path] = ended.stdout.decode(errors="surrogateescape")
-        return texts
+        wanted = "".join(f"{commit}:{path}\n" for path in links)
+        ended = await self._git.run(
+            "cat-file", "--batch-check=%(objectname)",
+            git_dir=self._git_dir, env=self._env, stdin=wanted.encode(errors="surrogateescape"),
+        )  # fmt: skip
+        blobs = ended.stdout.decode().split()
+        texts = await self.targets(blobs, await self.sizes(blobs)) if blobs else {}
+        return {path: texts.get(blob, "") for path, blob in zip(links, blobs, strict=True)}
 
     async def leading_out(self, commit: str) -> set[str]:
         """Links of a whole commit that end outside of it, through whatever other links."""
