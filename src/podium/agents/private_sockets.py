@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from podium.domain.errors import BadInput, LockHeld
+from podium.platform import make_private_folder
 
 LONGEST_SOCKET_BYTES = 100
 """The kernel takes no path of a socket beyond 103 bytes on macOS and 107 on Linux."""
@@ -28,7 +29,7 @@ def make_private(folder: Path) -> None:
 
     They could have a server of theirs there, and hear what is said.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     facts = folder.stat()
     if facts.st_uid != os.geteuid() or facts.st_mode & 0o077:
         raise BadInput(

@@ -13,6 +13,7 @@ from types import TracebackType
 from podium.cli.door import Door
 from podium.domain.errors import PodiumError
 from podium.domain.operating import OperatorMode
+from podium.platform import make_private_folder
 from podium.wiring import Podium
 
 PROMPT = "operator> "
@@ -94,7 +95,7 @@ class LineReader:
             if (kept := redact(line)) != line:
                 readline.replace_history_item(index, kept)
         with suppress(OSError):
-            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(file.parent)
             os.close(os.open(file, os.O_WRONLY | os.O_CREAT, 0o600))
             readline.write_history_file(file)
 

@@ -13,6 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from podium.domain.work import Run, RunStatus, WorkerBeat
+from podium.platform import make_private_folder
 from podium.ports import Presence, RunQuery, View
 
 HELD = (RunStatus.RUNNING, RunStatus.WAITING)
@@ -26,7 +27,7 @@ class FolderPresence:
         self._held: tuple[Path, int] | None = None
 
     async def enter(self, worker_id: str) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         path = self._folder / f"{worker_id}.lock"
         file = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         fcntl.flock(file, fcntl.LOCK_EX)

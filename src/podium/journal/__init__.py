@@ -1,6 +1,6 @@
 """The store: events, steps, approvals and receipts in one file; traces; redaction."""
 
-from podium.journal.anchors import Anchors
+from podium.journal.anchors import Anchors, copy_heads
 from podium.journal.events import StoreJournal
 from podium.journal.receipts import verify
 from podium.journal.redaction import Redactor
@@ -17,6 +17,7 @@ __all__ = [
     "SqlStore",
     "StoreJournal",
     "TraceWriter",
+    "copy_heads",
     "holds_a_chain",
     "quick_check",
     "verify",

@@ -12,6 +12,8 @@ from typing import NamedTuple
 from podium.domain.errors import StoreUnusable
 from podium.journal.plain_names import is_plain, plain_name
 from podium.journal.receipt_key import HEADS_FOLDER
+from podium.journal.sqlite import seals_of
+from podium.platform import make_private_folder
 
 _LINE = re.compile(rb"([1-9][0-9]{0,17}) ([0-9a-f]{64})")
 
@@ -42,7 +44,7 @@ class Anchors:
         try:
             handle = _open_for_append(path)
         except FileNotFoundError:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             handle = _open_for_append(path)
         try:
             # A line that a crash tore is ended first, so that it spoils itself alone.
@@ -83,6 +85,16 @@ class Anchors:
         if not self._folder.is_dir():
             return []
         return sorted(path.name for path in self._folder.iterdir() if is_plain(path.name))
+
+
+def copy_heads(source: Path, target: Path, database: Path) -> None:
+    """Take over, from one vault to another, those heads whose receipts are in this database."""
+    old, new = Anchors(source), Anchors(target)
+    for run_id in old.runs():
+        seals = seals_of(database, run_id)
+        for head in old.heads(run_id):
+            if seals.get(head.number) == head.seal:
+                new.write(run_id, head.number, head.seal)
 
 
 def _open_for_append(path: Path) -> int:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from podium.domain.errors import StoreUnusable
+from podium.platform import make_private_folder
 
 KEY_BYTES = 32
 HEADS_FOLDER = "heads"
@@ -23,7 +24,7 @@ def load_or_create_key(path: Path) -> bytes:
     made, and when it is gone although heads sealed with it stand beside it.
     """
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         with _folder_locked(path.parent):
             if not path.exists():
                 _refuse_beside_heads(path)

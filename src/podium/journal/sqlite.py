@@ -24,6 +24,7 @@ from podium.domain.errors import (
 )
 from podium.journal.reserve import free_bytes
 from podium.journal.statements import microseconds
+from podium.platform import make_private_folder
 
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x506F6469
@@ -103,6 +104,21 @@ def holds_a_chain(path: Path, run_ids: Iterable[str]) -> bool:
             return any(connection.execute(statement, (run,)).fetchone() for run in run_ids)
         finally:
             connection.close()
+
+
+def seals_of(path: Path, run_id: str) -> dict[int, str]:
+    """The seals of a run's receipts in the file, by number; none where there is no such file."""
+    if not path.exists():
+        return {}
+    with explained(path):
+        connection = _open(path)
+        try:
+            rows = connection.execute(
+                "SELECT number, body FROM receipts WHERE run_id = ?", (run_id,)
+            ).fetchall()
+        finally:
+            connection.close()
+    return {number: json.loads(body)["seal"] for number, body in rows}
 
 
 def quick_check(path: Path) -> str:
@@ -209,7 +225,7 @@ def _is_read_only(path: Path) -> bool:
 
 def _make_private(path: Path) -> None:
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         # Only a file that is new is touched here: closing any other descriptor of a database drops
         # every lock that this process holds on it through SQLite.
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o600))

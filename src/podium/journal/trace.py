@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 from podium.domain.model import Json
 from podium.journal.plain_names import plain_name
+from podium.platform import make_private_folder
 
 TRACE_NAME = "execution_trace.jsonl"
 
@@ -90,7 +91,7 @@ class TraceWriter:
 
     def _made(self, run_id: str) -> Path:
         path = self.path(run_id)
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         path.parent.mkdir(mode=0o700, exist_ok=True)
         return path
 

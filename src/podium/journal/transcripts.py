@@ -12,6 +12,7 @@ from typing import IO
 from podium.domain.asking import Turn
 from podium.domain.errors import NotPossibleNow
 from podium.journal.plain_names import plain_name
+from podium.platform import make_private_folder
 
 LONGEST_LINE = 1_000_000
 LARGEST_BYTES = 32_000_000
@@ -131,7 +132,7 @@ def _stem(turn: Turn, agent: str) -> str:
 
 def _new_file(folder: Path, stem: str, ending: str) -> tuple[IO[str], str]:
     """A file that was not there before: a step may be asked again, and nothing is overwritten."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder)
     number = 1
     while True:
         name = f"{stem}{ending}" if number == 1 else f"{stem}.{number}{ending}"

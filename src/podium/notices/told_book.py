@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from podium.platform import make_private_folder
 from podium.ports import ToldMark
 
 _NOT_IN_FILE_NAMES = re.compile(r"[^A-Za-z0-9_.-]")
@@ -25,7 +26,7 @@ class FileToldBook:
     def try_hold(self) -> bool:
         """Whether this process is now the one that tells; it stays so until `let_go`, or until it dies."""
         if self._held is None:
-            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._folder)
             handle = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from podium.domain.errors import ToolBroke
 from podium.domain.model import Json
+from podium.platform import make_private_folder
 from podium.tools.kept import keep
 from podium.tools.scope import ToolScope
 
@@ -51,7 +52,7 @@ def recall(scope: ToolScope) -> dict[str, Json] | None:
 def fix(scope: ToolScope, fixed: dict[str, Json]) -> dict[str, Json]:
     """Keep what this call is about to do. On return it survives a crash."""
     file = _file(scope)
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(file.parent)
     draft = file.with_suffix(".tmp")
     with draft.open("w") as opened:
         json.dump({"call": scope.key, "fixed": fixed}, opened)

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 from podium.domain.errors import ToolBroke
+from podium.platform import make_private_folder
 
 
 def sha256_of(content: bytes) -> str:
@@ -20,7 +21,7 @@ def keep(folder: Path, content: bytes) -> str:
     target = folder / digest
     if target.exists():
         return digest
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     handle, draft = tempfile.mkstemp(dir=folder)
     with open(handle, "wb") as file:  # noqa: PTH123 - a handle, not a path
         file.write(content)

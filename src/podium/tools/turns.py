@@ -8,6 +8,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Iterator
 
+from podium.platform import make_private_folder
 from podium.tools.scope import ToolScope
 
 _FOLDER = "turns"
@@ -24,7 +25,7 @@ def in_turn(scope: ToolScope, *paths: str) -> Iterator[None]:
         yield  # then nothing can be fixed either, and the call is refused for that
         return
     folder = scope.kept_folder / _FOLDER
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     with contextlib.ExitStack() as held:
         for name in _locks_of(paths):
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW

@@ -9,6 +9,7 @@ from pathlib import Path
 from podium.domain.errors import CallRefused, NotPossibleNow
 from podium.domain.launching import Confinement, ExecRules, Held, Mount
 from podium.domain.protected_paths import GIT_DIR, STATE_DIR, protected_name
+from podium.platform import make_private_folder
 from podium.ports import Workspaces
 from podium.wiring.settings import SandboxSettings
 
@@ -147,7 +148,7 @@ def _is_plain(path: Path) -> bool:
 
 def _nothing(empty: Path) -> tuple[Path, Path]:
     """An empty folder and an empty file, to show in place of others."""
-    empty.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(empty)
     file = empty.with_name("empty-file")
     file.touch(mode=0o600)
     return empty, file

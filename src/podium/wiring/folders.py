@@ -12,10 +12,12 @@ from uuid import uuid4
 
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.protected_paths import STATE_DIR
+from podium.platform import make_private_folder, tighten
 from podium.wiring.writing import write_new
 
 PROJECT_FILE = "podium.yaml"
 STATE_FOLDER = STATE_DIR
+ID_NAME = "project-id"
 _MARKERS = (PROJECT_FILE, ".git")
 
 
@@ -42,17 +44,22 @@ class Folders:
         return self.user_config / "config.yaml"
 
     def make_state(self) -> Path:
-        """The state folder, made private and unseen by git when it was not there."""
+        """The state folder, made private and unseen by git when it was not there.
+
+        Folders of an earlier Podium that others may enter are taken from them.
+        """
         refuse_foreign_state(self.state)
-        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.state)
         refuse_foreign_state(self.state)
+        for folder in (self.state, self.user_state, *self.private):
+            tighten(folder)
         ignore = self.state / ".gitignore"
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
-        if not self._id_file.exists():
+        if not self.id_file.exists():
             # Two processes may come here at once: whose file was there first is the project's.
             with suppress(NotPossibleNow):
-                write_new(self._id_file, f"{uuid4().hex}\n", mode=0o600)
+                write_new(self.id_file, f"{uuid4().hex}\n", mode=0o600)
         return self.state
 
     @property
@@ -76,16 +83,27 @@ class Folders:
         return self.user_state / "grounds" / self._project_id
 
     @property
-    def _project_id(self) -> str:
-        try:
-            name = self._id_file.read_text("ascii").strip()
-        except (OSError, UnicodeDecodeError):
-            name = "none"
-        return name if name.isalnum() else "none"
+    def private(self) -> tuple[Path, ...]:
+        """What holds keys, homes and workspaces, with the folder above each."""
+        own = (self.vault, self.homes, self.grounds)
+        return (*(folder.parent for folder in own), *own, self.user_state / "workspaces")
 
     @property
-    def _id_file(self) -> Path:
-        return self.state / "project-id"
+    def _project_id(self) -> str:
+        return project_id_in(self.state) or "none"
+
+    @property
+    def id_file(self) -> Path:
+        return self.state / ID_NAME
+
+
+def project_id_in(state: Path) -> str:
+    """The id that lies in this state folder; empty where there is none."""
+    try:
+        name = (state / ID_NAME).read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return name if name.isalnum() else ""
 
 
 def refuse_foreign_state(state: Path) -> None:

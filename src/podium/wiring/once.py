@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
+from podium.platform import make_private_folder
 from podium.wiring.writing import write_whole
 
 SWEEP_SECONDS = 600.0
@@ -24,7 +25,7 @@ class OnceBook:
 
     def take(self, key: str, now: datetime, until: datetime) -> bool:
         """Whether this is the first time, of all processes. It is remembered until then."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         self._sweep(now)
         file = self._file(key)
         try:

@@ -10,6 +10,7 @@ from pathlib import Path
 from podium.domain.errors import CallRefused
 from podium.domain.launching import Confinement, ExecRules, Held, Mount
 from podium.flows.sense.options import SenseOptions
+from podium.platform import make_private_folder
 from podium.wiring.enclosures import protected_mounts, repositories_of, take_state_name
 from podium.wiring.folders import STATE_FOLDER
 from podium.wiring.sense_policy import LAUNCHERS, own_files, steering
@@ -75,7 +76,7 @@ class OrderFence:
                 yield Mount(source=str(file), target=str(file))
         for zone in _plain_folders(root, _outermost(self._options.safe_zones)):
             yield from protected_mounts(Path(zone), self._empty)
-        self._empty.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._empty)
         take_state_name(root)
         for hidden in _plain_folders(root, (*self._options.forbidden_zones, STATE_FOLDER)):
             yield Mount(source=str(self._empty), target=hidden)

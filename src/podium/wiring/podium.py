@@ -180,9 +180,12 @@ class Podium:
 
             return await open_postgres_store(self, self.database_url)
         from podium.journal import SqlStore
+        from podium.wiring.project_identity import settle_identity
 
+        state = self.folders.make_state()
+        await asyncio.to_thread(settle_identity, self.folders, self.tell)
         return await SqlStore.open(
-            self.folders.make_state(),
+            state,
             clock=self.clock,
             ids=self.ids,
             redactor=self.redactor,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from podium.domain.errors import BadInput
 from podium.domain.launching import Confinement, Mount
 from podium.flows.sense.options import Layout, SenseOptions, SourceOptions
+from podium.platform import make_private_folder
 from podium.ports import Source
 from podium.wiring.folders import STATE_FOLDER
 
@@ -207,7 +208,7 @@ def looking_fence(podium: Podium) -> Confinement:
     hidden = root / STATE_FOLDER
     if hidden.is_dir():
         empty = podium.folders.user_state / "empty"
-        empty.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(empty)
         mounts.append(Mount(source=str(empty), target=str(hidden)))
     return Confinement(
         kind="kernel",

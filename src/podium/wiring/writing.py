@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from podium.domain.errors import BadInput, NotPossibleNow
+from podium.platform import make_private_folder
 
 
 def write_whole(path: Path, text: str, *, mode: int = 0o644) -> None:
@@ -35,7 +36,7 @@ def write_new(path: Path, text: str, *, mode: int = 0o644) -> None:
 def _side_file(path: Path, text: str, mode: int) -> Path:
     name: str | None = None
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(path.parent)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)

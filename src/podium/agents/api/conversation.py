@@ -25,6 +25,7 @@ from pydantic_ai.messages import (
 from podium.agents.api.calling import unanswered
 from podium.agents.private_files import plain_name, write_private
 from podium.domain.errors import BadInput, NotPossibleNow
+from podium.platform import make_private_folder
 
 _ID = re.compile(r"conv_[0-9a-f]{32}")
 
@@ -84,7 +85,7 @@ class Conversations:
     def save(self, conversation: Conversation) -> str:
         """Keep it under a new id. On return it survives a crash."""
         for folder in (self._homes, self._folder.parent.parent, self._folder.parent, self._folder):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(folder)
         session = f"conv_{secrets.token_hex(16)}"
         content = ModelMessagesTypeAdapter.dump_json(conversation.messages).decode()
         write_private(self._folder / f"{session}.json", self._redact(content).encode())

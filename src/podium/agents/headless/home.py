@@ -31,6 +31,7 @@ from podium.agents.unlinked import (
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import NotPossibleNow, PodiumError, TimedOut
 from podium.domain.model import Json
+from podium.platform import make_private_folder
 
 LARGEST_LOGIN_BYTES = 1_000_000
 MOST_HOMES = 100
@@ -208,7 +209,7 @@ def _free_home(run: Path, agent: str, number: int | None) -> Iterator[tuple[Path
     """The home of that number, or the first that no other turn has."""
     for each in range(1, MOST_HOMES + 1) if number is None else (number,):
         base = run / (agent if each == 1 else f"{agent}.{each}")
-        base.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(base.parent)
         real_folder(base)
         with ExitStack() as held:
             try:

@@ -19,6 +19,7 @@ from podium.agents.tui.program_ends import EndWatch
 from podium.agents.tui.quoting import literally, quoted, without_dates
 from podium.agents.tui.watching import Watch, watch_folder
 from podium.domain.errors import AgentLost, NotPossibleNow, TimedOut
+from podium.platform import make_private_folder
 
 _BLOCK_BYTES = 4096
 _BLOCKS = 1024
@@ -65,7 +66,7 @@ class Activity:
     async def follow(self, pane: str) -> None:
         """Take note of this pane from now on. Harmless when it is followed already, also by another Podium."""
         if self._watch is None:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(self._folder)
             self._watch = watch_folder(self._folder, self._heard)
         self._beats.setdefault(pane, 0)
         ending = _END.format(folder=shlex.quote(literally(str(self._folder))))

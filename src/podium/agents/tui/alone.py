@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from podium.domain.errors import LockHeld
+from podium.platform import make_private_folder
 
 _PAUSE_SECONDS = 0.02
 PATIENCE_SECONDS = 120.0
@@ -21,7 +22,7 @@ async def alone(file: Path, patience_seconds: float = PATIENCE_SECONDS) -> Async
 
     Raises `LockHeld` when another keeps it for too long.
     """
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(file.parent)
     handle = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         give_up_at = asyncio.get_running_loop().time() + patience_seconds

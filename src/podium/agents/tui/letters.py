@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from podium.agents.private_files import write_private
 from podium.domain.model import Json, Noun, json_of
+from podium.platform import make_private_folder
 
 MOST_LETTERS = 300
 """Older ones are removed. The ledger knows far fewer owners."""
@@ -66,7 +67,7 @@ class Letters:
 
     def keep(self, letter: Letter) -> None:
         """On return it survives a crash."""
-        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(self._folder)
         write_private(self._file(letter.owner), json_of(letter).encode())
 
     def remove_old(self) -> None:

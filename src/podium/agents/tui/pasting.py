@@ -10,6 +10,7 @@ from podium.agents.private_files import write_private
 from podium.agents.tui.quoting import quoted
 from podium.agents.tui.seeing import Manner
 from podium.domain.errors import BadInput
+from podium.platform import make_private_folder
 
 LONGEST_LINE_BYTES = 4000
 """A terminal that reads plain lines keeps 4095 bytes of one and drops the rest."""
@@ -41,7 +42,7 @@ def fits(words: str, manner: Manner, longest_paste_bytes: int) -> bool:
 
 def referring_to(folder: Path, name: str, words: str) -> str:
     """Write the words to a private file and give one line that says where they are. Blocks meanwhile."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     file = folder.absolute() / name
     write_private(file, words.encode(errors="replace"))
     return f"Your message is in the file {file} - read all of it, then do what it says."

@@ -15,6 +15,7 @@ from podium.domain.errors import NotPossibleNow, PodiumError, ToolMissing
 from podium.domain.launching import Ended, ProcessLimits, Spawn
 from podium.domain.model import Noun
 from podium.domain.terms import Mode
+from podium.platform import make_private_folder
 from podium.ports import Launcher
 
 SchedulerName = Literal["launchd", "systemd", "cron"]
@@ -186,7 +187,7 @@ class Scheduler(Protocol):
 def made_folder(folder: Path) -> Path:
     """A folder of the user's own home, made when it is not there. There links are the user's choice."""
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
     except OSError as error:
         raise NotPossibleNow(f"{str(folder)!r} cannot be made: {error.strerror}") from None
     return folder

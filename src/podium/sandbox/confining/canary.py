@@ -21,6 +21,7 @@ from pathlib import Path
 
 from podium.domain.errors import NoSandbox, PodiumError
 from podium.domain.launching import Confinement, Ended, ExecRules, Mount, ProcessLimits, Spawn
+from podium.platform import make_private_folder
 from podium.sandbox.confining.attempts import SCRIPT
 from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism, Trial
 from podium.sandbox.guard.kernel import ON_LINUX
@@ -120,7 +121,7 @@ class Canary:
         kept = {"machine": _machine(), "mechanism": mechanism.model_dump()}
         fresh = self._memory.with_name(f"{self._memory.name}.{secrets.token_hex(4)}")
         try:
-            self._memory.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._memory.parent)
             fresh.write_text(json.dumps(kept))
             fresh.replace(self._memory)
         except OSError:

@@ -15,6 +15,7 @@ from podium.domain.model import Json
 from podium.domain.packs import Pack, PackTool
 from podium.domain.packs_table import floor_tier
 from podium.domain.schemas import validator_for
+from podium.platform import make_private_folder
 from podium.tools.packs.code import PackCode
 from podium.tools.packs.files import PackFiles
 from podium.tools.packs.handlers import (
@@ -68,7 +69,7 @@ class _Surroundings:
     reader: RowReader | None
 
     def scope(self, tool: PackTool, scope: ToolScope) -> PackScope:
-        self.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.state)
         return PackScope(
             key=scope.key,
             tool=tool.name,

@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from podium.domain.errors import UserMustAct
+from podium.platform import make_private_folder
 from podium.wiring.writing import write_whole
 
 Kept = TypeVar("Kept")
@@ -51,7 +52,7 @@ class KeptFile(Generic[Kept]):
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Nobody else changes it meanwhile, in any process: read it, then write."""
-        self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._file.parent)
         lock = os.open(self._file.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -13,6 +13,7 @@ from typing import Any
 
 from podium.domain.errors import UserMustAct
 from podium.domain.model import Moment
+from podium.platform import make_private_folder
 from podium.web.access.leaving import LeftBook
 from podium.web.access.people import ConsoleRole, Person
 
@@ -21,7 +22,7 @@ SHORTEST_KEY = 32
 
 def kept_key(file: Path) -> bytes:
     """The key in this file, made when there is none. Only its owner can read it."""
-    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(file.parent)
     with suppress(FileExistsError):
         # Whole from the start for whoever else looks: written beside, and linked to its place.
         beside = file.with_name(f".{file.name}.{secrets.token_hex(4)}")

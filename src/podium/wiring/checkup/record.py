@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from podium.domain.errors import PodiumError
 from podium.domain.events import Event
 from podium.journal import SqlStore, TraceWriter, quick_check
+from podium.platform import is_wide
 from podium.ports import EventQuery, RunQuery, View
 from podium.usecases import verify_receipts
 from podium.wiring.checkup.finding import Finding, bad, good, weak
@@ -83,6 +84,9 @@ async def check_folder(podium: Podium) -> Finding:
     """What is recorded lies in the project's folder: it must be writable, by trying."""
     state = podium.folders.state
     place = state if state.is_dir() else podium.folders.project
+    for folder in (state, podium.folders.user_state):
+        if is_wide(folder):
+            return weak("folder", f"{folder} is open to others", f"run `chmod 700 {folder}`")
     try:
         with tempfile.TemporaryFile(dir=place):
             return good("folder", f"{place} may be written")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow
 from podium.domain.forging import PullRequestWish
+from podium.platform import make_private_folder
 from podium.workspaces.forge.plain import plain
 from podium.workspaces.git.records import write_whole
 
@@ -35,7 +36,7 @@ class LocalPullRequest:
         """Write it whole or not at all, over an earlier one of the same run. Raises `NotPossibleNow`."""
         path = folder / self._name()
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(folder)
             write_whole(path, self.page().encode(errors="replace"))
         except OSError as error:
             raise NotPossibleNow(

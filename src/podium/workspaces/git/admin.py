@@ -8,6 +8,7 @@ from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow
 from podium.domain.workspaces import WorkspaceRecord
+from podium.platform import make_private_folder
 
 _LARGEST_POINTER_BYTES = 5000
 
@@ -66,8 +67,7 @@ def _read(path: Path) -> str:
 def prepare_parent(folder: Path) -> None:
     """Make the folder for worktrees; where it lies in a repository, that one does not see them."""
     parent = folder.parent
-    if not parent.is_dir():
-        parent.mkdir(parents=True)
+    make_private_folder(parent)
     if parent.name == ".worktrees" and _inside_repository(parent):
         ignore = parent / ".gitignore"
         if not os.path.lexists(ignore):

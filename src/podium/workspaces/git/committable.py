@@ -11,6 +11,7 @@ from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow
 from podium.domain.workspaces import WorkspaceRecord
+from podium.platform import make_private_folder
 from podium.workspaces.git.adding import add_all
 from podium.workspaces.git.copying import ignoring
 from podium.workspaces.git.git import Git
@@ -67,7 +68,7 @@ async def committable_tree(
 def make_scratch(scratch: Path, record: WorkspaceRecord) -> None:
     """A git directory with trusted settings, and an index that knows what was read at the checkout."""
     for folder in ("objects/info", "refs", "info"):
-        (scratch / folder).mkdir(parents=True)
+        make_private_folder(scratch / folder)
     own = Path(record.git_dir, "worktrees", record.admin)
     _copy(Path(record.private, PRIVATE_CONFIG), scratch / "config")
     _copy(own / "index", scratch / "index")

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from podium.domain.launching import Confinement, Ended, Mount
 from podium.domain.workspaces import WorkspaceRecord
+from podium.platform import make_private_folder
 from podium.workspaces.git.copying import ignoring
 from podium.workspaces.git.documents import remove_file, write_files
 from podium.workspaces.git.git import Git
@@ -213,7 +214,7 @@ class Desk:
 
     def _make(self) -> None:
         for inner in ("refs", "info"):
-            (self.folder / inner).mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self.folder / inner)
         for lock in ("index.lock", "HEAD.lock"):
             (self.folder / lock).unlink(missing_ok=True)
         private, users = Path(self._record.private), Path(self._record.git_dir)

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 from podium.domain.errors import BadInput, NotPossibleNow
+from podium.platform import make_private_folder
 from podium.workspaces.git.clearing import clear_away
 from podium.workspaces.git.folder_copied import copy_folder, copy_repository
 from podium.workspaces.git.folder_walking import (
@@ -100,7 +101,7 @@ class FolderCopies:
 
     def _make_room(self, draft: Path) -> None:
         for folder in (self._folder, self._place):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(folder)
         clear_away(draft)
         draft.mkdir(mode=0o700)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.playbook_runs import Changes, Ground
+from podium.platform import make_private_folder
 from podium.workspaces.git.clearing import clear_away
 from podium.workspaces.git.folder_closed import closed_places, is_memory
 from podium.workspaces.git.folder_copying import FolderCopies
@@ -204,7 +205,7 @@ def _check_run(run_id: str) -> str:
 
 def _begin_anew(index: Path) -> None:
     """Whatever a killed attempt remembered may be of a folder that was changed since."""
-    index.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(index.parent)
     index.unlink(missing_ok=True)
 
 

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+from podium.platform import make_private_folder
 from podium.workspaces.git.folder_kept import Kept, kept_again, kept_of
 from podium.workspaces.git.folder_walking import DOT_GIT, STATE, GroundLimits, Walk, identity_of
 from podium.workspaces.git.git import Git, GitFailed
@@ -202,9 +203,9 @@ class FolderShadow:
 
     def _make(self) -> None:
         """Afresh each time: all that git reads there is ours."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.folder)
         for name in ("objects", "refs", "info"):
-            (self._dir / name).mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._dir / name)
         contents = {
             "config": "[core]\n\tbare = false\n\trepositoryformatversion = 0\n",
             "info/attributes": NO_CONVERSION,

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from podium.domain.workspaces import WorkspaceRecord
+from podium.platform import make_private_folder
 from podium.workspaces.git.adding import add_all
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.ignored import sorted_ignored
@@ -141,7 +142,7 @@ class Keeper:
     def _make(self) -> None:
         """Afresh each time, but for the index, which knows what was read before."""
         for folder in ("objects", "refs", "info"):
-            (self._folder / folder).mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._folder / folder)
         sha256 = len(self._record.base) == 64
         version = "1\n[extensions]\n\tobjectformat = sha256" if sha256 else "0"
         (self._folder / "config").write_text(

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from podium.platform import make_private_folder
 from podium.workspaces.git.records import write_whole
 from podium.workspaces.git.repository import Repository
 
@@ -87,9 +88,9 @@ def build_private_dir(
 ) -> None:
     """Make it in a folder that does not exist yet. The index is copied from the worktree's real one."""
     for folder in ("objects/info", "objects/pack", BASE_OBJECTS, "refs/heads", "hooks", "info"):
-        (target / folder).mkdir(mode=0o700, parents=True)
+        make_private_folder(target / folder)
     own = target / "worktrees" / admin
-    own.mkdir(parents=True)
+    make_private_folder(own)
     _write(target / "config", private_settings(repository))
     # A branch that nobody has, so that git takes none for checked out in the folder above.
     _write(target / "HEAD", "ref: refs/heads/podium-checkout-of-the-user\n")
@@ -103,7 +104,7 @@ def build_private_dir(
     _copy_if_there(real / "index", own / "index")
     _copy_if_there(Path(repository.git_dir) / "shallow", target / "shallow")
     if (real / "info/sparse-checkout").exists():
-        (own / "info").mkdir()
+        make_private_folder(own / "info")
         _copy_if_there(real / "info/sparse-checkout", own / "info/sparse-checkout")
 
 

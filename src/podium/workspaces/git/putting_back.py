@@ -6,6 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
+from podium.platform import make_private_folder
 from podium.workspaces.git.git import Git, no_object
 
 
@@ -31,7 +32,7 @@ def put_back_file(git_dir: Path, before: Path, after: Path, name: str) -> None:
     """Put the copy from before the turn in its place; what is there now is kept under `after`."""
     place, copy, kept = git_dir / name, before / name, after / name
     if os.path.lexists(place):
-        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(kept.parent)
         if os.path.lexists(kept):
             kept.unlink()
         shutil.move(place, kept)

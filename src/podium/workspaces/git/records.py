@@ -18,6 +18,7 @@ from pydantic import ValidationError
 from podium.domain.errors import AmbiguousId, LockHeld, UnknownId, WorkspaceTampered
 from podium.domain.model import json_of
 from podium.domain.workspaces import WorkspaceRecord
+from podium.platform import make_private_folder
 
 RECORD = "record.json"
 CREATING = "creating.json"
@@ -97,7 +98,7 @@ class Records:
     def begin(self, record: WorkspaceRecord) -> None:
         """Make the private folder and note what is about to be made."""
         private = self.private(record.id)
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self.folder)
         private.mkdir(mode=0o700)
         write_whole(private / CREATING, json_of(record).encode())
 
@@ -129,7 +130,7 @@ class Records:
     async def repository_lock(self, git_dir: str, seconds: float = 120.0) -> AsyncIterator[None]:
         """One creation, delivery or removal at a time for each repository. Raises `LockHeld` after a while."""
         locks = self.folder / "locks"
-        locks.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(locks)
         name = hashlib.sha256(os.fsencode(git_dir)).hexdigest()[:32]
         deadline = asyncio.get_running_loop().time() + seconds
         with _opened(locks / f"{name}.lock") as handle:

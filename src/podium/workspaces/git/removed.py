@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from podium.domain.model import Moment, Noun, json_of
 from podium.domain.workspaces import WorkspaceRecord
+from podium.platform import make_private_folder
 from podium.workspaces.git.records import Records, write_whole
 
 _LARGEST_BYTES = 1_000_000
@@ -32,7 +33,7 @@ class RemovedOnes:
 
     def remember(self, memory: Memory) -> None:
         """Write it down. On return it survives a crash."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         write_whole(self._file(memory.record.id), json_of(memory).encode())
 
     def listed(self) -> list[Memory]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow, WorkspaceTampered
 from podium.domain.workspaces import RefsSeen, TurnEnd, Violation, WorkspaceRecord
+from podium.platform import make_private_folder
 from podium.ports.clock import Clock
 from podium.workspaces.git.git import Git, GitFailed
 from podium.workspaces.git.hygiene import moved, moved_since
@@ -149,7 +150,7 @@ class Turns:
         ):
             if path.is_symlink() or (path.is_file() and path.stat().st_size <= _LARGEST_COPY_BYTES):
                 target = copies / path.relative_to(git_dir)
-                target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private_folder(target.parent)
                 shutil.copy2(path, target, follow_symlinks=False)
 
     def _others(self) -> dict[str, str]:

@@ -1,0 +1,92 @@
+"""The identity of a project: its id lies in the state folder, and where it belongs beside its key, outside.
+
+A moved project keeps its identity. A copy gets one of its own, with the key and those heads that its record holds, so that
+the receipts of both can be proved whatever each of them does from then on.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+from podium.domain.errors import PodiumError
+from podium.platform import make_private_folder
+from podium.wiring.folders import Folders, project_id_in
+from podium.wiring.writing import write_whole
+
+LOCATION = "location.json"
+
+
+def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
+    """Note where the project is, or give a copy its own id and tell so. The state folder must be there.
+
+    Where nothing may be written everything stays as it is: whoever only reads has no use for another id.
+    """
+    if _path_noted(folders.vault) == str(folders.project):
+        return
+    try:
+        make_private_folder(folders.vault)
+        with _locked(folders.vault):
+            original = _path_noted(folders.vault)
+            if original and _is_another(Path(original), folders):
+                _divide(folders)
+                tell(
+                    f"{str(folders.project)!r} is a copy of {original!r}: it has an identity of its own from now "
+                    "on, and both prove their receipts apart"
+                )
+            else:
+                _note_path(folders.vault, folders.project)
+    except (OSError, PodiumError):
+        return
+
+
+def _is_another(original: Path, folders: Folders) -> bool:
+    """Whether the project is still where it was noted, and this one has its id too."""
+    state = original / folders.state.name
+    if project_id_in(state) != project_id_in(folders.state):
+        return False
+    return not state.samefile(folders.state)
+
+
+def _divide(folders: Folders) -> None:
+    """Give this folder a new id. Until that is written, at last, nothing refers to the new vault."""
+    from podium.journal import DATABASE_NAME, copy_heads
+
+    old, name = folders.vault, uuid4().hex
+    new = old.with_name(name)
+    make_private_folder(new)
+    key = old / "receipt.key"
+    if key.exists():
+        shutil.copy2(key, new / key.name)
+    copy_heads(old, new, folders.state / DATABASE_NAME)
+    _note_path(new, folders.project)
+    write_whole(folders.id_file, f"{name}\n", mode=0o600)
+
+
+def _path_noted(vault: Path) -> str:
+    try:
+        noted = json.loads((vault / LOCATION).read_text("utf-8"))
+        return str(noted["path"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _note_path(vault: Path, project: Path) -> None:
+    text = json.dumps({"path": str(project)}, ensure_ascii=False)
+    write_whole(vault / LOCATION, f"{text}\n", mode=0o600)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
