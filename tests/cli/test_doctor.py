@@ -23,6 +23,14 @@ def checks(desk: Desk, code: int) -> dict[str, Any]:
     return {check["name"]: check for check in said.json["checks"]}
 
 
+@pytest.fixture(autouse=True)
+def an_agent(desk: Desk) -> None:
+    """In the user's own file, so that the project stays as it is."""
+    desk.home.mkdir(exist_ok=True)
+    text = "agents: {player: {kind: scripted, script: /nowhere.yaml}}\n"
+    (desk.home / "config.yaml").write_text(text)
+
+
 def program(folder: Path, name: str, script: str) -> None:
     folder.mkdir(exist_ok=True)
     file = folder / name
@@ -150,7 +158,6 @@ def test_every_agent_of_podium_yaml_is_looked_at_as_it_would_be_asked(
     tools = tmp_path / "tools"
     program(tools, "mine", "exit 1")
     program(tools, "oc", "echo 1.18.0")
-    desk.home.mkdir()
     (desk.home / "config.yaml").write_text(
         "agents:\n"
         f"  own: {{kind: command, command: [{tools / 'mine'}]}}\n"
@@ -259,3 +266,31 @@ def test_what_a_trusted_project_gets_is_not_told(desk: Desk) -> None:
     desk.says("sandbox: {network: listed, hosts: [a.org]}\n")
     desk.run("trust", "--yes")
     assert "wants" not in checks(desk, 0)["sandbox"]["says"]
+
+
+def test_without_any_agent_it_fails_and_says_what_to_do(
+    desk: Desk,
+) -> None:
+    (desk.home / "config.yaml").unlink()
+    found = checks(desk, 1)["agents"]
+    assert (found["state"], "none is configured" in found["says"]) == ("fail", True)
+    assert found["mend"].startswith("`podium init`, then write `agents: {")
+    assert desk.run("init", "--example").code == 0
+    assert checks(desk, 0)["agents"]["state"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("flows", "state"),
+    [
+        ("operator: {classifier: embedded}", "warn"),
+        ("sense: {planner: rules}", "warn"),
+        ("sense: {planner: gemini}", "fail"),
+        ("operator: {pack: roofing}, pipeline: {}", "fail"),
+    ],
+)
+def test_what_is_set_up_without_a_model_needs_no_agent(desk: Desk, flows: str, state: str) -> None:
+    (desk.home / "config.yaml").unlink()
+    desk.says(f"flows: {{{flows}}}\n")
+    found = checks(desk, 0 if state == "warn" else 1)["agents"]
+    assert found["state"] == state
+    assert "into podium.yaml" in found["mend"]

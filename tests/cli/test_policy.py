@@ -16,7 +16,7 @@ from tests.cli.desk import Desk
         (("git", "checkout", "main"), 4, "deny"),
         (("pip", "install", "x"), 3, "ask"),
         (("git status && git checkout main",), 4, "deny"),
-        (("echo $(id)",), 4, "deny"),
+        (("echo $(id)",), 0, "allow"),
         (("git", "status", "--json"), None, None),
     ],
 )
@@ -28,6 +28,39 @@ def test_a_command_is_judged_with_rule_tier_and_reason(
     if code is not None:
         assert (said.code, said.json["decision"]) == (code, decision)
     assert not (desk.project / ".podium").exists()
+
+
+PIPED = "make test 2>&1 | tail -20"
+
+
+def test_the_answer_is_for_the_confinement_that_is_set_and_says_which(desk: Desk) -> None:
+    held = desk.run("policy", "check", "--", PIPED)
+    assert held.code == 0
+    assert "confined   by the kernel, as in a workspace; network model-only\n" in held.out
+    words = desk.run("policy", "check", "--unconfined", "--json", "--", PIPED)
+    assert (words.code, words.json["confinement"], words.json["network"]) == (4, "none", "open")
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "config.yaml").write_text("sandbox: none\n")
+    switched_off = desk.run("policy", "check", "--", PIPED)
+    assert switched_off.code == 4
+    assert "confined   no: only the words are judged" in switched_off.out
+    assert desk.run("policy", "check", "--confined", "--", PIPED).code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        ("git checkout -- a.txt", "git restore -- a.txt"),
+        ("git checkout HEAD~1 -- a.txt b.txt", "git restore '--source=HEAD~1' -- a.txt b.txt"),
+        ("git checkout a.txt", "git restore FILE"),
+    ],
+)
+def test_a_refused_checkout_names_the_command_that_takes_a_file_back(
+    desk: Desk, command: str, instead: str
+) -> None:
+    denied = desk.run("policy", "check", "--json", "--", command)
+    assert (denied.code, f"`{instead}`" in denied.json["reason"]) == (4, True)
+    assert desk.run("policy", "check", "--", instead).code == 0
 
 
 def test_a_tool_call_is_judged_by_its_arguments(desk: Desk) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -204,6 +205,37 @@ def test_what_nobody_can_think_is_not_said_to_be_thought_and_rules_are_named(
     assert "planner     gemini MOCK: " in said.out
     assert "`planner: rules` under `flows: sense:`" in said.out
     assert "thinks" not in said.err
+    assert "no plan was made: the planner is missing\n" in said.out
+    assert "No_Plan=planner_is_missing, GMX_Call_Status=MOCK" in said.out
+    status = desk.run("sense", "status")
+    assert "no plan was made: the planner is missing: agent 'gemini' needs" in status.out
+    last = desk.run("sense", "status", "--json").json["last_tick"]
+    assert last["no_plan"].startswith("no plan was made: the planner is missing")
+
+
+def commands_in(text: str) -> list[list[str]]:
+    """What is printed as a command on a line of its own."""
+    lines = (line.strip() for line in text.splitlines())
+    return [shlex.split(line)[1:] for line in lines if line.startswith("podium ")]
+
+
+def test_the_commands_that_a_tick_prints_work_as_printed(desk: Desk) -> None:
+    """Although the mode that is set would refuse them."""
+    lay_out(desk, failing=("opal_api",))
+    told = desk.run("sense", "--once", "--mode", "supervised")
+    deploy, refuse = commands_in(told.out)
+    wo_id = deploy[1]
+    assert deploy[:4] == ["deploy", wo_id, "--mode", "supervised"]
+    assert refuse[:2] == ["reject", wo_id]
+    again = commands_in(desk.run("candidates", "show", wo_id).err)
+    assert [each[:4] for each in again] == [deploy[:4], refuse[:4]]
+    assert desk.run(*deploy).code == 0
+    assert delivered(desk) == [f"{wo_id}.yaml"]
+
+
+def test_where_the_mode_is_set_no_command_names_it(desk: Desk) -> None:
+    lay_out(desk, mode="supervised", failing=("opal_api",))
+    assert "--mode" not in desk.run("sense", "--once").out
 
 
 def test_what_people_are_told_as_a_notice_is_not_told_as_skipped_too(desk: Desk) -> None:

@@ -200,3 +200,14 @@ async def test_lines_of_others_in_the_telemetry_are_passed_over(tmp_path: Path) 
     assert [each.tick for each in last_ticks(station.root, place)] == [3, 2, 1]
     assert [each.tick for each in last_ticks(station.root, place, most=1)] == [3]
     assert last_ticks(station.root, "g/nothing.jsonl") == ()
+
+
+async def test_a_missing_planner_is_not_said_to_have_found_nothing(tmp_path: Path) -> None:
+    station = Station(tmp_path, [], mode="supervised", planner="none")
+    async with station.open() as post:
+        await post.tick()
+    async with console(tmp_path, environ=station.environ) as stage, stage.client() as client:
+        shown = (await client.get("/sense")).text
+    assert "found nothing that needs work" not in shown
+    assert "no plan was made: the planner is missing" in shown
+    assert "nothing to do" not in shown

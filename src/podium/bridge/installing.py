@@ -23,6 +23,7 @@ from podium.bridge.schedulers import (
 from podium.bridge.schedulers.schedule import HOME
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import Moment, Noun
+from podium.domain.sensing import PlannerStatus, no_plan
 
 SCHEDULERS: tuple[SchedulerName, ...] = ("launchd", "systemd", "cron")
 _DATABASE = "PODIUM_DATABASE_URL"
@@ -37,6 +38,8 @@ class LastTick(Noun):
     idle_ticks: int
     status: str = ""
     """How the planner fared when it was last asked."""
+    no_plan: str = ""
+    """Why it gave no plan then, in words."""
 
 
 class _Remembered(Noun):
@@ -47,6 +50,7 @@ class _Remembered(Noun):
     ticks: int
     idle_ticks: int = 0
     status: str | None = None
+    why: str = ""
 
 
 def scheduler(name: SchedulerName, machine: Machine) -> Scheduler:
@@ -107,8 +111,17 @@ def last_tick(root: Path) -> LastTick | None:
     except (NotPossibleNow, OSError, ValidationError):
         return None
     return LastTick(
-        at=at, ticks=memory.ticks, idle_ticks=memory.idle_ticks, status=memory.status or ""
+        at=at,
+        ticks=memory.ticks,
+        idle_ticks=memory.idle_ticks,
+        status=memory.status or "",
+        no_plan=_no_plan(memory),
     )
+
+
+def _no_plan(memory: _Remembered) -> str:
+    known = next((each for each in PlannerStatus if each == memory.status), None)
+    return no_plan(known, memory.why)
 
 
 def _fault(fault: Mapping[str, Any]) -> str:

@@ -32,11 +32,11 @@ def _how_it_ended(run: Run) -> str:
 
 def _after_yes(around: Surroundings, wo_id: str, mode: str, served: bool) -> str:
     if mode == "sensing":
-        return "the mode is sensing now, in which nothing is delivered"
+        return f"the mode is sensing now, in which nothing is delivered; `{around.deploy(wo_id)}` delivers it"
     if mode == "dry-run":
         return f"a dry run moves nothing: `{around.move(wo_id)}` hands it to the worker"
     if served:
         place = around.place(f"{around.options.layout.inbox}/{wo_id}.yaml")
         return f"delivered by whoever serves the loop's queue, to {place}"
-    worker, deploy = around.command("worker"), around.command(f"deploy {wo_id}")
+    worker, deploy = around.command("worker"), around.deploy(wo_id)
     return f"the next tick or `{worker}` delivers it; `{deploy}` does so at once"

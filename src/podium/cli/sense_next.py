@@ -11,6 +11,7 @@ from podium.cli.rooting import from_here, is_elsewhere, root_words
 from podium.domain.events import ToolFailed, ToolRefused
 from podium.domain.orders import Ack
 from podium.domain.sensing import CandidateStanding
+from podium.domain.terms import MODES, Mode
 from podium.domain.trust import Standing
 from podium.domain.work import RunStatus
 from podium.flows.sense import SenseOptions
@@ -20,6 +21,8 @@ from podium.ports import EventQuery, RunQuery, View
 from podium.usecases import answer_to
 from podium.wiring import Podium
 from podium.wiring.candidates import Answers
+from podium.wiring.configuration import load_configuration
+from podium.wiring.sense_settings import sense_mode
 from podium.wiring.sensing import known_standings, sense_options
 
 MOST_RUNS = 500
@@ -36,6 +39,8 @@ class Surroundings:
     trust: Sequence[Standing] = ()
     hindrances: Mapping[str, str] = field(default_factory=dict)
     """Work order → what keeps it from being delivered or performed just now, in words."""
+    mode_words: str = ""
+    """What a command needs behind it to have a mode that moves candidates; empty where it has one anyway."""
 
     def state_of(self, standing: CandidateStanding) -> str:
         """Where it stands, with its end: what a worker answered counts more than that it was delivered."""
@@ -59,6 +64,10 @@ class Surroundings:
     def command(self, words: str) -> str:
         """A command of podium's, which names the root where it would not be found from here."""
         return f"podium {words}{root_words(self.root)}"
+
+    def deploy(self, wo_id: str) -> str:
+        """The command that says yes to a candidate and delivers it."""
+        return self.command(f"deploy {wo_id}{self.mode_words}")
 
     def move(self, wo_id: str) -> str:
         """How a person hands over an order that a dry run filed."""
@@ -85,7 +94,17 @@ async def look_around(podium: Podium, standings: Sequence[CandidateStanding] = (
         acks=acks,
         trust=known_standings(podium),
         hindrances=hindrances,
+        mode_words=_mode_words(podium),
     )
+
+
+def _mode_words(podium: Podium) -> str:
+    """`--mode` as it was given to this command, or the one that deploys, where the settings alone would refuse."""
+    plain = load_configuration(podium.environ, project=podium.folders.project)
+    set_mode = sense_mode(plain, podium.environ)
+    mode = sense_mode(podium.configuration, podium.environ)
+    wanted: Mode = mode if mode != "sensing" else "supervised"
+    return f" --mode {wanted}" if MODES.index(set_mode) < MODES.index(wanted) else ""
 
 
 def _answers(podium: Podium, standings: Iterable[CandidateStanding]) -> Iterator[tuple[str, Ack]]:

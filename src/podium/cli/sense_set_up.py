@@ -26,6 +26,7 @@ from podium.cli.door import Door
 from podium.cli.sense_set_up_words import standing_cells, tell_changes, tell_layout
 from podium.domain.errors import BadInput, PodiumError, ToolMissing
 from podium.domain.terms import MODES, Mode
+from podium.telling.untrusted import shown_line
 from podium.telling.wording import moment
 from podium.wiring import Podium, find_folders
 from podium.wiring.sense_settings import sense_mode
@@ -151,6 +152,8 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
         planner = f"; planner {tick.status}" if tick.status else ""
         counts = f"{tick.ticks} ticks, {tick.idle_ticks} idle"
         door.screen.line(f"last tick {moment(tick.at)} ({counts}{planner})")
+        if tick.no_plan:
+            door.screen.line(shown_line(tick.no_plan))
 
     door.screen.answer(record, words)
 

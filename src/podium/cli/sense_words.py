@@ -8,7 +8,13 @@ from textwrap import wrap
 
 from podium.cli.screen import Screen, is_terminal
 from podium.cli.sense_next import Surroundings
-from podium.domain.sensing import CandidateStanding, PlannerStatus, SkippedItem, TickOutcome
+from podium.domain.sensing import (
+    CandidateStanding,
+    PlannerStatus,
+    SkippedItem,
+    TickOutcome,
+    no_plan,
+)
 from podium.telling.untrusted import shown_line
 from podium.telling.wording import counted
 
@@ -96,7 +102,7 @@ def next_commands(standing: CandidateStanding, around: Surroundings) -> Iterator
         return
     match standing.state:
         case "waiting" if _asks(standing):
-            yield around.command(f"deploy {wo_id}")
+            yield around.deploy(wo_id)
             yield around.command(f'reject {wo_id} --why "…"')
         case "waiting":
             yield around.command(f"show {standing.run_id}")
@@ -143,7 +149,8 @@ def _planner(outcome: TickOutcome, around: Surroundings) -> list[str]:
     why = f": {outcome.why}" if outcome.why else ""
     name = outcome.planner or around.options.planner
     absent = outcome.status is PlannerStatus.MOCK
-    return [f"{name} {outcome.status}{why}", *([WITHOUT_A_MODEL] if absent else [])]
+    unplanned = [no_plan(outcome.status)] if no_plan(outcome.status) else []
+    return [f"{name} {outcome.status}{why}", *unplanned, *([WITHOUT_A_MODEL] if absent else [])]
 
 
 def _so_far(outcome: TickOutcome) -> str:

@@ -201,6 +201,19 @@ class PlannerStatus(StrEnum):
     """It was not asked: nothing has changed, or `why` says what keeps the loop from asking."""
 
 
+_NO_PLAN = {
+    PlannerStatus.MOCK: "the planner is missing",
+    PlannerStatus.ERROR: "the planner failed",
+}
+
+
+def no_plan(status: PlannerStatus | None, why: str = "") -> str:
+    """Why there is no plan of the planner's own, in words. Empty: there is one, or nobody was asked yet."""
+    if status not in _NO_PLAN:
+        return ""
+    return f"no plan was made: {_NO_PLAN[status]}" + (f": {why}" if why else "")
+
+
 class Planned(Noun):
     """What came of asking the planner."""
 
@@ -280,9 +293,14 @@ class TickOutcome(Noun):
             f"SUMMARY Mode={self.mode}, Tick={self.tick}, {sources}{', ' if sources else ''}"
             f"Candidates={len(self.candidates)}, Skipped={len(self.skipped_items)}, "
             f"Idle_Ticks={self.idle_ticks}, Tokens={self.tokens}, "
-            f"GMX_Call_Status={self.status}, WOs_Created={len(self.created)}, "
+            f"{self._unplanned()}GMX_Call_Status={self.status}, WOs_Created={len(self.created)}, "
             f"WO_IDs=[{', '.join(self.created)}]"
         )
+
+    def _unplanned(self) -> str:
+        """Said only where no plan is not the same as nothing to do."""
+        said = _NO_PLAN.get(self.status, "").removeprefix("the ").replace(" ", "_")
+        return f"No_Plan={said}, " if said else ""
 
 
 class SenseMemory(Noun):
@@ -298,6 +316,8 @@ class SenseMemory(Noun):
     digest: str = ""
     """Of the bundle that was planned for last."""
     status: PlannerStatus | None = None
+    why: str = ""
+    """Why it is no OK."""
     planned_at: Moment | None = None
     failures: int = 0
     """How often in a row the planner gave no plan of its own."""

@@ -62,7 +62,7 @@ def exec_rules() -> ExecRules:
         refused_options=words.REFUSED_GLOBAL_OPTIONS,
         settings=tuple(sorted(_settings())),
         subcommands=_subcommands(),
-        instead="stay on your branch: status, diff, log, show, add, commit, rm, mv, restore",
+        instead="stay on your branch: status, diff, log, show, add, commit, rm, mv, restore (`git restore FILE` takes a file back)",
     )
     refused = dict.fromkeys(sorted(programs.PRIVILEGED), "works with another user's rights")
     return ExecRules(refused=refused, programs=(git,))

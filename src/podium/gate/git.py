@@ -8,6 +8,7 @@ and so is every word that is not known.
 from __future__ import annotations
 
 import posixpath
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -55,7 +56,7 @@ def read_git(
         _check_reset(options, after)
     elif name not in words.READING and not writes:
         raise _refused(
-            f"git {name} is not on the list of what an agent may do; {_advice(name)}",
+            f"git {name} is not on the list of what an agent may do; {_advice(name, after)}",
             Tier.T3 if name in words.REMOTE else Tier.T2,
         )
     terms = tuple(_terms(name, options, plain)) if writes else ()
@@ -144,7 +145,7 @@ def _check_listing(name: str, options: Sequence[str], plain: Sequence[str]) -> N
         raise _refused(f"what git {name} would do shows only when it runs; write it out")
     bare = {part for option in options for part in _bare_options(option)}
     if not bare <= words.LISTING[name] or not _lists_only(name, bare, plain):
-        raise _refused(f"git {name} may only list here; {_advice(name)}")
+        raise _refused(f"git {name} may only list here; {_advice(name, ())}")
 
 
 def _bare_options(option: str) -> Iterator[str]:
@@ -220,9 +221,19 @@ def without_messages(given: Sequence[str]) -> tuple[str, ...]:
     return tuple(kept)
 
 
-def _advice(name: str) -> str:
+def _advice(name: str, after: Sequence[str]) -> str:
     if name in words.REMOTE:
         return "Podium talks to remotes itself when the work is delivered"
     if name in words.LEAVING:
-        return "stay on your branch: add and commit there, Podium does the rest"
+        back = f"; to take a file back: `{_restoring(after)}`" if name == "checkout" else ""
+        return f"stay on your branch: add and commit there, Podium does the rest{back}"
     return "use status, diff, log, show, add, commit, rm, mv or restore"
+
+
+def _restoring(after: Sequence[str]) -> str:
+    """The command that takes files back as this `checkout` would, where it says which."""
+    if "--" not in after or not all(map(str.isprintable, after)):
+        return "git restore FILE"
+    at = list(after).index("--")
+    source = [f"--source={word}" for word in after[:at] if not word.startswith("-")][:1]
+    return shlex.join(("git", "restore", *source, "--", *(after[at + 1 :] or ("FILE",))))

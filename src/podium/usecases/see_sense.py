@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from podium.domain.gating import Approval, Tier
 from podium.domain.model import Noun
 from podium.domain.orders import WorkOrder
-from podium.domain.sensing import PlannerStatus, SenseMemory, TickOutcome
+from podium.domain.sensing import PlannerStatus, SenseMemory, TickOutcome, no_plan
 from podium.domain.terms import Mode
 from podium.domain.trust import Standing
 from podium.usecases.list_candidates import CandidateSeen
@@ -49,6 +49,11 @@ class SenseSeen(Noun):
     def last_plan(self) -> TickOutcome | None:
         """The last tick that had a plan, with how that differs from the one before."""
         return next((each for each in self.ticks if each.status is PlannerStatus.OK), None)
+
+    @property
+    def no_plan(self) -> str:
+        """Why the last try to plan gave no plan; empty where it gave one."""
+        return no_plan(self.memory.status, self.memory.why)
 
     @property
     def next_at(self) -> datetime | None:

@@ -21,6 +21,18 @@ UNCONFINED = (
 _POINTER_BYTES = 5_000
 
 
+def held_in_workspaces(settings: SandboxSettings) -> Held | None:
+    """How the settings hold commands in a workspace. None: only their words are judged."""
+    if settings.kind != "kernel" or not settings.network:
+        return None
+    return Held(network=settings.network, hosts=_listed(settings))
+
+
+def _listed(settings: SandboxSettings) -> tuple[str, ...]:
+    """Hosts count only where the network goes by them."""
+    return settings.hosts if settings.network == "listed" else ()
+
+
 class ProjectEnclosures:
     """Fences as the settings want them; see `Enclosures`."""
 
@@ -69,15 +81,11 @@ class ProjectEnclosures:
         return Confinement(unmounted_env=fence.unmounted_env, home=fence.home)
 
     def held(self, root: str) -> Held | None:
-        settings = self._settings
-        if settings.kind != "kernel" or not settings.network or self._workspaces.at(root) is None:
-            return None
-        return Held(network=settings.network, hosts=self._listed)
+        return None if self._workspaces.at(root) is None else held_in_workspaces(self._settings)
 
     @property
     def _listed(self) -> tuple[str, ...]:
-        """Hosts count only where the network goes by them."""
-        return self._settings.hosts if self._settings.network == "listed" else ()
+        return _listed(self._settings)
 
     def _of_folder(self, root: Path) -> Confinement:
         """All of it but git directories, which are read-only, and Podium's state, which is hidden."""

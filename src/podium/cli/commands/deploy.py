@@ -58,10 +58,10 @@ def deploy(
     folder = door.configuration.folders.project
     with naming_root(folder):
         door.must_have_state("candidate", candidate)
-    project = root_words(folder)
+    project = (f" --mode {mode}" if mode else "") + root_words(folder)
     door.options.parting_words = (
         f"your yes stands; `podium deploy {candidate}{project}` goes on, and so does "
-        f"`podium worker{project}`"
+        f"`podium worker{root_words(folder)}`"
     )
 
     async def work(podium: Podium) -> tuple[CandidateSeen, Surroundings]:

@@ -14,10 +14,12 @@ from podium.cli.door import Door
 from podium.cli.screen import Screen
 from podium.domain.errors import BadInput
 from podium.domain.gating import Decision, Effect
+from podium.domain.launching import Held
 from podium.domain.model import Json
 from podium.telling.untrusted import shown_line
 from podium.usecases import Tried, check_policy, policy_cases, try_policy
 from podium.wiring import ClosedDoor, Podium
+from podium.wiring.enclosures import held_in_workspaces
 from podium.wiring.policy_cases import read_yaml, shipped_cases
 
 app = command_app(group=True)
@@ -40,11 +42,20 @@ def check(
     args: Annotated[
         str | None, typer.Option("--args", metavar="JSON", help="The tool's arguments.")
     ] = None,
+    confined: Annotated[
+        bool | None,
+        typer.Option(
+            "--confined/--unconfined",
+            help="Judge with or without the kernel's confinement, instead of as it is set.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> None:
     """Print what the gate says of a command or a tool call, by which rule, and why.
 
-    Several words are one program with its arguments; a single one is a shell line. Leaves with 0
-    for allow, 3 for ask, 4 for deny.
+    It is judged as an agent's call in a workspace, under the confinement that is set; the answer
+    says which. Several words are one program with its arguments; a single one is a shell line.
+    Leaves with 0 for allow, 3 for ask, 4 for deny.
 
     \b
     Example:
@@ -54,7 +65,8 @@ def check(
     door = Door(context.obj)
     name, arguments = _wish(command or [], tool, args)
 
-    async def work(podium: Podium) -> Decision:
+    async def work(podium: Podium) -> tuple[Decision, Held | None]:
+        held = _held(podium, confined)
         return check_policy(
             podium.gate,
             podium.toolbox_behind(ClosedDoor("only looking")),
@@ -63,11 +75,36 @@ def check(
             mode=podium.settings.mode,
             root=str(podium.folders.project),
             now=podium.clock.now(),
-        )
+            confined=held is not None,
+            network=held.network if held else "open",
+            hosts=held.hosts if held else (),
+        ), held
 
-    decision = door.run(work)
-    door.screen.answer(_record(decision), lambda: _words(door.screen, decision))
+    decision, held = door.run(work)
+    record = {**_record(decision), **_confinement(held)}
+    door.screen.answer(record, lambda: _words(door.screen, decision, held))
     raise typer.Exit(EXIT_CODES[decision.effect])
+
+
+def _held(podium: Podium, confined: bool | None) -> Held | None:
+    """How commands are held: as it is set, unless the person asks for something else."""
+    if confined is False:
+        return None
+    sandbox = podium.configuration.sandbox
+    return held_in_workspaces(sandbox) or (Held(network="model-only") if confined else None)
+
+
+def _confinement(held: Held | None) -> dict[str, Json]:
+    if held is None:
+        return {"confinement": "none", "network": "open", "hosts": []}
+    return {"confinement": "kernel", "network": held.network, "hosts": list(held.hosts)}
+
+
+def _held_words(held: Held | None) -> str:
+    if held is None:
+        return "no: only the words are judged, and nothing holds what they do"
+    hosts = f" ({', '.join(held.hosts)})" if held.hosts else ""
+    return f"by the kernel, as in a workspace; network {held.network}{hosts}"
 
 
 @app.command("test")
@@ -185,13 +222,14 @@ def _record(decision: Decision) -> dict[str, Json]:
     }
 
 
-def _words(screen: Screen, decision: Decision) -> None:
+def _words(screen: Screen, decision: Decision, held: Held | None) -> None:
     screen.facts(
         [
             ("decision", decision.effect.value),
             ("rule", decision.rule),
             ("tier", str(decision.tier)),
             ("why", shown_line(decision.reason)),
+            ("confined", _held_words(held)),
             ("approvers", ", then ".join(decision.approvers)),
         ]
     )

@@ -319,6 +319,7 @@ async def _taken_in(
         update={
             "digest": digest,
             "status": result.status,
+            "why": result.why,
             "planned_at": outcome.at,
             "failures": memory.failures + 1 if failed else 0,
             "last_plan": memory.last_plan if failed else result.plan.items,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -30,6 +31,39 @@ async def check_agent(launcher: Launcher, program: str) -> Finding:
     if not trial.worked:
         return weak(program, trial.complaint, f"to use it: {AGENT_PROGRAMS[program]}")
     return good(program, trial.first_line)
+
+
+def check_any(podium: Podium) -> Finding:
+    """Whether there is anybody to ask. What is set up here may need nobody."""
+    names = sorted(podium.settings.agents)
+    if names:
+        return good("agents", f"configured: {', '.join(names)}")
+    needs = "`podium run`, playbooks and a planner that is a model have nobody to ask"
+    without = sorted(name for name in podium.settings.flows if _needs_nobody(podium, name))
+    if without and len(without) == len(podium.settings.flows):
+        says = f"none is configured; {', '.join(without)}, as set up here, needs none, but {needs}"
+        return weak("agents", says, f"to use those: {_first_agent(podium)}")
+    says = f"none is configured: {needs} (`podium ask` and `planner: rules` need none)"
+    return bad("agents", says, _first_agent(podium))
+
+
+def _needs_nobody(podium: Podium, flow: str) -> bool:
+    planner = podium.settings.flows[flow].get("planner")
+    return flow in ("operator", "duet") or (flow == "sense" and planner in ("rules", "none"))
+
+
+def _first_agent(podium: Podium) -> str:
+    """How to have one: of a kind whose program is there already, if any is."""
+    search = podium.environ.get("PATH", "")
+    programs = {kind: about.program[0] for kind, about in ABOUT.items() if about.program}
+    there = [kind for kind, program in programs.items() if shutil.which(program, path=search)]
+    kind = there[0] if there else "claude"
+    write = f"write `agents: {{{kind}: {{kind: {kind}}}}}` into podium.yaml"
+    listed = "`podium agents list` shows what is installed"
+    if (podium.folders.project / "podium.yaml").is_file():
+        return f"{write}; {listed}"
+    trying = "`podium init --example && podium rehearse` tries it without a model"
+    return f"`podium init`, then {write}; {listed}; {trying}"
 
 
 def check_kinds(podium: Podium) -> Finding:

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Mapping
 
 from podium.wiring.checkup.agents import (
     check_agent,
+    check_any,
     check_configured,
     check_hooks,
     check_kinds,
@@ -52,7 +53,8 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
         },
     }
     found = await asyncio.gather(*(_whatever(name, check) for name, check in checks.items()))
-    return [check_variables(environ), *found, check_kinds(podium), check_approvers(podium)]
+    told = (check_any(podium), check_kinds(podium), check_approvers(podium))
+    return [check_variables(environ), *found, *told]
 
 
 def check_variables(environ: Mapping[str, str]) -> Finding:
