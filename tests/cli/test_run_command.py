@@ -120,6 +120,18 @@ NAMED = {
 }
 
 
+def test_a_run_without_any_limit_ends_with_5_when_it_has_used_the_default_budget(
+    desk: Desk,
+) -> None:
+    greedy = architect()
+    greedy["acts"].insert(0, {"usage": {"input": 10_000_000, "output": 1}})
+    set_up(desk, [greedy, plan_reviewer()])
+    ended = desk.run("run", TASK)
+    assert ended.code == 5, ended.err
+    assert "1e+07" not in ended.err
+    assert "raise `budgets: run: tokens:`, then `podium resume" in ended.err
+
+
 def test_json_is_a_launch_then_every_event_then_a_result(desk: Desk) -> None:
     set_up(desk, good_turns())
     said = desk.run("run", TASK, "--json")

@@ -400,3 +400,21 @@ def test_an_agent_that_keeps_its_hands_cannot_follow_a_playbook(stage: Stage) ->
     said = stage.run()
     assert said.code == 2
     assert "cannot be switched off" in said.err
+
+
+@pytest.mark.parametrize("limits", [{"minutes": 5.0}, {"tokens": 700_000}])
+def test_an_agent_that_uses_tokens_without_end_is_stopped_by_default(
+    stage: Stage, limits: dict[str, float]
+) -> None:
+    stage.playbook(limits=limits)
+    stage.acts({"usage": {"input": 800_000, "output": 5}})
+    ended = stage.run()
+    assert ended.code == 5, ended.err
+    assert "raise `limits` of the playbook" in ended.err
+
+
+@pytest.mark.parametrize("off", [0, None])
+def test_a_playbook_can_do_without_a_limit_of_tokens(stage: Stage, off: int | None) -> None:
+    stage.playbook(limits={"tokens": off})
+    stage.acts({"usage": {"input": 800_000, "output": 5}}, EDIT)
+    assert stage.run().code == 0

@@ -94,6 +94,40 @@ def test_a_project_tightens_what_guards_and_never_loosens_it(place: Place) -> No
     assert settings.redact == ("one", "two")
 
 
+def test_runs_and_trees_have_limits_where_nobody_set_any(place: Place) -> None:
+    settings = place.load().settings
+    assert settings.budgets.budgets() == (Budget(scope="run", tokens=10_000_000, usd=25.0),)
+    assert (settings.sandbox.processes, settings.sandbox.file_mb) == (1024, 4096)
+    assert settings.sandbox.memory_mb
+    assert settings.sandbox.temporary_mb
+
+
+@pytest.mark.parametrize("off", ["0", "null"])
+def test_your_own_file_switches_limits_off_and_a_project_only_lowers_them(
+    place: Place, off: str
+) -> None:
+    limits = f"sandbox: {{processes: {off}, memory_mb: {off}}}\nbudgets: {{run: {{usd: {off}}}}}\n"
+    place.project_says(limits)
+    settings = place.load().settings
+    assert (settings.sandbox.processes, settings.budgets.run.usd) == (1024, 25.0)
+    place.user_says(limits)
+    settings = place.load().settings
+    assert (settings.sandbox.processes, settings.sandbox.memory_mb) == (0, 0)
+    assert settings.budgets.budgets() == (Budget(scope="run", tokens=10_000_000),)
+    place.project_says("sandbox: {processes: 5000}\nbudgets: {run: {usd: 3.0}}\n")
+    settings = place.load().settings
+    assert (settings.sandbox.processes, settings.budgets.run.usd) == (5000, 3.0)
+    place.user_says("")
+    assert place.load().settings.sandbox.processes == 1024, "a project does not raise it"
+
+
+def test_a_budget_that_a_project_sets_counts_in_place_of_the_default(place: Place) -> None:
+    place.project_says("budgets: {run: {tokens: 50000000}}\n")
+    assert place.load().settings.budgets.run.tokens == 50_000_000
+    place.user_says("budgets: {run: {tokens: 20000000}}\n")
+    assert place.load().settings.budgets.run.tokens == 20_000_000
+
+
 def test_a_project_alone_hands_none_of_your_variables_on(place: Place) -> None:
     place.project_says("environment: {inherit: [AWS_SECRET]}\n")
     assert place.load().settings.environment.names == ()

@@ -107,4 +107,5 @@ def kept_out(agent: str, ended: Ended) -> tuple[str, ...]:
     if ended.refused_execs:
         programs = "; ".join(ended.refused_execs)
         found.append(f"processes of {agent!r} wanted to start what may not be: {programs}")
+    found += [f"processes of {agent!r}: {breach}" for breach in ended.breaches]
     return tuple(found)

@@ -32,8 +32,14 @@ class ProcessLimits(Noun):
     line_bytes: int = 128_000_000
     """An interactive process's line is cut to so much."""
     memory_bytes: int | None = None
+    """Address space of each process."""
+    tree_memory_bytes: int | None = None
+    """What all of its processes together have in memory."""
     processes: int | None = None
     file_bytes: int | None = None
+    """How large a file may grow."""
+    temporary_bytes: int | None = None
+    """What each of the private folders of a confined tree, such as `/tmp`, may hold. Only where it can be mounted."""
 
 
 NetworkPolicy = Literal["none", "model-only", "listed", "open"]
@@ -158,3 +164,5 @@ class Ended(Noun):
     """Programs that the rules kept a confined tree from starting, with the reason; the first few."""
     refused_hosts: tuple[str, ...] = ()
     """Hosts that a confined tree wanted to reach and may not; the first few."""
+    breaches: tuple[str, ...] = ()
+    """Limits that it went beyond, in words: `stopped: more than 1024 processes`."""

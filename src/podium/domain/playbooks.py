@@ -195,19 +195,25 @@ class PlaybookLimits(_Described):
     """How often the model may be asked."""
     tool_calls: Count | None = None
     """How many calls it may make."""
-    tokens: Count | None = None
-    """Tokens in and out, together."""
-    usd: Amount | None = None
-    """What it may cost."""
+    tokens: Annotated[int, Strict(), Field(ge=0, le=1_000_000_000)] | None = None
+    """Tokens in and out, together. 0: no limit."""
+    usd: Annotated[float, Strict(), Field(ge=0, le=1_000_000, allow_inf_nan=False)] | None = None
+    """What it may cost. 0: no limit."""
     minutes: Amount | None = None
     """How long its agent may work, waits for people not counted."""
     same_results: Annotated[Count, Field(ge=2)] | None = None
     """How often the same call may come to the same result before the agent is stopped."""
 
     def completed_by(self, other: PlaybookLimits) -> PlaybookLimits:
-        """With the other's limits where there are none here."""
+        """With the other's limits where there are none here. 0 and a written `null` for tokens or USD mean none at all."""
         given = self.model_dump(exclude_none=True)
-        return PlaybookLimits.model_validate({**other.model_dump(exclude_none=True), **given})
+        off: dict[str, object] = {
+            name: None
+            for name in ("tokens", "usd")
+            if name in self.model_fields_set and not getattr(self, name)
+        }
+        completed: dict[str, object] = {**other.model_dump(exclude_none=True), **given, **off}
+        return PlaybookLimits.model_validate(completed)
 
 
 class PlaybookHead(_Described):

@@ -101,9 +101,14 @@ def _limits(budget: Budget, used: Usage) -> Iterator[tuple[str, float, float]]:
             yield measure, limit, amount
 
 
+def _plain(amount: float) -> str:
+    """A number without an exponent: 10000000, 0.25."""
+    return f"{amount:.0f}" if amount == int(amount) else f"{amount:g}"
+
+
 def _in_words(run_id: str, scope: str, measure: str, used: float, limit: float) -> BudgetSpent:
     return BudgetSpent(
-        f"the {scope}'s budget is spent: {used:g} of {limit:g} {measure} are used; raise "
+        f"the {scope}'s budget is spent: {_plain(used)} of {_plain(limit)} {measure} are used; raise "
         f"`budgets: {scope}: {measure}:`, then `podium resume {run_id}`",
         scope=scope,
         measure=measure,

@@ -4,6 +4,7 @@ from podium.sandbox.confining.mechanism import Trial
 from podium.sandbox.confining.proxy import serve_network
 from podium.sandbox.confining.toolchains import seen_places
 from podium.sandbox.door import HookDoor, HookDoorSettings, TurnDoor, hook_command
+from podium.sandbox.guard.cgroups import can_make_groups
 from podium.sandbox.launcher import ProcessLauncher
 from podium.sandbox.mcp_door import mcp_server_command
 from podium.sandbox.orphans import end_left_server, end_orphans
@@ -16,6 +17,7 @@ __all__ = [
     "ProcessLauncher",
     "Trial",
     "TurnDoor",
+    "can_make_groups",
     "end_left_server",
     "end_orphans",
     "hook_command",

@@ -142,6 +142,8 @@ class ProcessLauncher:
             memory_bytes=limits.memory_bytes,
             processes=limits.processes,
             file_bytes=limits.file_bytes,
+            tree_memory_bytes=limits.tree_memory_bytes,
+            temporary_bytes=limits.temporary_bytes,
             plan=confined.plan.encode() if confined else b"",
             leaves_server=bool(spawn.leaves_server),
         )

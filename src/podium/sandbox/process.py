@@ -11,6 +11,7 @@ from contextlib import suppress
 
 from podium.domain.errors import CallRefused, NotPossibleNow, PodiumError
 from podium.domain.launching import Ended, Spawn
+from podium.sandbox.breaches import breaches_of
 from podium.sandbox.confining.listeners import MOST_PORTS
 from podium.sandbox.confining.preparing import Prepared
 from podium.sandbox.finishing import to_the_end
@@ -237,12 +238,10 @@ class GuardedProcess:
 
     def _as_ended(self) -> Ended:
         lost = [-1, int(signal.SIGKILL), 0, 0, 0]
-        exit_code, signum, timed_out, survivors, crowded = self._report or lost
+        exit_code, signum, timed_out, survivors, beyond = self._report or lost
         stderr = self._stderr.kept
-        if crowded:
-            stderr += (
-                f"\npodium: ended for having more than {self._order.processes} processes\n".encode()
-            )
+        breaches = breaches_of(self._order, beyond, exit_code, signum, self._stdout.kept + stderr)
+        stderr += "".join(f"\npodium: {breach}\n" for breach in breaches).encode()
         return Ended(
             exit_code=None if exit_code < 0 else exit_code,
             signal=None if signum < 0 else signum,
@@ -256,4 +255,5 @@ class GuardedProcess:
             survivors_killed=survivors,
             refused_execs=tuple(self._refused_execs),
             refused_hosts=self._confined.refused_hosts if self._confined else (),
+            breaches=breaches,
         )

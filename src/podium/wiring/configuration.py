@@ -22,6 +22,7 @@ from podium.wiring.settings import (
     Settings,
     SettingsFile,
     WorkspacesSettings,
+    with_nulls_off,
 )
 from podium.wiring.trust import TrustBook
 
@@ -285,7 +286,7 @@ def _file_layer(name: LayerName, file: Path) -> Layer | None:
 
 
 def _layer(name: LayerName, located: Located) -> Layer:
-    settings = located.validated(SettingsFile)
+    settings = with_nulls_off(located.validated(SettingsFile), located.data)
     if name == "project" and settings.user:
         fault = located.fault(("user",), "a project cannot say who you are; use your own file")
         raise ConfigInvalid(located.file, [fault])

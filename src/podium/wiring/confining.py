@@ -61,7 +61,11 @@ class ConfiningLauncher:
             return self._completed(spawn)
         # Without a fence only its variables are left, which lead to the private copies.
         env = {**spawn.confinement.unmounted_env, **_home(spawn), **spawn.env}
-        return spawn.model_copy(update={"confinement": Confinement(), "env": env})
+        update: dict[str, object] = {"confinement": Confinement(), "env": env}
+        if self._settings.kind == "none" and not spawn.leaves_server:
+            # Nothing tells agents' programs from Podium's own there, and the limits are wide.
+            update["limits"] = self._limited(spawn.limits)
+        return spawn.model_copy(update=update)
 
     def _completed(self, spawn: Spawn) -> Spawn:
         fence = spawn.confinement
@@ -89,12 +93,12 @@ class ConfiningLauncher:
 
     def _limited(self, limits: ProcessLimits) -> ProcessLimits:
         settings = self._settings
-        memory, size = settings.memory_mb, settings.file_mb
         return limits.model_copy(
             update={
-                "memory_bytes": limits.memory_bytes or (memory and memory * _MEGABYTE),
-                "processes": limits.processes or settings.processes,
-                "file_bytes": limits.file_bytes or (size and size * _MEGABYTE),
+                "tree_memory_bytes": limits.tree_memory_bytes or _bytes(settings.memory_mb),
+                "processes": limits.processes or settings.processes or None,
+                "file_bytes": limits.file_bytes or _bytes(settings.file_mb),
+                "temporary_bytes": limits.temporary_bytes or _bytes(settings.temporary_mb),
             }
         )
 
@@ -114,6 +118,11 @@ class ConfiningLauncher:
             raise ToolMissing(
                 f"program {program!r} not found on PATH; install it, or name it by its full path"
             ) from missing
+
+
+def _bytes(megabytes: int | None) -> int | None:
+    """0 and None: no limit."""
+    return megabytes * _MEGABYTE if megabytes else None
 
 
 def _home(spawn: Spawn) -> dict[str, str]:

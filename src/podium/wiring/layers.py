@@ -69,6 +69,7 @@ def merge(layers: tuple[Layer, ...]) -> tuple[Settings, Origins]:
     mode, mode_origin = _mode(layers)
     guards = _tightened(files)
     guards["sandbox"], sandbox_origin = _sandbox(guards["sandbox"], layers)
+    guards["budgets"] = guards["budgets"].in_force()
     workspaces = settings.workspaces.model_copy(update={"forbidden": _forbidden(files)})
     merged = settings.model_copy(update={**guards, "mode": mode, "workspaces": workspaces})
     origins = {

@@ -176,7 +176,7 @@ def notes_on(profile: Profile, playbook: Playbook, prompt: Prompt) -> list[str]:
         f"there is no tool {name!r}, so that `podium playbook run` refuses it" for name in unknown
     ]
     most = playbook.head.limits.tokens
-    if most is not None and prompt.estimated_tokens > most:
+    if most and prompt.estimated_tokens > most:
         notes.append(
             f"the prompt alone has about {prompt.estimated_tokens} tokens, and limits.tokens is {most}"
         )

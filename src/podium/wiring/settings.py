@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
     Field,
+    NonNegativeFloat,
+    NonNegativeInt,
     PositiveFloat,
     PositiveInt,
     model_validator,
@@ -29,9 +35,15 @@ NETWORKS: tuple[NetworkPolicy, ...] = ("none", "model-only", "listed", "open")
 DEFAULT_NETWORK: NetworkPolicy = "model-only"
 
 
-def _lower(one: Limit | None, other: Limit | None) -> Limit | None:
-    given = [value for value in (one, other) if value is not None]
-    return min(given, default=None)
+def _tighter(mine: Limit | None, theirs: Limit | None, own: Limit | None) -> Limit | None:
+    """What holds of a limit of the user's file and a project's. 0: none; `own`: where the user said nothing.
+
+    A project can lower it, and neither raise it nor switch it off.
+    """
+    before = own if mine is None else mine
+    if not before or not theirs:
+        return theirs or before
+    return min(before, theirs)
 
 
 def _pattern(text: str) -> str:
@@ -122,20 +134,35 @@ class QueueSettings(Section):
 
 
 class BudgetSettings(Section):
-    """Limits on one scope. None means no limit of that kind."""
+    """Limits on one scope. None: no wish of this file; 0: no limit, in your own file."""
 
-    usd: PositiveFloat | None = None
-    tokens: PositiveInt | None = None
-    turns: PositiveInt | None = None
-    seconds: PositiveFloat | None = None
+    usd: NonNegativeFloat | None = None
+    tokens: NonNegativeInt | None = None
+    turns: NonNegativeInt | None = None
+    seconds: NonNegativeFloat | None = None
 
     def tightened_by(self, other: BudgetSettings) -> BudgetSettings:
-        return BudgetSettings(
-            usd=_lower(self.usd, other.usd),
-            tokens=_lower(self.tokens, other.tokens),
-            turns=_lower(self.turns, other.turns),
-            seconds=_lower(self.seconds, other.seconds),
+        """A project's limit holds where your own file has no wish, and else the lower one; its 0 counts for nothing."""
+        fields = BudgetSettings.model_fields
+        return self.model_copy(
+            update={n: _tighter(getattr(self, n), getattr(other, n), None) for n in fields}
         )
+
+    def completed_by(self, own: BudgetSettings) -> BudgetSettings:
+        """With the other's limits where this has no wish."""
+        missing = {
+            name: amount for name, amount in own.model_dump().items() if getattr(self, name) is None
+        }
+        return self.model_copy(update=missing)
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """Those that hold, by measure."""
+        return {name: amount for name, amount in self.model_dump().items() if amount}
+
+
+OWN_RUN_BUDGET = BudgetSettings(tokens=10_000_000, usd=25.0)
+"""What a run may use where nobody said anything: several times what a long task takes, and an end to what loops."""
 
 
 class BudgetsSettings(Section):
@@ -154,14 +181,35 @@ class BudgetsSettings(Section):
             day=self.day.tightened_by(other.day),
         )
 
+    def in_force(self) -> BudgetsSettings:
+        """With what holds where nobody had a wish."""
+        return self.model_copy(update={"run": self.run.completed_by(OWN_RUN_BUDGET)})
+
     def budgets(self) -> tuple[Budget, ...]:
         """The scopes that have a limit."""
         limits = {"call": self.call, "step": self.step, "run": self.run, "day": self.day}
         return tuple(
-            Budget.model_validate({"scope": scope, **limit.model_dump()})
+            Budget.model_validate({"scope": scope, **limit.limits})
             for scope, limit in limits.items()
-            if limit != BudgetSettings()
+            if limit.limits
         )
+
+
+@cache
+def own_tree_limits() -> dict[str, int]:
+    """Limits of process trees where nobody set any, by the names of their settings. 0: no limit.
+
+    Far above what builds and test suites take, and below what brings a machine down.
+    """
+    if sys.platform != "linux":
+        return {"memory_mb": 0, "processes": 0, "file_mb": 4096, "temporary_mb": 0}
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1_000_000
+    return {
+        "memory_mb": max(memory // 2, 1),
+        "processes": 1024,
+        "file_mb": 4096,
+        "temporary_mb": max(min(4096, memory // 4), 1),
+    }
 
 
 class SandboxSettings(Section):
@@ -175,11 +223,15 @@ class SandboxSettings(Section):
     """For `listed`: what may be reached beside the model. A project's count after `podium trust`."""
     read: tuple[NonEmpty, ...] = ()
     """Folders beside the workspace that may be read. Those of your own file alone."""
-    memory_mb: PositiveInt | None = None
-    """Address space of each process. Node and Bun reserve a lot of it."""
-    processes: PositiveInt | None = None
-    file_mb: PositiveInt | None = None
-    """How large a file may grow."""
+    memory_mb: NonNegativeInt | None = None
+    """What all processes of a tree together may have in memory. Half of the machine's; 0 in your own file: no limit."""
+    processes: NonNegativeInt | None = None
+    """Processes of a tree. 1024; 0 in your own file: no limit."""
+    file_mb: NonNegativeInt | None = None
+    """How large a file may grow. 4096; 0 in your own file: no limit."""
+    temporary_mb: NonNegativeInt | None = None
+    """What a tree's `/tmp` may hold, which is in memory. 4096, or a quarter of the machine's memory if that is less;
+    0 in your own file: no limit."""
 
     @model_validator(mode="before")
     @classmethod
@@ -201,16 +253,19 @@ class SandboxSettings(Section):
             network=network,
             hosts=listed if network == "listed" else (),
             read=self.read,
-            memory_mb=_lower(self.memory_mb, project.memory_mb),
-            processes=_lower(self.processes, project.processes),
-            file_mb=_lower(self.file_mb, project.file_mb),
+            **{
+                name: _tighter(getattr(self, name), getattr(project, name), own)
+                for name, own in own_tree_limits().items()
+            },
         )
 
     def in_force(self) -> SandboxSettings:
         """With what holds where nobody had a wish."""
-        return self.model_copy(
-            update={"kind": self.kind or "kernel", "network": self.network or DEFAULT_NETWORK}
-        )
+        limits = {
+            name: own for name, own in own_tree_limits().items() if getattr(self, name) is None
+        }
+        held = {"kind": self.kind or "kernel", "network": self.network or DEFAULT_NETWORK}
+        return self.model_copy(update={**held, **limits})
 
     def _narrower(self, wished: NetworkPolicy | None) -> NetworkPolicy:
         # What a project opens beyond the default, its file has to be trusted for.
@@ -334,6 +389,33 @@ def common(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[
     if one is None or other is None:
         return one if other is None else other
     return tuple(value for value in one if value in other)
+
+
+def with_nulls_off(settings: SettingsFile, data: Mapping[str, Json]) -> SettingsFile:
+    """With limits switched off that the file has as `null`: as by 0. One that is left out has its default."""
+    sandbox = {name: 0 for name in own_tree_limits() if _is_null(data, "sandbox", name)}
+    budgets = {
+        scope: getattr(settings.budgets, scope).model_copy(
+            update={
+                n: 0 for n in BudgetSettings.model_fields if _is_null(data, "budgets", scope, n)
+            }
+        )
+        for scope in BudgetsSettings.model_fields
+    }
+    return settings.model_copy(
+        update={
+            "sandbox": settings.sandbox.model_copy(update=sandbox),
+            "budgets": settings.budgets.model_copy(update=budgets),
+        }
+    )
+
+
+def _is_null(data: Json, *path: str) -> bool:
+    for key in path:
+        if not isinstance(data, dict) or key not in data:
+            return False
+        data = data[key]
+    return data is None
 
 
 class SettingsFile(Settings):

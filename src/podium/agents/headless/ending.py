@@ -49,6 +49,8 @@ def out_of_time(agent: str, ended: Ended) -> TimedOut:
 def lost(agent: str, ended: Ended) -> AgentLost:
     """It ended, and no record of a result says that it did its work."""
     how = f"signal {ended.signal}" if ended.exit_code is None else f"exit {ended.exit_code}"
+    if ended.breaches:
+        return AgentLost(f"agent {agent!r} ended without an answer: {'; '.join(ended.breaches)}")
     return AgentLost(f"agent {agent!r} ended without an answer ({how}){last_words(ended)}")
 
 

@@ -127,6 +127,7 @@ def exec_(
         "stderr": errors.decode(errors="replace"),
         "refused_programs": list(ended.refused_execs),
         "refused_hosts": list(ended.refused_hosts),
+        "breaches": list(ended.breaches),
         "moved_away": list(end.moved_away),
         "violations": [each.model_dump(mode="json") for each in end.violations],
     }

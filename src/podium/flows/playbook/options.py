@@ -5,7 +5,9 @@ from __future__ import annotations
 from podium.domain.model import Noun
 from podium.domain.playbooks import PlaybookLimits
 
-OWN_LIMITS = PlaybookLimits(turns=100, tool_calls=300, minutes=60.0, same_results=4)
+OWN_LIMITS = PlaybookLimits(
+    turns=100, tool_calls=300, tokens=500_000, usd=10.0, minutes=60.0, same_results=4
+)
 """What holds where neither playbook nor project say anything."""
 
 

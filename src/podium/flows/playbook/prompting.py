@@ -126,9 +126,9 @@ def _rules(profile: Profile, playbook: Playbook) -> str:
 def _limits(limits: PlaybookLimits) -> Iterator[str]:
     words = {"turns": "turns", "tool_calls": "tool calls", "tokens": "tokens", "minutes": "minutes"}
     for name, what in words.items():
-        if (most := getattr(limits, name)) is not None:
+        if most := getattr(limits, name):
             yield f"{most:g} {what}" if isinstance(most, float) else f"{most} {what}"
-    if limits.usd is not None:
+    if limits.usd:
         yield f"{limits.usd:g} USD"
 
 

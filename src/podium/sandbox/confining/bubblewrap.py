@@ -35,15 +35,17 @@ def options(
     *,
     disable_userns: bool,
     as_root: bool,
+    temporary_bytes: int | None = None,
 ) -> list[str]:
     """The options of bubblewrap. Sources of pinned paths must exist and hold no links."""
+    sized = ["--size", str(temporary_bytes)] if temporary_bytes else []
     inside = Inside(confinement.mounts, env.get("HOME", ""))
     words = [*_NAMESPACES, "--cap-drop", "ALL", "--die-with-parent", "--new-session"]
     words += ["--disable-userns"] if disable_userns else []
     words += ["--unshare-net"] if confinement.network != "open" else []
     words += _system(as_root)
-    for folder in inside.private:
-        words += ["--tmpfs", folder]
+    for folder in (*inside.private, *(["/dev/shm"] if sized else [])):  # noqa: S108 — what is covered
+        words += [*sized, "--tmpfs", folder]
     words += _name_resolution() if confinement.network == "open" else []
     words += _Layout(confinement).words
     words += ["--remount-ro", "/", "--chdir", cwd]

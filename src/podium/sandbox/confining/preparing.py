@@ -105,6 +105,8 @@ class Prepared:
                 self.env,
                 disable_userns=mechanism.disable_userns,
                 as_root=as_root,
+                # Whoever knows the one option knows the other; of an older one nobody can tell.
+                temporary_bytes=spawn.limits.temporary_bytes if mechanism.disable_userns else None,
             ),
             network_open=shares_network,
             scoped=shares_network and landlock.has_scopes(),

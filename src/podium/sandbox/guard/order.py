@@ -25,6 +25,8 @@ class Order:
         memory_bytes: int | None,
         processes: int | None,
         file_bytes: int | None,
+        tree_memory_bytes: int | None = None,
+        temporary_bytes: int | None = None,
         plan: bytes = b"",
         leaves_server: bool = False,
         on_terminal: bool = False,
@@ -41,6 +43,8 @@ class Order:
         self.memory_bytes = memory_bytes
         self.processes = processes
         self.file_bytes = file_bytes
+        self.tree_memory_bytes = tree_memory_bytes
+        self.temporary_bytes = temporary_bytes
         self.plan = plan
         """How the tree is confined, as `Plan` encodes it. Empty: not at all."""
         self.leaves_server = leaves_server
@@ -50,7 +54,10 @@ class Order:
 
     def encode(self) -> bytes:
         """The order for the control socket. None of its texts may hold a NUL."""
-        optional = (self.seconds, self.memory_bytes, self.processes, self.file_bytes)
+        optional = (
+            self.seconds, self.memory_bytes, self.processes, self.file_bytes,
+            self.tree_memory_bytes, self.temporary_bytes,
+        )  # fmt: skip
         numbers = [
             self.owner_pid, self.grace_seconds, self.linger_seconds, self.farewell_seconds,
         ]  # fmt: skip
@@ -78,7 +85,7 @@ class Order:
     @classmethod
     def _decode(cls, body: bytes) -> Order:
         fields = [os.fsdecode(field) for field in body.split(b"\0")]
-        argv_end = 14 + int(fields[13])
+        argv_end = 16 + int(fields[15])
         rest = fields[argv_end:]
         return cls(
             owner_pid=int(fields[0]),
@@ -89,12 +96,14 @@ class Order:
             memory_bytes=int(fields[5]) if fields[5] else None,
             processes=int(fields[6]) if fields[6] else None,
             file_bytes=int(fields[7]) if fields[7] else None,
-            leaves_server=fields[8] == "1",
-            on_terminal=fields[9] == "1",
-            plan=bytes.fromhex(fields[10]),
-            program=fields[11],
-            cwd=fields[12],
-            argv=fields[14:argv_end],
+            tree_memory_bytes=int(fields[8]) if fields[8] else None,
+            temporary_bytes=int(fields[9]) if fields[9] else None,
+            leaves_server=fields[10] == "1",
+            on_terminal=fields[11] == "1",
+            plan=bytes.fromhex(fields[12]),
+            program=fields[13],
+            cwd=fields[14],
+            argv=fields[16:argv_end],
             env=dict(zip(rest[::2], rest[1::2], strict=True)),
         )
 

@@ -7,6 +7,7 @@ import os
 import resource
 
 from podium.sandbox.confining.warden import Warden
+from podium.sandbox.guard.cgroups import TASKS_PER_PROCESS, ControlGroup
 from podium.sandbox.guard.kernel import ON_LINUX, die_with_parent, gain_no_privileges, signal
 from podium.sandbox.guard.order import Order
 from podium.sandbox.guard.processes import all_entries
@@ -15,7 +16,13 @@ _OF_A_SANDBOX = 3
 """Processes that a sandbox needs beside its program's."""
 
 
-def become(order: Order, report: int, guard_pid: int, warden: Warden | None) -> None:
+def become(
+    order: Order,
+    report: int,
+    guard_pid: int,
+    warden: Warden | None,
+    group: ControlGroup | None = None,
+) -> None:
     """Turn this fork into the program, or into what confines it. Never returns."""
     stage = "session"
     held = warden is not None and warden.changes_folder
@@ -31,6 +38,9 @@ def become(order: Order, report: int, guard_pid: int, warden: Warden | None) -> 
             # A descendant that could become another user could not be ended any more.
             gain_no_privileges()
         reset_signals()
+        if group is not None:
+            stage = "limits"
+            group.enter()
         stage = "cwd"
         os.chdir("/" if held else order.cwd)
         program, argv, env = order.program, order.argv, order.env
@@ -62,10 +72,11 @@ def limits_of(order: Order) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     if order.file_bytes is not None:
         found.append((resource.RLIMIT_FSIZE, order.file_bytes))
-    if order.processes is not None:
-        # The kernel counts all threads of the user, so those of others come on top.
-        own = _OF_A_SANDBOX if order.plan else 0
-        found.append((resource.RLIMIT_NPROC, order.processes + own + _threads_of_this_user()))
+    if order.processes is not None and os.geteuid() != 0:
+        # A bound for what the guard cannot count in time. The kernel counts all threads of the user, so those
+        # of others come on top; root it does not bind.
+        own = order.processes * TASKS_PER_PROCESS + (_OF_A_SANDBOX if order.plan else 0)
+        found.append((resource.RLIMIT_NPROC, own + _threads_of_this_user()))
     if order.memory_bytes is not None:
         found.append((resource.RLIMIT_AS, order.memory_bytes))
     return found

@@ -38,8 +38,12 @@ class ReapedTree:
         except ChildProcessError:
             return True
 
-    def size(self) -> int:
-        return len(self._look()) - (len(self.keepers) + 1 if self.keepers else 0)
+    def members(self) -> list[Entry]:
+        """Its processes, without those of a sandbox around them."""
+        entries = self._look()
+        if not self.keepers:
+            return entries
+        return [entry for entry in entries if entry.pid not in (self.first_pid, *self.keepers)]
 
     def ask_to_end(self) -> None:
         for entry in self._look():
@@ -83,8 +87,9 @@ class GroupTree:
             self.first_status = status
         return not self._signal_group(0)
 
-    def size(self) -> int:
-        return 0 if self.is_empty() else 1
+    def members(self) -> list[Entry]:
+        """Nobody tells which these are."""
+        return []
 
     def ask_to_end(self) -> None:
         self._signal_group(signal.SIGTERM)

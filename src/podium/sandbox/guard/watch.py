@@ -9,13 +9,14 @@ import time
 
 from podium.sandbox.confining.plan import Plan
 from podium.sandbox.confining.warden import Warden
+from podium.sandbox.guard.cgroups import ControlGroup
 from podium.sandbox.guard.kernel import ON_LINUX, signal
+from podium.sandbox.guard.limits import TreeWatch
 from podium.sandbox.guard.order import Order
 from podium.sandbox.guard.processes import entry_of
 from podium.sandbox.guard.program import become
 from podium.sandbox.guard.trees import GroupTree, ReapedTree
 
-_CROWD_PAUSE_SECONDS = 0.1
 _BY_SIGNAL = 128
 
 
@@ -31,7 +32,10 @@ class Guard:
         self._deadline: float | None = None
         self._timed_out = False
         self._asked = False
-        self._crowded = False
+        self._group = ControlGroup.make(
+            f"podium-{os.getpid()}", order.processes, order.tree_memory_bytes
+        )
+        self._limits = TreeWatch(order, tree.members, self._group)
         plan = Plan.decode(order.plan) if order.plan else None
         self._warden = self._warden_for(plan) if plan else None
         self._calls: int | None = None
@@ -39,6 +43,13 @@ class Guard:
         self._wake = self._watch()
 
     def run(self) -> None:
+        try:
+            self._run()
+        finally:
+            if self._group is not None:
+                self._group.close()
+
+    def _run(self) -> None:
         refused = self._start()
         if refused:
             for refusal in self._warden.untold() if self._warden else ():
@@ -52,7 +63,8 @@ class Guard:
             say(self._control, f"refused exec {failure}" if failure else "refused sandbox 0")
             return
         exit_code, signum = self._how_it_ended()
-        words = (exit_code, signum, int(self._timed_out), survivors, int(self._crowded))
+        self._limits.last_look()
+        words = (exit_code, signum, int(self._timed_out), survivors, self._limits.breaches)
         say(self._control, "ended " + " ".join(map(str, words)))
 
     def _warden_for(self, plan: Plan) -> Warden:
@@ -91,7 +103,7 @@ class Guard:
         guard_pid = os.getpid()
         pid = os.fork()
         if pid == 0:
-            become(self._order, write_end, guard_pid, self._warden)
+            become(self._order, write_end, guard_pid, self._warden, self._group)
         self._tree.first_pid = pid
         os.close(write_end)
         _let_go_of_stdio()
@@ -125,20 +137,18 @@ class Guard:
             self._deadline = None
             self._timed_out = True
             self._end(self._order.grace_seconds)
-        limit = self._order.processes if self._started and self._counts_itself() else None
-        if limit is not None and self._tree.size() > limit:
-            self._crowded = True
+        if not self._started or not self._limits.is_needed or self._is_doomed(now):
+            return
+        if self._limits.is_beyond(now, self._tree.program_pid or self._tree.first_pid):
             self._kill_at = now
 
-    def _counts_itself(self) -> bool:
-        """The kernel's own limit on processes does not hold for root, and starts anew in a namespace."""
-        confined = self._warden is not None
-        return self._order.processes is not None and (confined or os.geteuid() == 0)
+    def _is_doomed(self, now: float) -> bool:
+        return self._kill_at is not None and now >= self._kill_at
 
     def _sleep(self, now: float) -> None:
         moments = [moment for moment in (self._kill_at, self._deadline) if moment is not None]
-        if self._counts_itself():
-            moments.append(now + _CROWD_PAUSE_SECONDS)
+        if self._limits.is_needed and self._started:
+            moments.append(self._limits.next_moment)
         # Rounded up: waking a moment too early would only mean another round.
         timeout = int(max(0.0, min(moments) - now) * 1000) + 1 if moments else None
         for fd, event in self._poll.poll(timeout):

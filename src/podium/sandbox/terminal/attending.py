@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+from podium.sandbox.breaches import breaches_of
 from podium.sandbox.confining.plan import Plan
 from podium.sandbox.confining.proxy import TreeNetwork
 from podium.sandbox.confining.upstream import Upstream, proxy_env
@@ -146,11 +147,12 @@ class Attendant:
         elif word in ("refused", "broke"):
             self._refused = f"{word} {rest}"
         elif word == "ended":
-            code, signum, timed_out, _, crowded = (int(number) for number in rest.split())
+            code, signum, timed_out, _, beyond = (int(number) for number in rest.split())
             self._code = _BY_SIGNAL + signum if code < 0 else code
-            if timed_out or crowded:
-                limit = "processes" if crowded else "seconds"
-                _say(f"ended for having more than {getattr(self._order, limit):g} {limit}")
+            if timed_out:
+                _say(f"stopped: it ran for more than {self._order.seconds:g} seconds")
+            for breach in breaches_of(self._order, beyond, code, signum):
+                _say(breach)
 
     def _why_not(self) -> str:
         word, stage, *rest = self._refused.split(" ", 2)

@@ -12,7 +12,7 @@ from podium.sandbox.confining.holding import EnteringWarden, HoldingWarden
 from podium.sandbox.confining.plan import BUBBLEWRAP, Plan
 from podium.sandbox.confining.warden import Warden
 from podium.sandbox.guard.kernel import gain_no_privileges, signal
-from podium.sandbox.guard.processes import descendants_of
+from podium.sandbox.guard.processes import Entry, descendants_of
 from podium.sandbox.guard.program import limits_of, reset_signals, set_limits, take_terminal
 from podium.sandbox.guard.trees import ReapedTree
 from podium.sandbox.guard.watch import Guard, split_status
@@ -49,8 +49,8 @@ class TerminalTree(ReapedTree):
         except ChildProcessError:
             return True
 
-    def size(self) -> int:
-        return len(self._look()) - len(self.keepers)
+    def members(self) -> list[Entry]:
+        return [entry for entry in self._look() if entry.pid not in self.keepers]
 
     def ask_to_end(self) -> None:
         for entry in self._look():
@@ -142,6 +142,9 @@ class TerminalGuard(Guard):
             reset_signals()
             stage = "cwd"
             os.chdir(order.cwd)
+            stage = "limits"
+            if self._group is not None:
+                self._group.enter()
             stage = "sandbox"
             warden.confine()
             stage = "limits"

@@ -73,6 +73,9 @@ async def run_confined(
 
 def failure(ended: Ended, seconds: float) -> str:
     """Why this is no success. A program that says it failed has failed."""
+    stopped = [breach for breach in ended.breaches if breach.startswith("stopped")]
+    if stopped or (ended.breaches and ended.exit_code):
+        return "; ".join(ended.breaches)
     if ended.timed_out:
         return f"timed out after {seconds:g} seconds"
     if ended.exit_code is None:

@@ -2,8 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
+
+from podium.sandbox import can_make_groups
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.podium import Podium
+
+
+async def check_limits(podium: Podium) -> Finding:
+    """What agents' processes and runs may take, and who holds them to it."""
+    sandbox, run = podium.configuration.sandbox, podium.settings.budgets.run
+    trees: dict[str, float | None] = {
+        "processes": sandbox.processes,
+        "MB of memory": sandbox.memory_mb,
+        "MB in a file": sandbox.file_mb,
+        "MB of temporary files": sandbox.temporary_mb,
+    }
+    runs: dict[str, float | None] = {"tokens": run.tokens, "USD": run.usd}
+    held = ", ".join(f"{amount} {what}" for what, amount in trees.items() if amount)
+    used = ", ".join(f"{amount:,} {what}" for what, amount in runs.items() if amount)
+    grouped = await asyncio.to_thread(can_make_groups)
+    how = (
+        "held by cgroup v2" if grouped else "watched by the guard, for want of a writable cgroup v2"
+    )
+    says = f"a process tree: {held or 'none'} ({how}); a run: {used or 'none'}"
+    off = [what for what, amount in {**trees, **runs}.items() if not amount]
+    if off and sys.platform == "linux":
+        return weak("limits", f"{says}; switched off: {', '.join(off)}", "see `podium config show`")
+    return good("limits", says)
 
 
 async def check_sandbox(podium: Podium) -> Finding:

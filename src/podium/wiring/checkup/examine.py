@@ -14,7 +14,7 @@ from podium.wiring.checkup.agents import (
     other_programs,
 )
 from podium.wiring.checkup.approvers import check_approvers
-from podium.wiring.checkup.confinement import check_sandbox
+from podium.wiring.checkup.confinement import check_limits, check_sandbox
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.checkup.machine import check_git, check_python, check_tmux
 from podium.wiring.checkup.record import (
@@ -38,6 +38,7 @@ async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
         "git": check_git(launcher),
         "tmux": check_tmux(launcher),
         "sandbox": check_sandbox(podium),
+        "limits": check_limits(podium),
         "folder": check_folder(podium),
         "database": check_database(podium),
         "space": check_space(podium),
