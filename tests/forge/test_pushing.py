@@ -10,7 +10,7 @@ from podium.domain.errors import BadInput, ForgeUnavailable, NotPossibleNow
 from podium.workspaces.forge.pushing import checked_branch, checked_commit
 from tests.forge.github_server import TOKEN
 from tests.forge.rig import BRANCH, Yard
-from tests.workspaces.rig import commit
+from tests.workspaces.rig import commit, git
 
 
 @pytest.fixture
@@ -118,6 +118,37 @@ async def test_no_hook_of_the_repository_runs(yard: Yard) -> None:
     assert list(yard.folder.glob("ran-*")) == []
 
 
+async def test_a_base_that_moved_is_fetched_without_hooks_and_nothing_is_pushed(
+    yard: Yard,
+) -> None:
+    yard.user("config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
+    yard.user("config", "remote.origin.tagOpt", "--tags")
+    colleague = yard.folder / "colleague"
+    git(yard.folder, "clone", "-q", str(yard.bare), str(colleague))
+    moved = commit(colleague, "theirs", OTHER="new\n")
+    git(colleague, "tag", "v9")
+    git(colleague, "push", "-q", "origin", "main", "v9")
+    hook = yard.repository / ".git/hooks/reference-transaction"
+    hook.write_text(f"#!/bin/sh\ntouch {yard.folder}/ran\nexit 1\n")
+    hook.chmod(0o755)
+    made = await yard.forge().deliver(yard.wish())
+    assert (made.moved_base, made.pushed, made.file) == (moved, False, "")
+    assert BRANCH not in yard.there()
+    names = yard.user("for-each-ref", "--format=%(refname)").splitlines()
+    assert names == ["refs/heads/main", f"refs/heads/{BRANCH}", f"refs/podium/bases/{moved}"]
+    assert yard.user("rev-parse", "main") == yard.base
+    assert not (yard.repository / ".git/FETCH_HEAD").exists()
+    assert not (yard.folder / "ran").exists()
+
+
+async def test_the_branch_that_the_base_follows_is_the_one_that_is_fetched(yard: Yard) -> None:
+    yard.user("push", "-q", str(yard.bare), f"{yard.tip}:refs/heads/trunk")
+    yard.user("config", "branch.main.remote", "origin")
+    yard.user("config", "branch.main.merge", "refs/heads/trunk")
+    base = await yard.forge().fetch_base(str(yard.repository), "main")
+    assert (base.commit, base.name, base.why_not) == (yard.tip, "origin/trunk", "")
+
+
 async def test_a_commit_that_is_not_there_or_is_none_is_not_pushed(yard: Yard) -> None:
     blob = yard.user("rev-parse", "main:README")
     for wrong in ("1" * 40, blob):
@@ -146,7 +177,7 @@ async def test_a_push_that_hangs_is_given_up(yard: Yard) -> None:
     script.chmod(0o755)
     yard.user("config", "core.sshCommand", str(script))
     yard.user("remote", "set-url", "origin", "git@example.org:octo/hello.git")
-    with pytest.raises(ForgeUnavailable, match=r"not done within 0\.5 seconds"):
+    with pytest.raises(ForgeUnavailable, match=r"within 0\.5 seconds"):
         await yard.forge(push_seconds=0.5).deliver(yard.wish())
 
 

@@ -127,10 +127,17 @@ def _facts(run: Run, back: LookBack) -> list[tuple[str, str]]:
     at = f" at {commit}" if commit else ""
     return [
         ("branch", f"{back.branch}{at}, from {base}" if back.branch else ""),
+        ("remote base", _not_fetched(result)),
         ("workspace", str(result.get("workspace") or back.workspace)),
         ("plan", str(result.get("plan", ""))),
         *_delivered(run, result),
     ]
+
+
+def _not_fetched(result: Mapping[str, Json]) -> str:
+    remote = result.get("remote_base")
+    why = str(remote.get("why_not") or "") if isinstance(remote, Mapping) else ""
+    return f"base not fetched: {why}" if why else ""
 
 
 def _delivered(run: Run, result: Mapping[str, Json]) -> list[tuple[str, str]]:

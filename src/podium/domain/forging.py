@@ -35,6 +35,17 @@ class Preflight(Noun):
     """Of a partly protected branch: what is not required, such as `block force pushes`."""
 
 
+class RemoteBase(Noun):
+    """Where the base branch is at the remote. Its commits are in the user's repository then."""
+
+    commit: str = ""
+    """Empty: there is no remote, or it could not be asked."""
+    name: str = ""
+    """Remote and branch, such as `origin/main`."""
+    why_not: str = ""
+    """Why it was not fetched. Empty also where there is no remote."""
+
+
 class PullRequestWish(Noun):
     """A branch that somebody should look at and merge."""
 
@@ -65,3 +76,5 @@ class PullRequest(Noun):
     merge_command: str = ""
     why_local: str = ""
     """Why there is a file and no pull request."""
+    moved_base: str = ""
+    """The remote's base branch is at this commit, which the branch does not contain: nothing was pushed or made."""

@@ -176,6 +176,8 @@ class Merge(Noun):
     """The branch's tip behind it. Empty: there are conflicts, and the merge is left open for whoever solves them."""
     conflicts: tuple[str, ...] = ()
     """Paths with conflict markers, or that one side removed."""
+    up_to_date: bool = False
+    """The branch contained it already."""
     told: str = ""
     """git's own words."""
 

@@ -119,8 +119,14 @@ class Workspace(Protocol):
         """What the branch changed since it left `since`, as `git diff since...HEAD` has it."""
         ...
 
-    async def merge(self, other: str, message: str, trailers: Mapping[str, str]) -> Merge:
-        """Merge a commit or branch of the user's repository into the branch. Conflicts are left to be solved."""
+    async def merge(
+        self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
+    ) -> Merge:
+        """Merge a commit or branch of the user's repository into the branch. Conflicts are left to be solved.
+
+        What a `trusted` commit holds counts as the user's own, although no branch of his has it: it is the
+        remote's base branch.
+        """
         ...
 
     async def reset(self, commit: str, why: str, *, keep: Sequence[str] = ()) -> Sequence[str]:

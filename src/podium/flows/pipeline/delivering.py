@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from podium.domain.events import BranchDelivered
-from podium.domain.forging import PullRequest, PullRequestWish
+from podium.domain.events import BranchDelivered, NoteTaken
+from podium.domain.forging import PullRequest, PullRequestWish, RemoteBase
 from podium.domain.gating import ApprovalStatus
 from podium.domain.model import Json, Noun
 from podium.domain.workspaces import GUARDED_TOOL
@@ -13,9 +13,11 @@ from podium.flows.pipeline.archiving import archived
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, was_made
 from podium.flows.pipeline.handing_over import hand_over
+from podium.flows.pipeline.leading import integration_of
 from podium.flows.pipeline.offering import taken_skills
 from podium.flows.pipeline.people import approved_step, ask_a_person
 from podium.flows.pipeline.pull_requests import body_of, title_of
+from podium.flows.pipeline.working import looked_at
 from podium.ports import Step
 
 _MOST_ALIKE = 30
@@ -26,23 +28,69 @@ class _Archived(Noun):
     paths: dict[str, str]
     """Where each document was → where it is."""
     commits: tuple[str, ...] = ()
-    """All of the branch, oldest first: id and subject."""
+    """All that the branch adds to the base, oldest first: id and subject."""
     guarded: tuple[str, ...] = ()
     """Guarded files that it changes, with who approved that."""
 
 
 async def deliver(desk: Desk) -> Json:
-    """Archive, push, open the pull request, and give the report."""
+    """Archive, push, open the pull request, and give the report.
+
+    None: the remote's base branch has moved on, and has to be integrated first.
+    """
     trip = desk.trip
     if trip.alike:
         await ask_a_person(desk, "secrets", _alike_words(trip.alike))
+        trip.alike.clear()
+    trip.deliveries += 1
+    if not await _contains_remote_base(desk):
+        return await _back_to_integration(desk)
     put_away = await _archive(desk, await taken_skills(desk))
     trip.head = put_away.head
+    trip.archive(put_away.paths)
     request = await hand_over(desk, _wish(desk, put_away))
+    if request.moved_base:
+        return await _back_to_integration(desk)
     desk.ctx.note(
         BranchDelivered(branch=trip.branch, commit=trip.head, url=request.url, file=request.file)
     )
     return _report(desk, put_away, request)
+
+
+class _Looked(Noun):
+    remote: RemoteBase
+    contained: bool
+
+
+async def _contains_remote_base(desk: Desk) -> bool:
+    """Look once more: it may have moved while the merge was checked and reviewed."""
+    trip = desk.trip
+
+    async def work(step: Step) -> _Looked:
+        remote = await desk.kit.forge.fetch_base(trip.job.repository, trip.job.base)
+        contained = not remote.commit or await trip.workspace.holds(remote.commit)
+        return _Looked(remote=remote, contained=contained)
+
+    looked = await desk.ctx.step("base", work, index=trip.deliveries, returns=_Looked)
+    looked_at(desk, looked.remote)
+    return looked.contained
+
+
+async def _back_to_integration(desk: Desk) -> None:
+    """Bounded: where the base moves faster than it is integrated, a person has to say when."""
+    trip = desk.trip
+    trip.moved_bases += 1
+    name = trip.remote_base.name or trip.job.base
+    desk.ctx.note(
+        NoteTaken(text=f"{name} has moved on: it is integrated before anything is pushed.")
+    )
+    if trip.moved_bases > trip.job.spec.rounds or not integration_of(trip.job.spec):
+        reason = (
+            f"{name} moved {trip.moved_bases} times while this branch was integrated, so nothing was pushed; "
+            "resumed, it is integrated once more"
+        )
+        await ask_a_person(desk, "moved-base", reason)
+        trip.moved_bases = 0
 
 
 def _alike_words(places: Sequence[str]) -> str:
@@ -62,20 +110,23 @@ async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
         moved = {
             path: archived(path, day=day, task=trip.name, feat=trip.feat) for path in trip.documents
         }
-        trailers = desk.trailers("archive")
+        again = trip.deliveries > 1 and trip.archived
+        trailers = desk.trailers(f"archive-{trip.deliveries}" if again else "archive")
         if not await was_made(desk, trailers):
             why = "before the documents are archived"
             await trip.workspace.reset(trip.head, why, keep=skills)
-            await trip.workspace.commit(
-                f"Archive the documents of {trip.feat}", skills, moved=moved, trailers=trailers
-            )
+            if moved or skills:
+                await trip.workspace.commit(
+                    f"Archive the documents of {trip.feat}", skills, moved=moved, trailers=trailers
+                )
         head = (await bring_back(desk, "archive", approved=skills)).head
-        commits = await trip.workspace.history(trip.workspace.record.base)
+        commits = await trip.workspace.history(trip.base)
         told = tuple(f"{each.id[:12]} {each.subject}" for each in commits)
         guarded = await _guarded(desk, skills)
         return _Archived(head=head, paths=moved, commits=told, guarded=guarded)
 
-    put_away: _Archived = await approved_step(desk, "archive", work, index=0, returns=_Archived)
+    index = trip.deliveries if trip.archived else 0
+    put_away: _Archived = await approved_step(desk, "archive", work, index=index, returns=_Archived)
     return put_away
 
 
@@ -99,9 +150,10 @@ def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
     body = body_of(
         task=trip.job.task,
         commits=put_away.commits,
-        documents=list(put_away.paths.values()),
+        documents=list(trip.archived.values()),
         evidence=[each.model_dump() for each in trip.evidence],
         backlog=trip.backlog,
+        base_not_fetched=trip.remote_base.why_not,
         usd=trip.usage.usd,
         run_id=trip.run_id,
         guarded=put_away.guarded,
@@ -122,11 +174,12 @@ def _report(desk: Desk, put_away: _Archived, request: PullRequest) -> Json:
     return {
         "branch": trip.branch,
         "base": trip.job.base,
+        "remote_base": trip.remote_base.model_dump(mode="json"),
         "commit": trip.head,
         "commits": list(put_away.commits),
         "workspace": trip.workspace.record.path,
-        "plan": put_away.paths.get(trip.plan, trip.plan),
-        "documents": sorted(put_away.paths.values()),
+        "plan": trip.archived.get(trip.plan, trip.plan),
+        "documents": sorted(trip.archived.values()),
         "guarded": list(put_away.guarded),
         "stages": [each.model_dump(mode="json") for each in trip.told],
         "checks": [each.model_dump(mode="json", exclude={"tail"}) for each in trip.evidence],

@@ -20,6 +20,8 @@ LONGEST_PAUSE = timedelta(minutes=15)
 PATIENCE = timedelta(hours=6)
 """How long a forge may be out of reach before a person is asked."""
 _MOST_DOUBLINGS = 16
+_STEPS_OF_A_DELIVERY = 10_000
+"""Tries of a later delivery are counted from there on: steps are known by their numbers."""
 
 
 class Trouble(Noun):
@@ -50,7 +52,7 @@ class _Handed(Noun):
 async def hand_over(desk: Desk, wish: PullRequestWish) -> PullRequest:
     """Push and open the pull request. What passes by itself is waited for, all else is for a person."""
     arguments, trouble = wish.model_dump(mode="json"), None
-    for attempt in count():
+    for attempt in count((desk.trip.deliveries - 1) * _STEPS_OF_A_DELIVERY):
         handed = await _asked_gate(desk, arguments, attempt, trouble)
         trouble = handed.trouble
         if handed.request is not None:
@@ -92,7 +94,8 @@ async def _asked_gate(
             )
         if not outcome.ok:
             return _Handed(words=f"the branch could not be handed over: {outcome.error}")
-        known = {key: outcome.result[key] for key in PullRequest.model_fields}
+        fields = PullRequest.model_fields
+        known = {key: outcome.result[key] for key in fields if key in outcome.result}
         return _Handed(request=PullRequest.model_validate(known))
 
     return await desk.ctx.step("pull-request", work, index=attempt, returns=_Handed)

@@ -8,7 +8,7 @@ from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.findings import Finding, findings_of, repeats
 from podium.flows.pipeline.people import ask_a_person
 from podium.flows.pipeline.plain_text import shortened
-from podium.flows.pipeline.spec import BACK, DELIVER, FORWARD, HUMAN
+from podium.flows.pipeline.spec import BACK, DELIVER, FORWARD, HUMAN, PipelineSpec
 from podium.flows.pipeline.trip import RED, SENT_BACK, Settled
 
 _MOST_LISTED = 12
@@ -61,9 +61,13 @@ def _with_earlier(earlier: tuple[str, ...], settled: Settled) -> tuple[str, ...]
 
 def _proved(desk: Desk, target: str) -> str:
     """Nothing goes out that was changed after the checks ran: it is checked and looked at once more."""
-    stages = desk.trip.job.spec.stages.items()
-    again = [name for name, stage in stages if stage.does == "integrate"]
-    return again[0] if target == DELIVER and desk.trip.is_stale and again else target
+    again = integration_of(desk.trip.job.spec)
+    return again if target == DELIVER and desk.trip.is_stale and again else target
+
+
+def integration_of(spec: PipelineSpec) -> str:
+    """The stage that merges the base. Empty: there is none."""
+    return next((name for name, stage in spec.stages.items() if stage.does == "integrate"), "")
 
 
 def _resolved(desk: Desk, name: str, target: str) -> str:

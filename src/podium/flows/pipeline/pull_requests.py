@@ -71,6 +71,7 @@ def body_of(
     run_id: str,
     summary: str = "",
     guarded: Sequence[str] = (),
+    base_not_fetched: str = "",
 ) -> str:
     """The body in Markdown, at most 60,000 characters. Words of agents stand in it as data.
 
@@ -86,6 +87,12 @@ def body_of(
         if evidence
         else _Section(
             "Evidence", text="No checks were run: the project names none, and none were found."
+        ),
+        _Section(
+            "Base not fetched",
+            text=f"> {quiet(base_not_fetched)}\n\nIt may have moved on: see that this merges."
+            if base_not_fetched
+            else "",
         ),
         _Section("Commits", rows=tuple(_list(commits))),
         _Section("Plan and reviews", rows=tuple(f"- {in_code(path)}" for path in documents)),

@@ -17,7 +17,7 @@ from podium.flows.pipeline.delivering import deliver
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.feedback import hear_feedback
 from podium.flows.pipeline.kit import PipelineJob, PipelineKit
-from podium.flows.pipeline.leading import next_stage
+from podium.flows.pipeline.leading import integration_of, next_stage
 from podium.flows.pipeline.offering import offer_skill
 from podium.flows.pipeline.returning import come_back
 from podium.flows.pipeline.spec import DELIVER
@@ -33,12 +33,16 @@ def pipeline(kit: PipelineKit) -> FlowBody:
         await _look_at_the_remote(ctx, kit, job)
         desk = await _set_up(ctx, kit, job)
         stage = job.spec.modes[job.mode]
-        while stage != DELIVER:
-            settled = await visit(desk, stage)
-            await hear_feedback(desk, stage, settled)
-            await offer_skill(desk, stage, settled)
-            stage = await next_stage(desk, stage, settled)
-        return await deliver(desk)
+        while True:
+            while stage != DELIVER:
+                settled = await visit(desk, stage)
+                await hear_feedback(desk, stage, settled)
+                await offer_skill(desk, stage, settled)
+                stage = await next_stage(desk, stage, settled)
+            report = await deliver(desk)
+            if report is not None:
+                return report
+            stage = integration_of(job.spec) or DELIVER
 
     return run_pipeline
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from podium.domain.forging import RemoteBase
 from podium.domain.gating import Usage
 from podium.domain.ids import short_id
 from podium.domain.model import Json, Moment, Noun
@@ -117,6 +118,14 @@ class Trip:
     producer: str = ""
     evidence: tuple[CheckResult, ...] = ()
     evidence_path: str = ""
+    remote_base: RemoteBase = field(default_factory=RemoteBase)
+    """The remote's base branch when it was last looked at."""
+    moved_bases: int = 0
+    """How often it had moved by the time the branch was to go out, since a person last looked."""
+    deliveries: int = 0
+    """How often the branch was about to go out."""
+    archived: dict[str, str] = field(default_factory=dict)
+    """Where each archived document was → where it is."""
     conflicts: tuple[str, ...] = ()
     conflict_words: str = ""
     guidance: list[str] = field(default_factory=list)
@@ -164,6 +173,14 @@ class Trip:
 
     def document_of(self, stage: Stage, number: int) -> str:
         return stage.document.format(feat=self.feat, round=number)
+
+    def archive(self, paths: Mapping[str, str]) -> None:
+        """Know the documents by where they are now."""
+        self.archived |= paths
+        self.documents.clear()
+        self.reports = [self.archived.get(path, path) for path in self.reports]
+        for name in ("plan", "verification", "review", "evidence_path"):
+            setattr(self, name, self.archived.get(getattr(self, name), getattr(self, name)))
 
     def keep(self, documents: Sequence[str]) -> None:
         self.documents += [each for each in documents if each not in self.documents]

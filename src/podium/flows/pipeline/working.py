@@ -7,6 +7,7 @@ from itertools import count
 from podium.domain.asking import Reply
 from podium.domain.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.domain.events import ChecksRan, NoteTaken, StageBegan, StageEnded
+from podium.domain.forging import RemoteBase
 from podium.domain.model import Noun
 from podium.domain.workspaces import Merge, Snapshot
 from podium.flows.asking import ask_until_answered
@@ -35,6 +36,7 @@ class Merged(Noun):
     why_not: str = ""
     head: str
     paths: tuple[str, ...] = ()
+    remote: RemoteBase = RemoteBase()
 
 
 async def visit(desk: Desk, name: str) -> Settled:
@@ -91,7 +93,8 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
         )
         await trip.workspace.reset(trip.head, "a turn that did not end", keep=keep)
         if trip.conflicts:
-            await _merge(desk, name, number)
+            is_remote = trip.base == trip.remote_base.commit
+            await _merge(desk, name, number, trip.remote_base if is_remote else None)
 
     reply = await ask_until_answered(
         desk.ctx,
@@ -148,30 +151,60 @@ async def _merge_base(desk: Desk, name: str, number: int) -> Merge:
     for attempt in count():
         merged = await _try_merge(desk, f"{name}:{attempt}" if attempt else name, number)
         desk.trip.head = merged.head
+        looked_at(desk, merged.remote)
         if merged.merge is not None:
             return _met(desk, merged.merge)
         await ask_a_person(desk, f"merge-{name}", merged.why_not)
     raise AssertionError("attempts are counted without end")
 
 
+def looked_at(desk: Desk, remote: RemoteBase) -> None:
+    """Remember where the remote's base branch is, and say once why it is not known."""
+    if remote.why_not and remote.why_not != desk.trip.remote_base.why_not:
+        desk.ctx.note(NoteTaken(text=f"base not fetched: {remote.why_not}"))
+    desk.trip.remote_base = remote
+
+
 async def _try_merge(desk: Desk, place: str, number: int) -> Merged:
     async def work(step: Step) -> Merged:
-        workspace = desk.trip.workspace
+        trip, workspace = desk.trip, desk.trip.workspace
         start = await clean_start(desk, "before the base is merged")
+        remote = await desk.kit.forge.fetch_base(trip.job.repository, trip.job.base)
         try:
-            merge = await _merge(desk, place, number)
+            merge = await _merge_both(desk, place, number, remote)
         except (BadInput, NotPossibleNow) as error:
-            return Merged(why_not=str(error), head=start)
+            return Merged(why_not=str(error), head=start, remote=remote)
+        except ImportRefused as refused:
+            return Merged(why_not=f"what merging made may not come back: {refused}", head=start)
         if merge.conflicts:
-            return Merged(merge=merge, head=start)
+            # Of two merges the first may have gone well, and been brought back.
+            return Merged(merge=merge, head=await workspace.delivered(), remote=remote)
         try:
             filed = await bring_back(desk, f"merge-{place}-{number}")
         except ImportRefused as refused:
-            return Merged(why_not=f"what merging made may not come back: {refused}", head=start)
-        return Merged(merge=merge, head=await workspace.delivered(), paths=filed.paths)
+            why_not = f"what merging made may not come back: {refused}"
+            return Merged(why_not=why_not, head=start, remote=remote)
+        head = await workspace.delivered()
+        return Merged(merge=merge, head=head, paths=filed.paths, remote=remote)
 
     merged: Merged = await approved_step(desk, f"merge:{place}", work, index=number, returns=Merged)
     return merged
+
+
+async def _merge_both(desk: Desk, place: str, number: int, remote: RemoteBase) -> Merge:
+    """The remote's base branch, then the user's own. Gives the merge that decides what the branch contains."""
+    before = desk.trip.base
+    theirs = None
+    if remote.commit:
+        theirs = await _merge(desk, place, number, remote)
+        if theirs.conflicts:
+            return theirs
+        await bring_back(desk, f"merge-remote-{place}-{number}")
+    own = await _merge(desk, place, number)
+    if theirs is None or own.conflicts or not own.up_to_date:
+        return own
+    # All of the user's own was in it; where neither brought anything, the branch contains what it did.
+    return theirs if not theirs.up_to_date else own.model_copy(update={"other": before})
 
 
 def _met(desk: Desk, merge: Merge) -> Merge:
@@ -179,14 +212,20 @@ def _met(desk: Desk, merge: Merge) -> Merge:
     trip.conflicts, trip.conflict_words, trip.base = merge.conflicts, merge.told, merge.other
     if trip.conflicts:
         listed = ", ".join(trip.conflicts[:10])
-        desk.ctx.note(NoteTaken(text=f"Merging {trip.job.base} conflicts in {listed}."))
+        name = trip.remote_base.name if merge.other == trip.remote_base.commit else trip.job.base
+        desk.ctx.note(NoteTaken(text=f"Merging {name} conflicts in {listed}."))
     return merge
 
 
-async def _merge(desk: Desk, name: str, number: int) -> Merge:
-    base = desk.trip.job.base
-    message = f"Merge {base} into {desk.trip.branch}"
-    return await desk.trip.workspace.merge(base, message, desk.trailers(f"merge-{name}-{number}"))
+async def _merge(desk: Desk, name: str, number: int, remote: RemoteBase | None = None) -> Merge:
+    """Merge the remote's base branch, or without one the user's own."""
+    trip = desk.trip
+    shown, other = (remote.name, remote.commit) if remote else (trip.job.base, trip.job.base)
+    step = f"merge-{name}-{number}" if remote is None else f"merge-remote-{name}-{number}"
+    message = f"Merge {shown} into {trip.branch}"
+    return await trip.workspace.merge(
+        other, message, desk.trailers(step), trusted=remote is not None
+    )
 
 
 def _clean(desk: Desk, moved: bool) -> Settled:
@@ -194,7 +233,7 @@ def _clean(desk: Desk, moved: bool) -> Settled:
 
 
 def _merge_words(desk: Desk, *, moved: bool) -> str:
-    base = desk.trip.job.base
+    base = desk.trip.remote_base.name or desk.trip.job.base
     return f"Merged {base} without conflict." if moved else f"{base} is merged already."
 
 

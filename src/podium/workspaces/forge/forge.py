@@ -9,18 +9,20 @@ from pathlib import Path
 
 from pydantic import Field
 
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.forging import Finding, Preflight, PullRequest, PullRequestWish
+from podium.domain.errors import BadInput, ForgeUnavailable, NotPossibleNow
+from podium.domain.forging import Finding, Preflight, PullRequest, PullRequestWish, RemoteBase
 from podium.domain.model import Noun
 from podium.ports.clock import Clock
 from podium.ports.launcher import Launcher
 from podium.workspaces.forge.github import GitHub, Refused, api_url_of
 from podium.workspaces.forge.local import LocalPullRequest, merge_command
 from podium.workspaces.forge.protection import look
-from podium.workspaces.forge.pushing import Pusher, checked_branch, checked_commit
+from podium.workspaces.forge.pushing import Pusher, checked_branch, checked_commit, checked_name
 from podium.workspaces.forge.remotes import Address, Remotes, find_remotes
 from podium.workspaces.git.git import Git
 
+BASE_REFS = "refs/podium/bases/"
+"""Where fetched commits of the remote's base branch are kept from being collected."""
 _FIRST_PRINTABLE, _LAST_PRINTABLE = "!", "~"
 
 
@@ -69,7 +71,13 @@ class RepositoryForge:
         self._clock = clock
         self._folder = folder
         self._git = Git(launcher)
-        self._pusher = Pusher(launcher, self._host, self._token, self._settings.push_seconds)
+        self._pusher = Pusher(
+            launcher,
+            self._host,
+            self._token,
+            self._settings.push_seconds,
+            self._settings.ask_seconds,
+        )
 
     async def preflight(self, repository: str, base: str) -> Preflight:
         whole = _whole_path(repository)
@@ -90,6 +98,54 @@ class RepositoryForge:
             base=base,
         )
 
+    async def fetch_base(self, repository: str, base: str) -> RemoteBase:
+        whole = _whole_path(repository)
+        remotes = await find_remotes(self._git, whole, base, self._settings.remote)
+        if remotes is None:
+            return RemoteBase()
+        try:
+            return await self._fetched(whole, remotes)
+        except ForgeUnavailable as error:
+            name = f"{remotes.base_name}/{remotes.base_branch}"
+            return RemoteBase(name=name, why_not=str(error))
+
+    async def _fetched(self, repository: str, remotes: Remotes) -> RemoteBase:
+        """Raises `ForgeUnavailable` for a remote that a later try may reach."""
+        name, branch = remotes.base_name, remotes.base_branch
+        shown = f"{name}/{branch}"
+        try:
+            checked_name(branch)
+            tip = await self._pusher.remote_tip(repository, name, remotes.base, branch)
+            if not tip:
+                return RemoteBase(
+                    name=shown, why_not=f"the remote {name!r} has no branch {branch!r}"
+                )
+            if not await self._has(repository, tip):
+                # Named after what it holds: a ref that never moves is in no other run's way.
+                ref = f"{BASE_REFS}{tip}"
+                await self._pusher.fetch(repository, name, remotes.base, branch, ref)
+                tip = await self._resolved(repository, ref)
+        except (BadInput, NotPossibleNow) as error:
+            return RemoteBase(name=shown, why_not=str(error))
+        return RemoteBase(commit=tip, name=shown)
+
+    async def _has(self, repository: str, commit: str) -> bool:
+        return bool(await self._resolved(repository, commit))
+
+    async def _resolved(self, repository: str, name: str) -> str:
+        ended = await self._git.run(
+            "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}",
+            cwd=repository, user_settings=True, accept=(0, 1, 128),
+        )  # fmt: skip
+        return ended.stdout.decode().strip() if ended.exit_code == 0 else ""
+
+    async def _is_within(self, repository: str, commit: str, later: str) -> bool:
+        ended = await self._git.run(
+            "merge-base", "--is-ancestor", commit, later,
+            cwd=repository, user_settings=True, accept=(0, 1),
+        )  # fmt: skip
+        return ended.exit_code == 0
+
     async def deliver(self, wish: PullRequestWish) -> PullRequest:
         checked_branch(wish.branch, wish.base)
         checked_commit(wish.commit)
@@ -100,6 +156,9 @@ class RepositoryForge:
         if remotes is None or not self._settings.push:
             why = found.why if isinstance(found, _NoForge) else _NOTHING_IS_PUSHED
             return await self._written(wish, remotes.name if remotes else "", why, pushed=False)
+        base = await self._fetched(wish.repository, remotes)
+        if base.commit and not await self._is_within(wish.repository, base.commit, wish.commit):
+            return PullRequest(moved_base=base.commit)
         await self._pusher.push(
             wish.repository, remotes.name, remotes.push, wish.commit, wish.branch
         )

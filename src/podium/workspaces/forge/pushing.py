@@ -1,4 +1,4 @@
-"""Pushing one commit to one branch of a remote, as the user would, and never to the base branch."""
+"""Pushing one commit to one branch of a remote, as the user would, and never to the base branch; fetching that one."""
 
 from __future__ import annotations
 
@@ -28,6 +28,8 @@ _SETTINGS = (
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "fetch.writeCommitGraph=false",
 )
 _ENVIRONMENT = {
     # Set and empty, it keeps git from all programs that would open a window; a terminal there is none.
@@ -77,15 +79,21 @@ def checked_branch(branch: str, base: str, *also_kept: str) -> str:
     `also_kept` are further branches that are nobody's to push, such as the remote's default branch.
     """
     for name in (branch, base):
-        if _NO_BRANCH.search(name) or _folded(name).startswith(_ELSEWHERE_IN_NAMES):
-            raise BadInput(
-                f"{name!r} is no short name of a branch, so nothing is pushed; name it like 'task/fix'"
-            )
+        checked_name(name)
     if _folded(branch) in {_folded(name) for name in (base, "HEAD", *also_kept)}:
         raise BadInput(
             f"{branch!r} is the branch to merge into, which is never pushed; name a branch of its own"
         )
     return branch
+
+
+def checked_name(name: str) -> str:
+    """The short name of a branch. Raises `BadInput` for one that means something else to git."""
+    if _NO_BRANCH.search(name) or _folded(name).startswith(_ELSEWHERE_IN_NAMES):
+        raise BadInput(
+            f"{name!r} is no short name of a branch, so nothing is pushed; name it like 'task/fix'"
+        )
+    return name
 
 
 def _folded(name: str) -> str:
@@ -130,6 +138,7 @@ class Pusher:
     """The one host that gets the token."""
     token: str = ""
     seconds: float = 300.0
+    ask_seconds: float = 30.0
 
     def __repr__(self) -> str:
         return f"Pusher(host={self.host!r})"
@@ -143,19 +152,65 @@ class Pusher:
         `ForgeUnavailable` when it could not be reached.
         """
         refspec = f"{commit}:refs/heads/{branch}"
-        words = [word for setting in _SETTINGS for word in ("-c", setting)]
         push = ("push", "--porcelain", "--no-verify", "--no-signed", "--no-follow-tags")
-        ended = await self.launcher.run(
+        ended = await self._run(
+            repository, remote, address, *push, "--recurse-submodules=no", "--", remote, refspec
+        )
+        self._judge(ended, refspec, _Aim(remote, address.shown, branch))
+
+    async def remote_tip(self, repository: str, remote: str, address: Address, branch: str) -> str:
+        """Ask the remote where its branch is. Empty: it has none. Raises `NotPossibleNow` or `ForgeUnavailable`."""
+        ref = f"refs/heads/{branch}"
+        argv, seconds = ("ls-remote", "--", remote, ref), min(self.ask_seconds, self.seconds)
+        ended = await self._run(repository, remote, address, *argv, seconds=seconds)
+        self._judge_asked(ended, _Aim(remote, address.shown, branch), seconds)
+        for row in ended.stdout.decode(errors="replace").splitlines():
+            commit, _, name = row.partition("\t")
+            if name == ref and _COMMIT.fullmatch(commit):
+                return commit
+        return ""
+
+    async def fetch(
+        self, repository: str, remote: str, address: Address, branch: str, ref: str
+    ) -> None:
+        """Bring the remote's branch into the repository, under a ref that is nobody else's.
+
+        The user's branches, tags, remote-tracking refs and FETCH_HEAD stay as they are. Raises as `remote_tip` does.
+        """
+        fetch = (
+            "fetch", "--quiet", "--no-tags", "--no-prune", "--no-write-fetch-head", "--no-recurse-submodules",
+            "--no-auto-maintenance", "--no-show-forced-updates", "--refmap=",
+        )  # fmt: skip
+        refspec = f"+refs/heads/{branch}:{ref}"
+        ended = await self._run(repository, remote, address, *fetch, "--", remote, refspec)
+        self._judge_asked(ended, _Aim(remote, address.shown, branch), self.seconds)
+
+    async def _run(
+        self,
+        repository: str,
+        remote: str,
+        address: Address,
+        *argv: str,
+        seconds: float | None = None,
+    ) -> Ended:
+        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        return await self.launcher.run(
             Spawn(
-                argv=("git", *words, *push, "--recurse-submodules=no", "--", remote, refspec),
+                argv=("git", *settings, *argv),
                 cwd=repository,
                 env={**_ENVIRONMENT, **self._settings(remote, address)},
                 inherit_env=_OF_THE_USER,
-                limits=ProcessLimits(seconds=self.seconds),
+                limits=ProcessLimits(seconds=seconds or self.seconds),
                 farewell_seconds=2.0,
             )
         )
-        self._judge(ended, refspec, _Aim(remote, address.shown, branch))
+
+    def _judge_asked(self, ended: Ended, aim: _Aim, seconds: float) -> None:
+        if ended.timed_out:
+            raise ForgeUnavailable(f"{aim} did not answer within {seconds:g} seconds")
+        if ended.exit_code != 0:
+            told = said(ended.stderr.decode(errors="replace"), (self.token, self._basic()))
+            raise _not_reached(aim, told or f"git ended with {ended.exit_code} and said nothing")
 
     def _settings(self, remote: str, address: Address) -> dict[str, str]:
         """Settings in the environment, where no list of processes and no file shows them."""
@@ -195,6 +250,12 @@ def _row(lines: Sequence[str], refspec: str) -> tuple[str, str]:
         if names == refspec:
             return flag, summary
     return "", ""
+
+
+def _not_reached(aim: _Aim, told: str) -> NotPossibleNow | ForgeUnavailable:
+    if not _FOR_A_PERSON.search(told) and _BY_ITSELF.search(told):
+        return ForgeUnavailable(f"{aim} could not be reached: {told}")
+    return NotPossibleNow(f"git could not ask {aim}: {told}")
 
 
 def _not_pushed(aim: _Aim, told: str) -> NotPossibleNow | ForgeUnavailable:

@@ -54,6 +54,10 @@ class Remotes:
     """Of the remote that is pushed to."""
     push: Address
     base: Address
+    base_name: str = ""
+    """Of the remote where the base branch lives."""
+    base_branch: str = ""
+    """Its short name there."""
 
 
 def read_address(text: str) -> Address:
@@ -123,7 +127,14 @@ async def find_remotes(git: Git, repository: str, base: str, wished: str = "") -
         return None
     push = await _read(git, repository, "--push", pushed_to)
     from_base = upstream if upstream in names and not wished else pushed_to
-    return Remotes(pushed_to, push, await _read(git, repository, from_base))
+    followed = settings.get(f"branch.{base}.merge", "") if from_base == upstream else ""
+    return Remotes(
+        pushed_to,
+        push,
+        await _read(git, repository, from_base),
+        base_name=from_base,
+        base_branch=followed.removeprefix("refs/heads/") or base,
+    )
 
 
 async def _settings(git: Git, repository: str) -> dict[str, str]:

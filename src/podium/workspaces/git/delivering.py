@@ -22,7 +22,7 @@ from podium.workspaces.git.keeper import Keeper
 from podium.workspaces.git.pipes import mend_private_dir
 from podium.workspaces.git.private_refs import read_head, read_ref
 from podium.workspaces.git.quarantine import LARGEST_PACK_BYTES, quarantined
-from podium.workspaces.git.records import Records, write_whole
+from podium.workspaces.git.records import Records, merged_bases, write_whole
 from podium.workspaces.git.removed import RemovedOnes
 from podium.workspaces.git.secret_check import refuse_secrets
 from podium.workspaces.git.stale_locks import clear_stale_lock
@@ -175,7 +175,7 @@ class Deliveries:
             for commit, name in pairs
             if not name.startswith(OWN_REFS) and name not in others and commit not in unjudged
         ]
-        return [record.base, *own]
+        return [record.base, *own, *await asyncio.to_thread(merged_bases, record)]
 
     async def _unjudged(self, record: WorkspaceRecord, kept: Sequence[str]) -> set[str]:
         """Commits that snapshots and the like keep, but for what workspaces were made from or brought back."""

@@ -14,6 +14,7 @@ from podium.workspaces.git.committing import dated
 from podium.workspaces.git.desk import Desk
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.messages import message_with
+from podium.workspaces.git.records import note_merged_base
 from podium.workspaces.git.standing import changes_since, standing_of, tip_to_work_on
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -42,15 +43,19 @@ class Merging:
         self._clock = clock
         self._put_back = put_back
 
-    async def merge(self, other: str, message: str, trailers: Mapping[str, str]) -> Merge:
+    async def merge(
+        self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
+    ) -> Merge:
         text = message_with(message, trailers)
         found = await self._found(other)
+        if trusted:
+            await asyncio.to_thread(note_merged_base, self._record, found)
         standing = await asyncio.to_thread(standing_of, self._record)
         if standing.on_branch and standing.merging_with == found:
             return await self._still_open(found)
         tip = await asyncio.to_thread(tip_to_work_on, self._record)
         if await self._contains(tip, found):
-            return Merge(other=found, commit=tip, told="Already up to date.")
+            return Merge(other=found, commit=tip, up_to_date=True, told="Already up to date.")
         if self._desk.noted_merge() == f"{tip} {found}":
             if self._desk.is_away() and self._desk.head() != tip:
                 return await self._clean(found, "")

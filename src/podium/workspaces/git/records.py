@@ -184,6 +184,22 @@ class Records:
             ) from None
 
 
+_MERGED_BASES = "merged-bases"
+"""In a workspace's private folder, which no agent sees: commits of the remote's base branch that Podium merged."""
+
+
+def merged_bases(record: WorkspaceRecord) -> list[str]:
+    try:
+        return Path(record.private, _MERGED_BASES).read_text().split()
+    except FileNotFoundError:
+        return []
+
+
+def note_merged_base(record: WorkspaceRecord, commit: str) -> None:
+    noted = dict.fromkeys([*merged_bases(record), commit])
+    write_whole(Path(record.private, _MERGED_BASES), "\n".join(noted).encode())
+
+
 def write_whole(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Replace the file, whole or not at all. On return it survives a crash."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.new")

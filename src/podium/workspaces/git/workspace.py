@@ -172,14 +172,16 @@ class GitWorkspace:
             commit = await commit_named(self._git, self._record, since)
             return await diff_since(self._desk, self._record, commit, most_bytes)
 
-    async def merge(self, other: str, message: str, trailers: Mapping[str, str]) -> Merge:
+    async def merge(
+        self, other: str, message: str, trailers: Mapping[str, str], *, trusted: bool = False
+    ) -> Merge:
         async def put_back(commit: str) -> None:
             await self._resetting.reset(commit, "a merge that was cut off", ())
 
         with self._at_work():
             await self._desk.sit_down()
             merging = Merging(self._git, self._desk, self._record, self._clock, put_back)
-            return await merging.merge(other, message, trailers)
+            return await merging.merge(other, message, trailers, trusted=trusted)
 
     async def reset(self, commit: str, why: str, *, keep: Sequence[str] = ()) -> list[str]:
         with self._at_work():
