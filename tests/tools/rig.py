@@ -11,6 +11,7 @@ from typing import Any
 from podium.domain.errors import BadInput
 from podium.domain.events import AnyEvent
 from podium.domain.gating import Call, Effect, Outcome, PathArgument, Receipt, Tier, ToolSpec
+from podium.domain.launching import Held
 from podium.domain.model import Json
 from podium.ports import EventQuery, Gate, Launcher, Store
 from podium.sandbox import ProcessLauncher
@@ -111,6 +112,7 @@ def make_rig(
     store: Store | None = None,
     result_bytes: int = 32_768,
     keep: bool = True,
+    held: Held | None = None,
 ) -> Rig:
     root = tmp_path / "workspace"
     root.mkdir(exist_ok=True)
@@ -125,6 +127,7 @@ def make_rig(
         ids=SteadyIds(),
         settings=DoorSettings(root=str(root), result_bytes=result_bytes),
         redact=_redact,
+        held=lambda root: held,
     )
     toolbox = LocalToolbox(
         registry,

@@ -72,6 +72,8 @@ class ToolAbandoned(EventBody):
     call: str
     tool: str
     receipt: int | None = None
+    rolled_back: bool = False
+    """Its workspace was put back to where the turn began, and all that it did with it."""
 
 
 class ToolResolved(EventBody):

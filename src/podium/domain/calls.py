@@ -76,8 +76,13 @@ class ToolSpec(Noun):
     """What a dry run does with it: nothing; asks people, records their answer and does nothing; or does it,
     because all it makes is for people to review."""
 
+    within_workspace: Literal["no", "files", "commands"] = "no"
+    """Whether all that it changes lies in its workspace: by what it writes itself, or by commands that the kernel
+    holds there."""
+
     def digest(self) -> str:
-        return digest_of(self.model_dump(mode="json"))
+        # Approvals that people have given are bound to it: what tells only of rollback is no part of it.
+        return digest_of(self.model_dump(mode="json", exclude={"within_workspace"}))
 
 
 class PlanPlace(Noun):

@@ -193,6 +193,8 @@ class CallRecord(Noun):
     decision: Decision
     arguments: dict[str, Json] = Field(default_factory=dict)
     observed: bool = False
+    disposable: bool = False
+    """All that it can change lies in a workspace that can be rolled back, and the kernel held it there."""
     agent: str = ""
     """Who wished for it, and in which part."""
     role: str = ""

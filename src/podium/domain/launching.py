@@ -122,6 +122,13 @@ class Held(Noun):
 
     network: NetworkPolicy
     hosts: tuple[str, ...] = ()
+    disposable: bool = False
+    """All that they can write lies in a workspace that can be rolled back."""
+
+    @property
+    def is_offline(self) -> bool:
+        """Whether a command reaches nobody: one that Podium performs has no model to talk to."""
+        return self.network in ("none", "model-only") and not self.hosts
 
 
 class Spawn(Noun):

@@ -20,7 +20,7 @@ class Receipt(Noun):
     call_key: str
     tool: str
     digest: str
-    status: Literal["completed", "failed", "in_doubt", "abandoned"]
+    status: Literal["completed", "failed", "in_doubt", "abandoned", "rolled_back"]
     tier: Tier
     rule: str
     agent: str = ""

@@ -11,7 +11,7 @@ from podium.domain.events import ApprovalConsumed
 from podium.domain.gating import Approval, CallRecord, CallStatus, Outcome, Receipt
 from podium.domain.model import Json
 
-ReceiptStatus = Literal["completed", "failed", "in_doubt", "abandoned"]
+ReceiptStatus = Literal["completed", "failed", "in_doubt", "abandoned", "rolled_back"]
 
 
 def draft_receipt(

@@ -27,6 +27,7 @@ from podium.domain.messages import Awaited
 from podium.domain.model import Moment, Noun
 from podium.domain.work import AGENT_LOST, RATE_LIMIT, Failure, Run
 from podium.flows.finishing import to_the_end
+from podium.flows.rollback import roll_back_calls
 from podium.flows.spending import Purse
 from podium.flows.watching import folder_of, watched
 from podium.ports import Agent, EventQuery, FlowContext, Step, Store, Workspace
@@ -95,7 +96,8 @@ async def ask(
     in the prompt's own examples that the nonce of the turn goes in place of. `provenance`
     names the untrusted sources that the prompt holds words of. `awaits` is the message that the turn is to
     bring, for agents that are heard by looking. `prepare` is called each time before the
-    turn is asked, also when it is asked again after a crash: it puts things where the turn starts from.
+    turn is asked, also when it is asked again after a crash: it puts things where the turn starts from. In a
+    `Workspace` the calls of a turn that did not end are rolled back with it.
 
     The turn is asked only while every budget has something left, else `BudgetSpent` is raised and
     the step stays undone. What it used is counted, also when no answer came.
@@ -128,6 +130,8 @@ async def ask(
         )
         if prepare is not None:
             await prepare()
+            if not isinstance(workspace, str):
+                await roll_back_calls(purse.store, purse.clock, ctx.run, key)
         async with watched(ctx, workspace):
             reply = await _reply(player, turn, purse)
         # Before the spending, whose transaction carries it along.

@@ -130,6 +130,8 @@ def _in_few_words(body: e.EventBody) -> str:
             return f"{body.flow} as run {shorten(body.child_id)}"
         case e.ToolInDoubt():
             return f"{body.tool} may have happened or not; a person must say: {shorten(body.call)}"
+        case e.ToolAbandoned(rolled_back=True):
+            return f"{body.tool} was rolled back with its workspace: {shorten(body.call)}"
         case e.ToolAbandoned():
             return f"{body.tool} was given up with its turn: {shorten(body.call)}"
         case e.ToolResolved():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from podium.domain.approving import hold_plan, mark_expired, reserve
 from podium.domain.errors import CallInDoubt, LeaseLost
@@ -176,7 +177,10 @@ class Judge:
             tx.save_approval(_held(approval, wish))
         approval_id = approval.id if approval else None
         claim_reversal(tx, wish)
-        tx.save_call(wish.record(CallStatus.REQUESTED, decision, approval_id))
+        disposable = self._is_disposable(wish)
+        tx.save_call(
+            wish.record(CallStatus.REQUESTED, decision, approval_id, disposable=disposable)
+        )
         tx.append(wish.call.run_id, self._requested(wish, decision, approval_id))
         return Permit(
             call=wish.call,
@@ -185,6 +189,17 @@ class Judge:
             approval_id=approval_id,
             said=approval.said if approval else "",
         )
+
+    def _is_disposable(self, wish: Wish) -> bool:
+        """Whether a rollback of the workspace would undo the call, whatever it does."""
+        within = wish.spec.within_workspace if wish.spec else "no"
+        root = wish.call.root or self.settings.root
+        held = self.held(root)
+        if held is None or not held.disposable or within == "no":
+            return False
+        if within == "commands" and not held.is_offline:
+            return False
+        return all(Path(use.real).is_relative_to(root) for use in wish.call.paths)
 
     def _deny(self, tx: Tx, wish: Wish, decision: Decision) -> Refusal:
         self._record_refusal(tx, wish, decision)

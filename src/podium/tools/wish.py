@@ -52,7 +52,12 @@ class Wish:
         return self.call.meaning(self.spec)
 
     def record(
-        self, status: CallStatus, decision: Decision, approval_id: str | None = None
+        self,
+        status: CallStatus,
+        decision: Decision,
+        approval_id: str | None = None,
+        *,
+        disposable: bool = False,
     ) -> CallRecord:
         return CallRecord(
             key=self.call.key,
@@ -65,6 +70,7 @@ class Wish:
             decision=decision,
             arguments=self.call.arguments,
             observed=self.call.observed,
+            disposable=disposable,
             agent=self.call.agent,
             role=self.call.role,
             approval_id=approval_id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from podium.domain.gating import Approval, CallRecord, CallStatus, Receipt
 from podium.domain.model import Json
@@ -75,6 +76,12 @@ def results_of(view: View, run_id: str, plan: RunPlan) -> tuple[CallResult, ...]
     )
 
 
+def _ended_as(receipt: Receipt) -> Literal["completed", "failed", "in_doubt"]:
+    if receipt.status == "abandoned" or receipt.status == "rolled_back":
+        return "failed"
+    return receipt.status
+
+
 def _result(
     number: int, tool: str, record: CallRecord | None, receipts: dict[int, Receipt]
 ) -> CallResult:
@@ -85,7 +92,7 @@ def _result(
     return CallResult(
         number=number,
         tool=tool,
-        status=receipt.status if receipt.status != "abandoned" else "failed",
+        status=_ended_as(receipt),
         receipt=receipt.number,
         fields=receipt.fields,
         error=receipt.error,

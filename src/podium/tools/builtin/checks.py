@@ -128,6 +128,7 @@ def _spec(names: list[str], tier: Tier) -> ToolSpec:
     listed: list[Json] = [*names]
     return ToolSpec(
         name="run_checks",
+        within_workspace="commands",
         description=(
             "Run checks of the project and tell how each ended. A check that fails is an answer, "
             "not an error: look at `passed`."

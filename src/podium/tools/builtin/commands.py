@@ -107,6 +107,7 @@ def kept_out(ended: Ended) -> dict[str, Json]:
 RUN_COMMAND = Tool(
     ToolSpec(
         name="run_command",
+        within_workspace="commands",
         description=(
             "Run a program in the workspace. A list is a program with its words; a text is a "
             "shell line of plain commands. An exit code other than 0 is a failure."

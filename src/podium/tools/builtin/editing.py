@@ -138,6 +138,7 @@ _HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 WRITE_FILE = Tool(
     ToolSpec(
         name="write_file",
+        within_workspace="files",
         description=(
             "Create or replace a text file in one step; folders above it are made. "
             "Secrets cannot be written, nor can `secret://NAME`."
@@ -165,6 +166,7 @@ WRITE_FILE = Tool(
 RESTORE_FILE = Tool(
     ToolSpec(
         name="restore_file",
+        within_workspace="files",
         description="Undo a write_file, provided nobody changed the file since.",
         tier=Tier.T1,
         idempotent=True,

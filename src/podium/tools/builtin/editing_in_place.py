@@ -148,6 +148,7 @@ _EDIT: Json = {
 EDIT_FILE = Tool(
     ToolSpec(
         name="edit_file",
+        within_workspace="files",
         description=(
             "Replace texts of a file, all of them or none, each found in the file as it is now. A text "
             "that stands there nowhere, or at several places, is refused with the nearest lines."

@@ -183,6 +183,7 @@ GIT_DIFF = Tool(
 GIT_COMMIT = Tool(
     ToolSpec(
         name="git_commit",
+        within_workspace="files",
         description="Commit the listed paths, or all changes, on the current branch.",
         tier=Tier.T1,
         idempotent=True,

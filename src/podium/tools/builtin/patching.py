@@ -149,6 +149,7 @@ _HASH: Json = {"anyOf": [{"type": "string", "pattern": "^[0-9a-f]{64}$"}, {"type
 APPLY_PATCH = Tool(
     ToolSpec(
         name="apply_patch",
+        within_workspace="files",
         description=(
             "Apply a patch to files of the workspace, all of it or nothing: a unified diff, or sections "
             "between `*** Begin Patch` and `*** End Patch`. Files may be changed, added, deleted and "
@@ -173,6 +174,7 @@ APPLY_PATCH = Tool(
 RESTORE_FILES = Tool(
     ToolSpec(
         name="restore_files",
+        within_workspace="files",
         description="Undo an apply_patch, provided nobody changed one of its files since.",
         tier=Tier.T1,
         idempotent=True,
