@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,5 +19,8 @@ def desk(
         monkeypatch.delenv(name, raising=False)
     for name in ("PODIUM_HOME", "PODIUM_USER"):
         monkeypatch.setenv(name, desk.environ[name])
+    # Who runs the tests is not for them to choose, and the operating system is who says it.
+    users = SimpleNamespace(getpwuid=lambda uid: SimpleNamespace(pw_name="ann"))
+    monkeypatch.setattr("podium.wiring.identity.pwd", users)
     monkeypatch.chdir(desk.project)
     return desk

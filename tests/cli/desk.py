@@ -24,6 +24,9 @@ from podium.wiring.podium import Podium, open_podium
 
 T = TypeVar("T")
 
+AS_OS_USER = {"PODIUM_USER": ""}
+"""Environment of a process that answers as whoever runs the tests."""
+
 
 @dataclass
 class Said:
@@ -86,6 +89,20 @@ class Desk:
             check=False,
         )
         return Said(done.returncode, done.stdout, done.stderr)
+
+    def new_token(self, name: str, *roles: str) -> str:
+        """A personal token of the project's console."""
+        options = [word for role in roles for word in ("--role", role)]
+        token: str = self.run("serve", "tokens", "add", name, *options, "--json").json["token"]
+        return token
+
+    def sign_in(self, name: str) -> None:
+        """As `podium login` does, with a fresh token of an approver."""
+        vault = (self.project / ".podium" / "project-id").read_text().strip()
+        file = self.home / "credentials.json"
+        token = self.new_token(name, "approver")
+        file.write_text(json.dumps({vault: token}))
+        file.chmod(0o600)
 
     def within(self, work: Callable[[Podium], Awaitable[T]]) -> T:
         """Do something with an open Podium of this project."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -64,10 +65,13 @@ def test_a_chain_says_who_said_yes_and_for_whom_it_waits(
     before = desk.run("approvals", action_id).out
     assert "approvers    ops, then owner\nwaits for    ops\n" in before
     assert "     can be undone by invoice.reinstate\n" in before
-    monkeypatch.setenv("PODIUM_USER", "olga")
+    monkeypatch.delenv("PODIUM_USER")
+    desk.sign_in("olga")
     out = desk.run("approve", action_id).out
     assert f"noted; {action_id} still waits for somebody of 'owner'" in out
-    assert "approved by  olga for ops\nwaits for    owner\n" in out
+    assert re.search(
+        r"approved by  olga for ops \(token \w+ in account ann\)\nwaits for    owner\n", out
+    )
 
 
 def test_a_plan_that_reverses_a_receipt_says_so(desk: Desk) -> None:

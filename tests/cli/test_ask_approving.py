@@ -28,7 +28,8 @@ def a_quote(desk: Desk) -> dict[str, Any]:
 
 
 def as_person(desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> Said:
-    monkeypatch.setenv("PODIUM_USER", name)
+    monkeypatch.delenv("PODIUM_USER", raising=False)
+    desk.sign_in(name)
     return desk.run(*arguments)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from podium.testing import retry_until_blocking
 from tests.cli.asking import NEW_LEAD, done, five_blocks, object_of
-from tests.cli.desk import Desk
+from tests.cli.desk import AS_OS_USER, Desk
 from tests.cli.test_run_command import a_worker
 from tests.soaking import in_soak
 
@@ -69,7 +69,7 @@ def test_the_word_that_releases_it_starts_a_worker_and_waits_for_it(desk: Desk) 
     lead = done(desk, NEW_LEAD)["lead_id"]
     answer = put(desk, f"create a quote for {lead}", "enqueue")
     until(desk, answer, "waiting")
-    said = desk.spawn("ask", f"APPROVE: {answer['action_id']}")
+    said = desk.spawn("ask", f"APPROVE: {answer['action_id']}", env=AS_OS_USER)
     assert said.code == 0, said.out + said.err
     assert "1. quote.create: completed" in five_blocks(said)["RESULT"]
 

@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from podium.cli.edge import run
-from tests.cli.desk import Desk
+from tests.cli.desk import AS_OS_USER, Desk
 from tests.cli.sense_rig import break_down, delivered, lay_out, ticked
 
 
@@ -238,7 +238,7 @@ def test_a_root_may_be_called_root_where_candidates_are_answered(desk: Desk) -> 
     (only,) = proposed(desk, "opal_api")
     root = ("--root", str(desk.project))
     for command in (("candidates",), ("candidates", "show", only), ("approve", only)):
-        said = desk.spawn(*command, *root)
+        said = desk.spawn(*command, *root, env=AS_OS_USER)
         assert said.code == 0, said.err
     elsewhere = ("--project", str(desk.project.parent))
     assert run([*elsewhere, "deploy", only, *root]) == 0

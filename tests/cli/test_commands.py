@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 from pathlib import Path
 
 import pytest
@@ -11,7 +13,7 @@ from podium.domain.events import NoteTaken
 from podium.domain.ids import short_id
 from podium.domain.work import Run, RunStatus
 from podium.wiring.podium import Podium
-from tests.cli.desk import Desk
+from tests.cli.desk import AS_OS_USER, Desk
 
 TWINS = ("run_00000000000070008000feedface0001", "run_00000000000070008000feedface0002")
 
@@ -202,10 +204,11 @@ def test_an_approval_is_listed_approved_and_gone(desk: Desk) -> None:
     run = desk.add_run()
     asked = desk.add_approval(run, summary="write the file")
     assert "write the file" in desk.run("approvals").out
-    said = desk.spawn("approve", short_id(asked.id), "--json")
+    said = desk.spawn("approve", short_id(asked.id), "--json", env=AS_OS_USER)
     assert said.code == 0
     assert said.json["approval"]["status"] == "granted"
-    assert said.json["approval"]["grants"][0]["by"] == "ann"
+    (grant,) = said.json["approval"]["grants"]
+    assert (grant["by"], grant["authentication"]) == (pwd.getpwuid(os.getuid()).pw_name, "os_user")
     assert desk.run("approvals", "--json").json == {"approvals": [], "more": 0}
     again = desk.run("approve", asked.id)
     assert again.code == 1

@@ -16,7 +16,7 @@ import pytest
 from podium.bridge.locking import held_alone
 from podium.testing import retry_until_blocking
 from podium.wiring.clock import SystemClock
-from tests.cli.desk import Desk
+from tests.cli.desk import AS_OS_USER, Desk
 from tests.cli.sense_rig import SUMMARY_END, break_down, delivered, lay_out, ticked
 
 LOOP_SECONDS = 200.0
@@ -169,7 +169,7 @@ def test_the_loop_acts_on_an_approval_between_ticks(desk: Desk) -> None:
         assert loop.stdout
         line = loop.stdout.readline()
         assert "  tick 1  OK  waiting: WO-FIX-OPAL_API-" in line
-        said = desk.spawn("approve", "WO-FIX")
+        said = desk.spawn("approve", "WO-FIX", env=AS_OS_USER)
         assert "delivered" in said.err
         assert "bridge/inbox/CLC/WO-FIX-OPAL_API-" in said.err
         retry_until_blocking(lambda: delivered(desk), seconds=LOOP_SECONDS)
@@ -188,7 +188,7 @@ def test_the_loop_says_what_waits_when_it_begins_and_what_is_delivered_between_t
         assert "sensing " in lines[0]
         assert lines[1] == f"waiting: {only}; `podium candidates` tells more\n"
         assert "  tick 2  SKIPPED  " in lines[2]
-        desk.spawn("approve", only)
+        desk.spawn("approve", only, env=AS_OS_USER)
         line = loop.stdout.readline()
         assert f"  delivered: {only}  in bridge/inbox/CLC/{only}.yaml; podium worker" in line
         loop.send_signal(signal.SIGTERM)

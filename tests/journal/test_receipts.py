@@ -399,3 +399,12 @@ def test_a_head_is_not_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         Anchors(tmp_path).write(RUN, 1, "a" * 64)
     assert target.read_bytes() == b""
+
+
+def test_a_receipt_sealed_before_proofs_of_people_were_recorded_stays_sound() -> None:
+    old = a_receipt(approved_by=("ann", "bob"))
+    sealed_then = "b03369b02e41f720750ac59340bbb9a5143b80ae952caac5eab9fd8a6993ae80"
+    assert SEALER.seal_of(old) == sealed_then
+    proved = old.model_copy(update={"approved_how": ("os_user", "token")})
+    forged = proved.model_copy(update={"approved_how": ("os_user", "os_user")})
+    assert len({SEALER.seal_of(each) for each in (old, proved, forged)}) == 3

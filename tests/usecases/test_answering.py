@@ -6,10 +6,13 @@ import asyncio
 
 import pytest
 
+from podium.domain.approvals import Approver
 from podium.domain.errors import AmbiguousId, ApprovalClosed, NotPossibleNow, UnknownId
-from podium.domain.gating import ApprovalStatus
+from podium.domain.events import read_body
+from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
 from podium.domain.work import RunStatus
+from podium.ports import EventQuery
 from podium.usecases import approve, list_approvals, reject
 from tests.usecases.scene import Scene
 
@@ -151,3 +154,48 @@ async def test_listing_marks_what_is_overdue(scene: Scene) -> None:
     states = {approval.id: approval.status for approval in everything}
     assert states[late.id] is ApprovalStatus.EXPIRED
     assert await scene.event_types(run) == ["approval_expired"]
+
+
+def _proved(name: str, credential: str) -> Approver:
+    return Approver(name=name, authentication="token", credential=credential)
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        _proved("ann", "token:2"),
+        _proved("Ann", "token:2"),
+        _proved("ａｎｎ ", "token:2"),
+        _proved("bob", "token:1"),
+    ],
+    ids=["the same name", "another case", "another alphabet's letters", "the same token"],
+)
+async def test_one_person_counts_once_in_a_chain_by_name_and_by_proof(
+    scene: Scene, second: Approver
+) -> None:
+    asked = await scene.add_approval(await scene.add_run(), approvers=("ops", "owner"))
+    groups = {"ops": ("ann",), "owner": ("ann", "Ann", "ａｎｎ ", "bob")}
+    first = _proved("ann", "token:1")
+    await approve(scene.store, scene.clock, scene.ids, asked.id, by=first, groups=groups)
+    with pytest.raises(NotPossibleNow, match="already"):
+        await approve(scene.store, scene.clock, scene.ids, asked.id, by=second, groups=groups)
+
+
+async def test_how_somebody_was_authenticated_is_recorded_and_old_records_say_nothing_of_it(
+    scene: Scene,
+) -> None:
+    run = await scene.add_run()
+    asked, other = await scene.add_approval(run), await scene.add_approval(run)
+    by = Approver(name="ann", authentication="os_user", credential="os:1000@here", account="ann")
+    granted = await approve(scene.store, scene.clock, scene.ids, asked.id, by=by)
+    await reject(scene.store, scene.clock, scene.ids, other.id, by=by, why="no")
+    assert (granted.grants[0].authentication, granted.grants[0].how) == ("os_user", "os user")
+    events = await scene.store.read(lambda view: view.events(EventQuery(run_id=run.id)))
+    proofs = [event.body.model_dump().get("authentication") for event in events]
+    assert proofs == ["os_user", None, "os_user", None]
+    old = granted.model_dump(mode="json", exclude={"rejected_how"})
+    old["grants"] = [{"by": "ann", "group": "", "at": old["grants"][0]["at"]}]
+    read = Approval.model_validate(old)
+    assert (read.grants[0].authentication, read.grants[0].how, read.rejected_how) == ("", "", "")
+    body = read_body({"type": "approval_granted", "approval_id": "apr_1", "by": "ann"})
+    assert body.model_dump()["authentication"] == ""

@@ -29,7 +29,7 @@ def show_approval(screen: Screen, approval: Approval) -> None:
             ("approved by", ", ".join(map(_grant_words, approval.grants))),
             ("said", shown_line(approval.said)),
             ("waits for", waits_for(approval) if approval.approvers else ""),
-            ("rejected by", shown_line(approval.rejected_by)),
+            ("rejected by", _rejected_words(approval)),
             ("because", shown_line(approval.why)),
             ("deadline", moment(approval.deadline)),
         ]
@@ -50,4 +50,11 @@ def _how_many(question: PlanQuestion | None) -> str:
 
 
 def _grant_words(grant: Grant) -> str:
-    return f"{shown_line(grant.by)} for {grant.group}" if grant.group else shown_line(grant.by)
+    group = f" for {grant.group}" if grant.group else ""
+    how = f" ({shown_line(grant.how)})" if grant.how else ""
+    return f"{shown_line(grant.by)}{group}{how}"
+
+
+def _rejected_words(approval: Approval) -> str:
+    how = f" ({approval.rejected_how.replace('_', ' ')})" if approval.rejected_how else ""
+    return f"{shown_line(approval.rejected_by)}{how}"

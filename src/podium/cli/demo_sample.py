@@ -14,7 +14,7 @@ TASK = "Discounts are wrong"
 BASE = "main"
 MEANWHILE = "Add shipping to totals"
 
-_KEPT = ("PODIUM_HOME", "PODIUM_USER", "PODIUM_SANDBOX")
+_KEPT = ("PODIUM_HOME", "PODIUM_SANDBOX")
 _ALONE = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"}
 """Nobody's hooks, templates and signing keys have a part in the play."""
 

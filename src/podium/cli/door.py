@@ -16,6 +16,7 @@ from podium.cli.screen import Screen
 from podium.domain.errors import ConfigInvalid, Interrupted, UnknownId
 from podium.wiring import Configuration, Podium, load_configuration, load_readable
 from podium.wiring.database_mark import elsewhere_words
+from podium.wiring.identity import os_user_name
 
 T = TypeVar("T")
 
@@ -65,6 +66,11 @@ class Door:
     @property
     def user(self) -> str:
         return self.configuration.settings.user
+
+    @property
+    def names_user(self) -> bool:
+        """Whether a variable or the user's own file says a name; what it says proves nothing."""
+        return self.user != os_user_name()
 
     @property
     def has_state(self) -> bool:

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from podium.cli.door import Door
+from podium.cli.login import approver
 from podium.cli.operator_context import Typed, context_of, message_of
 from podium.cli.operator_telling import Started, followed
 from podium.domain.approving import approval_named_in
@@ -73,7 +74,12 @@ def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
             queue_named(
                 door.configuration, operator_options(podium).queue
             )  # before anything is stored
-        wish = OperatorWish(typed.pack, typed.classifier, worker_is_there=served)
+        wish = OperatorWish(
+            typed.pack,
+            typed.classifier,
+            worker_is_there=served,
+            approver=lambda: approver(door),
+        )
         operator = await build_operator(podium, wish)
         async with followed(door, podium, tell=typed.mode != OperatorMode.ENQUEUE) as started:
             return await process(podium, operator, started)

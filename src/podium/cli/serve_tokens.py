@@ -45,7 +45,7 @@ def tokens(context: typer.Context) -> None:
         if not kept:
             door.screen.aside("nobody may come in yet; `podium serve` makes the first token")
             return
-        headers = ("ID", "NAME", "ROLES", "MADE", "EXPIRES")
+        headers = ("ID", "NAME", "ROLES", "MADE", "BY", "EXPIRES")
         door.screen.table(headers, [_row(each) for each in kept])
 
     door.screen.answer({"tokens": [_record(each) for each in kept]}, words)
@@ -82,7 +82,7 @@ def add(
     def words() -> None:
         door.screen.line(token)
         door.screen.aside(
-            f"{kept.name} comes in with it at the console's /login; it is shown only now"
+            f"{kept.name} comes in with it at the console's /login, or by `podium login`; it is shown only now"
         )
 
     door.screen.answer({"token": token, **_record(kept)}, words)
@@ -134,5 +134,6 @@ def _row(kept: KeptToken) -> tuple[str, ...]:
         kept.name,
         ", ".join(sorted(kept.roles)) or "viewer",
         moment(kept.made_at),
+        kept.made_by,
         until,
     )

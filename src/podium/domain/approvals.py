@@ -10,12 +10,62 @@ from podium.domain.model import Json, Moment, NonEmpty, Noun
 from podium.domain.tiers import Tier, TierTerm
 
 
+class Authentication(StrEnum):
+    """How it was proved who answers. Empty in records: it was not recorded, as before this was known."""
+
+    OS_USER = "os_user"
+    """The operating-system user of the process at the command line."""
+    TOKEN = "token"  # noqa: S105 — a word of the record
+    """A personal token of the console: by `podium login`, or sent with a request."""
+    CONSOLE_SESSION = "console_session"
+    """A browser's session that began with a personal token."""
+    CARD_LINK = "card_link"
+    """The link of a notice, for one card."""
+    CHAT = "chat"
+    """A sender of a chat, as its service proved."""
+
+
+class Approver(Noun):
+    """Somebody who answers an approval, and how it was proved that it is them."""
+
+    name: str
+    authentication: str = ""
+    """An `Authentication`. Empty: by a program of one's own, which vouches for the name itself."""
+    credential: str = ""
+    """What proved it, without its secret, such as `token:1c0ffee1` or `os:1000`. Empty: nothing to compare."""
+    account: str = ""
+    """The operating-system user of the process at a command line; empty for all who came from elsewhere."""
+
+    @property
+    def how(self) -> str:
+        """The proof in words, such as `token 1c0ffee1 in account ann`."""
+        return proof_words(self.authentication, self.credential, self.account)
+
+
 class Grant(Noun):
     """One person's yes."""
 
     by: str
     group: str = ""
     at: Moment
+    authentication: str = ""
+    """How it was proved who said it, as an `Authentication`. Empty: not recorded."""
+    credential: str = ""
+    """What proved it; see `Approver`."""
+    account: str = ""
+
+    @property
+    def how(self) -> str:
+        """The proof in words; empty where none was recorded."""
+        return proof_words(self.authentication, self.credential, self.account)
+
+
+def proof_words(authentication: str, credential: str, account: str) -> str:
+    """Say how somebody was authenticated, for people."""
+    if authentication != Authentication.TOKEN:
+        return authentication.replace("_", " ")
+    inside = f" in account {account}" if account else ""
+    return f"{credential.replace(':', ' ') or authentication}{inside}"
 
 
 class ApprovalStatus(StrEnum):
@@ -52,6 +102,8 @@ class Approval(Noun):
     """Key of the call that holds it between request and settle."""
     receipt_number: int | None = None
     rejected_by: str = ""
+    rejected_how: str = ""
+    """How whoever rejected it was authenticated, as an `Authentication`. Empty: not recorded."""
     why: str = ""
     """Why it was rejected; of an expired one, why it was closed before its deadline."""
     edited_into: str = ""

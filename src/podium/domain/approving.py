@@ -13,10 +13,12 @@ in a race is told, inside the transaction that decides the race.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
+from podium.domain.approvals import Approver
 from podium.domain.errors import NotPossibleNow
 from podium.domain.events import ApprovalExpired, EventBody
 from podium.domain.gating import Approval, ApprovalStatus, Grant
@@ -31,14 +33,35 @@ def approval_named_in(text: str) -> str | None:
     return match["id"] if match else None
 
 
+def approver_of(by: Approver | str) -> Approver:
+    """Somebody by their proof, or by the word of a program of one's own."""
+    return Approver(name=by) if isinstance(by, str) else by
+
+
 def grant(
-    approval: Approval, by: str, now: datetime, groups: Mapping[str, tuple[str, ...]] | None = None
+    approval: Approval,
+    by: Approver | str,
+    now: datetime,
+    groups: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Approval:
-    """Record one person's yes. `groups` says who belongs to which group of approvers."""
+    """Record one person's yes. `groups` says who belongs to which group of approvers.
+
+    Every yes of a chain comes from another person by another proof: two names behind one token, or behind the
+    shared secret of a chat, are one person.
+    """
     _still_open(approval, now)
-    if any(earlier.by == by for earlier in approval.grants):
+    approver = approver_of(by)
+    by = approver.name
+    if any(_is_same_person(earlier, approver) for earlier in approval.grants):
         raise NotPossibleNow(
             f"{by!r} has approved {approval.id} already; the next yes must come from somebody else"
+        )
+    if approver.credential and any(
+        earlier.credential == approver.credential for earlier in approval.grants
+    ):
+        raise NotPossibleNow(
+            f"{approver.credential!r} has approved {approval.id} already, under another name; the next yes needs "
+            "the proof of another person"
         )
     group = approval.approvers[len(approval.grants)] if approval.approvers else ""
     if group and by not in (groups or {}).get(group, ()):
@@ -46,18 +69,28 @@ def grant(
             f"approval {approval.id} waits for somebody of {group!r}, and {by!r} is not one of them; "
             f"`approvers` in podium.yaml names the members"
         )
-    grants = (*approval.grants, Grant(by=by, group=group, at=now))
+    proof = approver.model_dump(exclude={"name"})
+    grants = (*approval.grants, Grant(by=by, group=group, at=now, **proof))
     complete = len(grants) >= max(1, len(approval.approvers))
     status = ApprovalStatus.GRANTED if complete else ApprovalStatus.PENDING
     return approval.model_copy(update={"grants": grants, "status": status})
 
 
-def reject(approval: Approval, by: str, now: datetime, why: str) -> Approval:
+def _is_same_person(earlier: Grant, approver: Approver) -> bool:
+    return _plain_name(earlier.by) == _plain_name(approver.name)
+
+
+def _plain_name(name: str) -> str:
+    """A name without what only looks different: `Ann` is `ann`."""
+    return unicodedata.normalize("NFKC", name).casefold().strip()
+
+
+def reject(approval: Approval, by: Approver | str, now: datetime, why: str) -> Approval:
     """Record a no. It is final."""
     _still_open(approval, now)
-    return approval.model_copy(
-        update={"status": ApprovalStatus.REJECTED, "rejected_by": by, "why": why}
-    )
+    approver = approver_of(by)
+    update = {"rejected_by": approver.name, "rejected_how": approver.authentication, "why": why}
+    return approval.model_copy(update={"status": ApprovalStatus.REJECTED, **update})
 
 
 def reserve(approval: Approval, call_key: str, digest: str, now: datetime) -> Approval:

@@ -111,6 +111,8 @@ class ApprovalGranted(EventBody):
     group: str = ""
     complete: bool = True
     said: str = ""
+    authentication: str = ""
+    """How it was proved who said it. Empty: not recorded."""
 
 
 class ApprovalRejected(EventBody):
@@ -118,6 +120,7 @@ class ApprovalRejected(EventBody):
     approval_id: str
     by: str
     why: str = ""
+    authentication: str = ""
 
 
 class ApprovalExpired(EventBody):

@@ -8,6 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from podium.domain.approvals import Approver
 from podium.domain.gating import Grant, TierTerm, Usage, digest_of
 from podium.domain.model import Json, Moment, NonEmpty, Noun
 from podium.domain.packs import Estimate, TierName
@@ -330,6 +331,8 @@ class OperatorJob(Noun):
 
     plan: RunPlan
     asked_by: str = ""
+    approver: Approver | None = None
+    """Who said yes beforehand, and how that was proved. None: whoever asked, as in runs of before this was known."""
     explicit_approval: bool = False
     """Whoever asked said yes to this very plan beforehand. It counts for no chain of approvers."""
     max_tool_calls: int = Field(default=50, ge=1)

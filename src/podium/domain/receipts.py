@@ -28,6 +28,8 @@ class Receipt(Noun):
     role: str = ""
     approval_id: str | None = None
     approved_by: tuple[str, ...] = ()
+    approved_how: tuple[str, ...] = ()
+    """How each of them was authenticated, in the same order. Empty: not recorded."""
     fields: dict[str, Json] = Field(default_factory=dict)
     """The result's `receipt_fields`."""
     error: str = ""

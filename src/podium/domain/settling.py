@@ -26,6 +26,8 @@ def draft_receipt(
 ) -> Receipt:
     """A receipt for the store to number, chain and seal."""
     ended = outcome or Outcome(ok=False)
+    grants = approval.grants if approval else ()
+    proofs = tuple(grant.authentication for grant in grants)
     return Receipt(
         run_id=record.run_id,
         number=0,
@@ -38,7 +40,8 @@ def draft_receipt(
         agent=record.agent,
         role=record.role,
         approval_id=record.approval_id,
-        approved_by=tuple(grant.by for grant in approval.grants) if approval else (),
+        approved_by=tuple(grant.by for grant in grants),
+        approved_how=proofs if any(proofs) else (),
         fields=fields or {},
         error=ended.error,
         usage=ended.usage,

@@ -49,7 +49,7 @@ class Sealer:
 def _sealed_text(receipt: Receipt) -> bytes:
     # Through JSON and UTC, so that a receipt has one text before it is stored and after.
     content = json.loads(receipt.model_dump_json(exclude={"seal"}))
-    for name in ("agent", "role"):
+    for name in ("agent", "role", "approved_how"):
         # Receipts of before these were known stay provable.
         content = content if content[name] else {k: v for k, v in content.items() if k != name}
     content["requested_at"] = receipt.requested_at.astimezone(UTC).isoformat()

@@ -140,10 +140,12 @@ def _in_few_words(body: e.EventBody) -> str:
         case e.ApprovalGranted():
             more = "" if body.complete else "; others of the chain are still to come"
             said = f": {body.said}" if body.said else ""
-            return f"{shorten(body.approval_id)} by {body.by}{more}{said}"
+            how = f" ({body.authentication})" if body.authentication else ""
+            return f"{shorten(body.approval_id)} by {body.by}{how}{more}{said}"
         case e.ApprovalRejected():
             why = f": {body.why}" if body.why else ""
-            return f"{shorten(body.approval_id)} by {body.by}{why}"
+            how = f" ({body.authentication})" if body.authentication else ""
+            return f"{shorten(body.approval_id)} by {body.by}{how}{why}"
         case e.ApprovalExpired():
             return f"{shorten(body.approval_id)}: {body.why or 'nobody answered in time'}"
         case e.ApprovalConsumed():

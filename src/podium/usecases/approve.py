@@ -6,7 +6,14 @@ import shlex
 from collections.abc import Mapping
 from datetime import datetime
 
-from podium.domain.approving import approval_named_in, close, grant, mark_expired
+from podium.domain.approvals import Approver
+from podium.domain.approving import (
+    approval_named_in,
+    approver_of,
+    close,
+    grant,
+    mark_expired,
+)
 from podium.domain.errors import ApprovalClosed, BadInput, NotPossibleNow, UnknownId
 from podium.domain.events import ApprovalGranted, SignalSent
 from podium.domain.gating import Approval, ApprovalStatus
@@ -33,20 +40,21 @@ async def approve(
     ids: Ids,
     approval: str,
     *,
-    by: str,
+    by: Approver | str,
     groups: Mapping[str, tuple[str, ...]] | None = None,
     said: str = "",
     digest: str = "",
 ) -> Approval:
     """Say yes to an approval, named by id, short id or `APPROVE: <id>`.
 
+    `by` says who it is and how that was proved; a bare name is the word of a program of one's own.
     `digest` is that of what the person was shown, where their door knows it: a yes to anything else is refused.
 
     `said` are words for whoever asked; a question needs them, for they are its answer. When the answer is complete its run goes on, in whichever process hosts it. Raises
     `NotPossibleNow` when it is not open any more; one whose deadline passed or whose run has ended is
     marked expired, and the latter raises `ApprovalClosed`.
     """
-    text = approval_named_in(approval) or approval
+    text, approver = approval_named_in(approval) or approval, approver_of(by)
 
     def work(tx: Tx) -> Approval:
         now = clock.now()
@@ -58,16 +66,23 @@ async def approve(
                 f"what you saw is not what approval {known.id} is for; look at it again, then answer"
             )
         words = answer_to(known, said)
-        granted = grant(known, by, now, groups).model_copy(update={"said": words or known.said})
+        granted = grant(known, approver, now, groups).model_copy(
+            update={"said": words or known.said}
+        )
         complete = granted.status is ApprovalStatus.GRANTED
         tx.save_approval(granted)
         group = granted.grants[-1].group
         body = ApprovalGranted(
-            approval_id=granted.id, by=by, group=group, complete=complete, said=words
+            approval_id=granted.id,
+            by=approver.name,
+            group=group,
+            complete=complete,
+            said=words,
+            authentication=approver.authentication,
         )
         tx.append(granted.run_id, body)
         if complete:
-            tell_run(tx, granted, by, now, ids.new("sig"))
+            tell_run(tx, granted, approver.name, now, ids.new("sig"))
         return granted
 
     return refuse_expired(await store.write(work))

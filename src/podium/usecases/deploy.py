@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import aclosing, suppress
 from functools import partial
 
+from podium.domain.approvals import Approver
 from podium.domain.errors import LockHeld, NotPossibleNow
 from podium.domain.gating import ApprovalStatus
 from podium.domain.work import Run
@@ -21,7 +22,7 @@ async def say_yes_to_candidate(
     ids: Ids,
     text: str,
     *,
-    by: str,
+    by: Approver | str,
     groups: Mapping[str, tuple[str, ...]],
     asked: str = "",
 ) -> Run:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from podium.domain.approvals import Approver
 from podium.domain.approving import reject as rejected_approval
 from podium.domain.events import ApprovalRejected
 from podium.domain.gating import Approval, ApprovalStatus
@@ -10,7 +13,7 @@ from podium.usecases.approve import open_approval, refuse_expired, tell_run
 
 
 async def reject(
-    store: Store, clock: Clock, ids: Ids, approval: str, *, by: str, why: str
+    store: Store, clock: Clock, ids: Ids, approval: str, *, by: Approver | str, why: str
 ) -> Approval:
     """Say no to an approval. The run is told, and the agent hears `why`.
 
@@ -22,10 +25,20 @@ async def reject(
         known = open_approval(tx, approval, now)
         if known.status is ApprovalStatus.EXPIRED:
             return known
-        refused = rejected_approval(known, by, now, why)
-        tx.save_approval(refused)
-        tx.append(refused.run_id, ApprovalRejected(approval_id=refused.id, by=by, why=why))
-        tell_run(tx, refused, by, now, ids.new("sig"))
-        return refused
+        return store_rejection(tx, rejected_approval(known, by, now, why), now, ids)
 
     return refuse_expired(await store.write(work))
+
+
+def store_rejection(tx: Tx, refused: Approval, now: datetime, ids: Ids) -> Approval:
+    """Store a rejected approval with its event, and wake its run."""
+    tx.save_approval(refused)
+    event = ApprovalRejected(
+        approval_id=refused.id,
+        by=refused.rejected_by,
+        why=refused.why,
+        authentication=refused.rejected_how,
+    )
+    tx.append(refused.run_id, event)
+    tell_run(tx, refused, refused.rejected_by, now, ids.new("sig"))
+    return refused

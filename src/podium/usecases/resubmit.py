@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
+from podium.domain.approvals import Approver
+from podium.domain.approving import approver_of
 from podium.domain.approving import reject as rejected_approval
-from podium.domain.events import ApprovalRejected
 from podium.domain.gating import Approval
 from podium.domain.model import Noun
 from podium.domain.work import Run
 from podium.ports import Clock, Ids, Store, Tx
-from podium.usecases.approve import open_approval, refuse_expired, tell_run
+from podium.usecases.approve import open_approval, refuse_expired
 from podium.usecases.list_approvals import show_approval
+from podium.usecases.reject import store_rejection
 
 Begin = Callable[[str, Callable[[Tx], None]], Awaitable[Run]]
 """Stores the run of the edited work under this id, and does the rest in the very transaction."""
@@ -25,7 +27,7 @@ class Resubmitted(Noun):
 
 
 async def resubmit(
-    store: Store, clock: Clock, ids: Ids, approval: str, *, by: str, begin: Begin
+    store: Store, clock: Clock, ids: Ids, approval: str, *, by: Approver | str, begin: Begin
 ) -> Resubmitted:
     """Reject the approval as edited, and begin the edited work as a run of its own.
 
@@ -38,12 +40,10 @@ async def resubmit(
     return Resubmitted(approval=await show_approval(store, clock, known.id), run=run)
 
 
-def _reject(tx: Tx, clock: Clock, ids: Ids, approval: str, by: str, run_id: str) -> None:
+def _reject(tx: Tx, clock: Clock, ids: Ids, approval: str, by: Approver | str, run_id: str) -> None:
     now = clock.now()
-    why = f"edited by {by}; goes on as {run_id}"
+    why = f"edited by {approver_of(by).name}; goes on as {run_id}"
     rejected = rejected_approval(open_approval(tx, approval, now), by, now, why).model_copy(
         update={"edited_into": run_id}
     )
-    tx.save_approval(rejected)
-    tx.append(rejected.run_id, ApprovalRejected(approval_id=rejected.id, by=by, why=why))
-    tell_run(tx, rejected, by, now, ids.new("sig"))
+    store_rejection(tx, rejected, now, ids)

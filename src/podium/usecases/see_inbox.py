@@ -42,6 +42,8 @@ class Answer(Noun):
     by: str = ""
     at: Moment | None = None
     words: str = ""
+    how: str = ""
+    """How they were authenticated, in words; empty where that was not recorded."""
 
 
 class Card(Noun):
@@ -160,7 +162,7 @@ def _answer(view: View, approval: Approval) -> Answer:
     if approval.status is not ApprovalStatus.REJECTED:
         last = approval.grants[-1] if approval.grants else None
         by, at = (last.by, last.at) if last else ("", None)
-        return Answer(by=by, at=at, words=approval.said)
+        return Answer(by=by, at=at, words=approval.said, how=last.how if last else "")
     query = EventQuery(run_id=approval.run_id, types=("approval_rejected",))
     times = [
         event.at
@@ -168,7 +170,8 @@ def _answer(view: View, approval: Approval) -> Answer:
         if isinstance(event.body, ApprovalRejected) and event.body.approval_id == approval.id
     ]
     at = times[-1] if times else None
-    return Answer(by=approval.rejected_by, at=at, words=approval.why)
+    how = approval.rejected_how.replace("_", " ")
+    return Answer(by=approval.rejected_by, at=at, words=approval.why, how=how)
 
 
 def _urgency(approval: Approval) -> tuple[int, datetime]:

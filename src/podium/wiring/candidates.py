@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from podium.domain.approvals import Approver
 from podium.domain.errors import CallRefused, NotPossibleNow, PodiumError
 from podium.domain.gating import ApprovalStatus
 from podium.domain.orders import Ack
@@ -57,7 +58,12 @@ async def candidate_seen(podium: Podium, text: str) -> tuple[CandidateSeen, Run]
 
 
 async def deploy_candidate(
-    podium: Podium, text: str, *, by: str, asked: str = "", most_seconds: float | None = None
+    podium: Podium,
+    text: str,
+    *,
+    by: Approver | str,
+    asked: str = "",
+    most_seconds: float | None = None,
 ) -> CandidateSeen:
     """Say yes to a candidate and see it into the inbox.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from podium.domain.approvals import Approver, Authentication
 from podium.domain.errors import PodiumError, UnknownId
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
@@ -48,8 +49,8 @@ class ChatDesk:
     def __init__(self, podium: Podium) -> None:
         self._podium = podium
 
-    async def answer(self, sender: SenderSettings, text: str) -> str:
-        """What came of it, in words without secrets. What cannot be done is said, never raised."""
+    async def answer(self, sender: SenderSettings, text: str, credential: str = "chat") -> str:
+        """`credential` names what proved who speaks. What came of it, in words without secrets. What cannot be done is said, never raised."""
         if len(text) > LONGEST_TEXT:
             return f"{len(text)} characters are too many for a chat; {LONGEST_TEXT} are heard."
         wish = understood(text)
@@ -61,18 +62,18 @@ class ChatDesk:
                 f"Not done: {sender.person} is no {needed}. `chat` in podium.yaml names the roles."
             )
         try:
-            said = await self._done(sender.person, wish)
+            said = await self._done(_approver(sender, credential), wish)
         except PodiumError as error:
             said = f"Not done: {error}"
         return self._safe(said)
 
-    async def _done(self, by: str, wish: ChatWish) -> str:
+    async def _done(self, by: Approver, wish: ChatWish) -> str:
         match wish.verb:
             case "run":
-                run = await submit(self._podium, Wish(flow="pipeline", text=wish.words), by=by)
+                run = await submit(self._podium, Wish(flow="pipeline", text=wish.words), by=by.name)
                 return f"Run {short_id(run.id)} is queued. `status {short_id(run.id)}` tells how it goes."
             case "ask":
-                return await self._asked(by, wish.words)
+                return await self._asked(by.name, wish.words)
             case "status":
                 return await (self._status_of(wish.target) if wish.target else self._status())
             case "approve" | "answer":
@@ -88,7 +89,7 @@ class ChatDesk:
         asked = await store.read(lambda view: view.approval(action))
         return "\n".join(_operator_lines(answer, asked))
 
-    async def _approved(self, by: str, wish: ChatWish) -> str:
+    async def _approved(self, by: Approver, wish: ChatWish) -> str:
         podium, store = self._podium, await self._podium.store()
         meant = await store.read(lambda view: approval_meant(view, wish.target))
         granted = await approve(
@@ -109,7 +110,7 @@ class ChatDesk:
         goes_on = await how_it_continues(await self._podium.store(), self._podium.engine, approval)
         return f"\n{goes_on.sentence}" if goes_on.next else ""
 
-    async def _rejected(self, by: str, wish: ChatWish) -> str:
+    async def _rejected(self, by: Approver, wish: ChatWish) -> str:
         podium, store = self._podium, await self._podium.store()
         meant = await store.read(lambda view: approval_meant(view, wish.target))
         refused = await reject(store, podium.clock, podium.ids, meant, by=by, why=wish.words)
@@ -140,6 +141,11 @@ class ChatDesk:
     def _safe(self, text: str) -> str:
         shown = shown_text(self._podium.redactor.text(text))
         return shown if len(shown) <= LONGEST_ANSWER else shown[: LONGEST_ANSWER - 1] + "…"
+
+
+def _approver(sender: SenderSettings, credential: str) -> Approver:
+    how = Authentication.CHAT
+    return Approver(name=sender.person, authentication=how, credential=credential)
 
 
 def _meant(view: View, target: str) -> tuple[Run, list[Approval]]:

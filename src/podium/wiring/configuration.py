@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +11,7 @@ from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid, NotPossib
 from podium.domain.model import Json
 from podium.domain.terms import Terms
 from podium.wiring.folders import Folders, find_folders
+from podium.wiring.identity import os_user_name
 from podium.wiring.layers import Layer, LayerName, Origins, leaves_of, merge
 from podium.wiring.located import Located, dotted
 from podium.wiring.parsing import read_located
@@ -253,7 +252,7 @@ def load_configuration(
     settings, origins = merge(layers)
     _check_roles(settings, layers)
     if not settings.user:
-        settings = settings.model_copy(update={"user": _login_name()})
+        settings = settings.model_copy(update={"user": os_user_name()})
     return Configuration(folders, settings, origins, layers)
 
 
@@ -277,7 +276,7 @@ def load_readable(
 
 
 def _with_user(settings: Settings, environ: Mapping[str, str]) -> Settings:
-    user = environ.get("PODIUM_USER") or settings.user or _login_name()
+    user = environ.get("PODIUM_USER") or settings.user or os_user_name()
     return settings.model_copy(update={"user": user})
 
 
@@ -316,10 +315,3 @@ def _check_database_url(environ: Mapping[str, str]) -> None:
             f"PODIUM_DATABASE_URL begins with {scheme!r}; it names a PostgreSQL as "
             "postgresql://USER:PASSWORD@HOST/DATABASE. Unset it to keep the state in .podium/"
         )
-
-
-def _login_name() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return f"uid-{os.getuid()}"

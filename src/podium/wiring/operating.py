@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from podium.domain.approvals import Approver
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import Json
 from podium.domain.operating import OperatorJob
@@ -129,6 +130,8 @@ class OperatorWish:
     classifier: str = ""
     worker_is_there: WorkerIsThere | None = None
     user: str = ""
+    approver: Callable[[], Approver] | None = None
+    """Proves who is at the door, where their yes counts. None: the name is a program's own word."""
 
 
 async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Operator:
@@ -145,12 +148,17 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
     async def brain() -> Brain:
         return await brain_of(podium)
 
+    def approver() -> Approver:
+        return wished.approver() if wished.approver else Approver(name=user)
+
     async def approve(action_id: str) -> Approval:
         from podium.usecases import approve as say_yes
 
         groups = podium.settings.approvers
         store = await podium.store()
-        return await say_yes(store, podium.clock, podium.ids, action_id, by=user, groups=groups)
+        return await say_yes(
+            store, podium.clock, podium.ids, action_id, by=approver(), groups=groups
+        )
 
     return Operator(
         OperatorDesk(
@@ -164,6 +172,7 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
             brain=brain,
             worker_is_there=wished.worker_is_there or _nobody_needed,
             approve=approve,
+            approver=approver,
             habits=habits_of(podium),
             user=user,
             max_tool_calls=options.max_tool_calls,

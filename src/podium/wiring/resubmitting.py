@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from podium.domain.approvals import Approver
 from podium.domain.errors import BadInput, NotPossibleNow, PlanNotGated, PlanRejected
 from podium.domain.gating import Approval
 from podium.domain.model import Json, Noun
@@ -85,7 +86,7 @@ def edit_fields(card: Card) -> tuple[EditField, ...]:
 
 
 async def edit_and_resubmit(
-    podium: Podium, card: Card, given: Mapping[str, str], *, by: str
+    podium: Podium, card: Card, given: Mapping[str, str], *, by: Approver
 ) -> Resubmitted | Approval:
     """The old question with the run that asks the new one; of an agent's call the rejected question alone.
 
@@ -104,7 +105,7 @@ async def edit_and_resubmit(
             return await _tell_agent(podium, card.approval, given.get("arguments", ""), by)
 
 
-async def _candidate(podium: Podium, card: Card, text: str, by: str) -> Resubmitted:
+async def _candidate(podium: Podium, card: Card, text: str, by: Approver) -> Resubmitted:
     old = card.run
     if old is None:
         raise AssertionError("a card without its run cannot be edited")
@@ -119,7 +120,7 @@ async def _candidate(podium: Podium, card: Card, text: str, by: str) -> Resubmit
             job.model_dump(mode="json"),
             task=f"{order.id}: {order.title}",
             queue=old.queue or SENSE,
-            settings={**old.settings, ASKED_BY: by},
+            settings={**old.settings, ASKED_BY: by.name},
             run_id=run_id,
             along=along,
         )
@@ -128,7 +129,7 @@ async def _candidate(podium: Podium, card: Card, text: str, by: str) -> Resubmit
     return await resubmit(store, podium.clock, podium.ids, card.approval.id, by=by, begin=begin)
 
 
-async def _plan(podium: Podium, card: Card, given: Mapping[str, str], by: str) -> Resubmitted:
+async def _plan(podium: Podium, card: Card, given: Mapping[str, str], by: Approver) -> Resubmitted:
     from podium.wiring.operating import brain_of, open_pack
 
     job = _job(card)
@@ -150,7 +151,9 @@ async def _plan(podium: Podium, card: Card, given: Mapping[str, str], by: str) -
     except (PlanRejected, PlanNotGated) as error:
         raise BadInput(f"the plan does not hold: {error}") from None
     _refuse_unasked(job.plan, plan)
-    edited = job.model_copy(update={"plan": plan, "asked_by": by, "explicit_approval": False})
+    edited = job.model_copy(
+        update={"plan": plan, "asked_by": by.name, "approver": None, "explicit_approval": False}
+    )
 
     async def begin(run_id: str, along: Callable[[Tx], None]) -> Run:
         brain = await brain_of(podium)
@@ -168,13 +171,14 @@ def _refuse_unasked(before: RunPlan, plan: RunPlan) -> None:
         raise BadInput("as edited it needs nobody's yes; ask the operator for it instead")
 
 
-async def _tell_agent(podium: Podium, approval: Approval, text: str, by: str) -> Approval:
+async def _tell_agent(podium: Podium, approval: Approval, text: str, by: Approver) -> Approval:
     arguments = _object(text, approval.tool)
     if arguments == approval.arguments:
         raise BadInput("nothing was changed; approve it as it is, or change something")
     _refuse_unfit(approval.tool, arguments)
-    why = f"edited by {by}. Ask for {approval.tool} again, with exactly these arguments: " + _line(
-        arguments
+    why = (
+        f"edited by {by.name}. Ask for {approval.tool} again, with exactly these arguments: "
+        + _line(arguments)
     )
     if len(why) > LONGEST_REASON:
         raise BadInput(f"an agent is told {LONGEST_REASON} characters at most; change less")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podium.domain.approvals import Approver
 from podium.domain.approving import approval_named_in
 from podium.domain.duets import DUET
 from podium.domain.errors import BadInput, CallRefused, NotPossibleNow, UnknownId
@@ -53,11 +54,12 @@ async def submit(
     by: str,
     provenance: tuple[str, ...] = (),
     may_approve: bool = False,
+    approver: Approver | None = None,
 ) -> Run:
     """Store the run for whoever serves its queue, and who wished for it. It is durable on return.
 
     `provenance` names who said the words when no person at a door did; `may_approve` is for people whose yes
-    the door takes. Raises what the flow's own command does, before anything is stored: `BadInput`,
+    the door takes, `approver` their proof. Raises what the flow's own command does, before anything is stored: `BadInput`,
     `NotPossibleNow`, `CallRefused`.
     """
     options, text = options_of(wish), plain_text(wish.text)
@@ -65,7 +67,9 @@ async def submit(
         _refuse_place(wish)
         if options.approve and not may_approve:
             raise CallRefused(f"{by} is no approver; start it without a yes to its plan")
-        return await _operator(podium, text, options, by=by, provenance=provenance)
+        return await _operator(
+            podium, text, options, by=by, provenance=provenance, approver=approver
+        )
     if isinstance(options, SenseWish):
         _refuse_place(wish)
         return await _sense(podium, by)
@@ -93,6 +97,7 @@ async def ask(
     by: str = "",
     provenance: tuple[str, ...] = (),
     worker_is_there: WorkerIsThere | None = None,
+    approver: Approver | None = None,
 ) -> OperatorAnswer:
     """The operator's answer to a message, in a mode that is answered at once.
 
@@ -114,9 +119,9 @@ async def ask(
         raise BadInput(f"an approval is a person's; {', '.join(provenance)} cannot give one")
     if mode == OperatorMode.ENQUEUE:
         queue_named(podium.configuration, operator_options(podium).queue)
-    operator = await build_operator(
-        podium, OperatorWish(pack, user=by, worker_is_there=worker_is_there)
-    )
+    proved = (lambda: approver) if approver else None
+    wish = OperatorWish(pack, user=by, worker_is_there=worker_is_there, approver=proved)
+    operator = await build_operator(podium, wish)
     return await operator.process(text, mode, context, approve, provenance=provenance)
 
 
@@ -143,7 +148,13 @@ def _refuse_place(wish: Wish) -> None:
 
 
 async def _operator(
-    podium: Podium, text: str, options: OperatorWords, *, by: str, provenance: tuple[str, ...]
+    podium: Podium,
+    text: str,
+    options: OperatorWords,
+    *,
+    by: str,
+    provenance: tuple[str, ...],
+    approver: Approver | None,
 ) -> Run:
     answer = await ask(
         podium,
@@ -154,6 +165,7 @@ async def _operator(
         approve=options.approve,
         by=by,
         provenance=provenance,
+        approver=approver,
     )
     if answer.run_id is None:
         raise NotPossibleNow(f"the operator began nothing: {answer.status}: {_why(answer)}")

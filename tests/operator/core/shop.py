@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from podium.domain.approvals import Approver
 from podium.domain.operating import Message, OperatorAnswer, Reading, Ungrounded, Wish
 from podium.domain.packs import Pack
 from podium.flows.operator import Operator, OperatorDesk
@@ -282,6 +283,7 @@ def desk_for(
         brain=lambda: brain_of(podium),
         worker_is_there=nobody,
         approve=say_yes,
+        approver=lambda: Approver(name=podium.settings.user),
         habits=habits_of(podium),
         user=podium.settings.user,
         max_tool_calls=max_tool_calls,

@@ -10,6 +10,7 @@ from podium.cli.answering import Answered, answered
 from podium.cli.approval_screen import show_approval
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.login import approver
 from podium.cli.rooting import RootToo, take_root
 from podium.domain.approving import approval_named_in
 from podium.domain.gating import ApprovalStatus
@@ -51,13 +52,13 @@ def approve(
     door = Door(context.obj)
     door.must_have_state("approval", approval_named_in(approval) or approval)
 
+    who = approver(door)
+
     async def work(podium: Podium) -> Answered:
         groups = podium.settings.approvers
         store = await podium.store()
         meant = await store.read(lambda view: approval_meant(view, approval))
-        yes = await say_yes(
-            store, podium.clock, podium.ids, meant, by=door.user, groups=groups, said=say
-        )
+        yes = await say_yes(store, podium.clock, podium.ids, meant, by=who, groups=groups, said=say)
         return await answered(podium, yes)
 
     given = door.run(work)

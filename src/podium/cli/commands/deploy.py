@@ -9,6 +9,7 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.login import approver
 from podium.cli.progress import Progress
 from podium.cli.rooting import RootToo, naming_root, root_words, take_root
 from podium.cli.sense_next import Surroundings, look_around
@@ -64,10 +65,12 @@ def deploy(
         f"`podium worker{root_words(folder)}`"
     )
 
+    who = approver(door)
+
     async def work(podium: Podium) -> tuple[CandidateSeen, Surroundings]:
         with Progress(sys.stderr) as progress:
             progress.doing(f"delivering {candidate}")
-            seen = await deploy_candidate(podium, candidate, by=door.user)
+            seen = await deploy_candidate(podium, candidate, by=who)
         return seen, await look_around(podium, [seen.standing])
 
     with naming_root(folder):

@@ -10,6 +10,7 @@ from podium.cli.answering import Answered, answered
 from podium.cli.approval_screen import show_approval
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.login import approver
 from podium.cli.rooting import RootToo, root_words, take_root
 from podium.cli.screen import Screen
 from podium.domain.errors import NotPossibleNow
@@ -47,11 +48,13 @@ def reject(
     door = Door(context.obj, lenient=True)
     door.must_have_state("approval", approval)
 
+    who = approver(door)
+
     async def work(podium: Podium) -> Answered:
         store = await podium.store()
         meant = await store.read(lambda view: approval_meant(view, approval))
         try:
-            no = await say_no(store, podium.clock, podium.ids, meant, by=door.user, why=why)
+            no = await say_no(store, podium.clock, podium.ids, meant, by=who, why=why)
         except NotPossibleNow as too_late:
             raise await _with_a_way(store, podium, meant, too_late) from None
         return await answered(podium, no)

@@ -8,6 +8,7 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.login import approver
 from podium.domain.gating import CallRecord
 from podium.usecases import find_call_key, resolve_call
 from podium.wiring import Podium
@@ -37,10 +38,12 @@ def resolve(
     door = Door(context.obj)
     door.must_have_state("run", call.partition(":")[0])
 
+    who = approver(door)
+
     async def work(podium: Podium) -> CallRecord:
         store = await podium.store()
         key = await store.read(lambda view: find_call_key(view, call))
-        return await resolve_call(store, podium.clock, key, happened=happened, by=door.user)
+        return await resolve_call(store, podium.clock, key, happened=happened, by=who.name)
 
     record = door.run(work)
     state = "happened" if happened else "did not happen"

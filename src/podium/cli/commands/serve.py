@@ -18,6 +18,7 @@ from podium.cli.working import serve_queues, wanted_queues
 from podium.domain.errors import ToolMissing
 from podium.domain.work import QueueSpec
 from podium.wiring import Podium
+from podium.wiring.identity import os_user_name
 
 if TYPE_CHECKING:
     from podium.web.desk import Desk
@@ -156,13 +157,15 @@ def _tell(door: Door, desk: Desk, url: str) -> None:
         return
     from podium.web.access.people import ConsoleRole
 
-    token, _ = desk.tokens.make(door.user, frozenset(ConsoleRole), desk.podium.clock.now())
+    # Whoever starts the console is its user of the operating system, whatever PODIUM_USER says.
+    name = os_user_name()
+    token, _ = desk.tokens.make(name, frozenset(ConsoleRole), desk.podium.clock.now())
     link = f"{url}/login#token={token}" if where == url else ""
 
     def human() -> None:
         door.screen.line(link or f"{where} -H 'Authorization: Bearer {token}'")
         door.screen.aside(
-            f"this is {door.user}'s token for the console, with every role; it is shown only now, and kept as a hash"
+            f"this is {name}'s token for the console, with every role; it is shown only now, and kept as a hash"
         )
 
     door.screen.answer({"url": url, "token": token, "link": link}, human)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Protocol
 
-from podium.domain.approving import grant, mark_expired
+from podium.domain.approving import approver_of, grant, mark_expired
 from podium.domain.errors import PlanNotGated
 from podium.domain.events import ApprovalGranted, ApprovalRequested
 from podium.domain.gating import Approval, ApprovalStatus, digest_of
@@ -79,8 +79,12 @@ def _put(tx: Tx, kit: Asking, job: OperatorJob, run_id: str) -> Approval:
         ),
     )
     if job.explicit_approval and counts_beforehand(job.plan):
-        approval = grant(approval, job.asked_by, kit.clock.now())
-        tx.append(run_id, ApprovalGranted(approval_id=approval.id, by=job.asked_by))
+        approver = approver_of(job.approver or job.asked_by)
+        approval = grant(approval, approver, kit.clock.now())
+        granted = ApprovalGranted(
+            approval_id=approval.id, by=approver.name, authentication=approver.authentication
+        )
+        tx.append(run_id, granted)
     tx.save_approval(approval)
     return approval
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
+from podium.domain.approvals import Approver
 from podium.domain.approving import approval_named_in
 from podium.domain.errors import (
     BadInput,
@@ -72,6 +73,8 @@ class OperatorDesk:
     """Sees to it that somebody serves the operator's queue."""
     approve: Callable[[str], Awaitable[Approval]]
     """Says yes in the name of whoever is at the door."""
+    approver: Callable[[], Approver]
+    """Whoever is at the door, proved. Asked for only where their yes counts."""
     habits: Habits
     user: str
     max_tool_calls: int = 50
@@ -174,6 +177,7 @@ class Operator:
         return OperatorJob(
             plan=plan,
             asked_by=self._desk.user,
+            approver=self._desk.approver() if explicit_approval else None,
             explicit_approval=explicit_approval,
             max_tool_calls=self._desk.max_tool_calls,
             provenance=provenance,

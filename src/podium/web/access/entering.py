@@ -48,7 +48,7 @@ def _of_session(desk: Desk, cookie: str) -> Person | None:
         # Links of notices begin sessions without a token.
         return known
     kept = desk.tokens.person_of(known.token_id, now)
-    return kept and kept.model_copy(update={"card": known.card})
+    return kept and kept.model_copy(update={"card": known.card, "by_session": True})
 
 
 async def person_here(request: Request) -> Person:

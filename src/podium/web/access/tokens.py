@@ -13,6 +13,7 @@ from podium.domain.errors import BadInput
 from podium.domain.model import Moment, NonEmpty, Noun
 from podium.web.access.kept_file import KeptFile
 from podium.web.access.people import ConsoleRole, Person
+from podium.wiring.identity import os_user_name
 
 MOST_BYTES = 1_000_000
 MOST_TOKENS = 1_000
@@ -34,6 +35,8 @@ class KeptToken(Noun):
     sha256: str
     made_at: Moment
     expires_at: Moment | None = None
+    made_by: str = ""
+    """The operating-system user who made it. Empty: it was made before this was recorded."""
 
 
 _KEPT = TypeAdapter(list[KeptToken])
@@ -66,6 +69,7 @@ class TokenBook:
             sha256=_hash(token),
             made_at=now,
             expires_at=expires_at,
+            made_by=os_user_name(),
         )
         with self._file.alone():
             others = self._file.read()

@@ -129,7 +129,7 @@ async def approve_it(
         desk.podium.clock,
         desk.podium.ids,
         approval,
-        by=person.name,
+        by=person.approver,
         groups=desk.podium.settings.approvers,
         said=yes.say,
         digest=yes.digest,
@@ -142,7 +142,7 @@ async def reject_it(desk: DeskHere, person: Approver, approval: Name, no: No) ->
     """Say no, for good. The agent hears why."""
     podium = desk.podium
     refused = await reject(
-        await desk.store(), podium.clock, podium.ids, approval, by=person.name, why=no.why
+        await desk.store(), podium.clock, podium.ids, approval, by=person.approver, why=no.why
     )
     return await answered(desk, refused)
 
@@ -151,7 +151,7 @@ async def reject_it(desk: DeskHere, person: Approver, approval: Name, no: No) ->
 async def edit_it(desk: DeskHere, person: Approver, approval: Name, edit: Edit) -> Edited:
     """Change what is asked about: the old question is rejected, and a new one with a new digest comes of it."""
     card = await see_card(await desk.store(), desk.podium.clock, approval)
-    done = await edit_and_resubmit(desk.podium, card, edit.fields, by=person.name)
+    done = await edit_and_resubmit(desk.podium, card, edit.fields, by=person.approver)
     if isinstance(done, Resubmitted):
         return Edited(approval=done.approval, run=done.run.id)
     return Edited(approval=done, run=None)

@@ -77,7 +77,7 @@ async def deploy(
     With `approval` it is for that one alone: refused when something else waits by now.
     """
     seen = await deploy_candidate(
-        desk.podium, candidate, by=person.name, asked=approval, most_seconds=PATIENCE_SECONDS
+        desk.podium, candidate, by=person.approver, asked=approval, most_seconds=PATIENCE_SECONDS
     )
     return _listed(seen)
 
@@ -90,7 +90,7 @@ async def reject_candidate(desk: DeskHere, person: Approver, candidate: Name, no
     if not seen.standing.approval_id:
         raise NotPossibleNow(f"candidate {seen.standing.wo_id} asks nobody; it is {seen.state}")
     meant = await store.read(lambda view: approval_meant(view, seen.standing.approval_id))
-    return await reject(store, podium.clock, podium.ids, meant, by=person.name, why=no.why)
+    return await reject(store, podium.clock, podium.ids, meant, by=person.approver, why=no.why)
 
 
 @router.get("/work-orders", tags=["work orders"])

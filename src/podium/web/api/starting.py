@@ -84,7 +84,9 @@ async def list_flows(person: Viewer) -> FlowsListed:
 async def start_run(desk: DeskHere, person: Operator, wish: RunWish) -> Run:
     """Put a run of any flow into its queue. It is durable when this answers; follow its events."""
     may_approve = person.may(ConsoleRole.APPROVER)
-    return await submit(desk.podium, wish, by=person.name, may_approve=may_approve)
+    return await submit(
+        desk.podium, wish, by=person.name, may_approve=may_approve, approver=person.approver
+    )
 
 
 @router.api_route("/runs", methods=["DELETE", "OPTIONS", "PATCH", "PUT"], include_in_schema=False)

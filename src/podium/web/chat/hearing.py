@@ -16,6 +16,8 @@ from podium.wiring.once import OnceBook
 PATIENCE_SECONDS = {"discord": 2.0}
 """How long a service is kept waiting for an answer: Discord gives up after three seconds."""
 MOST_SECONDS = 20.0
+SHARED = "plain"
+"""The service whose messages are proved by one secret for all senders."""
 MOST_STRANGERS = 100
 LONGEST_NAME = 64
 STILL_AT_IT = "Heard. What comes of it is not known yet; `status` tells how things stand."
@@ -67,7 +69,9 @@ class Hearing:
         now = self._podium.clock.now()
         if not await asyncio.to_thread(self._book.take, key, now, now + HEARD_FOR):
             return STILL_AT_IT
-        work = asyncio.create_task(self._work(key, sender, text))
+        # Whoever knows the secret of a plain chat can name any sender: all of them have one proof.
+        credential = f"chat:{service}" if service == SHARED else f"chat:{service}:{name}"
+        work = asyncio.create_task(self._work(key, sender, text, credential))
         self._working.add(work)
         work.add_done_callback(self._ended)
         done, _ = await asyncio.wait([work], timeout=PATIENCE_SECONDS.get(service, MOST_SECONDS))
@@ -79,8 +83,8 @@ class Hearing:
             work.cancel()
         await asyncio.gather(*self._working, return_exceptions=True)
 
-    async def _work(self, key: str, sender: SenderSettings, text: str) -> str:
-        said = await self._desk.answer(sender, text)
+    async def _work(self, key: str, sender: SenderSettings, text: str, credential: str) -> str:
+        said = await self._desk.answer(sender, text, credential)
         until = self._podium.clock.now() + HEARD_FOR
         await asyncio.to_thread(self._book.keep_answer, key, said, until)
         return said

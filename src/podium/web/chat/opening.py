@@ -17,6 +17,7 @@ from podium.web.desk import DeskHere
 from podium.web.pages.rendering import page
 from podium.wiring import Podium
 from podium.wiring.chat_settings import NoticeSettings
+from podium.wiring.identity import os_user
 from podium.wiring.noticing import PathTo
 
 APPROVAL = "apr_"
@@ -36,7 +37,7 @@ def link_paths(podium: Podium) -> PathTo:
     def path_to(card_id: str, notice: NoticeSettings) -> str:
         if not card_id.startswith(APPROVAL):
             return f"/runs/{card_id}"
-        person = notice.person or podium.settings.user
+        person = notice.person or os_user().name
         return maker.link(card_id, person, notice.role, timedelta(hours=notice.link_hours))
 
     return path_to

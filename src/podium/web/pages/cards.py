@@ -57,6 +57,7 @@ class Link:
 
     group: str
     by: str = ""
+    how: str = ""
     is_next: bool = False
 
 
@@ -241,15 +242,13 @@ def _forecast(card: Card) -> str:
 
 def _chain(card: Card) -> tuple[Link, ...]:
     approval = card.approval
-    given = [grant.by for grant in approval.grants]
+    given = approval.grants
     if not approval.approvers:
-        return tuple(Link("anybody", by) for by in given)
+        return tuple(Link("anybody", grant.by, grant.how) for grant in given)
     return tuple(
-        Link(
-            group,
-            given[place] if place < len(given) else "",
-            is_next=card.is_open and place == len(given),
-        )
+        Link(group, given[place].by, given[place].how)
+        if place < len(given)
+        else Link(group, is_next=card.is_open and place == len(given))
         for place, group in enumerate(approval.approvers)
     )
 

@@ -82,7 +82,7 @@ async def edit(request: Request, desk: DeskHere, person: Approver, approval_id: 
     form = await request.form(max_fields=200, max_files=0)
     given = {name: str(text) for name, text in form.items() if name != FORM_FIELD}
     try:
-        done = await edit_and_resubmit(desk.podium, card, given, by=person.name)
+        done = await edit_and_resubmit(desk.podium, card, given, by=person.approver)
     except NotPossibleNow as late:
         return await _too_late(request, desk, person, approval_id, late)
     if isinstance(done, Resubmitted):
@@ -165,7 +165,7 @@ async def _approve(
         podium.clock,
         podium.ids,
         approval_id,
-        by=person.name,
+        by=person.approver,
         groups=podium.settings.approvers,
         said=said,
         digest=digest,
@@ -177,7 +177,7 @@ async def _reject(desk: Desk, person: Person, approval_id: str, why: str) -> App
         raise BadInput("say why: whoever asked is told")
     podium, store = desk.podium, await desk.store()
     return await reject(
-        store, podium.clock, podium.ids, approval_id, by=person.name, why=why.strip()
+        store, podium.clock, podium.ids, approval_id, by=person.approver, why=why.strip()
     )
 
 

@@ -94,7 +94,13 @@ async def start_run(request: Request, desk: DeskHere, person: Operator) -> Respo
         for name in form
     }
     may_approve = person.may(ConsoleRole.APPROVER)
-    run = await submit(desk.podium, wish_of(filled), by=person.name, may_approve=may_approve)
+    run = await submit(
+        desk.podium,
+        wish_of(filled),
+        by=person.name,
+        may_approve=may_approve,
+        approver=person.approver,
+    )
     place = f"/runs/{run.id}"
     if "hx-request" in request.headers:
         # What was typed stays where it is when it was wrong; when it was right the page goes on.

@@ -72,7 +72,7 @@ async def deploy(
     request: Request, desk: DeskHere, person: Approver, candidate: Name, asked: Words = ""
 ) -> Response:
     seen = await deploy_candidate(
-        desk.podium, candidate, by=person.name, asked=asked, most_seconds=DELIVERY_SECONDS
+        desk.podium, candidate, by=person.approver, asked=asked, most_seconds=DELIVERY_SECONDS
     )
     where = f" It lies in {seen.standing.file}." if seen.standing.file else ""
     said = f"Your yes stands: {seen.standing.wo_id} is {seen.state}.{where}"
@@ -87,7 +87,7 @@ async def say_no(
         raise BadInput("say why: the reason is recorded, and counts against what the loop earns")
     podium = desk.podium
     store = await podium.store()
-    await reject(store, podium.clock, podium.ids, asked, by=person.name, why=why.strip())
+    await reject(store, podium.clock, podium.ids, asked, by=person.approver, why=why.strip())
     return await _shown(
         request, desk, person, "sense_now.html", said="Rejected; it is not delivered."
     )

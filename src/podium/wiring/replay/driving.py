@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 
+from podium.domain.approvals import Approver
 from podium.domain.errors import PodiumError
 from podium.domain.events import (
     AgentAsked,
@@ -116,9 +117,13 @@ class Driver:
                 return lambda: self._bystander().cancel(self._run_id, by=by, why=why)
             case ApprovalGranted(approval_id=approval, by=by, said=said):
                 groups = {body.group: (by,)} if body.group else None
-                return lambda: approve(store, clock, ids, approval, by=by, groups=groups, said=said)
+                yes = Approver(name=by, authentication=body.authentication)
+                return lambda: approve(
+                    store, clock, ids, approval, by=yes, groups=groups, said=said
+                )
             case ApprovalRejected(approval_id=approval, by=by, why=why):
-                return lambda: reject(store, clock, ids, approval, by=by, why=why)
+                no = Approver(name=by, authentication=body.authentication)
+                return lambda: reject(store, clock, ids, approval, by=no, why=why)
             case ApprovalExpired(approval_id=approval) if self._is_alone(event):
                 return lambda: self._come_too_late(approval)
             case ToolResolved(call=call, by=by, happened=happened):

@@ -1,0 +1,76 @@
+"""`podium login`."""
+
+from __future__ import annotations
+
+import getpass
+import sys
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import Door
+from podium.cli.login import Login
+from podium.domain.errors import BadInput, NotPossibleNow
+
+app = command_app()
+
+STDIN = "-"
+MAX_CHARACTERS = 1_000
+
+
+@app.command()
+def login(
+    context: typer.Context,
+    given: Annotated[str | None, typer.Argument(metavar="[-]", hidden=True)] = None,
+    token: Annotated[
+        bool, typer.Option("--token", help="Read the token from stdin instead of asking for it.")
+    ] = False,
+) -> None:
+    """Sign in to this project with a personal token of the console: your answers carry its name.
+
+    The token is asked for, or read from stdin; it is never an argument, which other processes could read. It is
+    stored in your own configuration folder, readable by you alone, and checked against the project's tokens
+    whenever you answer. Without a login you answer as your operating-system user.
+
+    \b
+    Example:
+      podium login
+      podium login --token < token.txt
+    """
+    if given not in (None, STDIN):
+        raise BadInput(
+            "a token is never an argument, where every process of this machine can read it: revoke this one with "
+            "`podium serve tokens revoke ID`, then pipe a new one to `podium login --token`"
+        )
+    door = Door(context.obj, lenient=True)
+    if not door.has_folder:
+        raise NotPossibleNow(
+            "this project has no tokens yet; `podium serve tokens add NAME --role approver` makes one"
+        )
+    known = Login(door)
+    text = _read(from_stdin=token or given == STDIN)
+    person = known.person(text)
+    known.store(text)
+    roles = sorted(person.roles)
+
+    def words() -> None:
+        listed = ", ".join(roles) or "viewer"
+        door.screen.line(f"signed in as {person.name} (token {person.token_id}: {listed})")
+
+    record = {
+        "name": person.name,
+        "token_id": person.token_id,
+        "roles": [str(role) for role in roles],
+    }
+    door.screen.answer(record, words)
+
+
+def _read(*, from_stdin: bool) -> str:
+    if from_stdin or not sys.stdin.isatty():
+        text = sys.stdin.readline(MAX_CHARACTERS).strip()
+    else:
+        text = getpass.getpass("Token: ").strip()
+    if not text:
+        raise BadInput("no token was given; paste it, or pipe it to `podium login --token`")
+    return text
