@@ -60,7 +60,7 @@ def test_time_runs_out_where_it_did(stage: Stage) -> None:
 
 def test_a_run_without_an_end_is_replayed_as_far_as_it_came(stage: Stage) -> None:
     stage.acts(READ, {"fail": {"kind": "unavailable"}})
-    run_id = recorded(stage, code=1)
+    run_id = recorded(stage, code=3)
     same(stage, run_id)
     stage.acts(READ, WRITE)
     assert stage.desk.run("resume", run_id).code == 0
