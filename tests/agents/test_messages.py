@@ -298,7 +298,7 @@ def test_reading_takes_time_by_the_length_of_the_text(unit: str) -> None:
         read_messages(text, columns=80)
         return time.process_time() - began
 
-    short, long = min(seconds(20_000) for _ in range(3)), seconds(320_000)
+    short, long = (min(seconds(length) for _ in range(3)) for length in (20_000, 320_000))
 
     assert long <= max(short, 0.001) * 16 * 8
 

@@ -10,7 +10,7 @@ from jsonschema import Draft202012Validator
 from podium.domain.work import QueueSpec
 from podium.mcp.server import LARGEST_ARGUMENTS_BYTES
 from podium.testing import retry_until
-from tests.cli.desk import Desk
+from tests.cli.desk import AS_OS_USER, Desk
 from tests.cli.pipeline_rig import TASK, good_turns, set_up
 from tests.mcp.clients import Caller, beside
 
@@ -154,7 +154,7 @@ async def test_an_approval_given_while_no_server_was_there_is_used_by_the_next(d
     wish = {"path": "a.txt", "content": "hello\n"}
     async with beside(desk) as caller:
         waiting = await caller.call("write_file", **wish)
-    assert desk.spawn("approve", waiting["approval_id"]).code == 0
+    assert desk.spawn("approve", waiting["approval_id"], env=AS_OS_USER).code == 0
     async with beside(desk) as caller:
         done = await retry_until(lambda: unless_waiting(caller, wish))
     assert (done["status"], done["run_id"]) == ("done", waiting["run_id"])
@@ -185,7 +185,8 @@ async def test_a_rejected_call_is_refused_with_the_persons_words(desk: Desk) -> 
     wish = {"path": "a.txt", "content": "hello\n"}
     async with beside(desk) as caller:
         waiting = await caller.call("write_file", **wish)
-        said = desk.spawn("reject", waiting["approval_id"], "--why", "not that file")
+        rejection = ("reject", waiting["approval_id"], "--why", "not that file")
+        said = desk.spawn(*rejection, env=AS_OS_USER)
         assert said.code == 0, said.err
 
         async def refused() -> bool:

@@ -229,6 +229,7 @@ async def test_what_was_begun_under_a_record_that_is_gone_is_parked_and_not_done
     for file in gone:
         file.unlink()
     async with station.open() as post:
+        await post.podium.begin_anew()
         await post.serve()
         assert await post.tend() == 0
         assert await post.runs(WORK_ORDER) == []
@@ -251,6 +252,7 @@ async def test_an_order_that_was_answered_under_a_lost_record_and_is_put_back_is
         file.unlink()
     dropped(station, APPEND)
     async with station.open() as post:
+        await post.podium.begin_anew()
         [run] = await post.work()
     assert run.failure is not None
     assert "duplicate" in run.failure.message

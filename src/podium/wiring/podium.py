@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.domain.errors import RecordLost
+from podium.domain.errors import NotPossibleNow, RecordLost
 from podium.wiring.clock import SystemClock, SystemIds
 from podium.wiring.configuration import Configuration
 from podium.wiring.confining import ConfiningLauncher
@@ -173,6 +173,19 @@ class Podium:
                     raise RecordLost(str(self.database), loss, BEGIN_ANEW)
                 self._store = await self._open_store()
         return self._store
+
+    async def begin_anew(self) -> Path | None:
+        """Start with an empty record where the old one is lost. Gives the folder that the old heads are kept in.
+
+        Raises `NotPossibleNow` where the record is not lost.
+        """
+        from podium.journal import Anchors
+
+        if not self.record_loss:
+            raise NotPossibleNow("the record is not lost; `podium runs` shows it")
+        aside = await asyncio.to_thread(Anchors(self.vault).put_aside, self.clock.now())
+        await self.store(although_lost=True)
+        return aside
 
     async def _open_store(self) -> SqlStore | PostgresStore:
         if self.database_url:

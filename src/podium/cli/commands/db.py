@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import time
@@ -16,8 +15,7 @@ from podium.cli.command import command_app
 from podium.cli.commands.workspaces import span
 from podium.cli.door import Door
 from podium.cli.progress import Progress
-from podium.domain.errors import BadInput, NotPossibleNow
-from podium.journal import Anchors
+from podium.domain.errors import BadInput
 from podium.telling.wording import counted, moment
 from podium.usecases import Pruned, prune
 from podium.wiring import Podium
@@ -227,11 +225,7 @@ def begin_anew(context: typer.Context) -> None:
     door = Door(context.obj, lenient=True)
 
     async def work(podium: Podium) -> str:
-        if not podium.record_loss:
-            raise NotPossibleNow("the record is not lost; `podium runs` shows it")
-        aside = await asyncio.to_thread(Anchors(podium.vault).put_aside, podium.clock.now())
-        await podium.store(although_lost=True)
-        return str(aside or "")
+        return str(await podium.begin_anew() or "")
 
     aside = door.run(work)
 
