@@ -112,3 +112,24 @@ async def test_a_new_file_has_no_diff(rig: Rig) -> None:
 async def test_a_binary_file_is_named_as_such(rig: Rig) -> None:
     (rig.root / "app.yaml").write_bytes(bytes(range(256)))
     assert (await asked(rig)).diff == f"[not text: 256 bytes are replaced by {len(NEW)}]"
+
+
+async def test_a_long_diff_is_cut_and_counted_whole(rig: Rig) -> None:
+    (rig.root / "app.yaml").write_text("".join(f"line {n} {'x' * 40}\n" for n in range(4000)))
+    shown = "\n".join(what_lines(await asked(rig)))
+    assert "replaces the file: -4000 +3 lines, not all of them shown" in shown
+
+
+async def test_old_values_of_a_file_of_secrets_are_not_shown(tmp_path: Path) -> None:
+    class Careful(ScriptedGate):
+        def passed_over(self, real_path: str, root: str) -> bool:
+            return real_path.endswith(".env")
+
+    rig = make_rig(tmp_path, gate=Careful(lambda call, context: decision(Effect.ASK)))
+    (rig.root / ".env").write_text("DB_PASSWORD=swordfish-77\nplain-swordfish-77\n")
+    call = rig.call("write_file", path=".env", content="A=1\n")
+    answer = await rig.toolbox.perform(call)
+    assert isinstance(answer, Refusal)
+    [approval] = await rig.store.read(lambda view: view.approvals(run_id=RUN))
+    assert "-DB_PASSWORD=[hidden]" in approval.diff
+    assert "swordfish" not in approval.model_dump_json()

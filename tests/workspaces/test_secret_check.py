@@ -110,3 +110,14 @@ async def test_what_looks_like_one_in_test_data_comes_back_and_is_named(yard: Ya
     agent_commits(workspace.record, "tests/answer.txt", f"token: {TOKEN}\n")
     delivery = await workspace.deliver()
     assert [each.partition(" ")[0] for each in delivery.lookalikes] == ["tests/answer.txt:1"]
+
+
+async def test_halves_of_a_secret_in_two_commits_are_found(yard: Yard) -> None:
+    workspace = await made(yard)
+    half = len(VALUE) // 2
+    agent_commits(workspace.record, "key.py", f'key = (\n  "{VALUE[:half]}"\n)\n')
+    agent_commits(
+        workspace.record, "key.py", f'key = (\n  "{VALUE[:half]}"\n  "{VALUE[half:]}"\n)\n'
+    )
+    with pytest.raises(SecretsCommitted, match="DEPLOY_PASSWORD"):
+        await workspace.deliver()

@@ -25,6 +25,10 @@ class Authentication(StrEnum):
     """A sender of a chat, as its service proved."""
 
 
+IN_NAMESPACE = "os:namespace"
+"""Beginning of the credential of an operating-system user in a user namespace."""
+
+
 class Approver(Noun):
     """Somebody who answers an approval, and how it was proved that it is them."""
 

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
-from podium.domain.approvals import Approver
+from podium.domain.approvals import IN_NAMESPACE, Approver
 from podium.domain.errors import NotPossibleNow
 from podium.domain.events import ApprovalExpired, EventBody
 from podium.domain.gating import Approval, ApprovalStatus, Grant
@@ -62,6 +62,11 @@ def grant(
         raise NotPossibleNow(
             f"{approver.credential!r} has approved {approval.id} already, under another name; the next yes needs "
             "the proof of another person"
+        )
+    if len(approval.approvers) > 1 and approver.credential.startswith(IN_NAMESPACE):
+        raise NotPossibleNow(
+            f"approval {approval.id} needs {len(approval.approvers)} people, and in a user namespace, as of a "
+            f"container, the operating system does not prove that this is {by!r}; sign in with `podium login`"
         )
     group = approval.approvers[len(approval.grants)] if approval.approvers else ""
     if group and by not in (groups or {}).get(group, ()):

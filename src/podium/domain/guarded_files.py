@@ -88,9 +88,8 @@ def is_attributes(path: str) -> bool:
 
 def drivers_changed(old: str, new: str) -> bool:
     """Whether two versions of a file of attributes differ in more than attributes that run nothing."""
-    before, after = old.splitlines(), new.splitlines()
-    lines = [*(set(before) - set(after)), *(set(after) - set(before))]
-    return any(not _runs_nothing(line) for line in lines)
+    before, after = _driver_lines(old), _driver_lines(new)
+    return before != after
 
 
 def zone_globs(patterns: Iterable[str]) -> list[str]:
@@ -139,7 +138,14 @@ def _shortened(short: re.Match[str], stem: tuple[str, str]) -> bool:
     return (short[2] or "")[: len(ending[:3])] == ending[:3]
 
 
+def _driver_lines(text: str) -> list[str]:
+    """Lines that name programs, in their order: of two for one path, the last counts. Git ends lines at LF alone."""
+    return [line for line in text.split("\n") if not _runs_nothing(line.removesuffix("\r"))]
+
+
 def _runs_nothing(line: str) -> bool:
+    if not line.isprintable() and not line.replace("\t", " ").isprintable():
+        return False
     if not line.strip() or line.lstrip().startswith("#"):
         return True
     matched = _ATTRIBUTE_LINE.fullmatch(line)

@@ -26,7 +26,7 @@ class Deadlines:
         if len(self._due) >= MANY_WATCHED:
             self._due = {time: due for time, due in self._due.items() if time > now}
         due = self._clock.monotonic() + (deadline - now).total_seconds()
-        self._due[deadline] = min(due, self._due.get(deadline, due))
+        self._due.setdefault(deadline, due)
 
     def seconds_left(self, deadline: datetime, now: datetime) -> float:
         """Seconds until it has passed; zero or less once it has."""

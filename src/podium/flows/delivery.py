@@ -32,6 +32,8 @@ class DeliveryDeps:
     toolbox_in: Callable[[str], Awaitable[Toolbox]]
     """The supervisor's tools in a folder, behind the gate."""
     redact: Callable[[str], str]
+    owns: Callable[[str], bool] = lambda repository: True
+    """Whether a repository is this project's: a copied project has the runs of its original, not its workspaces."""
 
 
 def delivery(deps: DeliveryDeps) -> FlowBody:
@@ -40,6 +42,11 @@ def delivery(deps: DeliveryDeps) -> FlowBody:
     async def deliver(ctx: FlowContext, job: DeliveryJob) -> Json:
         async def work(step: Step) -> Delivery | Refusal:
             workspace = await deps.workspaces.open(job.workspace_id)
+            if not deps.owns(workspace.record.repository):
+                raise CallRefused(
+                    f"workspace {workspace.record.task!r} belongs to {workspace.record.repository!r}, not to this "
+                    "project; deliver it from there"
+                )
             return await deliver_approved(deps, workspace, step.run_id, step.key)
 
         for asked in count():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from podium.domain.gating import Approval, ApprovalStatus, canonical_json
@@ -20,6 +21,7 @@ DELIVERY = "deliver_order"
 
 _TOUCHES = ("  reads /", "  writes /", "  deletes /", "  led to by: ", "  replaces ")
 """Lines of a summary that say more than the arguments do."""
+_CUT = re.compile(r"\[cut: (-\d+ \+\d+) lines in all\]$")
 
 
 def what_lines(approval: Approval) -> Iterator[str]:
@@ -51,6 +53,10 @@ def diff_lines(diff: str) -> list[str]:
 
 def diff_counts(diff: str) -> str:
     """How much of a file goes and comes, as `replaces the file: -12 +3 lines`."""
+    if (cut := _CUT.search(diff)) is not None:
+        return f"replaces the file: {cut[1]} lines, not all of them shown"
+    if diff.startswith("["):
+        return "replaces the file"
     lines = diff_lines(diff)
     removed, added = (sum(line.startswith(sign) for line in lines) for sign in "-+")
     return f"replaces the file: -{removed} +{added} lines"

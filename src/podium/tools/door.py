@@ -34,6 +34,7 @@ class GatedDoor:
     ) -> None:
         """`held` says how the kernel holds commands in a folder. None: only their words are judged."""
         self._store = store
+        self._gate = gate
         self._settings = settings
         self._cleaner = Cleaner(redact)
         self._judge = Judge(
@@ -52,7 +53,10 @@ class GatedDoor:
             answer = await self._store.write(lambda tx: self._judge.answer(tx, call))
         except DiffMissing:
             root = Path(call.root or self._settings.root)
-            diff = await in_thread(overwrite_diff, call, root, self._cleaner.text)
+            is_secret = any(self._gate.passed_over(use.real, str(root)) for use in call.paths)
+            diff = await in_thread(
+                overwrite_diff, call, root, self._cleaner.text, is_secret=is_secret
+            )
             answer = await self._store.write(lambda tx: self._judge.answer(tx, call, diff))
         if isinstance(answer, CallInDoubt):
             raise answer

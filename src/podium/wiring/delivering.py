@@ -83,7 +83,13 @@ async def build_delivery(podium: Podium) -> Flow:
 
 
 async def _delivery(podium: Podium) -> FlowBody:
-    deps = DeliveryDeps(podium.workspaces, supervisor_toolboxes(podium), podium.redactor.text)
+    project = podium.folders.project.resolve()
+    deps = DeliveryDeps(
+        podium.workspaces,
+        supervisor_toolboxes(podium),
+        podium.redactor.text,
+        owns=lambda repository: Path(repository).resolve() == project,
+    )
     return delivery(deps)
 
 

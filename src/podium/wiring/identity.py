@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import pwd
 import socket
+from pathlib import Path
 
-from podium.domain.approvals import Approver, Authentication
+from podium.domain.approvals import IN_NAMESPACE, Approver, Authentication
 
 
 def os_user() -> Approver:
@@ -15,9 +16,23 @@ def os_user() -> Approver:
     return Approver(
         name=name,
         authentication=Authentication.OS_USER,
-        credential=f"os:{os.getuid()}@{socket.gethostname()}",
+        credential=_credential(),
         account=name,
     )
+
+
+def _credential() -> str:
+    who = IN_NAMESPACE if _in_user_namespace() else f"os:{os.getuid()}"
+    return f"{who}@{socket.gethostname()}"
+
+
+def _in_user_namespace() -> bool:
+    """Tell whether uids here are given out by a namespace, in which anybody may be any user."""
+    try:
+        first, outer, length = map(int, Path("/proc/self/uid_map").read_text().split()[:3])
+    except (OSError, ValueError):
+        return False
+    return (first, outer, length) != (0, 0, 2**32 - 1)
 
 
 def os_user_name() -> str:

@@ -200,7 +200,7 @@ def _tell_waiting(door: Door, waiting: WaitingDelivery) -> None:
         door.screen.line(f"  {shown_line(file)}")
     approval = short_id(waiting.approval_id)
     door.screen.aside(
-        f"`podium approvals {approval}` shows the diff; `podium approve {approval}` or `podium reject {approval}`, "
+        f"`podium approvals {approval}` shows the diff; `podium approve {approval}` or `podium reject {approval} --why TEXT`, "
         f"then `podium workspaces deliver {waiting.task}`"
     )
 

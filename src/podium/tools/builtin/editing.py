@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
@@ -9,7 +10,7 @@ from podium.domain.errors import ToolBroke
 from podium.domain.gating import Access, Call, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
 from podium.tools.beneath import find_beneath, read_beneath, remove_beneath, write_beneath
-from podium.tools.builtin.told_diffs import cut_diff, told_diff
+from podium.tools.builtin.told_diffs import told_diff
 from podium.tools.command_files import changed_since
 from podium.tools.edits import EditRefused, decoded, diff_between
 from podium.tools.intents import keep_for_undo
@@ -22,6 +23,7 @@ _LARGEST_KEPT_BYTES = 20_000_000
 _LONGEST_DIFF = 6_000
 _MAX_QUESTION_DIFF = 60_000
 """Characters of a diff that a person is shown before the file is replaced."""
+_NAMED_VALUE = re.compile(r"([- ]\s*(?:export\s+)?[\w.-]{1,80}\s*[=:]\s*)\S")
 
 
 async def _write_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
@@ -85,8 +87,13 @@ def _text_diff(path: str, before: bytes, content: bytes) -> str:
         return f"[not text: {len(before)} bytes are replaced by {len(content)}]"
 
 
-def overwrite_diff(call: Call, root: Path, clean: Callable[[str], str]) -> str:
-    """What a `write_file` would change in the file that stands there, for the person who is asked. May block."""
+def overwrite_diff(
+    call: Call, root: Path, clean: Callable[[str], str], *, is_secret: bool = False
+) -> str:
+    """What a `write_file` would change in the file that stands there, for the person who is asked. May block.
+
+    Of a file that may hold secrets, old lines are shown without their values.
+    """
     (file,) = call.files
     try:
         before = read_beneath(root, file.path, _LARGEST_KEPT_BYTES)
@@ -95,7 +102,23 @@ def overwrite_diff(call: Call, root: Path, clean: Callable[[str], str]) -> str:
     diff = clean(_text_diff(file.path, before, call.arguments["content"].encode()))
     if changed_since(call.files, root):
         return f"[{file.path} is being changed by somebody else; a yes will not hold]"
-    return cut_diff(diff, _MAX_QUESTION_DIFF)
+    lines = _without_values(diff.split("\n")) if is_secret else diff.split("\n")
+    shown = "\n".join(lines)
+    if len(shown) <= _MAX_QUESTION_DIFF:
+        return shown
+    removed, added = (sum(line.startswith(sign) for line in lines[2:]) for sign in "-+")
+    return f"{shown[:_MAX_QUESTION_DIFF]}\n[cut: -{removed} +{added} lines in all]"
+
+
+def _without_values(lines: list[str]) -> list[str]:
+    heads, body = lines[:2], lines[2:]
+    hidden = (line if line.startswith(("+", "@")) else _hidden(line) for line in body)
+    return [*heads, *hidden]
+
+
+def _hidden(line: str) -> str:
+    named = _NAMED_VALUE.match(line)
+    return f"{named[1] if named else line[:1]}[hidden]" if line.strip() else line
 
 
 async def _restore_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:

@@ -13,7 +13,7 @@ _LONGEST_SHOWN = 160
 
 def told_diff(scope: ToolScope, diff: str, most: int = LONGEST_DIFF) -> str:
     """Cleaned before it is cut: half a secret would pass the redactor."""
-    return cut_diff(scope.clean(diff), most)
+    return _cut(scope.clean(diff), most)
 
 
 def refusal(refused: EditRefused, scope: ToolScope, of: str) -> Outcome:
@@ -28,7 +28,7 @@ def refusal(refused: EditRefused, scope: ToolScope, of: str) -> Outcome:
 
 
 def _shown(candidate: Candidate, scope: ToolScope) -> dict[str, Json]:
-    text = cut_diff(scope.clean(candidate.text), _LONGEST_SHOWN)
+    text = _cut(scope.clean(candidate.text), _LONGEST_SHOWN)
     return {"line": candidate.line, "text": text, "differs": candidate.differs}
 
 
@@ -36,5 +36,5 @@ def _why(shown: dict[str, Json]) -> str:
     return f"  ← {shown['differs']}" if shown["differs"] else ""
 
 
-def cut_diff(text: str, most: int) -> str:
+def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}\n[cut: {len(text)} characters in all]"

@@ -23,12 +23,12 @@ _MAX_ALIKE = 10
 """More lines of one file with the same in them tell nothing new."""
 _COMMIT = "\0commit "
 _HUNK = re.compile(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
-_PATCHES = (
-    "diff-tree", "--stdin", "--root", "--format=%x00commit %H", "--patch", "--unified=0",
-    "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv",
+_PATCH = (
+    "--patch", "--unified=0", "--find-renames", "--no-color", "--no-ext-diff", "--no-textconv",
     # Whatever attributes and NUL bytes say: both are the agent's.
     "--text", "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules",
 )  # fmt: skip
+_PATCHES = ("diff-tree", "--stdin", "--root", "--format=%x00commit %H", *_PATCH)
 _IDS = ("tree ", "parent ")
 
 Find = Callable[[str], Sequence[str]]
@@ -58,9 +58,17 @@ class _Seen:
 
 
 async def scan_commits(
-    history: History, new: Mapping[str, Sequence[str]], changes: Sequence[Change], find: Find
+    history: History,
+    new: Mapping[str, Sequence[str]],
+    changes: Sequence[Change],
+    find: Find,
+    since: str = "",
 ) -> LookedThrough:
-    """Ask `find` of everything that the new commits add. Of more than `MAX_BYTES`, the beginning is scanned."""
+    """Ask `find` of everything that the new commits add. Of more than `MAX_BYTES`, the beginning is scanned.
+
+    Of several without a merge, what they add together `since` that commit is scanned too: the halves of a secret
+    may come in different ones.
+    """
     merges = {commit for commit, parents in new.items() if len(parents) > 1}
     ids = [f"{commit}\n" for commit in new]
     raw = await history.output("cat-file", "--batch", stdin="".join(ids), max_bytes=MAX_BYTES)
@@ -84,9 +92,27 @@ async def scan_commits(
         return list(islice(_without_more_alike(_sightings(commits, wide)), _MAX_SIGHTINGS + 1))
 
     found = await asyncio.to_thread(scan)
+    if not found and since and len(new) > 1 and not merges:
+        together = await history.output(
+            "diff-tree", "-r", *_PATCH, since, _tip(new), stdin="", max_bytes=MAX_BYTES
+        )
+        cut = cut or bool(together.stdout_dropped_bytes)
+        found = await asyncio.to_thread(_scan_together, _tip(new), together.stdout, find)
     return LookedThrough(
         found=tuple(found[:_MAX_SIGHTINGS]), whole=not cut and len(found) <= _MAX_SIGHTINGS
     )
+
+
+def _tip(new: Mapping[str, Sequence[str]]) -> str:
+    """The new commit that no other one has for a parent."""
+    parents = {parent for each in new.values() for parent in each}
+    return next(commit for commit in new if commit not in parents)
+
+
+def _scan_together(tip: str, patch: bytes, find: Find) -> list[Sighting]:
+    seen = {tip: _Seen(tip, [])}
+    _add_lines(seen, [f"{_COMMIT}{tip}", *patch.decode(errors="replace").split("\n")])
+    return list(islice(_sightings(seen, _with_wide(find)), _MAX_SIGHTINGS + 1))
 
 
 def _by_place(

@@ -141,7 +141,7 @@ class Deliveries:
             merges = any(len(parents) > 1 for parents in commits.values())
             own = await history.parents(tip, users) if merges else commits
             paths = await ImportGate(history, forbidden).judge(record.base, tip, commits, own)
-            alike = await refuse_secrets(history, record.branch, commits, secrets_in)
+            alike = await refuse_secrets(history, record.branch, commits, secrets_in, before)
             review = GuardedReview(history, record, await hooks_folders(self._git, record))
             guarded = await review.changes(tip, commits)
             if guarded is not None and guarded.digest != approved:

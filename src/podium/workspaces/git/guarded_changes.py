@@ -7,6 +7,7 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 
 from podium.domain.digests import digest_of
+from podium.domain.errors import ImportRefused
 from podium.domain.guarded_files import drivers_changed, is_attributes, is_guarded
 from podium.domain.workspaces import GuardedChange, WorkspaceRecord
 from podium.workspaces.git.git import Git
@@ -17,12 +18,14 @@ MAX_DIFF_CHARACTERS = 40_000
 _MAX_DIFF_BYTES = 1_000_000
 _MAX_CONTENT_BYTES = 16_000_000
 _MAX_PATHS = 500
+_MAX_NAMED = 12
 _MAX_LINKS = 1_000
 _MAX_PARENTS = 8
 _DEEPEST_LINK = 5
 _DIFF = (
     "diff-tree", "--stdin", "--no-commit-id", "--root", "-r", "-m", "--patch", "--no-renames", "--no-color",
-    "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--",
+    # Whatever attributes and NUL bytes say: a shell runs a file with a NUL in it.
+    "--text", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", "--",
 )  # fmt: skip
 
 Parents = Mapping[str, Sequence[str]]
@@ -120,18 +123,19 @@ class GuardedReview:
         lines = "".join(f"{commit}\n" for commit in commits)
         ended = await self._history.output(*_DIFF, *literal, stdin=lines, max_bytes=_MAX_DIFF_BYTES)
         text = ended.stdout.decode(errors="replace")
-        cut = len(text) > MAX_DIFF_CHARACTERS or bool(ended.stdout_dropped_bytes)
-        if not cut and len(paths) <= _MAX_PATHS:
-            return text
-        shown = text[:MAX_DIFF_CHARACTERS].rpartition("\n")[0]
-        see = f"git -C {self._record.path} log --patch {self._record.base[:12]}.."
-        return f"{shown}\n[there is more than can be shown here; `{see}` shows all of it]\n"
+        if len(text) > MAX_DIFF_CHARACTERS or ended.stdout_dropped_bytes or len(paths) > _MAX_PATHS:
+            named = ", ".join(map(_readable, paths[:_MAX_NAMED]))
+            raise ImportRefused(
+                f"guarded files are changed by more than a person can be shown ({named}): over {MAX_DIFF_CHARACTERS} "
+                f"characters or {_MAX_PATHS} files; change less of them at a time"
+            )
+        return text
 
 
 async def hooks_folders(git: Git, record: WorkspaceRecord) -> list[str]:
     """Folders of the checkout that the user's settings name for git's hooks, from its top on."""
     ended = await git.run(
-        "config", "--null", "--show-scope", "--get-all", "core.hooksPath",
+        "config", "--null", "--show-scope", "--type=path", "--get-all", "core.hooksPath",
         git_dir=record.git_dir, user_settings=True, accept=(0, 1),
     )  # fmt: skip
     fields = ended.stdout.decode(errors="surrogateescape").split("\0")

@@ -22,7 +22,11 @@ _PATTERN = "pattern"
 
 
 async def refuse_secrets(
-    history: History, branch: str, new: Mapping[str, Sequence[str]], secrets_in: Find
+    history: History,
+    branch: str,
+    new: Mapping[str, Sequence[str]],
+    secrets_in: Find,
+    since: str = "",
 ) -> tuple[str, ...]:
     """Scan the new commits and the branch's name. Gives what looks like a secret where test data lies.
 
@@ -31,7 +35,8 @@ async def refuse_secrets(
     """
     if names := secrets_in(branch):
         raise _refused([f"the name of the branch ({', '.join(map(_in_words, names))})"])
-    scan = await scan_commits(history, new, await history.changes(list(new)), secrets_in)
+    changes = await history.changes(list(new))
+    scan = await scan_commits(history, new, changes, secrets_in, since)
     sightings = [each for each in scan.found if not _is_an_address(each)]
     refused = [each for each in sightings if not _may_be_meant(each)]
     if refused:
