@@ -15,8 +15,9 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from podium.wiring.identity import os_user_name
 from tests.cli.asking import NEW_LEAD, five_blocks, nothing_was_made
-from tests.cli.desk import Desk, Said
+from tests.cli.desk import AS_OS_USER, Desk, Said
 from tests.cli.test_ask_inputs import with_stdin
 
 PROMPT = "operator> "
@@ -33,7 +34,7 @@ class Terminal:
         self.process = subprocess.Popen(
             desk.command("ask", "--interactive", *arguments),
             cwd=desk.project,
-            env={**desk.environ, "TERM": "xterm"},
+            env={**desk.environ, **AS_OS_USER, "TERM": "xterm"},
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -108,7 +109,8 @@ def test_a_yes_is_for_the_next_plan_and_no_other(desk: Desk) -> None:
         assert "Approval flag: true" in terminal.say(":approve")
         still = terminal.say("please bake a cake")
         assert "there was no plan to say yes to; the next one still has it" in still
-        assert "Approved by: ann" in terminal.say("create a quote for lead_123")
+        approved = terminal.say("create a quote for lead_123")
+        assert f"Approved by: {os_user_name()}" in approved
         assert "Status: awaiting_approval" in terminal.say("create a quote for lead_123")
         assert "Mode set to: plan" in terminal.say(":mode plan")
         terminal.say(":approve")

@@ -322,4 +322,5 @@ def test_a_run_records_the_mode_and_the_budgets_it_is_started_with(tmp_path: Pat
     podium = project(tmp_path, budgets={"day": {"usd": 2.5}}, mode="sensing")
     terms = podium.configuration.terms()
     assert terms["mode"] == "sensing"
-    assert [(each["scope"], each["usd"]) for each in terms["budgets"]] == [("day", 2.5)]
+    budgets = [(each["scope"], each["usd"]) for each in terms["budgets"]]
+    assert budgets == [("run", 25.0), ("day", 2.5)]  # a run has limits by default

@@ -68,7 +68,7 @@ async def test_pull_requests_of_others_are_not_taken_for_ours(
 
 async def test_work_in_a_fork_asks_upstream(yard: Yard, github: GitHubServer) -> None:
     yard.user("remote", "set-url", "origin", "git@github.com:uma/hello.git")
-    yard.user("remote", "add", "upstream", "https://github.com/octo/hello.git")
+    yard.user("remote", "add", "upstream", "git@github.com:octo/hello.git")
     yard.user("config", "branch.main.remote", "upstream")
     made = await yard.forge(github.url).deliver(yard.wish())
     assert made.url == "https://github.com/octo/hello/pull/100"

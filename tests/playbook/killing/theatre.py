@@ -16,7 +16,7 @@ from typing import IO, Any
 import yaml
 
 from podium.testing.modelserver import ModelServer, Script, SeenRequest
-from tests.cli.desk import Desk
+from tests.cli.desk import AS_OS_USER, Desk
 from tests.playbook.stage import Stage, of_type, trace_of
 
 KEY = "sk-very-secret-0123456789"
@@ -223,7 +223,7 @@ class Theatre:
         log.write_text("")
         code = self._nursery.perform(
             cwd=str(self._root),
-            env={**self.desk.environ, "MODEL_KEY": KEY},
+            env={**self.desk.environ, **AS_OS_USER, "MODEL_KEY": KEY},
             out=str(out),
             err=str(err),
             log=str(log),

@@ -105,28 +105,24 @@ class RepositoryForge:
             return RemoteBase()
         try:
             return await self._fetched(whole, remotes)
-        except ForgeUnavailable as error:
+        except (ForgeUnavailable, BadInput, NotPossibleNow) as error:
             name = f"{remotes.base_name}/{remotes.base_branch}"
             return RemoteBase(name=name, why_not=str(error))
 
     async def _fetched(self, repository: str, remotes: Remotes) -> RemoteBase:
-        """Raises `ForgeUnavailable` for a remote that a later try may reach."""
+        """Raises `ForgeUnavailable` for a remote that a later try may reach, `BadInput` or `NotPossibleNow` for one
+        that a person has to put right. Nothing may be pushed beside a base that is not known."""
         name, branch = remotes.base_name, remotes.base_branch
         shown = f"{name}/{branch}"
-        try:
-            checked_name(branch)
-            tip = await self._pusher.remote_tip(repository, name, remotes.base, branch)
-            if not tip:
-                return RemoteBase(
-                    name=shown, why_not=f"the remote {name!r} has no branch {branch!r}"
-                )
-            if not await self._has(repository, tip):
-                # Named after what it holds: a ref that never moves is in no other run's way.
-                ref = f"{BASE_REFS}{tip}"
-                await self._pusher.fetch(repository, name, remotes.base, branch, ref)
-                tip = await self._resolved(repository, ref)
-        except (BadInput, NotPossibleNow) as error:
-            return RemoteBase(name=shown, why_not=str(error))
+        checked_name(branch)
+        tip = await self._pusher.remote_tip(repository, name, remotes.base, branch)
+        if not tip:
+            return RemoteBase(name=shown, why_not=f"the remote {name!r} has no branch {branch!r}")
+        if not await self._has(repository, tip):
+            # Named after what it holds: a ref that never moves is in no other run's way.
+            ref = f"{BASE_REFS}{tip}"
+            await self._pusher.fetch(repository, name, remotes.base, branch, ref)
+            tip = await self._resolved(repository, ref)
         return RemoteBase(commit=tip, name=shown)
 
     async def _has(self, repository: str, commit: str) -> bool:
