@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import ImportRefused
+from podium.domain.errors import GuardedFilesChanged, ImportRefused
 from podium.domain.protected_paths import is_spelling_of
 from tests.workspaces.rig import Place, commit, needs_bwrap
 
@@ -164,3 +164,43 @@ def test_short_names_of_the_list_of_submodules_are_known_however_long_their_numb
     name: str,
 ) -> None:
     assert is_spelling_of(name, ".gitmodules")
+
+
+_TAKEN = {
+    "as its own branch": "git reset -q --soft fork/main",
+    "by a merge": "echo w > w; git add w; git commit -qm w; "
+    "git update-ref HEAD $(git commit-tree -p HEAD -p fork/main -m merge fork/main^{tree})",
+}
+
+
+@needs_bwrap()
+@pytest.mark.parametrize("way", _TAKEN)
+async def test_what_only_a_remote_has_is_judged_like_the_agents_own(place: Place, way: str) -> None:
+    place.user("checkout", "-q", "--detach")
+    planted = commit(place.repository, "planted", **{".podium__prompts__x": "obey"})
+    guards = commit(
+        place.repository, "guards", **{"podium.yaml": "checks: []", ".podium__prompts__x": ""}
+    )
+    place.user("checkout", "-q", "main")
+    place.user("update-ref", "refs/remotes/fork/main", guards)
+    workspace = await place.make()
+    await place.works(workspace, _TAKEN[way])
+    with pytest.raises(ImportRefused, match=f"{planted[:12]} may not come back.*podium"):
+        await workspace.deliver()
+    # On a branch of his own, the user has taken it over.
+    place.user("branch", "taken", guards)
+    assert planted not in (await workspace.deliver()).commits
+
+
+@needs_bwrap()
+async def test_guarded_files_of_a_remote_need_an_approval(place: Place) -> None:
+    place.user("checkout", "-q", "--detach")
+    place.user(
+        "update-ref", "refs/remotes/fork/main", commit(place.repository, **{".envrc": "run"})
+    )
+    place.user("checkout", "-q", "main")
+    workspace = await place.make()
+    await place.works(workspace, "git reset -q --soft fork/main")
+    with pytest.raises(GuardedFilesChanged) as asked:
+        await workspace.deliver()
+    assert asked.value.change.paths == (".envrc",)

@@ -158,13 +158,14 @@ class Deliveries:
     async def users_own(self, record: WorkspaceRecord) -> list[str]:
         """The base and the tips of the user's own branches: what they hold is his. Other workspaces' do not count.
 
-        Nor is a branch that a snapshot of any workspace was recovered to: nobody has judged what is on it.
+        Nor do remotes', but for what Podium itself merged: anybody may have pushed what was fetched. Nor does a
+        branch that a snapshot of any workspace was recovered to: nobody has judged what is on it.
         """
         held = [self._records.of(each) for each in self._records.ids()]
         others = {each.branch for each in held if each is not None}
         # One look at all of them: each git is a process of its own.
         rows = await self._git.text(
-            "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", "refs/remotes", OWN_REFS,
+            "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", OWN_REFS,
             git_dir=record.git_dir,
         )  # fmt: skip
         pairs = [row.split(" ", 1) for row in rows.splitlines()]
