@@ -320,6 +320,34 @@ def test_guarded_files_wait_for_an_approval_that_shows_the_diff(project: Desk) -
     assert (said.code, said.out[:24]) == (0, "podium/fix: 2 commits, 1")
 
 
+def planted(desk: Desk, *paths: str) -> list[str]:
+    """The guarded files that a person is asked about when an agent's commit writes to these."""
+    made(desk)
+    script = 'for p; do mkdir -p "$(dirname "$p")"; echo x >> "$p"; done; git add -A; git commit -qm more'
+    assert desk.run("workspaces", "exec", "fix", "--", "sh", "-c", script, "sh", *paths).code == 0
+    said = desk.run("workspaces", "deliver", "fix", "--json")
+    assert said.code == 3, said.out
+    assert "bridge/notes.md" not in str(said.json)
+    return sorted(said.json["waiting"]["files"])
+
+
+def test_orders_and_launchers_that_a_commit_plants_wait_for_an_approval(project: Desk) -> None:
+    (project.project / "podium.yaml").write_text("flows: {sense: {layout: {inbox: orders/in}}}\n")
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "layout")
+    acted_on = ["bridge/claimed/CLC/N.yaml", "g/tools/gmx_clc_orchestrator.zsh", "orders/in/N.yaml"]
+    asked = planted(project, *acted_on, "bridge/notes.md", "bridge/inbox/CLC/elsewhere.yaml")
+    assert asked == [f"{path} (new)" for path in acted_on]
+
+
+def test_a_link_above_the_inbox_waits_for_an_approval(project: Desk) -> None:
+    made(project)
+    script = "mkdir -p e/inbox/CLC; echo x > e/inbox/CLC/N.yaml; ln -s e bridge; git add -A; git commit -qm more"
+    assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", script).code == 0
+    said = project.run("workspaces", "deliver", "fix", "--json")
+    assert (said.code, said.json["waiting"]["files"]) == (3, ["bridge (new link)"])
+
+
 def test_guarded_files_that_a_person_rejects_do_not_come_back(project: Desk) -> None:
     made(project)
     script = "echo 'echo hi' > .envrc; git add .envrc; git commit -qm env"

@@ -74,11 +74,18 @@ def is_guarded(path: str, more: Sequence[str] = ()) -> bool:
         for start in range(len(names) - len(pattern) + 1):
             if all(map(_fits, names[start:], pattern)):
                 return True
-    for prefix in more:
-        wanted = [name for name in comparable_parts(prefix) if name]
-        if names[: len(wanted)] == wanted:
-            return True
-    return False
+    return any(names[: len(wanted)] == wanted for wanted in map(_parts, more))
+
+
+def is_above(path: str, more: Sequence[str]) -> bool:
+    """Whether one of the further paths lies beneath this one, or does for some file system."""
+    names = _parts(path)
+    return any(wanted != names == wanted[: len(names)] for wanted in map(_parts, more))
+
+
+@lru_cache(1024)
+def _parts(path: str) -> list[str]:
+    return [name for name in comparable_parts(path) if name]
 
 
 def is_attributes(path: str) -> bool:

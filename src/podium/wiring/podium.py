@@ -365,7 +365,13 @@ class Podium:
             inside=self.launcher,
             confined=self.configuration.sandbox.kind == "kernel",
             tell=lambda text: self.tell(self.redactor.text(text)),
+            guarded=self._guarded_paths,
         )
+
+    def _guarded_paths(self, repository: str) -> list[str]:
+        from podium.wiring.guarded_paths import guarded_paths
+
+        return guarded_paths(self.configuration, repository)
 
     @cached_property
     def repository_git(self) -> Git:

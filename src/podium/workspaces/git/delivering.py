@@ -15,7 +15,12 @@ from podium.workspaces.git.borrowing import make_borrower
 from podium.workspaces.git.bundles import read_bundle
 from podium.workspaces.git.commit_scan import Find
 from podium.workspaces.git.git import Git, GitFailed, no_object
-from podium.workspaces.git.guarded_changes import GuardedReview, hooks_folders
+from podium.workspaces.git.guarded_changes import (
+    Guarded,
+    GuardedReview,
+    hooks_folders,
+    none_more,
+)
 from podium.workspaces.git.history import History
 from podium.workspaces.git.import_gate import ImportGate
 from podium.workspaces.git.keeper import Keeper
@@ -36,9 +41,11 @@ _INTENT = "delivering"
 class Deliveries:
     """Takes commits out of workspaces."""
 
-    def __init__(self, git: Git, records: Records) -> None:
+    def __init__(self, git: Git, records: Records, guarded: Guarded = none_more) -> None:
+        """`guarded` gives further guarded paths of a checkout, from its top on."""
         self._git = git
         self._records = records
+        self._guarded = guarded
 
     async def deliver(
         self,
@@ -142,7 +149,9 @@ class Deliveries:
             own = await history.parents(tip, users) if merges else commits
             paths = await ImportGate(history, forbidden).judge(record.base, tip, commits, own)
             alike = await refuse_secrets(history, record.branch, commits, secrets_in, before)
-            review = GuardedReview(history, record, await hooks_folders(self._git, record))
+            more = await asyncio.to_thread(self._guarded, record.repository)
+            hooks = await hooks_folders(self._git, record)
+            review = GuardedReview(history, record, [*hooks, *more])
             guarded = await review.changes(tip, commits)
             if guarded is not None and guarded.digest != approved:
                 raise GuardedFilesChanged(guarded)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from podium.domain.digests import digest_of
 from podium.domain.errors import ImportRefused
-from podium.domain.guarded_files import drivers_changed, is_attributes, is_guarded
+from podium.domain.guarded_files import drivers_changed, is_above, is_attributes, is_guarded
 from podium.domain.workspaces import GuardedChange, WorkspaceRecord
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.history import History
@@ -29,25 +29,29 @@ _DIFF = (
 )  # fmt: skip
 
 Parents = Mapping[str, Sequence[str]]
+Guarded = Callable[[str], Sequence[str]]
+"""Further guarded paths, by the checkout of the user's repository, from its top on."""
+
+
+def none_more(_: str) -> Sequence[str]:
+    return ()
 
 
 class GuardedReview:
     """Looks for guarded files among what new commits change, intermediate ones too."""
 
-    def __init__(
-        self, history: History, record: WorkspaceRecord, hooks: Sequence[str] = ()
-    ) -> None:
-        """`hooks` are folders of the repository that git takes hooks from."""
+    def __init__(self, history: History, record: WorkspaceRecord, more: Sequence[str] = ()) -> None:
+        """`more` are further guarded paths: folders that git takes hooks from, and what the project adds."""
         self._history = history
         self._record = record
-        self._more = tuple(hooks)
+        self._more = tuple(more)
 
     async def changes(self, tip: str, new: Parents) -> GuardedChange | None:
         """All of them as one question; None when there are none."""
         self._more = await self._with_link_targets(tip)
         changes = await self._history.changes(list(new))
         made = own_changes(changes, new)
-        rows = [row for row in made if is_guarded(row.path, self._more)]
+        rows = [row for row in made if self._is_guarded(row)]
         rows += await self._of_drivers([row for row in made if is_attributes(row.path)])
         rows += await self._dropped_by_merges(changes, made, new)
         if not rows:
@@ -61,6 +65,12 @@ class GuardedReview:
             paths=tuple(map(_readable, paths)),
             diff=await self._diff(list(dict.fromkeys(row.commit for row in rows)), paths),
             digest=digest_of([list(each) for each in unique]),
+        )
+
+    def _is_guarded(self, row: Change) -> bool:
+        """Also a link above a guarded path, which puts another file there."""
+        return is_guarded(row.path, self._more) or (
+            row.about_links and is_above(row.path, self._more)
         )
 
     async def _with_link_targets(self, tip: str) -> tuple[str, ...]:

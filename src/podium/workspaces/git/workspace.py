@@ -27,6 +27,7 @@ from podium.workspaces.git.desk import Desk
 from podium.workspaces.git.documents import check_paths, read_text, write_files
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.going_back import GoingBack, is_within
+from podium.workspaces.git.guarded_changes import Guarded, none_more
 from podium.workspaces.git.layout import confinement_of
 from podium.workspaces.git.looking_back import commit_named, diff_since, history_since
 from podium.workspaces.git.merging import Merging
@@ -55,6 +56,7 @@ class GitWorkspace:
         *,
         confined: bool,
         secrets_in: Find,
+        guarded: Guarded = none_more,
     ) -> None:
         self._git = git
         self._records = records
@@ -62,6 +64,7 @@ class GitWorkspace:
         self._clock = clock
         self._confined = confined
         self._secrets_in = secrets_in
+        self._guarded = guarded
         self._desk = Desk(git, record, confined=confined)
         self._turns = Turns(git, records, clock, record, confined=confined)
         self._snapshots = Snapshots(git, records, clock, confined=confined)
@@ -99,7 +102,7 @@ class GitWorkspace:
         with self._at_work():
             await asyncio.to_thread(put_pointer_back, self._record)
             confinement = await self.confinement() if self._confined else None
-            return await Deliveries(self._git, self._records).deliver(
+            return await Deliveries(self._git, self._records, self._guarded).deliver(
                 self._record, confinement, self._secrets_in, approved
             )
 

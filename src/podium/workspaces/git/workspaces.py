@@ -27,6 +27,7 @@ from podium.workspaces.git.colliding import collisions_of
 from podium.workspaces.git.commit_scan import Find
 from podium.workspaces.git.creating import Plan, make_workspace
 from podium.workspaces.git.git import Git
+from podium.workspaces.git.guarded_changes import Guarded, none_more
 from podium.workspaces.git.rebuilding import Rebuilding
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.recovering import Recovery
@@ -56,18 +57,21 @@ class GitWorkspaces:
         inside: Launcher | None = None,
         confined: bool = True,
         tell: Callable[[str], None] = _untold,
+        guarded: Guarded = none_more,
     ) -> None:
         """`secrets_in` names the secrets that a text holds; commits with any do not come back.
 
         `confined` says that agents run under the kernel's confinement: then whatever changes in the
         user's repository during a turn is the user's own doing. `inside` starts the project's own
-        commands, None: as `launcher` does all else. `tell` takes lines of progress."""
+        commands, None: as `launcher` does all else. `tell` takes lines of progress.
+        `guarded` gives further guarded paths of a checkout, from its top on."""
         self._inside = inside or launcher
         self._clock = clock
         self._ids = ids
         self._confined = confined
         self._secrets_in = secrets_in
         self._tell = tell
+        self._guarded = guarded
         self._state_home = state_home
         self.git = Git(launcher)
         self.records = Records(state_home)
@@ -222,4 +226,5 @@ class GitWorkspaces:
             record,
             confined=self._confined,
             secrets_in=self._secrets_in,
+            guarded=self._guarded,
         )
