@@ -74,14 +74,26 @@ def test_a_new_record_is_begun_when_told_so_and_the_heads_are_kept(
     assert desk.run("receipts", "verify").code == 0
 
 
-def test_a_key_without_its_database_is_a_loss_too(desk: Desk, database: Path) -> None:
+@pytest.mark.parametrize("lose", [_removed, _truncated, _emptied])
+def test_a_key_without_its_database_is_a_loss_too(
+    desk: Desk, database: Path, lose: Callable[[Path], None]
+) -> None:
     (heads,) = (desk.home / "state" / "vaults").glob("*/heads")
     shutil.rmtree(heads)
     assert desk.run("runs").code == 0
-    database.unlink()
-    assert desk.run("runs").code == 1
+    lose(database)
+    before = database.read_bytes() if database.exists() else None
+    for command in (["receipts", "verify"], ["runs"], ["receipts", "list"]):
+        said = desk.run(*command)
+        assert (said.code, "the record is lost" in said.err) == (1, True), command
+    assert before == (database.read_bytes() if database.exists() else None)
     assert desk.run("db", "begin-anew").code == 0
-    assert desk.run("runs").code == 0
+    for command in (["runs"], ["receipts", "verify"]):
+        assert desk.run(*command).code == 0, command
+    perform(desk, "b")
+    shutil.rmtree(heads)
+    lose(database)
+    assert desk.run("runs").code == 1, "what was begun anew can be lost again"
 
 
 def test_a_project_without_receipts_has_lost_nothing(desk: Desk) -> None:

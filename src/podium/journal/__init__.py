@@ -4,7 +4,7 @@ from podium.journal.anchors import Anchors, copy_heads
 from podium.journal.events import StoreJournal
 from podium.journal.receipts import verify
 from podium.journal.redaction import Redactor
-from podium.journal.sqlite import holds_a_chain, quick_check
+from podium.journal.sqlite import holds_a_chain, is_empty, quick_check
 from podium.journal.store import DATABASE_NAME, SqlStore
 from podium.journal.trace import TraceWriter
 from podium.journal.transcripts import FileTranscripts
@@ -19,6 +19,7 @@ __all__ = [
     "TraceWriter",
     "copy_heads",
     "holds_a_chain",
+    "is_empty",
     "quick_check",
     "verify",
 ]

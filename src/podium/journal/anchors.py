@@ -15,6 +15,8 @@ from podium.journal.receipt_key import HEADS_FOLDER
 from podium.journal.sqlite import seals_of
 from podium.platform import make_private_folder
 
+BEGUN_ANEW = "begun-anew"
+"""File beside the key: the record was begun anew and holds no receipt yet."""
 _LINE = re.compile(rb"([1-9][0-9]{0,17}) ([0-9a-f]{64})")
 
 
@@ -34,6 +36,7 @@ class Anchors:
     def __init__(self, folder: Path) -> None:
         """`folder` is the one that holds the key."""
         self._folder = folder / HEADS_FOLDER
+        self._mark = folder / BEGUN_ANEW
 
     def write(self, run_id: str, number: int, seal: str) -> None:
         """Note a head. Cheap: the file is appended to and not forced to disk.
@@ -54,6 +57,7 @@ class Anchors:
                 raise OSError(errno.ENOSPC, f"head {number} was written in part only", str(path))
         finally:
             os.close(handle)
+        self._mark.unlink(missing_ok=True)
 
     def head(self, run_id: str) -> Head | None:
         """The furthest head of the run, or None when there is none."""
@@ -74,8 +78,14 @@ class Anchors:
         matches = [match for line in whole if (match := _LINE.fullmatch(line))]
         return [Head(int(match[1]), match[2].decode()) for match in matches]
 
+    @property
+    def are_begun_anew(self) -> bool:
+        """Whether the record was begun anew, and nothing was sealed since."""
+        return self._mark.exists()
+
     def put_aside(self, now: datetime) -> Path | None:
-        """Begin without heads. Returns where the old ones are; None: there were none."""
+        """Begin without heads, and note that. Returns where the old ones are; None: there were none."""
+        self._mark.write_text(f"{now:%Y-%m-%dT%H:%M:%SZ}\n")
         if not self.runs():
             return None
         return self._folder.rename(self._folder.with_name(f"{HEADS_FOLDER}-{now:%Y%m%dT%H%M%SZ}"))

@@ -89,6 +89,22 @@ def prepare(path: Path, migrations: Mapping[int, Migration] = MIGRATIONS) -> Non
             connection.close()
 
 
+def is_empty(path: Path) -> bool:
+    """Whether the file is missing or holds neither a run nor a receipt. It is not made, nor changed."""
+    if not path.exists() or not path.stat().st_size:
+        return True
+    with explained(path):
+        connection = _open(path)
+        try:
+            tables = connection.execute(
+                "SELECT name FROM sqlite_master WHERE type = 'table' AND name IN ('runs', 'receipts')"
+            ).fetchall()
+            statement = "SELECT 1 FROM {} LIMIT 1"
+            return not any(connection.execute(statement.format(*row)).fetchone() for row in tables)
+        finally:
+            connection.close()
+
+
 def holds_a_chain(path: Path, run_ids: Iterable[str]) -> bool:
     """Whether receipts of any of these runs are in the file. It is not made, and nothing in it is changed."""
     if not path.exists() or not path.stat().st_size:

@@ -121,15 +121,19 @@ class Podium:
         """What is wrong where receipts were sealed and the record that held them is gone; empty otherwise."""
         if self.database_url or has_mark(self.folders):
             return ""
-        from podium.journal import Anchors, holds_a_chain
+        from podium.journal import Anchors, holds_a_chain, is_empty
 
-        runs = Anchors(self.vault).runs()
+        anchors = Anchors(self.vault)
+        runs = anchors.runs()
         if runs and not holds_a_chain(self.database, reversed(runs)):
             what = "it holds none of" if self.database.exists() else "it is missing, and so are"
             count = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
             return f"the record is lost: {what} the receipts that were sealed for {count}"
-        if not self.database.exists() and (self.vault / "receipt.key").exists():
-            return "the record is lost: it is missing, although there is a key that receipts were sealed with"
+        if anchors.are_begun_anew or not (self.vault / "receipt.key").exists():
+            return ""
+        if is_empty(self.database):
+            what = "empty" if self.database.exists() else "missing"
+            return f"the record is lost: it is {what}, although there is a key that receipts were sealed with"
         return ""
 
     @property

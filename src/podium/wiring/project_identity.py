@@ -57,13 +57,14 @@ def _is_another(original: Path, folders: Folders) -> bool:
 def _divide(folders: Folders) -> None:
     """Give this folder a new id. Until that is written, at last, nothing refers to the new vault."""
     from podium.journal import DATABASE_NAME, copy_heads
+    from podium.journal.anchors import BEGUN_ANEW
 
     old, name = folders.vault, uuid4().hex
     new = old.with_name(name)
     make_private_folder(new)
-    key = old / "receipt.key"
-    if key.exists():
-        shutil.copy2(key, new / key.name)
+    for file in (old / "receipt.key", old / BEGUN_ANEW):
+        if file.exists():
+            shutil.copy2(file, new / file.name)
     copy_heads(old, new, folders.state / DATABASE_NAME)
     _note_path(new, folders.project)
     write_whole(folders.id_file, f"{name}\n", mode=0o600)

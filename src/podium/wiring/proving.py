@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 async def proven(podium: Podium, run: str | None = None) -> Verdict:
     """Check all chains, and report on one run or on all of them.
 
-    Raises `UnknownId`, and `NotPossibleNow` where the key is missing: without it no receipt can be told
+    Raises `UnknownId`, `RecordLost` where nothing is left to check, and `NotPossibleNow` where the key is missing: without it no receipt can be told
     from a forged one.
     """
-    store = await podium.store(although_lost=True)
+    from podium.journal import is_empty
+
+    store = await podium.store(although_lost=not (podium.database_url or is_empty(podium.database)))
     if podium.receipt_key.exists():
         return await verify_receipts(store, await podium.verifier(), run)
     await list_receipts(store, run)  # an unknown run is an error here too
