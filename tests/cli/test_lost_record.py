@@ -96,6 +96,20 @@ def test_a_key_without_its_database_is_a_loss_too(
     assert desk.run("runs").code == 1, "what was begun anew can be lost again"
 
 
+def test_a_database_of_another_project_is_put_aside_before_a_new_record_begins(
+    desk: Desk, database: Path
+) -> None:
+    (other,) = sqlite3.connect(database).execute("SELECT count(*) FROM runs").fetchone()
+    with sqlite3.connect(database) as connection:
+        connection.execute("UPDATE receipts SET run_id = 'another'")
+    connection.close()
+    said = desk.run("db", "begin-anew", "--json")
+    aside = Path(said.json["database"])
+    assert (said.code, aside.parent, aside.name[:12]) == (0, database.parent, "podium.db-20")
+    assert sqlite3.connect(aside).execute("SELECT count(*) FROM runs").fetchone() == (other,)
+    assert desk.run("runs", "--json").json["runs"] == []
+
+
 def test_a_project_without_receipts_has_lost_nothing(desk: Desk) -> None:
     assert desk.run("runs").code == 0
     desk.add_run(run_id=RUN)

@@ -38,6 +38,8 @@ FULL_BYTES = 256 * 1024
 Migration = Callable[[sqlite3.Connection], None]
 
 _PAGE = 500
+_ENDS = ("-wal", "-shm", "-journal", "")
+"""What the names of a database's files end with. The file itself is the last: a log without it is nobody's."""
 
 
 def _keep_when_runs_ended(connection: sqlite3.Connection) -> None:
@@ -103,6 +105,19 @@ def is_empty(path: Path) -> bool:
             return not any(connection.execute(statement.format(*row)).fetchone() for row in tables)
         finally:
             connection.close()
+
+
+def put_aside(path: Path, now: datetime) -> Path | None:
+    """Move the file away, with its log. Returns where it is; None: there was none."""
+    there = [end for end in _ENDS if os.path.lexists(f"{path}{end}")]
+    if not there:
+        return None
+    aside = path.with_name(f"{path.name}-{now:%Y%m%dT%H%M%SZ}")
+    if any(os.path.lexists(f"{aside}{end}") for end in _ENDS):
+        raise StoreUnusable(str(aside), "it is there already", "try again in a second")
+    for end in there:
+        Path(f"{path}{end}").rename(f"{aside}{end}")
+    return aside
 
 
 def holds_a_chain(path: Path, run_ids: Iterable[str]) -> bool:

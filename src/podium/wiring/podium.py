@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from podium.domain.errors import NotPossibleNow, RecordLost
 from podium.wiring.clock import SystemClock, SystemIds
@@ -62,6 +62,13 @@ BEGIN_ANEW = (
 def tell_stderr(text: str) -> None:
     """Say something beside whatever is printed for people or programs."""
     print(f"podium: {text}", file=sys.stderr, flush=True)  # noqa: T201 — for those without a screen
+
+
+class Aside(NamedTuple):
+    """Where the rest of a lost record is kept; None: there was none."""
+
+    heads: Path | None
+    database: Path | None
 
 
 class Podium:
@@ -178,18 +185,21 @@ class Podium:
                 self._store = await self._open_store()
         return self._store
 
-    async def begin_anew(self) -> Path | None:
-        """Start with an empty record where the old one is lost. Gives the folder that the old heads are kept in.
+    async def begin_anew(self) -> Aside:
+        """Start with an empty record where the old one is lost. Gives where what was there is kept.
 
         Raises `NotPossibleNow` where the record is not lost.
         """
         from podium.journal import Anchors
+        from podium.journal.sqlite import put_aside
 
         if not self.record_loss:
             raise NotPossibleNow("the record is not lost; `podium runs` shows it")
-        aside = await asyncio.to_thread(Anchors(self.vault).put_aside, self.clock.now())
+        now = self.clock.now()
+        database = await asyncio.to_thread(put_aside, self.database, now)
+        heads = await asyncio.to_thread(Anchors(self.vault).put_aside, now)
         await self.store(although_lost=True)
-        return aside
+        return Aside(heads, database)
 
     async def _open_store(self) -> SqlStore | PostgresStore:
         if self.database_url:

@@ -214,7 +214,7 @@ def prune_(
 
 @app.command("begin-anew")
 def begin_anew(context: typer.Context) -> None:
-    """Start with an empty record where the old one is lost; the old chain heads are kept aside.
+    """Start with an empty record where the old one is lost; the old chain heads and database are kept aside.
 
     The key stays, so that receipts of a backup found later can still be proved: put the heads back with it.
 
@@ -224,16 +224,19 @@ def begin_anew(context: typer.Context) -> None:
     """
     door = Door(context.obj, lenient=True)
 
-    async def work(podium: Podium) -> str:
-        return str(await podium.begin_anew() or "")
+    async def work(podium: Podium) -> dict[str, str | None]:
+        aside = await podium.begin_anew()
+        return {name: str(path) if path else None for name, path in aside._asdict().items()}
 
     aside = door.run(work)
 
     def words() -> None:
-        kept = f"; the old heads are in {aside!r}" if aside else ""
+        heads, database = aside["heads"], aside["database"]
+        kept = f"; the old heads are in {heads!r}" if heads else ""
+        kept += f"; the database that was there is {database!r}" if database else ""
         door.screen.line(f"a new record begins{kept}")
 
-    door.screen.answer({"heads": aside or None}, words)
+    door.screen.answer(aside, words)
 
 
 def _databases(door: Door) -> Databases:
