@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -86,3 +86,14 @@ def test_folder_that_cannot_be_written_keeps_nobody_from_working(tmp_path: Path)
     reserve = Reserve(tmp_path)
     reserve.fill()
     assert reserve.is_whole()
+
+
+@pytest.mark.parametrize("link", [os.symlink, os.link])
+def test_reserve_that_is_a_link_is_not_shortened(
+    tmp_path: Path, link: Callable[[Path, Path], None]
+) -> None:
+    other = tmp_path / "other"
+    other.write_bytes(bytes(RESERVE_BYTES))
+    link(other, tmp_path / "reserve")
+    assert not Reserve(tmp_path).release(last=True)
+    assert other.stat().st_size == RESERVE_BYTES

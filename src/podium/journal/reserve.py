@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import sys
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from podium.domain.errors import NO_SPACE
@@ -59,10 +59,7 @@ class Reserve:
             least = 0 if last else LAST_BYTES
             if size <= least:
                 return False
-            with suppress(OSError):
-                os.truncate(self._path, max(least, size - SLICE_BYTES))
-                return True
-            return False
+            return _shorten(self._path, max(least, size - SLICE_BYTES))
 
     def _is_filled(self) -> bool:
         size = _size_of(self._path)
@@ -92,6 +89,24 @@ def _size_of(path: Path) -> int:
         return path.lstat().st_size
     except OSError:
         return 0
+
+
+def _shorten(path: Path, size: int) -> bool:
+    """Cut the file down. False where it cannot be done, or the file is a link to something else."""
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return False
+    try:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode) or about.st_nlink != 1:
+            return False
+        os.ftruncate(handle, size)
+    except OSError:
+        return False
+    finally:
+        os.close(handle)
+    return True
 
 
 def _allocate(path: Path, size: int) -> None:
