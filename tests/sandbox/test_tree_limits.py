@@ -30,6 +30,13 @@ for _ in range(60):
     kept.append(bytearray(b"1" * {5 * MEGABYTE}))
     time.sleep(0.05)
 """
+SHARES = f"""
+import mmap, time
+kept = mmap.mmap(-1, {300 * MEGABYTE})
+for _ in range(60):
+    kept.write(b"1" * {5 * MEGABYTE})
+    time.sleep(0.05)
+"""
 
 
 async def ran(work: Path, *argv: str, confined: bool = True, **limits: int) -> Ended:
@@ -52,11 +59,14 @@ async def test_tree_of_too_many_processes_is_stopped_and_told_why(
 
 
 @pytest.mark.parametrize("confined", [True, False])
+@pytest.mark.parametrize("program", [GROWS, SHARES], ids=["private", "shared"])
 async def test_tree_that_takes_too_much_memory_is_stopped_and_told_why(
-    tmp_path: Path, confined: bool
+    tmp_path: Path, confined: bool, program: str
 ) -> None:
     limit = 100 * MEGABYTE
-    ended = await ran(tmp_path, "python3", "-c", GROWS, confined=confined, tree_memory_bytes=limit)
+    ended = await ran(
+        tmp_path, "python3", "-c", program, confined=confined, tree_memory_bytes=limit
+    )
     assert failure(ended, 120) == "stopped: more than 100 MB of memory (`sandbox: memory_mb:`)"
 
 

@@ -20,7 +20,6 @@ _SHORTEST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
 _LOOK_SHARE = 50
 """Between two looks so many times as long as one takes: two percent of a core at most."""
-_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class TreeWatch:
@@ -108,26 +107,20 @@ def _newest_pid(program_pid: int) -> str:
 
 
 def _private_bytes(pids: list[int]) -> int:
-    """What these have in memory that is no file's. Pages that forks still share are counted for each."""
-    total = 0
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/statm", "rb") as file:  # noqa: PTH123 — as above
-                _, resident, shared, *_ = file.read().split()
-        except (OSError, ValueError):
-            continue
-        total += int(resident) - int(shared)
-    return total * _PAGE_BYTES
+    """What these have in memory that is no file's. Pages that several share are counted for each."""
+    return sum(_summed(f"/proc/{pid}/status", (b"RssAnon:", b"RssShmem:")) for pid in pids)
 
 
 def _shared_out_bytes(pids: list[int]) -> int:
     """The same with shared pages divided among those that share them. Exact, and slow."""
-    total = 0
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/smaps_rollup", "rb") as file:  # noqa: PTH123 — as above
-                lines = file.read().splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) for line in lines if line.startswith(b"Pss_Anon:"))
-    return total * 1024
+    return sum(_summed(f"/proc/{pid}/smaps_rollup", (b"Pss_Anon:", b"Pss_Shmem:")) for pid in pids)
+
+
+def _summed(path: str, names: tuple[bytes, ...]) -> int:
+    """Bytes in these lines of a file of the kernel's; none where the process is gone."""
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123 — as above
+            lines = file.read().splitlines()
+    except OSError:
+        return 0
+    return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(names))
