@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
-from podium.journal.reserve import RESERVE_BYTES, free_bytes
+from podium.journal.reserve import RESERVE_BYTES, SLICE_BYTES, free_bytes
 from tests.cli.asking import NEW_LEAD
 from tests.cli.desk import Desk
 from tests.cli.pipeline_rig import AUDITORS, TASK, architects, developer, git, plan_reviewer, set_up
 from tests.cli.sense_rig import INBOX, lay_out
+from tests.cli.test_receipts import RUN, perform
 from tests.playbook.stage import EDIT, Stage, call
 
 FILL = "dd if=/dev/zero of=big.bin bs=65536 count=1600"
@@ -157,6 +158,16 @@ def test_ask_on_a_disk_that_is_full_by_now_can_be_resumed(desk: Desk) -> None:
     run_id = ended.out.rpartition("podium resume ")[2].split()[0]
     big.unlink()
     assert desk.run("resume", run_id).code == 0
+
+
+def test_record_can_be_read_on_a_full_disk(desk: Desk) -> None:
+    perform(desk, "a")
+    desk.add_run(run_id=RUN)
+    fill(desk)
+    for command in (["runs"], ["receipts", "verify"]):
+        read = desk.run(*command)
+        assert (read.code, read.err) == (0, ""), command
+    assert 0 < RESERVE_BYTES - reserve_of(desk) <= 2 * SLICE_BYTES
 
 
 def resumable(desk: Desk, told: str) -> str:

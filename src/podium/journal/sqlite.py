@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from functools import wraps
 from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from podium.domain.errors import (
@@ -22,7 +24,7 @@ from podium.domain.errors import (
     StoreReadOnly,
     StoreUnusable,
 )
-from podium.journal.reserve import free_bytes
+from podium.journal.reserve import Reserve, free_bytes
 from podium.journal.statements import microseconds
 from podium.platform import make_private_folder
 
@@ -35,6 +37,8 @@ BUSY_SECONDS = 20.0
 FULL_BYTES = 256 * 1024
 """With less than this free, an I/O error is taken for a full disk: the log's index alone grows by 32 KB."""
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Migration = Callable[[sqlite3.Connection], None]
 
 _PAGE = 500
@@ -63,6 +67,21 @@ MIGRATIONS: Mapping[int, Migration] = {1: _keep_when_runs_ended}
 """Schema version → what lifts a file of that version to the next one."""
 
 
+def _with_room(work: Callable[Concatenate[Path, P], T]) -> Callable[Concatenate[Path, P], T]:
+    """Give up a slice of the reserve, once, where a file cannot be opened on a full disk: reading takes a little too."""
+
+    @wraps(work)
+    def done(path: Path, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return work(path, *args, **kwargs)
+        except StoreFull:
+            if not Reserve(path.parent).release():
+                raise
+        return work(path, *args, **kwargs)
+
+    return done
+
+
 def connect(path: Path) -> sqlite3.Connection:
     """A connection that commits durably: WAL, synchronous=FULL. The file exists and is of our version."""
     with explained(path):
@@ -71,6 +90,7 @@ def connect(path: Path) -> sqlite3.Connection:
         return connection
 
 
+@_with_room
 def prepare(path: Path, migrations: Mapping[int, Migration] = MIGRATIONS) -> None:
     """Make sure the file exists, is ours, and has today's schema.
 
@@ -91,6 +111,7 @@ def prepare(path: Path, migrations: Mapping[int, Migration] = MIGRATIONS) -> Non
             connection.close()
 
 
+@_with_room
 def is_empty(path: Path) -> bool:
     """Whether the file is missing or holds neither a run nor a receipt. It is not made, nor changed."""
     if not path.exists() or not path.stat().st_size:
@@ -120,7 +141,8 @@ def put_aside(path: Path, now: datetime) -> Path | None:
     return aside
 
 
-def holds_a_chain(path: Path, run_ids: Iterable[str]) -> bool:
+@_with_room
+def holds_a_chain(path: Path, run_ids: Sequence[str]) -> bool:
     """Whether receipts of any of these runs are in the file. It is not made, and nothing in it is changed."""
     if not path.exists() or not path.stat().st_size:
         return False

@@ -132,7 +132,7 @@ class Podium:
 
         anchors = Anchors(self.vault)
         runs = anchors.runs()
-        if runs and not holds_a_chain(self.database, reversed(runs)):
+        if runs and not holds_a_chain(self.database, runs[::-1]):
             what = "it holds none of" if self.database.exists() else "it is missing, and so are"
             count = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
             return f"the record is lost: {what} the receipts that were sealed for {count}"
