@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from podium.domain.errors import ApprovalClosed
 from podium.domain.events import Event, ToolRefused
+from podium.domain.gating import ApprovalStatus
 from podium.domain.work import Run, RunStatus
 from podium.ports import EventQuery
 from podium.testing import retry_until
@@ -60,6 +63,28 @@ async def begin(
 
 async def events(podium: Podium, run: Run) -> list[Event]:
     return await (await podium.journal()).read(EventQuery(run_id=run.id))
+
+
+async def test_a_retried_run_asks_anew_when_its_approval_was_closed_with_it(tmp_path: Path) -> None:
+    podium = project(
+        tmp_path, {"call": "write_file", "with": {"path": "careful/a.txt", "content": "x"}}
+    )
+    run = await begin(podium)
+    engine, store = await podium.engine(), await podium.store()
+    await engine.finish(run.id, stop_when_waiting=True)
+    [closed] = await store.read(lambda view: view.approvals(run_id=run.id))
+    await engine.cancel(run.id, by="ann")
+    assert (await engine.finish(run.id)).status is RunStatus.CANCELLED
+    with pytest.raises(ApprovalClosed, match="podium retry"):
+        await approve(store, podium.clock, podium.ids, closed.id, by="ann")
+    await engine.retry(run.id, by="ann")
+    waits = await engine.finish(run.id, stop_when_waiting=True)
+    pending = (ApprovalStatus.PENDING,)
+    opened = await store.read(lambda view: view.approvals(run_id=run.id, statuses=pending))
+    assert [f"approval:{each.id}" for each in opened] == [waits.waiting_for]
+    await approve(store, podium.clock, podium.ids, opened[0].id, by="ann")
+    assert (await engine.finish(run.id)).status is RunStatus.SUCCEEDED
+    await podium.close()
 
 
 async def test_a_whole_run_is_told_event_by_event(tmp_path: Path) -> None:

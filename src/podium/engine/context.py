@@ -29,6 +29,7 @@ from podium.domain.events import (
     StepStarted,
     WaitExpired,
 )
+from podium.domain.gating import ApprovalStatus
 from podium.domain.model import Json, Noun
 from podium.domain.work import APPROVAL_SIGNAL, TIMER, Failure, Run, Signal, StepRecord, StepStatus
 from podium.engine.codec import decode, encode
@@ -357,11 +358,13 @@ class RunContext:
     def _take(
         self, tx: Tx, key: str, signal: str, began: datetime, deadline: datetime | None
     ) -> StepRecord:
-        """Complete the wait if its signal is there or its time is up; else keep that it waits."""
+        """Complete the wait if its signal is there, its time is up or nobody can answer; else keep that it waits."""
         taken = tx.take_signal(self.run.id, signal)
         # The store's time, which all hosts share: one whose clock is behind would never see it come.
         now = tx.now()
-        expired = taken is None and deadline is not None and self._is_over(deadline, now)
+        expired = taken is None and (
+            (deadline is not None and self._is_over(deadline, now)) or _is_closed(tx, signal)
+        )
         waiting = taken is None and not expired
         known = self._recorded.get(key)
         if waiting and known is not None:
@@ -407,6 +410,17 @@ class RunContext:
     def _next_ordinal(self) -> int:
         self._ordinal += 1
         return self._ordinal
+
+
+def _is_closed(tx: Tx, signal: str) -> bool:
+    """Whether what is waited for is an approval that takes no answer any more, as one whose run had ended."""
+    if not signal.startswith(APPROVAL_SIGNAL):
+        return False
+    approval = tx.approval(signal.removeprefix(APPROVAL_SIGNAL))
+    return approval is not None and approval.status in _CLOSED
+
+
+_CLOSED = (ApprovalStatus.EXPIRED, ApprovalStatus.REJECTED, ApprovalStatus.CONSUMED)
 
 
 def _disk_full(error: OSError) -> StoreFull:
