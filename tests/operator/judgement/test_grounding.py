@@ -179,6 +179,20 @@ def test_calls_beyond_what_was_asked_for_are_marked() -> None:
     assert marks("create a task: call Jo", once, once, more) == [set(), {"tool"}, {"tool"}]
 
 
+def test_a_skill_and_the_tool_it_consists_of_are_not_both_asked_for() -> None:
+    text = "intake lead: Jo 0400456789 Clayton"
+    arguments: dict[str, Json] = {"name": "Jo", "phone": "0400456789", "suburb": "Clayton"}
+    skill, tool = ("leads.intake", arguments), ("leads.create", arguments)
+    assert marks(text, skill) == marks(text, tool) == [set()]
+    assert marks(text, skill, tool) == marks(text, tool, skill) == [set(), {"tool"}]
+
+
+def test_one_record_read_twice_for_two_is_marked() -> None:
+    one, other = ("leads.archive", {"lead_id": "L-12"}), ("leads.archive", {"lead_id": "L-13"})
+    assert marks("archive leads L-12 and L-13", other, one) == [set(), set()]
+    assert marks("archive leads L-12 and L-13", one, one) == [set(), {"lead_id"}]
+
+
 def test_values_that_were_said_of_another_record_are_marked() -> None:
     text = "assign lead L-1 to Dave and lead L-2 to Mike"
     right = [("leads.assign", {"lead_id": "L-1", "assignee": "Dave"})]

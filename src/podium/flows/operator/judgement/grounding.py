@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from podium.domain.model import Json
 from podium.domain.operating import Intent, Message, Reading, Ungrounded, Wish
@@ -57,36 +58,44 @@ class Grounding:
         own = reading.wishes if reading.intent is Intent.EXECUTE else ()
         if _same(own, wishes):
             return [() for _ in wishes]
-        left = Counter(name for wish in own for name in self._names(wish))
-        asked, sources = set(left), Sources(message, self._extract)
+        whole: list[str | None] = [wish.tool for wish in own]
+        parts = [self._parts(wish) for wish in own]
+        asked, sources = {*whole, *chain(*parts)}, Sources(message, self._extract)
         marks = []
-        for wish in wishes:
-            tool = self._unasked(wish, left, asked)
-            marks.append((*tool, *self._fields(wish, message, sources, own)))
+        for wish, own_values in zip(wishes, _matched(own, wishes), strict=True):
+            reason = ASKED_LESS if wish.tool in asked else NOT_ASKED
+            taken = self._take(wish, whole, parts)
+            tool = () if taken else (Ungrounded(value=wish.tool, reason=reason),)
+            marks.append((*tool, *self._fields(wish, message, sources, own_values)))
         return marks
 
-    def _names(self, wish: Wish) -> set[str]:
-        """The tool; for a skill its tools too, which may be asked for one by one."""
-        return {wish.tool, *(tool.name for tool in tools_of(wish, self._pack))}
+    def _parts(self, wish: Wish) -> Counter[str]:
+        """The tool itself; for a skill its tools, which may be asked for one by one."""
+        return Counter(tool.name for tool in tools_of(wish, self._pack))
 
-    def _unasked(self, wish: Wish, left: Counter[str], asked: set[str]) -> Marks:
-        """Takes the call off what was asked for."""
-        names = [wish.tool] if left[wish.tool] > 0 else [*(self._names(wish) - {wish.tool})]
-        if names and all(left[name] > 0 for name in names):
-            left.subtract(names)
-            return ()
-        reason = ASKED_LESS if wish.tool in asked else NOT_ASKED
-        return (Ungrounded(value=wish.tool, reason=reason),)
+    def _take(self, wish: Wish, whole: list[str | None], parts: list[Counter[str]]) -> bool:
+        """Take the call off what was asked for: as a whole with its parts, or its parts, which leave no whole."""
+        if wish.tool in whole:
+            parts[whole.index(wish.tool)].clear()
+            whole[whole.index(wish.tool)] = None
+            return True
+        needed = self._parts(wish)
+        if not needed or not needed <= sum(parts, Counter[str]()):
+            return False
+        for name in needed.elements():
+            number = next(number for number, left in enumerate(parts) if left[name] > 0)
+            parts[number][name] -= 1
+            whole[number] = None
+        return True
 
     def _fields(
-        self, wish: Wish, message: Message, sources: Sources, own: Sequence[Wish]
+        self, wish: Wish, message: Message, sources: Sources, own_values: Mapping[str, Json]
     ) -> Iterator[Ungrounded]:
         entry = self._pack.tool(wish.tool) or self._pack.skill(wish.tool)
         if entry is None:
             return
         shapes = properties_of(entry)
         read = self._extract.arguments(message.text, entry, message)
-        own_values = _nearest([each.arguments for each in own if each.tool == wish.tool], wish)
         for name, value in wish.arguments.items():
             shape = shapes.get(name, {})
             kind = kind_of(name, shape)
@@ -98,13 +107,31 @@ class Grounding:
                 yield Ungrounded(field=name, value=value, reason=NOT_SAID)
 
 
-def _nearest(own: Sequence[Mapping[str, Json]], wish: Wish) -> Mapping[str, Json]:
-    """The arguments of Podium's own reading of the same call: those that have most in common with it."""
-    return max(
-        own,
-        key=lambda each: sum(each.get(name) == value for name, value in wish.arguments.items()),
-        default={},
-    )
+def _matched(own: Sequence[Wish], wishes: Sequence[Wish]) -> list[Mapping[str, Json]]:
+    """For every call the arguments of Podium's own reading that is most like it; no reading stands for two calls."""
+    pairs = [
+        (-_likeness(mine.arguments, wish.arguments), number, place)
+        for number, wish in enumerate(wishes)
+        for place, mine in enumerate(own)
+        if mine.tool == wish.tool
+    ]
+    matched: dict[int, int] = {}
+    for _, number, place in sorted(pairs):
+        if number not in matched and place not in matched.values():
+            matched[number] = place
+    return [
+        own[matched[number]].arguments if number in matched else {} for number in range(len(wishes))
+    ]
+
+
+def _likeness(own: Mapping[str, Json], values: Mapping[str, Json]) -> float:
+    """How many values are the same; words in common count for less than one."""
+    alike = 0.0
+    for name in own.keys() & values.keys():
+        one, other = set(tokens_of(str(own[name]))), set(tokens_of(str(values[name])))
+        words = len(one & other) / (2 * len(one | other)) if one or other else 0.0
+        alike += 1.0 if own[name] == values[name] else words
+    return alike
 
 
 def _contradict(own: Json, value: Json, kind: str) -> bool:
