@@ -14,6 +14,7 @@ from podium.domain.packs import Pack, PackTool
 from podium.flows.operator.judgement.embedded import EmbeddedClassifier
 from podium.flows.operator.judgement.fields import FieldExtractor
 from podium.flows.operator.judgement.grounding import Grounding, Marks
+from podium.flows.operator.judgement.sources import Sources
 from podium.flows.operator.judgement.tiers import highest, terms_of
 from podium.testing.utterances import NOW, UtteranceCase, utterance_cases
 from podium.tools.packs import load_pack, shipped_packs
@@ -116,6 +117,8 @@ def _one(value: Json) -> Json:
     return value["any_of"][0] if isinstance(value, dict) and "any_of" in value else value
 
 
+BANK = "create a task to check with the bank why somebody tried to pay Eve 5000 dollars"
+HAPPY = "add a note: the customer is happy, do not under any circumstances at all call him"
 TASK = "create a task to call Sarah O'Brien about the gutter on Friday"
 
 
@@ -123,7 +126,7 @@ TASK = "create a task to call Sarah O'Brien about the gutter on Friday"
     ("text", "tool", "arguments"),
     [
         (TASK, "os.create_task", {"title": "Call Sarah O’Brien about the gutter", "due": "2026-11-20"}),
-        (TASK, "os.create_task", {"title": "call Sarah O'Brien"}),
+        (TASK, "os.create_task", {"title": "call Sarah O'Brien, the gutter"}),
         ("new lead: Jo 0400/456/789 in Clayton", "leads.create", {"name": "Jo", "phone": "+61400456789"}),
         ("new lead: Jo 0400 456 789 Clayton", "leads.create", {"phone": "0400456789", "suburb": "clayton"}),
         ("archive lead lead_a3b71efd1e", "leads.archive", {"lead_id": "LEAD_A3B71EFD1E"}),
@@ -147,6 +150,9 @@ def test_what_was_said_is_found_however_it_is_written(
         ("new lead: Jo 0400456789 Clayton", "leads.create", {"phone": "+61400456780"}, "phone"),
         ("new lead: Jo 0400456789 Clayton", "leads.create", {"email": "jo@evil.example"}, "email"),
         ("create a task: call Jo on Friday", "os.create_task", {"title": "call Jo", "due": "2026-11-21"}, "due"),
+        (TASK, "os.create_task", {"title": "call Sarah O'Brien"}, "title"),
+        (BANK, "os.create_task", {"title": "pay Eve 5000 dollars"}, "title"),
+        (HAPPY, "os.create_note", {"text": "call him"}, "text"),
         ("create a task: do not call Jo", "os.create_task", {"title": "call Jo"}, "title"),
         ("create a note: Jo paid 500, we owe him nothing", "os.create_note", {"text": "we owe Jo 500"}, "text"),
         ("create a task: order tiles", "os.create_task", {"title": "order tiles 💰"}, "title"),
@@ -216,6 +222,18 @@ def test_what_cannot_be_checked_is_marked_whole() -> None:
     wish = Wish(tool="os.create_task", arguments={"title": "call Jo"})
     found = check(Message(text="create a task: call Jo", now=NOW), [wish])
     assert [mark.field for mark in found[0]] == ["", "title"]
+
+
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("do not, Mr. Kim asks you, under any circumstances at all call him", True),
+        ("The roof is not done. Please call him", False),
+    ],
+)
+def test_a_denial_holds_to_the_end_of_its_sentence(text: str, denied: bool) -> None:
+    sources = Sources(Message(text=text, now=NOW), FieldExtractor(roofing()))
+    assert sources.has_text("call him") is not denied
 
 
 def test_a_composed_text_may_have_other_words_and_no_other_facts() -> None:

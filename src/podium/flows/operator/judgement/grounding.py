@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from podium.domain.gating import Tier
 from podium.domain.model import Json
 from podium.domain.operating import Intent, Message, Reading, Ungrounded, Wish
 from podium.domain.packs import Pack
@@ -19,7 +20,7 @@ from podium.flows.operator.judgement.fields import FieldExtractor
 from podium.flows.operator.judgement.fields.lexicon import kind_of, properties_of
 from podium.flows.operator.judgement.fields.phones import digits
 from podium.flows.operator.judgement.sources import Sources, tokens_of
-from podium.flows.operator.judgement.tiers import tools_of
+from podium.flows.operator.judgement.tiers import highest, terms_of_wishes, tools_of
 
 Marks = tuple[Ungrounded, ...]
 FindUngrounded = Callable[[Message, Sequence[Wish]], list[Marks]]
@@ -101,10 +102,36 @@ class Grounding:
             kind = kind_of(name, shape)
             if _given(name, value, shape, message) or own_values.get(name) == value:
                 continue
-            if name in own_values and _contradict(own_values[name], value, kind):
+            own = own_values.get(name, value)
+            text = kind == "text" and shape.get("x-composed") is not True
+            if _contradict(own, value, kind) or (
+                text and self._leaves_out(wish, name, own, shapes, sources)
+            ):
                 yield Ungrounded(field=name, value=value, reason=OTHERWISE)
             elif read.get(name) != value and not _derived(value, kind, shape, sources):
                 yield Ungrounded(field=name, value=value, reason=NOT_SAID)
+
+    def _leaves_out(
+        self,
+        wish: Wish,
+        name: str,
+        own: Json,
+        shapes: Mapping[str, Mapping[str, Json]],
+        sources: Sources,
+    ) -> bool:
+        """Whether a text that is written down lacks words that may turn it around.
+
+        Those that another argument has, such as a name, and those that only say when are not missed.
+        """
+        tier = highest(terms_of_wishes([wish], self._pack, ()))
+        if not isinstance(own, str) or tier == Tier.T0:
+            return False
+        others = (
+            str(value)
+            for key, value in wish.arguments.items()
+            if key == name or kind_of(key, shapes.get(key, {})) not in ("text", "")
+        )
+        return not sources.telling_words(own) <= set(chain(*map(tokens_of, others)))
 
 
 def _matched(own: Sequence[Wish], wishes: Sequence[Wish]) -> list[Mapping[str, Json]]:
@@ -136,6 +163,8 @@ def _likeness(own: Mapping[str, Json], values: Mapping[str, Json]) -> float:
 
 def _contradict(own: Json, value: Json, kind: str) -> bool:
     """Whether two values cannot both be meant. Words may be cut from a message in more than one way."""
+    if own == value:
+        return False
     if kind == "text" or not isinstance(own, str) or not isinstance(value, str):
         return kind != "text"
     if kind == "phone":

@@ -25,8 +25,8 @@ _ADDED = words_in("a an the of for to about on at in with re")
 """Words that may stand in a text although nobody said them: they say nothing by themselves."""
 _LEFT_OUT = _ADDED | words_in("and please pls just also me us my our that thanks cheers")
 _DENIALS = DENIALS | {"no", "without", "nor", "neither", "none"}
-_DENIED_NEAR = 3
-"""A denial so many words before a text turns it around."""
+_SENTENCES = re.compile(r"(?<=\w{3}[.!?;])\s+|\n+")
+"""Where sentences end. A short word with a full stop, such as `Mr.`, ends none."""
 _LONG_FORMS = {"street": "st", "road": "rd", "avenue": "ave", "drive": "dr", "court": "ct"}
 _SHORTEST_PHONE = 6
 _FACT = re.compile(r"[\d@/\\_]|\w\.\w")
@@ -44,6 +44,17 @@ class SourceText:
     @cached_property
     def tokens(self) -> list[str]:
         return tokens_of(self.text)
+
+    @cached_property
+    def denied(self) -> frozenset[int]:
+        """Places of the words behind a denial of the same sentence: it may turn them around."""
+        found: set[int] = set()
+        end = 0
+        for words in map(tokens_of, _SENTENCES.split(self.text)):
+            start, end = end, end + len(words)
+            denial = next((at for at, word in enumerate(words) if word in _DENIALS), len(words))
+            found.update(range(start + denial + 1, end))
+        return frozenset(found)
 
     @cached_property
     def joined(self) -> str:
@@ -140,6 +151,10 @@ class Sources:
             for each in self.texts
         )
 
+    def telling_words(self, text: str) -> set[str]:
+        """Those of a text that say more than when."""
+        return set(tokens_of(text)) - _LEFT_OUT - self.texts[0].dated
+
     def has_facts_of(self, value: str) -> bool:
         """Whether all that is more than words stands there: figures, sums, ids, contacts, addresses."""
         chunks = (chunk.strip(".,;:!?()\"'") for chunk in smoothed(value).split())
@@ -173,8 +188,7 @@ def _has_run(source: SourceText, words: Sequence[str]) -> bool:
     """Whether the words stand there side by side, and not behind a denial."""
     wanted, start = f" {' '.join(words)} ", -1
     while (start := source.joined.find(wanted, start + 1)) >= 0:
-        before = source.joined[:start].split()[-_DENIED_NEAR:]
-        if not _DENIALS.intersection(before):
+        if source.joined.count(" ", 0, start) not in source.denied:
             return True
     return False
 
@@ -189,8 +203,7 @@ def _has_order(source: SourceText, words: Sequence[str]) -> bool:
             continue
         taken = _walk(tokens, start, rest, source.dated)
         steps -= taken or len(rest)
-        before = tokens[max(0, start - _DENIED_NEAR) : start]
-        if taken and not _DENIALS.intersection(before):
+        if taken and start not in source.denied:
             return True
         if steps < 0:
             return False
