@@ -209,6 +209,7 @@ async def test_a_host_that_was_left_behind_catches_up(tmp_path: Path) -> None:
     assert run.status is RunStatus.NEEDS_HUMAN, run.failure
     shutil.rmtree(project.folder / ".podium")
     shutil.copytree(other.folder / ".podium", project.folder / ".podium")
+    shutil.copytree(other.home / "state/vaults", project.home / "state/vaults", dirs_exist_ok=True)
     behind = await project.resume(run.id)
     assert behind.status is RunStatus.NEEDS_HUMAN, behind.failure
     project.git("fetch", "--quiet", str(other.folder), branch)

@@ -80,11 +80,12 @@ def _refused_by_the_system(error: OSError, options: Options) -> int:
         words = "the folder this was started in is gone; go to one that is there (cd)"
         return _told(error, words, 2, options)
     if error.errno in NO_SPACE:
-        where = str(
-            Path(str(error.filename)).parent if error.filename else options.project or Path.cwd()
-        )
-        words = f"the disk is full; free space in {where!r} and run the same command again"
-        return _told(error, words, 1, options)
+        if error.filename:
+            full = f"the disk is full; free space in {str(Path(str(error.filename)).parent)!r}"
+        else:  # A file would be named: it may as well be what the output goes to.
+            where = str(options.project or Path.cwd())
+            full = f"{error.strerror}; free space in {where!r}, or where the output goes to,"
+        return _told(error, f"{full} and run the same command again", 1, options)
     about = f"{str(error.filename)!r}: " if error.filename else ""
     advice = {
         errno.EACCES: "; let yourself read and write it (ls -ld, chmod, chown)",

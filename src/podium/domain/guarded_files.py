@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 
 from podium.domain.protected_paths import comparable_parts
 
-SETTINGS = ("podium.yaml", "podium.yml", "plugin-profile.yaml")
+SETTINGS = ("podium.yaml", "podium.yml")
 """Say what Podium allows and checks in a project."""
 
 _CI = (
