@@ -159,7 +159,7 @@ async def test_a_commit_that_is_not_there_or_is_none_is_not_pushed(yard: Yard) -
 
 async def test_a_remote_that_is_gone_is_for_a_person(yard: Yard) -> None:
     yard.user("remote", "set-url", "origin", str(yard.folder / "nowhere.git"))
-    with pytest.raises(NotPossibleNow, match="git could not push"):
+    with pytest.raises(NotPossibleNow, match="git could not ask"):
         await yard.forge().deliver(yard.wish())
 
 

@@ -84,7 +84,7 @@ def _refused_by_the_system(error: OSError, options: Options) -> int:
             full = f"the disk is full; free space in {str(Path(str(error.filename)).parent)!r}"
         else:  # A file would be named: it may as well be what the output goes to.
             where = str(options.project or Path.cwd())
-            full = f"{error.strerror}; free space in {where!r}, or where the output goes to,"
+            full = f"the disk is full ({error.strerror}); free space in {where!r}, or where the output goes to,"
         return _told(error, f"{full} and run the same command again", 1, options)
     about = f"{str(error.filename)!r}: " if error.filename else ""
     advice = {

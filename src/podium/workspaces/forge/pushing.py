@@ -253,15 +253,18 @@ def _row(lines: Sequence[str], refspec: str) -> tuple[str, str]:
 
 
 def _not_reached(aim: _Aim, told: str) -> NotPossibleNow | ForgeUnavailable:
-    if not _FOR_A_PERSON.search(told) and _BY_ITSELF.search(told):
-        return ForgeUnavailable(f"{aim} could not be reached: {told}")
-    return NotPossibleNow(f"git could not ask {aim}: {told}")
+    return _git_failed(aim, told, "could not ask", "git fetch")
 
 
 def _not_pushed(aim: _Aim, told: str) -> NotPossibleNow | ForgeUnavailable:
+    return _git_failed(aim, told, "could not push to", "git push")
+
+
+def _git_failed(
+    aim: _Aim, told: str, failure: str, command: str
+) -> NotPossibleNow | ForgeUnavailable:
     if not _FOR_A_PERSON.search(told) and _BY_ITSELF.search(told):
         return ForgeUnavailable(f"{aim} could not be reached: {told}")
     return NotPossibleNow(
-        f"git could not push to {aim}: {told}; try `git push` there yourself until it needs no password, "
-        "then resume"
+        f"git {failure} {aim}: {told}; try `{command}` there yourself until it needs no password, then resume"
     )
