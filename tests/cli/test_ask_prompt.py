@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import pwd
 import select
 import struct
 import subprocess
@@ -15,7 +16,6 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from podium.wiring.identity import os_user_name
 from tests.cli.asking import NEW_LEAD, five_blocks, nothing_was_made
 from tests.cli.desk import AS_OS_USER, Desk, Said
 from tests.cli.test_ask_inputs import with_stdin
@@ -110,7 +110,7 @@ def test_a_yes_is_for_the_next_plan_and_no_other(desk: Desk) -> None:
         still = terminal.say("please bake a cake")
         assert "there was no plan to say yes to; the next one still has it" in still
         approved = terminal.say("create a quote for lead_123")
-        assert f"Approved by: {os_user_name()}" in approved
+        assert f"Approved by: {pwd.getpwuid(os.getuid()).pw_name}" in approved
         assert "Status: awaiting_approval" in terminal.say("create a quote for lead_123")
         assert "Mode set to: plan" in terminal.say(":mode plan")
         terminal.say(":approve")
