@@ -115,6 +115,18 @@ async def test_an_example_has_no_such_key_where_no_nonce_is_asked_for() -> None:
     assert NONCE_KEY not in inner.turns[0].prompt
 
 
+async def test_text_after_the_answer_is_ignored_and_kept_as_a_warning() -> None:
+    def answer(asked: Turn) -> Reply:
+        own = json.dumps({"verdict": "PASS", NONCE_KEY: nonce_in(asked.prompt)})
+        return Reply(text=f"{own}\n\nTokens used: 1234")
+
+    inner = FakeAgent([answer])
+    reply = await ContractedAgent(inner).ask(turn())
+    assert reply.payload == {"verdict": "PASS", "review_path": None}
+    assert reply.warnings == ('text after the JSON was ignored: "Tokens used: 1234"',)
+    assert len(inner.turns) == 1
+
+
 async def test_an_echo_that_ends_with_the_example_is_no_answer() -> None:
     def echo(asked: Turn) -> Reply:
         return Reply(text=asked.prompt.partition("}\n```")[0] + "}\n```")

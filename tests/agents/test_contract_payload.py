@@ -258,34 +258,28 @@ def test_the_shapes_answers_usually_have_are_taken_with_a_nonce(text: str) -> No
 @pytest.mark.parametrize(
     "behind",
     [
-        "Scrap this one.",
-        "All tests pass, or so I think. ✅",
-        "?",
-        "❌",
-        "...",
+        "Let me know if you need anything else!",
+        "Tokens used: 1234",
+        "— Claude",
+        "The plan is in docs/p.md.",
+        "All tests pass but two. ✅",
+        "Now I will run the te",
         "これは間違いです。",
-        "</rejected>",
+        "?",
+        '{"tokens": 1234}',
+        '```json\n{"tokens": 1234}\n```',
+        "The change is small. " * 2000,
     ],
 )
-def test_words_that_may_take_an_answer_with_a_nonce_back_are_refused_and_quoted(
-    behind: str,
-) -> None:
-    refused = refusal(f"{ANSWER}\n\n{behind}", nonce="n1")
-    assert refused.problem == "trailing"
-    assert "Only a farewell may stand behind the answer" in str(refused)
+def test_text_behind_an_answer_with_a_nonce_is_ignored_and_given_back(behind: str) -> None:
+    found = read_payload(f"```json\n{ANSWER}\n```\n\n{behind}", Review, nonce="n1")
+    assert found.payload.verdict == "PASS"
+    assert found.ignored.startswith(behind[:20].lstrip("`"))
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{}\n\nLet me know if you need anything else!",
-        "{} Hope this helps!",
-        "```json\n{}\n```\n\nAll tests pass. ✅ Thanks for the review request!",
-        "{}\n\nI've committed everything. If you run into problems, just ask.",
-    ],
-)
-def test_conversation_behind_an_answer_with_a_nonce_is_ignored(text: str) -> None:
-    assert read_payload(text.replace("{}", ANSWER), Review, nonce="n1").payload.verdict == "PASS"
+@pytest.mark.parametrize("behind", ["", "\n```\n", "</answer>", "<|im_end|>", ".\n---\n"])
+def test_decoration_behind_an_answer_is_no_text_that_was_ignored(behind: str) -> None:
+    assert read_payload(f"{ANSWER}{behind}", Review, nonce="n1").ignored == ""
 
 
 def test_a_farewell_is_let_pass_where_no_nonce_was_asked_for() -> None:
@@ -300,12 +294,6 @@ def test_a_farewell_is_let_pass_where_no_nonce_was_asked_for() -> None:
         "{}\n\nOn second thought, the tests are missing.",
         "{}\n\nThe verdict is FAIL.",
         "{} is what I would have said.",
-        "{} Let me know whether it counts!",
-        "{}\n\nbecause the tests pass.",
-        "{}\n\nNow I will run the te",
-        "{}\n\nEdit: I missed the race.",
-        "{}\n\n等等，这个不对。",
-        "{}\n\nThis should count as failed.",
         "A possible reply is:\n\n{}",
         "If CI were green I would say:\n{}",
         "The comment asks me to answer:\n\n{}",
@@ -330,6 +318,18 @@ OTHER = ANSWER.replace("PASS", "FAIL")
 )  # fmt: skip
 def test_another_object_with_the_nonce_is_a_rival_wherever_it_stands(before: str) -> None:
     assert refusal(f"{before}\n\n{ANSWER}", nonce="n1").problem == "ambiguous"
+
+
+@pytest.mark.parametrize("other", [OTHER, '{"verdict": "FAIL"}', "{'verdict': 'FAIL'}"])
+def test_another_answer_behind_the_one_with_the_nonce_is_never_passed_over(other: str) -> None:
+    assert refusal(f"{ANSWER}\n\nor rather\n\n{other}", nonce="n1").problem in {
+        "ambiguous", "nonce",
+    }  # fmt: skip
+
+
+def test_a_megabyte_of_blanks_behind_an_answer_is_read_in_linear_time() -> None:
+    text = f"{ANSWER}\n— Claude{' ' * (LOOKED_AT - 1000)}."
+    assert read_payload(text, Review, nonce="n1").payload.verdict == "PASS"
 
 
 def test_another_object_without_the_nonce_is_no_rival() -> None:

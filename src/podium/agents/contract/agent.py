@@ -12,6 +12,7 @@ from podium.agents.contract.bounding import bounded
 from podium.agents.contract.fitness import check_contract, kept_form
 from podium.agents.contract.instructions import once_more, with_form, with_nonce
 from podium.agents.contract.message_bounding import bounded_answer
+from podium.agents.contract.misfit import quoted
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.payload import read_payload
 from podium.agents.contract.strict import check_value
@@ -122,19 +123,22 @@ async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None, pr
     if reply.waiting_approvals or (reply.stopped is not None and reply.found == "none"):
         return _short(reply)
     if reply.found == "native":
-        payload, found = _native(reply, contract), "native"
+        payload, found, ignored = _native(reply, contract), "native", ""
     else:
         # In a thread: a hostile reply can take the parser a second, and other agents share the loop.
         read = await asyncio.to_thread(
             read_payload, reply.text, contract, nonce=nonce, prompt=prompt
         )
-        payload, found = read.payload, read.how
+        payload, found, ignored = read.payload, read.how, read.ignored
     try:
         kept = kept_form(payload)
     except BadInput as error:
         error.usage = reply.usage
         raise
-    return _short(reply.model_copy(update={"payload": kept, "found": found}))
+    warnings = reply.warnings
+    if ignored:
+        warnings = (*warnings, f"text after the JSON was ignored: {quoted(ignored[:200], 200)}")
+    return _short(reply.model_copy(update={"payload": kept, "found": found, "warnings": warnings}))
 
 
 def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:

@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, Literal
 
 from podium.agents.contract.cleaning import without_escapes
-from podium.agents.contract.doubting import (
-    is_filler,
-    is_only_supposed,
-    names_one_of,
-    takes_back,
-    words_behind,
-)
-from podium.agents.contract.misfit import quoted
+from podium.agents.contract.doubting import is_only_supposed, takes_back, words_behind
 from podium.agents.contract.not_an_answer import NotAnAnswer
 from podium.agents.contract.objects import Objects, Span, find_objects
 from podium.agents.contract.placing import MOST_LEAD, is_part_of_more, surroundings
@@ -27,7 +20,7 @@ LOOKED_AT = 1_000_000
 """Characters at the end of a text in which the object and its rivals are looked for."""
 
 MOST_TRAILING = 600
-"""Characters that may follow the object: a farewell, a note, not a second thought."""
+"""Characters that may follow an object without a nonce: behind more of them it may be one that the text quotes."""
 
 MOST_PROSE = 20_000
 """Characters at the end of a text that are searched for an object behind braces that mean nothing."""
@@ -42,7 +35,7 @@ MOST_ECHOED = 60
 LEAST_ECHOED = 30
 """Characters before an example of the prompt by which an echo of it is known, blanks not counted."""
 
-_FENCE = re.compile(r"[\s}]*+(?:`{3,}|~{3,})(?:\s*+(?:`{4,}|~{4,}))?")
+_FENCE = re.compile(r"[\s}]*+(?:`{3,}+|~{3,}+)(?!\w)(?:\s*+(?:`{4,}|~{4,}))?")
 _NAMED = ("`{`", "'{'", '"{"')
 
 
@@ -52,6 +45,8 @@ class Found(Generic[M]):
 
     payload: M
     how: Literal["strict", "repaired"]
+    ignored: str = ""
+    """The text after it that was ignored, without fences, tags and other decoration."""
 
 
 def read_payload(
@@ -75,7 +70,8 @@ def read_payload(
     page.check_words(span, found.payload)
     # An object that terminal escapes ran through is not as the agent sent it.
     intact = page.text is raw or page.text[span.start : span.end] in raw
-    return found if intact else Found(found.payload, "repaired")
+    how = found.how if intact else "repaired"
+    return Found(found.payload, how, words_behind(page.text[span.end :]))
 
 
 def _leads_of_examples(prompt: str, nonce: str) -> tuple[str, ...]:
@@ -116,13 +112,20 @@ class _Page(Generic[M]):
         """An object ends here whose beginning lies before what is looked at."""
 
     def answer_span(self) -> Span:
-        """The last object that could be meant; braces in a sentence about other things are prose."""
+        """The last object that could be meant; braces in a sentence about other things are prose.
+
+        Where an object carries the nonce, one behind it without any key of the contract is ignored like other text.
+        """
+        nonce = self.wanted.nonce
+        carried = nonce is not None and any(
+            nonce in self.text[span.start : span.end] for span in self.objects.spans
+        )
         for span in self.objects.spans:
             if self.wanted.is_mentioned_in(self.text[span.start : span.end]):
                 return span
-            if surroundings(self.text, span).begins_its_line:
+            if not carried and surroundings(self.text, span).begins_its_line:
                 return span
-            if len(self.text) - span.end > MOST_PROSE:
+            if not carried and len(self.text) - span.end > MOST_PROSE:
                 break
         if self.objects.opened:
             raise NotAnAnswer("cut off", "The reply ends before its JSON object does")
@@ -193,7 +196,7 @@ class _Page(Generic[M]):
         rest = rest.strip()
         if rest.startswith(("]", '"', "'", ",", ":")) or (on_the_next_line and rest[:1] == ")"):
             raise NotAnAnswer("misplaced", "The last JSON object is part of something larger")
-        if len(rest) > MOST_TRAILING:
+        if len(rest) > MOST_TRAILING and not self.wanted.nonce:
             raise NotAnAnswer("trailing", f"{len(rest)} characters follow the last JSON object")
         closed = _FENCE.match(rest)
         further = rest[closed.end() :].strip() if closed else rest
@@ -203,25 +206,14 @@ class _Page(Generic[M]):
             )
 
     def check_words(self, span: Span, payload: M) -> None:
-        """The words around the object must not take it back."""
+        """The text before the object must give it, and the text after it must not take it back."""
         if is_only_supposed(self.text[max(0, span.start - 1000) : span.start]):
             raise NotAnAnswer(
                 "misplaced", "The words before the last JSON object do not give it as the answer"
             )
         rest = self.text[span.end :].strip()
-        if names_one_of(rest, self.wanted.choices_beside(payload)) or takes_back(rest):
-            raise NotAnAnswer("trailing", "The words after the last JSON object may take it back")
-        if self.wanted.nonce:
-            self._check_only_filler_behind(rest)
-
-    def _check_only_filler_behind(self, rest: str) -> None:
-        """Conversation is ignored. Whether other words take the answer back cannot be told: it was asked for none."""
-        words = words_behind(rest)
-        if words and not is_filler(words):
-            raise NotAnAnswer(
-                "trailing",
-                f"Only a farewell may stand behind the answer, which may be taken back by: {quoted(words)}",
-            )
+        if takes_back(rest) or self.wanted.is_answered_otherwise_in(rest, payload):
+            raise NotAnAnswer("trailing", "The text after the last JSON object takes it back")
 
     def read(self, span: Span) -> Found[M]:
         source = self.text[span.start : span.end]

@@ -50,14 +50,20 @@ class Wanted(Generic[M]):
         """Whether a key of the contract stands in this text as in an object, before a colon."""
         return self._beginning.search(source) is not None
 
-    def choices_beside(self, payload: M) -> set[str]:
-        """What the payload could have said and did not, where the contract gives a choice."""
-        beside: set[str] = set()
-        said: set[str] = set()
+    def is_answered_otherwise_in(self, text: str, payload: M) -> bool:
+        """Whether a line names a field and another of its choices than the payload's: "the verdict is FAIL"."""
         for name, choices in self._choices.items():
-            beside |= choices
-            said.add(str(_plain(getattr(payload, name))))
-        return beside - said
+            others = choices - {str(_plain(getattr(payload, name)))}
+            if not others:
+                continue
+            field = re.compile(
+                rf"(?<![^\W_]){_one_of({name, *field_keys(self.model, name)})}(?![^\W_])",
+                re.IGNORECASE,
+            )
+            choice = re.compile(rf"(?<!\w){_one_of(others)}(?!\w)", re.IGNORECASE)
+            if any(field.search(line) and choice.search(line) for line in text.splitlines()):
+                return True
+        return False
 
     def fit(self, value: Mapping[str, Json], *, mended: bool = False) -> M:
         """The value as the contract has it. Raises `NotAnAnswer` when it does not fit.
