@@ -60,7 +60,34 @@ def test_a_key_that_begins_with_a_slash_is_still_secret() -> None:
 
 
 def test_short_values_are_left_alone() -> None:
-    assert secrets_in({"DOOR_TOKEN": "12345", "GATE_TOKEN": "123456"}) == {"GATE_TOKEN": "123456"}
+    assert secrets_in({"DOOR_TOKEN": "48213", "GATE_TOKEN": "482139"}) == {"GATE_TOKEN": "482139"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("POSTGRES_PASSWORD", "postgres"),
+        ("SHOP_PASSWORD", "shop"),
+        ("SHOP_WORKER_SECRET", "shop-worker"),
+        ("MINIO_SECRET_KEY", "minioadmin"),
+        ("DB_PASSWORD", "ChangeMe"),
+        ("API_KEY", "your-api-key-here"),
+        ("DB_PASSWORD", "123456789"),
+        ("DB_PASSWORD", "xxxxxxxx"),
+        ("DB_PASSWORD", "banana"),
+        ("DATABASE_URL", "mysql://app:secret@db/app"),
+    ],
+)
+def test_a_value_that_ordinary_text_is_full_of_is_no_secret(name: str, value: str) -> None:
+    assert secrets_in({name: value}) == {}
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["p0stgres", "Postgres!", "banAna", "xkqwzv", "swordfish", "admin-4", "482139", "test_a1"],
+)
+def test_a_short_password_that_is_no_default_is_a_secret(value: str) -> None:
+    assert secrets_in({"POSTGRES_PASSWORD": value}) == {"POSTGRES_PASSWORD": value}
 
 
 def test_the_password_in_a_url_is_found_whatever_the_variable_is_called() -> None:

@@ -153,6 +153,21 @@ async def test_a_declared_secret_is_hidden_whatever_its_name(tmp_path: Path) -> 
     assert podium.redactor.text("it is ordinary-name-77") == "it is [redacted:JAVA_HOME]"
 
 
+async def test_the_user_alone_says_that_a_value_is_no_secret(tmp_path: Path) -> None:
+    environ = {"DEMO_PASSWORD": "open-demo-77", "SHOP_PASSWORD": "real-shop-88"}
+    text = "open-demo-77 real-shop-88"
+    folders = [tmp_path / "by the project", tmp_path / "by the user"]
+    for folder in folders:
+        folder.mkdir()
+    podium = configured(folders[0], "not_secret: [DEMO_PASSWORD, SHOP_PASSWORD]\n")
+    podium.environ = environ
+    assert podium.redactor.text(text) == "[redacted:DEMO_PASSWORD] [redacted:SHOP_PASSWORD]"
+    user = "not_secret: [DEMO_PASSWORD, SHOP_PASSWORD]\nsecrets: [SHOP_PASSWORD]\n"
+    podium = configured(folders[1], user=user)
+    podium.environ = environ
+    assert podium.redactor.text(text) == "open-demo-77 [redacted:SHOP_PASSWORD]"
+
+
 async def test_a_text_with_a_secret_in_it_is_recognised(tmp_path: Path) -> None:
     podium = configured(tmp_path, "redact: ['internal-[0-9]{6}']\n")
     assert podium.looks_secret("see internal-123456") is not None

@@ -292,6 +292,9 @@ class ImportRefused(AgentMustAct):
     exit_code = 4
 
 
+HARMLESS_REMEDY = "if the value of a variable is no secret, a person lists the variable under `not_secret:` in their own config.yaml"
+
+
 class SecretsCommitted(ImportRefused):
     """Commits hold a secret, or more than can be scanned. The message names where, and never the secret."""
 

@@ -74,12 +74,15 @@ class Redactor:
         patterns: Sequence[str] = (),
         *,
         declared: Collection[str] = (),
+        harmless: Collection[str] = (),
     ) -> Redactor:
         """For the secrets that these variables hold. Values that are ordinary words are left alone.
 
-        `declared` names variables that are secrets although their names do not tell.
+        `declared` names variables that are secrets although their names or values do not tell, `harmless` those that
+        are none although they do.
         """
-        found = secrets_in(environ) | {n: environ[n] for n in declared if environ.get(n)}
+        told = {n: v for n, v in environ.items() if n not in harmless}
+        found = secrets_in(told) | {n: environ[n] for n in declared if environ.get(n)}
         return cls({n: v for n, v in found.items() if not _why_unusable(v, found)}, patterns)
 
     @property

@@ -34,6 +34,22 @@ _HARMLESS_VALUE = re.compile(
     r"|production|development|staging|testing",
     re.IGNORECASE,
 )
+_WELL_KNOWN = re.compile(
+    r"""
+    admin | administrator | airflow | api | app | cassandra | change | changeit | changeme | database |
+    default | demo | dev | develop | developer | docker | dummy | elastic | elasticsearch | example |
+    fake | foobar | grafana | guest | here | influxdb | insecure | insert | it | jenkins | key |
+    keycloak | kibana | letmein | local | localdev | login | manager | mariadb | master | me | minio |
+    minioadmin | mongo | mongodb | my | mysql | neo | none | oracle | pass | passwd | password |
+    placeholder | postgres | postgresql | qwerty | rabbitmq | redis | replace | root | sample | secret |
+    secrets | service | sonar | super | supersecret | system | test | tester | testing | testtest | this
+    | todo | token | tomcat | unset | unused | user | vagrant | welcome | wordpress | your
+    """,
+    re.VERBOSE,
+)
+"""What images, manuals and examples have for a password, and what placeholders are made of. Never with digits in it."""
+_SHORT_WORD = re.compile(r"(?=.*[aeiouy])(?!.*[^aeiouy]{4})(?:[A-Z][a-z]{5,6}|[a-z]{6,7})")
+"""Letters that can be spoken, fewer than eight: hiding them would hide words all over ordinary text."""
 _PATH_NAME = re.compile(
     r".*(?:PATH|FILE|DIR|DIRECTORY|FOLDER|HOME|SOCK|SOCKET|STORE)", re.IGNORECASE
 )
@@ -56,7 +72,7 @@ def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
 
     A password inside a URL goes by `NAME:password`, whatever the variable is called, or by the name of
     its parameter, as in `NAME:sslpassword-parameter`; and with `quoted-` before it as it is written
-    there, where that differs.
+    there, where that differs. Defaults that everybody knows, and short words, are not among them.
     """
     found = {name: value for name, value in environ.items() if looks_secret(name, value)}
     for name, value in environ.items():
@@ -64,7 +80,26 @@ def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
             found[f"{name}:{kind}"] = unquote(quoted)
             if unquote(quoted) != quoted:
                 found[f"{name}:quoted-{kind}"] = quoted
-    return {name: value for name, value in found.items() if len(value.strip()) >= SHORTEST_SECRET}
+    return {
+        name: value
+        for name, value in found.items()
+        if len(value.strip()) >= SHORTEST_SECRET and not _is_ordinary(name, value.strip())
+    }
+
+
+def _is_ordinary(name: str, value: str) -> bool:
+    """Whether the value is a default such as `changeme`, the name of its own service, or a short word.
+
+    Ordinary text is full of these, and hiding or refusing them protects nothing.
+    """
+    own = re.split(r"[\W_]+", name.lower())
+    words = re.split(r"[-_. ]+", value.lower())
+    return (
+        all(word in own or _WELL_KNOWN.fullmatch(word) for word in words)
+        or len(set(value)) == 1
+        or value in "01234567890"
+        or _SHORT_WORD.fullmatch(value) is not None
+    )
 
 
 def looks_secret(name: str, value: str) -> bool:

@@ -10,7 +10,7 @@ from typing import cast
 
 from jsonschema.exceptions import ValidationError
 
-from podium.domain.errors import BadArguments
+from podium.domain.errors import HARMLESS_REMEDY, BadArguments
 from podium.domain.gating import FileSeen, PathArgument, PathUse, ToolSpec, canonical_json
 from podium.domain.model import Json
 from podium.domain.schemas import with_defaults
@@ -94,7 +94,7 @@ class Normaliser:
             if (name := self._looks_secret(text)) is not None:
                 yield (
                     f"{place or 'a name'} holds a secret in plain text; "
-                    f"write `secret://{name}` in its place"
+                    f"write `secret://{name}` in its place; {HARMLESS_REMEDY}"
                 )
 
     def _schema_problems(self, spec: ToolSpec, arguments: dict[str, Json]) -> Iterator[str]:

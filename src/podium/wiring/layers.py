@@ -22,7 +22,9 @@ NAMED = ("agents", "roles", "flows", "queues")
 
 LayerName = Literal["user", "project", "environment", "flag"]
 
-TIGHTENING = ("approvers", "redact", "secrets", "budgets", "sandbox", "environment", "forge")
+TIGHTENING = (
+    "approvers", "redact", "secrets", "not_secret", "budgets", "sandbox", "environment", "forge",
+)  # fmt: skip
 """Keys of which the stricter holds; `policy` too, whose layers the gate keeps apart."""
 
 
@@ -147,6 +149,7 @@ def _tightened(files: tuple[Layer, ...]) -> dict[str, Json]:
         "redact": user.redact,
         # None by default, and a project cannot add to them.
         "secrets": user.secrets or (),
+        "not_secret": user.not_secret or (),
         "budgets": user.budgets,
         "sandbox": user.sandbox,
         "environment": environment,
@@ -168,6 +171,7 @@ def _with_project(values: dict[str, Json], project: Settings) -> dict[str, Json]
         "approvers": approvers,
         "redact": tuple(dict.fromkeys((*values["redact"], *project.redact))),
         "secrets": common(values["secrets"], project.secrets),
+        "not_secret": common(values["not_secret"], project.not_secret),
         "budgets": values["budgets"].tightened_by(project.budgets),
         "sandbox": values["sandbox"].tightened_by(project.sandbox),
         "environment": values["environment"].tightened_by(project.environment),

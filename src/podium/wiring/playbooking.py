@@ -53,7 +53,7 @@ def playbook_job(
     _refuse_steering(profile)
     options = _options(podium)
     given = dict(inputs or {})
-    secret_inputs(given)
+    secret_inputs(given, podium.redactor)
     facts = surroundings()
     job = PlaybookJob(
         playbook=playbook,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
+from podium.domain.errors import HARMLESS_REMEDY, BadInput, ConfigFault, ConfigInvalid
 from podium.domain.playbooks import PROFILE_FILE, InputSpec, Playbook, PlaybookHead, Profile, Prompt
 from podium.flows.playbook import disagreements, tools_of
 from podium.flows.playbook.reading import steps_of
@@ -152,14 +152,14 @@ def surroundings() -> dict[str, str]:
     return {"system": platform.system(), "processor": platform.machine()}
 
 
-def secret_inputs(given: Mapping[str, str]) -> None:
+def secret_inputs(given: Mapping[str, str], redactor: Redactor | None = None) -> None:
     """Refuse values that look like secrets: they would be in the prompt. Raises `BadInput`."""
-    hide = Redactor.from_environment(os.environ).text
+    hide = (redactor or Redactor.from_environment(os.environ)).text
     caught = [name for name, value in given.items() if hide(value) != value]
     if caught:
         raise BadInput(
             "\n".join(
-                f"input {name!r} holds what looks like a secret; name it as secret://NAME"
+                f"input {name!r} holds what looks like a secret; name it as secret://NAME; {HARMLESS_REMEDY}"
                 for name in caught
             )
         )

@@ -170,7 +170,10 @@ class Podium:
         from podium.journal import Redactor
 
         return Redactor.from_environment(
-            self.environ, self.settings.redact, declared=self.settings.secrets or ()
+            self.environ,
+            self.settings.redact,
+            declared=self.settings.secrets or (),
+            harmless=self.settings.not_secret or (),
         )
 
     async def store(self, *, although_lost: bool = False) -> SqlStore | PostgresStore:

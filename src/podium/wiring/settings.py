@@ -368,6 +368,11 @@ class Settings(Section):
 
     The user's file says which; a project can take names away, never add them.
     """
+    not_secret: tuple[NonEmpty, ...] | None = None
+    """Variables of your environment whose values may be written and committed although their names tell of a secret.
+
+    The user's file says which; a project can take names away, never add them. `secrets` goes before it.
+    """
     checks: tuple[NonEmpty | CheckSettings, ...] | None = None
     """Commands that the supervisor runs itself before it believes that work is done. None: those that are found."""
     forge: ForgeSection = ForgeSection()

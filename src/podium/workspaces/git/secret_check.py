@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from podium.domain.errors import SecretsCommitted
+from podium.domain.errors import HARMLESS_REMEDY, SecretsCommitted
 from podium.domain.workspaces import KNOWN_SECRET, Sighting
 from podium.workspaces.git.commit_scan import MAX_BYTES, Find, scan_commits
 from podium.workspaces.git.history import History
@@ -34,14 +34,16 @@ async def refuse_secrets(
     and for so much that not all of it was scanned.
     """
     if names := secrets_in(branch):
-        raise _refused([f"the name of the branch ({', '.join(map(_in_words, names))})"])
+        place = f"the name of the branch ({', '.join(map(_in_words, names))})"
+        raise _refused([place], known=any(map(_is_value, names)))
     changes = await history.changes(list(new))
     scan = await scan_commits(history, new, changes, secrets_in, since)
     sightings = [each for each in scan.found if not _is_an_address(each)]
     refused = [each for each in sightings if not _may_be_meant(each)]
     if refused:
         known_first = sorted(refused, key=_is_known, reverse=True)
-        raise _refused(list(dict.fromkeys(map(_place, known_first))))
+        places = list(dict.fromkeys(map(_place, known_first)))
+        raise _refused(places, known=_is_known(known_first[0]))
     if not scan.whole:
         raise SecretsCommitted(
             f"what was committed is more than can be scanned for secrets: over {MAX_BYTES // 1_000_000} MB, or a "
@@ -52,16 +54,21 @@ async def refuse_secrets(
     return tuple(dict.fromkeys(map(_place, sightings)))
 
 
-def _refused(places: Sequence[str]) -> SecretsCommitted:
+def _refused(places: Sequence[str], *, known: bool) -> SecretsCommitted:
     more = f" and {len(places) - _MAX_NAMED} more" if len(places) > _MAX_NAMED else ""
+    harmless = f" ({HARMLESS_REMEDY})" if known else ""
     return SecretsCommitted(
-        f"a secret was committed: {'; '.join(places[:_MAX_NAMED])}{more}",
+        f"a secret was committed: {'; '.join(places[:_MAX_NAMED])}{more}{harmless}",
         "read the secret from the environment instead, then commit anew",
     )
 
 
 def _is_known(sighting: Sighting) -> bool:
-    return any(each.startswith(KNOWN_SECRET) for each in sighting.what)
+    return any(map(_is_value, sighting.what))
+
+
+def _is_value(what: str) -> bool:
+    return what.startswith(KNOWN_SECRET)
 
 
 def _is_an_address(sighting: Sighting) -> bool:
@@ -82,6 +89,6 @@ def _place(sighting: Sighting) -> str:
 
 
 def _in_words(what: str) -> str:
-    if what.startswith(KNOWN_SECRET):
+    if _is_value(what):
         return f"the value of {what.removeprefix(KNOWN_SECRET)}"
     return f"looks like a {what}"
