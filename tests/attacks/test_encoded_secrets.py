@@ -124,12 +124,24 @@ def test_any_value_is_known_in_an_exact_encoding(value: str, how: str, around: s
         ("correct-horse", "Correct horse! CORRECT-HORSE"),
         ("12345678", "1234 5678, 1 2 3 4 5 6 7 8"),
         ("-----BEGIN A KEY-----\nabc\n", "begin a key, then abc"),
+        (
+            "Zk3vQ9xT7wLm2",
+            "1: Zk3v\n2: k3vQ\n<b>9xT7</b>wLm2 ＺＫ３\x1b[0m\n00000000: 5a6b 3376  Zk3v\n[90, 107]",
+        ),
         ("Zk3vQ9xT7wLm2", "k3vQ9xT7wLm2 Zk3vQ9xT7wLm %5Ak3vQ9 &amp;&nosuch; \\u12 %zz 0x1"),
     ],
 )
 def test_ordinary_words_are_left_as_they_are(value: str, prose: str) -> None:
     assert Redactor({"A_PASSWORD": value}).text(prose) == prose
     assert Redactor({"A_PASSWORD": value}).values_in(prose) == ()
+
+
+@pytest.mark.parametrize(
+    "how", ["hex as xxd prints it", "hex as hexdump prints it", "base85", "base85, Adobe's"]
+)
+def test_nothing_of_the_value_is_left_beside_the_mark(how: str) -> None:
+    hidden = EncodedSecrets([("T", VALUE)]).hide(f"behold {ENCODINGS[how](VALUE)}")
+    assert hidden.removeprefix("behold ").removeprefix("00000000").strip(": \n") == "[redacted:T]"
 
 
 @pytest.mark.parametrize("how", ["percent", "HTML, decimal", "unicode escapes", "hex", "base64"])
@@ -142,7 +154,7 @@ def test_a_short_value_is_known_in_an_exact_encoding(how: str) -> None:
     "piece",
     [
         "\\", "%25", "&#0", "&amp", "0x", "\\u", "\\u{0", "\\\\n", " ", "\u200b", "Zk3v", "5a6b", "Z ",
-        "Wmsz", "%5Ak3v", "a",
+        "Wmsz", "%5Ak3v", "a", "\n1: ", "\nabcd  ", "0a  ", "<b", "\x1b[", "\uff21", "<a>\n12 a  b",
     ],
 )  # fmt: skip
 def test_twice_as_much_hostile_text_takes_about_twice_the_work(piece: str) -> None:

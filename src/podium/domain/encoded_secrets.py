@@ -1,10 +1,11 @@
 """Known secret values in other encodings than their own.
 
-A text is looked at as it is and with its escapes undone, a few times over: percent-encoding, HTML entities, `\\u`, `\\x`
-and octal. At each of these levels everything that can separate the characters of a value is dropped (blanks, line
-breaks, punctuation, zero-width characters), and what is left is searched for a few fixed needles: the value itself, its
-hex, and the three alignments of its base64. All of it is searching and translating bytes, so that time is linear in the
-length of the text; positions are worked out only where there is something to hide.
+A text is looked at as it is and with its escapes undone, a few times over: percent-encoding, HTML entities, `\\u`, `\\x`,
+octal, full-width letters; each time also without what lays text out: colours of terminals, tags, numbers of lines, the columns
+of a hex dump. At each of these levels everything that can separate the characters of a value is dropped (blanks, line
+breaks, punctuation, zero-width characters), and what is left is searched for fixed needles: the value itself, its
+hex, its base64 at each of three alignments, the same of these once more, and so on. All of it is searching and translating
+bytes, so that time is linear in the length of the text; positions are worked out only where there is something to hide.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from __future__ import annotations
 import html
 import json
 import re
+import unicodedata
 from array import array
-from base64 import b64encode
+from base64 import a85encode, b32encode, b64encode, b85encode
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -41,19 +43,20 @@ MAX_SPELLING = 6
 
 _EDGE_BASE64 = 64
 """Characters of base64 on either side of a value that are hidden with it: the nearest hold bits of it."""
+_EDGE_BASE85 = 5
 _BLOCK = 1 << 16
 _GRAM = 8
 _MIN_SAMPLED = 2 * _GRAM
 """Needles at least this long are known by one of their grams, which a few samples of a text cannot miss."""
 _BLANK_ESCAPE = re.compile(rb"\\[nrtbfv]")
-_BLANK_ESCAPES = (b"\\n", b"\\r", b"\\t", b"\\b", b"\\f", b"\\v")
+_BLANK_ESCAPES = (b"\\n", b"\\r", b"\\b", b"\\f", b"\\v")
 _NUMBER = rb"(?:\{0*+[0-9A-Fa-f]{1,6}\}"
 _ESCAPES = (
     (
         b"\\",
         re.compile(
             rb"\\(?=[uUx0-7])(?:u" + _NUMBER + rb"|u*+[0-9A-Fa-f]{4})|U[0-9A-Fa-f]{8}"
-            rb"|x" + _NUMBER + rb"|[0-9A-Fa-f]{2})|[0-3]?[0-7]{2}|0)"
+            rb"|x" + _NUMBER + rb"|[0-9A-Fa-f]{2})|0[0-3][0-7]{2}|[0-3]?[0-7]{2}|0)"
         ),
     ),
     (b"%", re.compile(rb"%(?:[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4})")),
@@ -62,13 +65,34 @@ _ESCAPES = (
         re.compile(rb"&(?:#0*+[0-9]{1,7};?|#[xX]0*+[0-9A-Fa-f]{1,6};?|[A-Za-z][A-Za-z0-9]{1,31};)"),
     ),
     (b"0x", re.compile(rb"0x(?=[0-9A-Fa-f]{2})")),
+    (b"0X", re.compile(rb"0X(?=[0-9A-Fa-f]{2})")),
+    (b"\xef", re.compile(rb"\xef[\xbc\xbd][\x80-\xbf]")),  # full-width letters
+    (b"\xf0\x9d", re.compile(rb"\xf0\x9d[\x90-\x9f][\x80-\xbf]")),  # mathematical ones
 )
 """What each kind begins with, and its form. How many backslashes stand there does not matter: quoted again, they
 double, and what is left of them is dropped as a separator."""
+_LINE_START = b"\n\x00"
+"""Stands in for an address or a number at the beginning of a line that was taken out."""
+_LAYOUT = (
+    (b"\x1b", re.compile(rb"\x1b\[[0-9;:?]{0,40}+[A-Za-z]")),
+    (b"<", re.compile(rb"</?[A-Za-z][^<>\n]{0,200}+>")),
+    (
+        b"\n",
+        re.compile(
+            rb"\n[ \t]{0,8}+(?:[0-9A-Fa-f]{4,16}+|[0-9]{1,3}+)(?:[ \t:.|)]{1,4}|\xe2\x86\x92)"
+        ),
+    ),
+    # The characters that a hex dump has behind the bytes of the line before.
+    (_LINE_START, re.compile(rb"  (?<=[0-9A-Fa-f]  ) ?[^\n]{1,18}\n(?=\x00)")),
+)
+"""What lays text out between the pieces of a value: what each kind begins with or needs, and its form."""
 _DIGITS = b"0123456789"
 _LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _IN_WORDS = b"-_. "
 _BASE64 = frozenset(_LETTERS + _DIGITS + b"+/-_=")
+_VISIBLE = frozenset(range(0x21, 0x7F))
+_LAST_COLUMN = re.compile(rb"(?<=[0-9A-Fa-f]) {2,64}[^\n]{1,18}(?![^\n])")
+"""What a hex dump has behind the last bytes: the characters themselves."""
 
 
 class _View:
@@ -122,7 +146,8 @@ class _Needle:
     content: bytes
     name: str
     edge: int = 0
-    """Characters of base64 beside it that are to be hidden with it."""
+    """Characters beside it that are to be hidden with it, as long as they are `around`."""
+    around: frozenset[int] = _BASE64
 
 
 class EncodedSecrets:
@@ -204,10 +229,11 @@ class EncodedSecrets:
                 positions = _Positions(view, level) if hits else ()
                 for at, needle in sorted(hits, key=itemgetter(0)):
                     first, last = positions[at], positions[at + len(needle.content) - 1]
-                    first, last = _widened(level, first, last, needle.edge)
+                    first, last = _widened(level, first, last, needle)
                     for step in reversed(maps):
                         first, last = step.start_of(first), step.end_of(last)
-                    yield first, last + 1, needle.name
+                    column = _LAST_COLUMN.match(data, last + 1)
+                    yield first, column.end() if column else last + 1, needle.name
 
 
 class _Map:
@@ -247,11 +273,8 @@ class _Samples:
     def __init__(self, contents: Sequence[bytes]) -> None:
         stride = max(_GRAM, min(map(len, contents), default=0) - _GRAM + 1)
         self._samples = Struct(f"{_GRAM}s{stride - _GRAM}x")
-        self._grams = {
-            (content[at : at + _GRAM],)
-            for content in contents
-            for at in range(len(content) - _GRAM + 1)
-        }
+        # Wherever a needle lies, one of the samples begins less than a stride behind its beginning.
+        self._grams = {(content[at : at + _GRAM],) for content in contents for at in range(stride)}
 
     def may_be_in(self, level: bytes) -> bool:
         if not self._grams:
@@ -266,11 +289,12 @@ def _is_long(needle: _Needle) -> bool:
 
 
 def _levels(data: bytes, maps: list[_Map] | None = None) -> Iterator[bytes]:
-    """The bytes as they are, then with their escapes undone, again and again while there are any.
+    """The bytes as they are, then with their escapes undone, again and again while there are any; and each of
+    these without its layout.
 
     With `maps`, what leads from each level to the one before is added there.
     """
-    yield data
+    yield from _with_and_without_layout(data, maps)
     for _ in range(MAX_LEVELS):
         before, data = data, _without_blank_escapes(data, maps)
         only_blanks = data
@@ -279,9 +303,28 @@ def _levels(data: bytes, maps: list[_Map] | None = None) -> Iterator[bytes]:
                 _note(maps, escape, data, _undone)
                 data = escape.sub(_undone, data)
         if data != before:
-            yield data
+            yield from _with_and_without_layout(data, maps)
         if data == only_blanks:
             return
+
+
+def _with_and_without_layout(data: bytes, maps: list[_Map] | None) -> Iterator[bytes]:
+    """The bytes, and what is left of them as one kind of layout after the other is taken out."""
+    yield data
+    known = len(maps or ())
+    for beginning, form in _LAYOUT:
+        if beginning in data:
+            before = data
+            _note(maps, form, before, _without)
+            data = form.sub(_without, before)
+            if data != before:
+                yield data
+    if maps is not None:
+        del maps[known:]
+
+
+def _without(match: re.Match[bytes]) -> bytes:
+    return _LINE_START if match[0].startswith(b"\n") else b""
 
 
 def _without_blank_escapes(data: bytes, maps: list[_Map] | None) -> bytes:
@@ -290,6 +333,7 @@ def _without_blank_escapes(data: bytes, maps: list[_Map] | None) -> bytes:
         _note(maps, _BLANK_ESCAPE, data, lambda match: b"\n")
         for escape in _BLANK_ESCAPES:
             data = data.replace(escape, b"\n")
+        data = data.replace(b"\\t", b"\t")
     return data
 
 
@@ -311,9 +355,12 @@ def _undone(match: re.Match[bytes]) -> bytes:
 def _meaning(escape: bytes) -> bytes:
     """What an escape, without its backslashes, stands for."""
     kind, digits = escape[:1], escape[1:].strip(b"{}ux")
+    if kind >= b"\x80":
+        plain = unicodedata.normalize("NFKC", escape.decode())
+        return plain.encode() if plain.isascii() else escape
     if kind == b"&":
         return html.unescape(escape.decode()).encode(errors="surrogatepass")
-    if escape == b"0x":  # hex with a mark before each byte is hex
+    if escape in (b"0x", b"0X"):  # hex with a mark before each byte is hex
         return b""
     if kind in b"x%" and len(escape) == 3:
         return bytes([int(digits, 16)])
@@ -324,11 +371,18 @@ def _meaning(escape: bytes) -> bytes:
 
 
 def _needles(name: str, value: bytes) -> Iterator[_Needle]:
-    for shift in range(3):
-        content = _SOLID.of(_base64_core(value, shift))
-        if len(content) >= MIN_BASE64:
-            yield _Needle(_SOLID, content, name, edge=_EDGE_BASE64)
-    yield _Needle(_FOLDED_SOLID, value.hex().encode(), name)
+    for text in {value, *_encoded_once(value)}:
+        edge = 0 if text == value else _EDGE_BASE64
+        yield _Needle(_FOLDED_SOLID, text.hex().encode(), name, edge)
+        for content in map(_SOLID.of, _base64_cores(text)):
+            if len(content) >= MIN_BASE64:
+                yield _Needle(_SOLID, content, name, edge=_EDGE_BASE64)
+    for content in (*_base32_cores(value), *_lists_of_bytes(value)):
+        if len(content) >= _MIN_SAMPLED:
+            yield _Needle(_FOLDED_SOLID, content.lower(), name, edge=_EDGE_BASE64)
+    for content in map(_FOLDED_SOLID.of, _base85_groups(value)):
+        if len(content) >= _MIN_SAMPLED:
+            yield _Needle(_FOLDED_SOLID, content, name, edge=_EDGE_BASE85, around=_VISIBLE)
     view = _loosest_view(value)
     # The value may hold what looks like an escape, or what JSON escapes.
     as_json = json.dumps(value.decode(errors="replace"), ensure_ascii=False).encode()[1:-1]
@@ -339,10 +393,41 @@ def _needles(name: str, value: bytes) -> Iterator[_Needle]:
         yield _Needle(view, view.of(value)[::-1], name)
 
 
-def _base64_core(value: bytes, shift: int) -> bytes:
-    """The characters of base64 that the value alone decides when so many bytes stand before it."""
-    first, behind = -(-8 * shift // 6), 8 * (shift + len(value)) // 6
-    return b64encode(bytes(shift) + value)[first:behind]
+def _encoded_once(value: bytes) -> Iterator[bytes]:
+    """What may be encoded in base64 or hex in place of the value: its base64, its hex, UTF-16."""
+    for core in _base64_cores(value):
+        yield from (core, core.replace(b"+", b"-").replace(b"/", b"_"))
+    yield from (value.hex().encode(), value.hex().upper().encode())
+    # Without the last byte it is a part of both byte orders.
+    text = value.decode(errors="surrogatepass")
+    yield text.encode("utf-16-le", errors="surrogatepass")[:-1]
+
+
+def _base32_cores(value: bytes) -> Iterator[bytes]:
+    """As `_base64_cores`."""
+    for shift in range(5):
+        first, behind = -(-8 * shift // 5), 8 * (shift + len(value)) // 5
+        yield b32encode(bytes(shift) + value)[first:behind]
+
+
+def _base85_groups(value: bytes) -> Iterator[bytes]:
+    """The groups of base85 that lie within the value, at each of its four alignments."""
+    for skipped in range(4):
+        whole = value[skipped : skipped + (len(value) - skipped) // 4 * 4]
+        yield from (b85encode(whole), a85encode(whole))
+
+
+def _lists_of_bytes(value: bytes) -> Iterator[bytes]:
+    """Decimal and octal numbers."""
+    for form in ("{}", "{:03}", "{:03o}"):
+        yield "".join(map(form.format, value)).encode()
+
+
+def _base64_cores(value: bytes) -> Iterator[bytes]:
+    """The characters of base64 that the value alone decides when none, one or two bytes stand before it."""
+    for shift in range(3):
+        first, behind = -(-8 * shift // 6), 8 * (shift + len(value)) // 6
+        yield b64encode(bytes(shift) + value)[first:behind]
 
 
 def _loosest_view(value: bytes) -> _View:
@@ -370,12 +455,13 @@ def _occurrences(content: bytes, data: bytes) -> Iterator[int]:
         at = data.find(content, at + len(content))
 
 
-def _widened(data: bytes, first: int, last: int, most: int) -> tuple[int, int]:
-    """With up to so many more characters of base64 on either side; the letter of an escape is none."""
-    lowest, highest = max(0, first - most), min(len(data) - 1, last + most)
-    while first > lowest and data[first - 1] in _BASE64 and data[first - 2 : first - 1] != b"\\":
+def _widened(data: bytes, first: int, last: int, needle: _Needle) -> tuple[int, int]:
+    """With more of the same encoding on either side; the letter of an escape is none."""
+    lowest, highest = max(0, first - needle.edge), min(len(data) - 1, last + needle.edge)
+    around = needle.around
+    while first > lowest and data[first - 1] in around and data[first - 2 : first - 1] != b"\\":
         first -= 1
-    while last < highest and data[last + 1] in _BASE64:
+    while last < highest and data[last + 1] in around:
         last += 1
     return first, last
 
