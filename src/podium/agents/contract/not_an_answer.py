@@ -14,7 +14,7 @@ Problem = Literal[
     "misfit",  # it is JSON and does not fit the contract
     "ambiguous",  # there are two, and they differ
     "misplaced",  # it stands where an answer does not: in a list, a sentence, a quotation
-    "trailing",  # too much follows it
+    "trailing",  # what follows takes it back; without a nonce, too much follows
     "thinking",  # it was only thought
     "nonce",  # it is not of this turn
     "too large",
