@@ -1,8 +1,8 @@
 """The life of an approval, as pure steps from one state to the next.
 
     pending ──grant──► granted ──reserve──► reserved ──consume──► consumed
-       │ (each of the chain in order)          │
-       ├──reject──► rejected                   └──release──► granted
+       │ (each of the chain in order)          │                     │
+       ├──reject──► rejected                   └──release──► granted ◄──revive
        ├──expire──► expired  (also from granted)
        └──close───► expired, with a reason: its run ended first
 
@@ -130,6 +130,14 @@ def release(approval: Approval, call_key: str) -> Approval:
     if approval.status is not ApprovalStatus.RESERVED or approval.reserved_by != call_key:
         raise NotPossibleNow(f"approval {approval.id} is not held by call {call_key}")
     return approval.model_copy(update={"status": ApprovalStatus.GRANTED, "reserved_by": None})
+
+
+def revive(approval: Approval, call_key: str) -> Approval:
+    """Let a used approval be granted again, when all that its one call did was rolled back."""
+    if approval.status is not ApprovalStatus.CONSUMED or approval.reserved_by != call_key:
+        raise NotPossibleNow(f"approval {approval.id} was not used by call {call_key}")
+    update = {"status": ApprovalStatus.GRANTED, "reserved_by": None, "receipt_number": None}
+    return approval.model_copy(update=update)
 
 
 def expire(approval: Approval, now: datetime) -> Approval | None:

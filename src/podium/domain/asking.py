@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from podium.domain.gating import Usage
 from podium.domain.messages import Awaited
 from podium.domain.model import Json, Moment, NonEmpty, Noun
+from podium.domain.workspaces import Snapshot
 
 
 class TurnLimits(Noun):
@@ -135,3 +136,5 @@ class Reply(Noun):
     """Approvals this turn's calls were told to wait for."""
     approval_deadlines: dict[str, Moment] = Field(default_factory=dict)
     """Until when each of them can be answered. Filled in by whoever asked the turn."""
+    snapshot: Snapshot | None = None
+    """The workspace as a turn left it that waits for approvals: where the next turn starts. Filled in likewise."""

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import count
 
 from pydantic import BaseModel
@@ -27,12 +28,13 @@ from podium.domain.messages import Awaited
 from podium.domain.model import Moment, Noun
 from podium.domain.work import AGENT_LOST, RATE_LIMIT, Failure, Run
 from podium.flows.finishing import to_the_end
-from podium.flows.rollback import roll_back_calls
+from podium.flows.rollback import restore_turn, roll_back_calls, snapshot_turn
 from podium.flows.spending import Purse
 from podium.flows.watching import folder_of, watched
 from podium.ports import Agent, EventQuery, FlowContext, Step, Store, Workspace
 
-Prepare = Callable[[], Awaitable[None]]
+Prepare = Callable[[], Awaitable[bool]]
+"""Puts things where a turn starts from. False: that is not possible, and nothing is rolled back."""
 
 MOST_TURNS = 10
 LONGEST_LIMIT = timedelta(hours=6)
@@ -128,10 +130,8 @@ async def ask(
             provenance=provenance,
             awaits=awaits,
         )
-        if prepare is not None:
-            await prepare()
-            if not isinstance(workspace, str):
-                await roll_back_calls(purse.store, purse.clock, ctx.run, key)
+        if prepare is not None and await prepare() and not isinstance(workspace, str):
+            await roll_back_calls(purse.store, purse.clock, ctx.run, key)
         async with watched(ctx, workspace):
             reply = await _reply(player, turn, purse)
         # Before the spending, whose transaction carries it along.
@@ -155,6 +155,9 @@ async def ask(
         source = f"agent:{reply.agent or player.agent.name}"
         deadlines = await _deadlines(purse.store, reply.waiting_approvals)
         known = reply.model_copy(update={"approval_deadlines": deadlines})
+        if prepare is not None and reply.waiting_approvals and not isinstance(workspace, str):
+            snapshot = await snapshot_turn(ctx, workspace)
+            known = known.model_copy(update={"snapshot": snapshot})
         # Reply, spending and step in one: a crash in between would count the turn twice.
         await purse.spend(
             turn.run_id,
@@ -302,9 +305,10 @@ async def ask_until_answered(
 
     Between two turns of the conversation every approval it waits for is answered or too late; what
     came too late is asked anew by the next turn. After each `most_turns` turns a person is asked
-    whether to go on. `prepare` is for the first turn: later ones go on with what it left. The first turn
-    goes on with the conversation of an `earlier` reply.
+    whether to go on. `prepare` is for the first turn: later ones start from what the last one left, of which a
+    snapshot is recorded with its reply. The first turn goes on with the conversation of an `earlier` reply.
     """
+    start = prepare
     for number in count():
         if number and number % most_turns == 0:
             reason = (
@@ -325,13 +329,15 @@ async def ask_until_answered(
             nonce_slot=nonce_slot,
             awaits=awaits,
             provenance=provenance,
-            prepare=None if number else prepare,
+            prepare=start,
         )
         if not reply.waiting_approvals:
             return reply
         for approval, deadline in reply.approval_deadlines.items():
             await ctx.wait(f"approval:{approval}", index=number, until=deadline)
         earlier = reply
+        if prepare is not None:
+            start = partial(restore_turn, ctx, workspace, reply.snapshot)
     raise AssertionError("turns are counted without end")
 
 

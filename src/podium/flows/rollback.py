@@ -1,19 +1,63 @@
-"""Rollback of a turn's calls: their workspace was put back to where the turn began, so they count as not made."""
+"""Rollback of a turn: its workspace is put back to where it began, so its calls count as not made."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from podium.domain.events import ToolAbandoned
-from podium.domain.gating import CallRecord, CallStatus
+from podium.domain.approving import revive
+from podium.domain.errors import BadInput, NotPossibleNow, WorkspaceTampered
+from podium.domain.events import NoteTaken, ToolAbandoned
+from podium.domain.gating import Approval, ApprovalStatus, CallRecord, CallStatus
 from podium.domain.settling import draft_receipt, give_back
 from podium.domain.work import Run
-from podium.ports import Clock, Store, Tx, View
+from podium.domain.workspaces import Snapshot
+from podium.ports import Clock, FlowContext, Store, Tx, View, Workspace
 
 ROLLED_BACK = "rolled back with its workspace to where the turn began"
 """Error on the receipt of a call whose effects are gone."""
 _OPEN = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 _MADE = (*_OPEN, CallStatus.COMPLETED, CallStatus.FAILED)
+
+
+async def snapshot_turn(ctx: FlowContext, workspace: Workspace) -> Snapshot | None:
+    """Keep the workspace as a turn left it. None: not all of it can be kept, so later turns are not rolled back.
+
+    A snapshot holds files and commits: a merge that was begun, or another branch, would be lost by going back.
+    """
+    try:
+        state = await workspace.state()
+        if state.merging or not state.on_branch:
+            return None
+        snapshot = await workspace.snapshot("a turn that waits for approvals")
+    except (NotPossibleNow, WorkspaceTampered) as error:
+        ctx.note(NoteTaken(text=f"The workspace was not kept at the end of the turn: {error}"))
+        return None
+    return snapshot if snapshot.complete else None
+
+
+async def restore_turn(
+    ctx: FlowContext, workspace: str | Workspace, snapshot: Snapshot | None
+) -> bool:
+    """Put the workspace back to where the last turn left it, if it is elsewhere. False: that cannot be done.
+
+    Whatever is there now, of a turn that did not end or of a person, is kept as another snapshot, and told.
+    """
+    if snapshot is None or isinstance(workspace, str):
+        return False
+    try:
+        now = await workspace.snapshot("found before a turn of the conversation")
+        if now.commit == snapshot.commit:
+            return True
+        await workspace.restore(snapshot)
+    except (BadInput, NotPossibleNow) as error:
+        # Another host may not have it.
+        ctx.note(NoteTaken(text=f"The workspace is not where the last turn left it: {error}"))
+        return False
+    text = (
+        f"The workspace is where the last turn left it again. What was in it is kept as {now.ref}."
+    )
+    ctx.note(NoteTaken(text=text))
+    return True
 
 
 async def roll_back_calls(store: Store, clock: Clock, run: Run, step_key: str) -> int:
@@ -54,9 +98,11 @@ def _roll_back(tx: Tx, record: CallRecord, now: datetime) -> None:
         record.run_id,
         ToolAbandoned(call=record.key, tool=record.tool, receipt=receipt.number, rolled_back=True),
     )
+    # Whatever it had done is undone, so the yes that it held was not used.
     if record.status in _OPEN:
-        # Whatever it had done is undone, so the yes that it held was not used.
         give_back(tx, record, approval)
+    elif approval is not None and _is_used_by(record, approval):
+        tx.save_approval(revive(approval, record.key))
     update = {
         "status": CallStatus.ABANDONED,
         "outcome": None,
@@ -64,3 +110,9 @@ def _roll_back(tx: Tx, record: CallRecord, now: datetime) -> None:
         "settled_at": now,
     }
     tx.save_call(record.model_copy(update=update))
+
+
+def _is_used_by(record: CallRecord, approval: Approval) -> bool:
+    """Whether the call alone used it up. A plan's yes is for all its calls."""
+    used = approval.status is ApprovalStatus.CONSUMED and approval.reserved_by == record.key
+    return used and not approval.plan_hash

@@ -41,8 +41,9 @@ async def _triaged(desk: Desk, name: str, said: str) -> Triage:
     inputs = f"Stage: triage, round {number}.\n\nFeedback of {name}:\n{fenced(said)}"
     prompt = filled(trip.job.prompts["triage"], {"task": fenced(trip.job.task), "inputs": inputs})
 
-    async def from_where_it_starts() -> None:
+    async def from_where_it_starts() -> bool:
         await trip.workspace.reset(trip.head, "a turn that did not end")
+        return True
 
     reply = await ask_until_answered(
         desk.ctx,

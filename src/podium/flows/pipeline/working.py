@@ -85,9 +85,9 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
         )
     )
 
-    async def from_where_it_starts() -> None:
+    async def from_where_it_starts() -> bool:
         if trip.draft is not None and await _restored(desk, trip.draft):
-            return
+            return True
         keep = (
             [trip.document_of(stage, number)] if stage.does in ("report", "plan", "audit") else []
         )
@@ -95,6 +95,7 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
         if trip.conflicts:
             is_remote = trip.base == trip.remote_base.commit
             await _merge(desk, name, number, trip.remote_base if is_remote else None)
+        return True
 
     reply = await ask_until_answered(
         desk.ctx,
