@@ -106,7 +106,7 @@ def test_a_lost_receipt_key_is_a_failure_and_an_unsound_chain_a_warning(desk: De
     perform(desk, "a", "b")
     assert checks(desk, 0)["chains"]["says"] == "every receipt is in place (2)"
     with sqlite3.connect(desk.project / ".podium" / "podium.db") as database:
-        database.execute("DELETE FROM receipts WHERE number = 2")
+        database.execute("DELETE FROM receipts WHERE number = 1")
     database.close()
     assert checks(desk, 0)["chains"]["state"] == "warn"
     next(desk.home.rglob("receipt.key")).unlink()

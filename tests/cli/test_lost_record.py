@@ -14,6 +14,8 @@ from tests.cli.desk import Desk
 from tests.cli.test_receipts import RUN, perform
 from tests.workspaces.rig import needs_bwrap
 
+LATER = "run_00000000000070008000feedface0002"
+
 
 def _removed(database: Path) -> None:
     database.unlink()
@@ -72,6 +74,59 @@ def test_a_new_record_is_begun_when_told_so_and_the_heads_are_kept(
     assert desk.run("receipts", "verify").code == 0
     perform(desk, "b")
     assert desk.run("receipts", "verify").code == 0
+
+
+def test_a_record_rolled_back_to_an_older_backup_is_as_loud_as_a_lost_one(
+    desk: Desk, database: Path
+) -> None:
+    older, newer = desk.home / "older.db", desk.home / "newer.db"
+    shutil.copy(database, older)
+    perform(desk, "b", run_id=LATER)
+    shutil.copy(database, newer)
+    shutil.copy(older, database)
+    for command in (["runs"], ["show", RUN], ["cancel", RUN]):
+        said = desk.run(*command)
+        assert (said.code, "the record was rolled back" in said.err) == (1, True), command
+        assert "restore the newer file" in said.err
+        assert "`podium db begin-anew`" in said.err
+    doctor = desk.run("doctor", "--json")
+    found = {check["name"]: check for check in doctor.json["checks"]}
+    assert (doctor.code, found["database"]["state"]) == (1, "fail")
+    assert desk.run("receipts", "verify").code == 1
+    assert database.read_bytes() == older.read_bytes()
+
+    shutil.copy(newer, database)
+    assert desk.run("runs").code == 0
+    assert desk.run("receipts", "verify").code == 0
+
+    shutil.copy(older, database)
+    said = desk.run("db", "begin-anew", "--json")
+    assert (said.code, said.json["database"]) == (0, None)
+    assert sorted(head.name for head in Path(said.json["heads"]).iterdir()) == [RUN, LATER]
+    assert "feedface" in desk.run("runs").out, "what the older record holds is kept"
+    perform(desk, "c", run_id=LATER)
+    assert desk.run("receipts", "verify").code == 0
+    assert desk.run("runs").code == 0
+
+
+def test_a_chain_that_an_older_backup_cuts_off_is_a_rollback_too(desk: Desk) -> None:
+    perform(desk, "a")
+    database = desk.project / ".podium" / "podium.db"
+    older = shutil.copy(database, desk.home / "older.db")
+    perform(desk, "b")
+    shutil.copy(older, database)
+    assert "the record was rolled back" in desk.run("runs").err
+
+
+def test_a_folder_that_was_emptied_of_its_record_is_told_by_the_heads_outside(desk: Desk) -> None:
+    perform(desk, "a")
+    (vault,) = (desk.home / "state" / "vaults").iterdir()
+    shutil.rmtree(desk.project / ".podium")
+    desk.add_run(run_id=RUN)
+    doctor = desk.run("doctor", "--json")
+    found = {check["name"]: check for check in doctor.json["checks"]}
+    assert found["heads"]["state"] == "warn"
+    assert str(vault) in found["heads"]["says"]
 
 
 @pytest.mark.parametrize("lose", [_removed, _truncated, _emptied])

@@ -17,12 +17,12 @@ from tests.cli.desk import Desk
 RUN = "run_00000000000070008000feedface0001"
 
 
-def perform(desk: Desk, *names: str) -> None:
+def perform(desk: Desk, *names: str, run_id: str = RUN) -> None:
     async def work(podium: Podium) -> None:
         toolbox = await podium.toolbox()
         for name in names:
             arguments = {"path": name, "content": "x"}
-            call = toolbox.normalise("write_file", arguments, run_id=RUN, step_key=name, index=0)
+            call = toolbox.normalise("write_file", arguments, run_id=run_id, step_key=name, index=0)
             assert isinstance(await toolbox.perform(call), Outcome)
 
     desk.within(work)

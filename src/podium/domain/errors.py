@@ -198,7 +198,7 @@ class StoreNewer(StoreUnusable):
 
 
 class RecordLost(StoreUnusable):
-    """The database is missing or empty although receipts were sealed for what it held."""
+    """The database is missing, empty or rolled back although receipts were sealed for what it held."""
 
 
 class StoreForeign(StoreUnusable):

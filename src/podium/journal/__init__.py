@@ -4,7 +4,7 @@ from podium.journal.anchors import Anchors, copy_heads
 from podium.journal.events import StoreJournal
 from podium.journal.receipts import verify
 from podium.journal.redaction import Redactor
-from podium.journal.sqlite import holds_a_chain, is_empty, quick_check
+from podium.journal.sqlite import chain_ends, is_empty, quick_check
 from podium.journal.store import DATABASE_NAME, SqlStore
 from podium.journal.trace import TraceWriter
 from podium.journal.transcripts import FileTranscripts
@@ -17,8 +17,8 @@ __all__ = [
     "SqlStore",
     "StoreJournal",
     "TraceWriter",
+    "chain_ends",
     "copy_heads",
-    "holds_a_chain",
     "is_empty",
     "quick_check",
     "verify",

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 from datetime import datetime
+from heapq import nlargest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,9 +34,9 @@ class Anchors:
     They are written after the commit, so a crash may leave them behind the database, never ahead.
     """
 
-    def __init__(self, folder: Path) -> None:
-        """`folder` is the one that holds the key."""
-        self._folder = folder / HEADS_FOLDER
+    def __init__(self, folder: Path, name: str = HEADS_FOLDER) -> None:
+        """`folder` is the one that holds the key, `name` that of the heads in it; others are those put aside."""
+        self._folder = folder / name
         self._mark = folder / BEGUN_ANEW
 
     def write(self, run_id: str, number: int, seal: str) -> None:
@@ -78,6 +79,15 @@ class Anchors:
         matches = [match for line in whole if (match := _LINE.fullmatch(line))]
         return [Head(int(match[1]), match[2].decode()) for match in matches]
 
+    def newest(self, limit: int) -> dict[str, int]:
+        """Numbers of the furthest heads of the runs that were noted last, at most so many."""
+        if not self._folder.is_dir():
+            return {}
+        entries = [entry for entry in os.scandir(self._folder) if is_plain(entry.name)]
+        noted = nlargest(limit, entries, key=lambda entry: (entry.stat().st_mtime_ns, entry.name))
+        heads = {entry.name: self.head(entry.name) for entry in noted}
+        return {run: head.number for run, head in heads.items() if head is not None}
+
     @property
     def are_begun_anew(self) -> bool:
         """Whether the record was begun anew, and nothing was sealed since."""
@@ -97,14 +107,13 @@ class Anchors:
         return sorted(path.name for path in self._folder.iterdir() if is_plain(path.name))
 
 
-def copy_heads(source: Path, target: Path, database: Path) -> None:
-    """Take over, from one vault to another, those heads whose receipts are in this database."""
-    old, new = Anchors(source), Anchors(target)
-    for run_id in old.runs():
+def copy_heads(source: Anchors, target: Anchors, database: Path) -> None:
+    """Take over those heads whose receipts are in this database."""
+    for run_id in source.runs():
         seals = seals_of(database, run_id)
-        for head in old.heads(run_id):
+        for head in source.heads(run_id):
             if seals.get(head.number) == head.seal:
-                new.write(run_id, head.number, head.seal)
+                target.write(run_id, head.number, head.seal)
 
 
 def _open_for_append(path: Path) -> int:

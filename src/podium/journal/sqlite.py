@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import wraps
@@ -142,19 +142,20 @@ def put_aside(path: Path, now: datetime) -> Path | None:
 
 
 @_with_room
-def holds_a_chain(path: Path, run_ids: Sequence[str]) -> bool:
-    """Whether receipts of any of these runs are in the file. It is not made, and nothing in it is changed."""
-    if not path.exists() or not path.stat().st_size:
-        return False
+def chain_ends(path: Path, run_ids: Collection[str]) -> dict[str, int]:
+    """Numbers of the last receipts of those of these runs that have any in the file. It is not made, nor changed."""
+    if not run_ids or not path.exists() or not path.stat().st_size:
+        return {}
     with explained(path):
         connection = _open(path)
         try:
             if not connection.execute(
                 "SELECT 1 FROM sqlite_master WHERE name = 'receipts'"
             ).fetchone():
-                return False
-            statement = "SELECT 1 FROM receipts WHERE run_id = ? LIMIT 1"
-            return any(connection.execute(statement, (run,)).fetchone() for run in run_ids)
+                return {}
+            statement = "SELECT max(number) FROM receipts WHERE run_id = ?"
+            ends = {run: connection.execute(statement, (run,)).fetchone()[0] for run in run_ids}
+            return {run: number for run, number in ends.items() if number is not None}
         finally:
             connection.close()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
@@ -53,10 +53,16 @@ if TYPE_CHECKING:
 
 
 FORGE_TOKENS = ("GITHUB_TOKEN", "GH_TOKEN")
-BEGIN_ANEW = (
+_BEGIN_ANEW = (
     "restore the file from a backup and run `podium receipts verify`; or `podium db begin-anew` starts with an "
     "empty record and keeps the old heads aside"
 )
+_ACCEPT = (
+    "restore the newer file and run `podium receipts verify`; or `podium db begin-anew` goes on with this one and "
+    "keeps the old heads aside"
+)
+_HEADS_LOOKED_AT = 200
+"""Chains that were sealed last: a record that was rolled back lacks the end of these."""
 
 
 def tell_stderr(text: str) -> None:
@@ -64,11 +70,22 @@ def tell_stderr(text: str) -> None:
     print(f"podium: {text}", file=sys.stderr, flush=True)  # noqa: T201 — for those without a screen
 
 
+class RecordLoss(NamedTuple):
+    """What is wrong with a record that lacks receipts which were sealed, and what to do."""
+
+    problem: str
+    remedy: str
+    rolled_back: bool = False
+    """It is an older state of the record; else nothing of that is left."""
+
+
 class Aside(NamedTuple):
     """Where the rest of a lost record is kept; None: there was none."""
 
     heads: Path | None
     database: Path | None
+    rolled_back: bool
+    """The record itself stays: it is an older state."""
 
 
 class Podium:
@@ -124,24 +141,33 @@ class Podium:
         return bool(self.database_url) or self.database.exists() or bool(self.record_loss)
 
     @property
-    def record_loss(self) -> str:
-        """What is wrong where receipts were sealed and the record that held them is gone; empty otherwise."""
+    def record_loss(self) -> RecordLoss | None:
+        """What is wrong where receipts were sealed and the record that held them is gone or rolled back."""
         if self.database_url or has_mark(self.folders):
-            return ""
-        from podium.journal import Anchors, holds_a_chain, is_empty
+            return None
+        from podium.journal import Anchors, chain_ends, is_empty
+        from podium.wiring.project_identity import is_copy
 
         anchors = Anchors(self.vault)
-        runs = anchors.runs()
-        if runs and not holds_a_chain(self.database, runs[::-1]):
+        # Before the file is read, which another process may write meanwhile: heads follow receipts.
+        heads, runs = anchors.newest(_HEADS_LOOKED_AT), anchors.runs()
+        ends = chain_ends(self.database, heads) or chain_ends(self.database, runs)
+        if runs and not ends:
             what = "it holds none of" if self.database.exists() else "it is missing, and so are"
-            count = f"{len(runs)} run{'s' if len(runs) > 1 else ''}"
-            return f"the record is lost: {what} the receipts that were sealed for {count}"
+            problem = f"the record is lost: {what} the receipts that were sealed for {_runs(runs)}"
+            return RecordLoss(problem, _BEGIN_ANEW)
+        behind = [run for run, number in heads.items() if ends.get(run, 0) < number]
+        # The original may have gone on since; a copy takes over only heads whose receipts it holds.
+        if behind and not is_copy(self.folders):
+            problem = f"the record was rolled back: it ends before receipts that were sealed for {_runs(behind)}"
+            return RecordLoss(problem, _ACCEPT, rolled_back=True)
         if anchors.are_begun_anew or not (self.vault / "receipt.key").exists():
-            return ""
+            return None
         if is_empty(self.database):
             what = "empty" if self.database.exists() else "missing"
-            return f"the record is lost: it is {what}, although there is a key that receipts were sealed with"
-        return ""
+            problem = f"the record is lost: it is {what}, although there is a key that receipts were sealed with"
+            return RecordLoss(problem, _BEGIN_ANEW)
+        return None
 
     @property
     def vault(self) -> Path:
@@ -184,25 +210,30 @@ class Podium:
         async with self._opening:
             if self._store is None:
                 if not although_lost and (loss := self.record_loss):
-                    raise RecordLost(str(self.database), loss, BEGIN_ANEW)
+                    raise RecordLost(str(self.database), loss.problem, loss.remedy)
                 self._store = await self._open_store()
         return self._store
 
     async def begin_anew(self) -> Aside:
         """Start with an empty record where the old one is lost. Gives where what was there is kept.
 
-        Raises `NotPossibleNow` where the record is not lost.
+        One that was rolled back stays, with the heads of those receipts that it holds. Raises `NotPossibleNow` where
+        the record is not lost.
         """
-        from podium.journal import Anchors
+        from podium.journal import Anchors, copy_heads
         from podium.journal.sqlite import put_aside
 
-        if not self.record_loss:
+        if (loss := self.record_loss) is None:
             raise NotPossibleNow("the record is not lost; `podium runs` shows it")
-        now = self.clock.now()
-        database = await asyncio.to_thread(put_aside, self.database, now)
+        now, database = self.clock.now(), None
+        if not loss.rolled_back:
+            database = await asyncio.to_thread(put_aside, self.database, now)
         heads = await asyncio.to_thread(Anchors(self.vault).put_aside, now)
+        if loss.rolled_back and heads is not None:
+            old = Anchors(self.vault, heads.name)
+            await asyncio.to_thread(copy_heads, old, Anchors(self.vault), self.database)
         await self.store(although_lost=True)
-        return Aside(heads, database)
+        return Aside(heads, database, loss.rolled_back)
 
     async def _open_store(self) -> SqlStore | PostgresStore:
         if self.database_url:
@@ -554,6 +585,10 @@ class Podium:
         finally:
             if self._store is not None:
                 await self._store.close()
+
+
+def _runs(ids: Sequence[str]) -> str:
+    return f"{len(ids)} run{'s' if len(ids) > 1 else ''}"
 
 
 @asynccontextmanager

@@ -34,7 +34,7 @@ def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
         make_private_folder(folders.vault)
         with _locked(folders.vault):
             original = _path_noted(folders.vault)
-            if original and _is_another(Path(original), folders):
+            if is_copy(folders):
                 _divide(folders)
                 tell(
                     f"{str(folders.project)!r} is a copy of {original!r}: it has an identity of its own from now "
@@ -46,17 +46,31 @@ def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
         return
 
 
-def _is_another(original: Path, folders: Folders) -> bool:
+def is_copy(folders: Folders) -> bool:
     """Whether the project is still where it was noted, and this one has its id too."""
-    state = original / folders.state.name
-    if project_id_in(state) != project_id_in(folders.state):
+    original = _path_noted(folders.vault)
+    state = Path(original, folders.state.name)
+    if not original or project_id_in(state) != project_id_in(folders.state):
         return False
     return not state.samefile(folders.state)
 
 
+def vaults_left_behind(folders: Folders) -> list[Path]:
+    """Vaults with heads of other records that were in this very folder: its state folder was removed since."""
+    own = folders.vault
+    vaults = own.parent.iterdir() if own.parent.is_dir() else ()
+    return sorted(
+        vault
+        for vault in vaults
+        if vault != own
+        and _path_noted(vault) == str(folders.project)
+        and (vault / "heads").is_dir()
+    )
+
+
 def _divide(folders: Folders) -> None:
     """Give this folder a new id. Until that is written, at last, nothing refers to the new vault."""
-    from podium.journal import DATABASE_NAME, copy_heads
+    from podium.journal import DATABASE_NAME, Anchors, copy_heads
     from podium.journal.anchors import BEGUN_ANEW
 
     old, name = folders.vault, uuid4().hex
@@ -65,7 +79,7 @@ def _divide(folders: Folders) -> None:
     for file in (old / "receipt.key", old / BEGUN_ANEW):
         if file.exists():
             shutil.copy2(file, new / file.name)
-    copy_heads(old, new, folders.state / DATABASE_NAME)
+    copy_heads(Anchors(old), Anchors(new), folders.state / DATABASE_NAME)
     _note_path(new, folders.project)
     write_whole(folders.id_file, f"{name}\n", mode=0o600)
 

@@ -216,7 +216,8 @@ def prune_(
 def begin_anew(context: typer.Context) -> None:
     """Start with an empty record where the old one is lost; the old chain heads and database are kept aside.
 
-    The key stays, so that receipts of a backup found later can still be proved: put the heads back with it.
+    A record that was rolled back to an older state stays as it is, and only the heads go aside. The key stays, so
+    that receipts of a backup found later can still be proved: put the heads back with it.
 
     \b
     Example:
@@ -224,19 +225,22 @@ def begin_anew(context: typer.Context) -> None:
     """
     door = Door(context.obj, lenient=True)
 
-    async def work(podium: Podium) -> dict[str, str | None]:
-        aside = await podium.begin_anew()
-        return {name: str(path) if path else None for name, path in aside._asdict().items()}
-
-    aside = door.run(work)
+    aside = door.run(Podium.begin_anew)
 
     def words() -> None:
-        heads, database = aside["heads"], aside["database"]
-        kept = f"; the old heads are in {heads!r}" if heads else ""
-        kept += f"; the database that was there is {database!r}" if database else ""
-        door.screen.line(f"a new record begins{kept}")
+        kept = f"; the old heads are in {str(aside.heads)!r}" if aside.heads else ""
+        kept += (
+            f"; the database that was there is {str(aside.database)!r}" if aside.database else ""
+        )
+        begun = "the older record goes on" if aside.rolled_back else "a new record begins"
+        door.screen.line(f"{begun}{kept}")
 
-    door.screen.answer(aside, words)
+    record = {
+        "heads": str(aside.heads) if aside.heads else None,
+        "database": str(aside.database) if aside.database else None,
+        "rolled_back": aside.rolled_back,
+    }
+    door.screen.answer(record, words)
 
 
 def _databases(door: Door) -> Databases:

@@ -18,7 +18,8 @@ from podium.ports import EventQuery, RunQuery, View
 from podium.usecases import verify_receipts
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.databases import Databases
-from podium.wiring.podium import BEGIN_ANEW, Podium
+from podium.wiring.podium import Podium
+from podium.wiring.project_identity import vaults_left_behind
 from podium.wiring.scratch import scratch_store
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ async def check_database(podium: Podium) -> Finding:
     path = podium.database
     try:
         if loss := podium.record_loss:
-            return bad("database", f"{path}: {loss}", BEGIN_ANEW)
+            return bad("database", f"{path}: {loss.problem}", loss.remedy)
         if not path.exists():
             return await _check_fresh(podium)
         await podium.store()
@@ -98,7 +99,7 @@ async def check_folder(podium: Podium) -> Finding:
 async def check_chains(podium: Podium) -> Finding:
     """Every receipt that is there is proved again."""
     if podium.record_loss:
-        return weak("chains", "the receipts are gone with the record", "see database above")
+        return weak("chains", "receipts are gone with the record", "see database above")
     if not podium.has_record or not podium.receipt_key.exists():
         return good("chains", "nothing to prove yet")
     verdict = await verify_receipts(await podium.store(), await podium.verifier())
@@ -167,6 +168,12 @@ async def check_heads(podium: Podium) -> Finding:
     """Where the end of a chain is not anchored, it could be cut off without a trace."""
     if podium.record_loss:
         return good("heads", f"kept in {podium.vault / 'heads'}; they prove what is lost")
+    if left := vaults_left_behind(podium.folders):
+        says = f"{left[0]} has heads of a record that was in this folder before and is gone"
+        mend = (
+            f"restore {podium.folders.state} from a backup; if it was meant to go, remove {left[0]}"
+        )
+        return weak("heads", says, mend)
     if not podium.has_record:
         return good("heads", "none yet")
     store = await podium.store()
