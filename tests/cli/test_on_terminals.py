@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from tests.cli.desk import Desk
+from tests.cli.desk import AS_OS_USER, Desk
 from tests.cli.test_workspaces import git
 
 
@@ -18,7 +18,7 @@ def at_a_terminal(desk: Desk, typed: str, *arguments: str) -> tuple[int, str]:
     process = subprocess.Popen(
         desk.command(*arguments),
         cwd=desk.project,
-        env={**desk.environ, "TERM": "xterm"},
+        env={**desk.environ, **AS_OS_USER, "TERM": "xterm"},
         stdin=slave,
         stdout=slave,
         stderr=slave,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.cli.edge import run
-from tests.cli.desk import Desk
+from tests.cli.desk import AS_OS_USER, Desk
 from tests.cli.sense_rig import break_down, delivered, lay_out, ticked
 from tests.cli.test_on_terminals import at_a_terminal
 
@@ -69,6 +69,19 @@ def test_too_few_agreements_are_refused_unless_a_person_insists(desk: Desk) -> N
     assert desk.run("sense", "trust", "promote", "opal_api", "--up-to", "T4").code == 2
 
 
+def test_a_name_that_nothing_proves_grants_no_autonomy(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agreed(desk)
+    monkeypatch.setenv("PODIUM_USER", "bob")
+    said = desk.run("sense", "trust", "promote", "opal_api", "--yes")
+    assert (said.code, "a name proves nobody" in said.err) == (2, True)
+    assert standing(desk)["granted"] is None
+    monkeypatch.delenv("PODIUM_USER")
+    assert desk.run("sense", "trust", "promote", "opal_api", "--yes").code == 0
+    assert standing(desk)["granted_by"] == "ann"
+
+
 @pytest.mark.parametrize(("typed", "code", "granted"), [("yes\n", 0, "T2"), ("y\n", 4, None)])
 def test_at_a_terminal_a_person_types_yes(
     desk: Desk, typed: str, code: int, granted: str | None
@@ -82,7 +95,7 @@ def test_at_a_terminal_a_person_types_yes(
 
 def test_without_a_terminal_nobody_is_there_to_say_yes(desk: Desk) -> None:
     agreed(desk)
-    said = desk.spawn("sense", "trust", "promote", "opal_api")
+    said = desk.spawn("sense", "trust", "promote", "opal_api", env=AS_OS_USER)
     assert said.code == 2
     assert "--yes" in said.err
     assert standing(desk)["granted"] is None

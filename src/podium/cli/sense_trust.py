@@ -11,6 +11,7 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.login import approver, identity
 from podium.cli.rooting import take_root
 from podium.domain.errors import BadInput, CallRefused
 from podium.domain.gating import Tier
@@ -89,6 +90,7 @@ def promote_(
     take_root(context, root)
     door = Door(context.obj)
     tier = _tier(up_to)
+    who = approver(door)
 
     async def look(podium: Podium) -> tuple[int, Promotion]:
         needed = sense_options(podium).promote_after
@@ -98,7 +100,7 @@ def promote_(
 
     async def grant(podium: Podium) -> tuple[Sequence[Standing], Sequence[str]]:
         book = trust_of(podium)
-        return promote(book, podium.clock, plan, by=door.user), book.faults
+        return promote(book, podium.clock, plan, by=who.name), book.faults
 
     needed, plan = door.run(look)
     if not yes:
@@ -123,10 +125,11 @@ def demote_(
     """
     take_root(context, root)
     door = Door(context.obj)
+    who, _ = identity(door)
 
     async def work(podium: Podium) -> tuple[int, Sequence[Standing], Sequence[str]]:
         book = trust_of(podium)
-        left = demote(book, podium.clock, target, zone or (), by=door.user, why=why)
+        left = demote(book, podium.clock, target, zone or (), by=who.name, why=why)
         return sense_options(podium).promote_after, left, book.faults
 
     needed, known, faults = door.run(work)
