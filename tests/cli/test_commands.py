@@ -215,6 +215,25 @@ def test_an_approval_is_listed_approved_and_gone(desk: Desk) -> None:
     assert "granted already" in again.err
 
 
+def test_an_answered_run_that_nobody_hosts_is_told_with_the_command_that_goes_on(
+    desk: Desk,
+) -> None:
+    run = desk.add_run()
+    asked = desk.add_approval(run)
+    waiting = run.model_copy(update={"waiting_for": f"approval:{asked.id}"})
+
+    async def wait(podium: Podium) -> None:
+        await (await podium.store()).write(lambda tx: tx.save_run(waiting))
+
+    desk.within(wait)
+    command = f"`podium resume {short_id(run.id)}`"
+    for words in (("runs",), ("show", run.id)):
+        assert command not in desk.run(*words).err, "a person has to answer first"
+    assert desk.run("approve", asked.id).code == 0
+    for words in (("runs",), ("show", run.id)):
+        assert command in desk.run(*words).err
+
+
 def test_the_words_approve_and_an_id_are_understood(desk: Desk) -> None:
     asked = desk.add_approval(desk.add_run())
     assert desk.run("approve", f"APPROVE: {short_id(asked.id)}").code == 0

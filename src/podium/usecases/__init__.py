@@ -3,7 +3,7 @@
 from podium.usecases.approve import approve
 from podium.usecases.cancel import cancel
 from podium.usecases.check_policy import check_policy
-from podium.usecases.continuation import Continuation, how_it_continues
+from podium.usecases.continuation import Continuation, how_it_continues, left_alone
 from podium.usecases.deploy import deliver, say_yes_to_candidate
 from podium.usecases.find_candidate import (
     CANDIDATE,
@@ -123,6 +123,7 @@ __all__ = [
     "how_it_continues",
     "how_they_stand",
     "keyboard_came_back",
+    "left_alone",
     "list_approvals",
     "list_candidates",
     "list_receipts",

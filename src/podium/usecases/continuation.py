@@ -10,6 +10,8 @@ from podium.domain.model import Noun
 from podium.domain.work import MACHINE, Run, RunStatus, WorkerBeat
 from podium.ports import Engine, Store, View
 
+MAX_LEFT = 100
+"""Answered runs that are looked at to tell who was left alone."""
 MAX_NAMES = 5
 """Names of missing things that are listed."""
 
@@ -45,6 +47,18 @@ async def how_it_continues(
     if run.status.ended:
         return Continuation(ended=True)
     return continuation_of(run, await living(store, engine))
+
+
+async def left_alone(
+    store: Store, engine: Callable[[], Awaitable[Engine]]
+) -> list[tuple[Run, str]]:
+    """Runs that were answered and that nobody alive hosts or takes up, each with the words for a person."""
+    answered = await store.read(_answered)
+    if not answered:
+        return []
+    alive = await living(store, engine)
+    goes_on = [(run, continuation_of(run, alive).next) for run in answered[:MAX_LEFT]]
+    return [(run, words) for run, words in goes_on if words]
 
 
 async def living(store: Store, engine: Callable[[], Awaitable[Engine]]) -> list[WorkerBeat]:
@@ -83,6 +97,11 @@ def _resume_words(run: Run, alive: Sequence[WorkerBeat]) -> str:
 def _named(need: str) -> str:
     kind, _, name = need.partition(":")
     return f"machine {name}" if need.startswith(MACHINE) else f"{kind} {name}"
+
+
+def _answered(view: View) -> list[Run]:
+    runs = view.answered_waits()
+    return [run for run in runs if run.awaits(name for _, name in view.untaken_signals([run.id]))]
 
 
 def _beats(view: View) -> list[WorkerBeat]:

@@ -14,7 +14,7 @@ from podium.domain.spending import usage_counter
 from podium.domain.work import Run
 from podium.ports import Clock, Engine, EventQuery, Store, View
 from podium.usecases.approve import QUESTION
-from podium.usecases.continuation import continuation_of, living
+from podium.usecases.continuation import left_alone
 from podium.usecases.find_candidate import CANDIDATE
 from podium.usecases.list_approvals import list_approvals, show_approval
 from podium.usecases.list_runs import ShownStatus, Standing, list_standings
@@ -96,7 +96,7 @@ async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[E
     """Cards by tier and then by deadline, and the runs that are stuck."""
     await list_approvals(store, clock)  # marks those whose deadline has passed
     stuck = await list_standings(store, engine, STUCK, limit=MOST_BLOCKED)
-    left = await _left_alone(store, engine)
+    left = [Blocked(run=run, reason=words) for run, words in await left_alone(store, engine)]
 
     def look(view: View) -> Inbox:
         pending = view.approvals(statuses=(ApprovalStatus.PENDING,), limit=MOST_LOOKED_AT)
@@ -108,21 +108,6 @@ async def see_inbox(store: Store, clock: Clock, engine: Callable[[], Awaitable[E
         )
 
     return await store.read(look)
-
-
-async def _left_alone(store: Store, engine: Callable[[], Awaitable[Engine]]) -> list[Blocked]:
-    """Runs that were answered and that nobody alive hosts or takes up."""
-    answered = await store.read(_answered)
-    if not answered:
-        return []
-    alive = await living(store, engine)
-    goes_on = [(run, continuation_of(run, alive)) for run in answered[:MOST_BLOCKED]]
-    return [Blocked(run=run, reason=stands.next) for run, stands in goes_on if stands.next]
-
-
-def _answered(view: View) -> list[Run]:
-    runs = view.answered_waits()
-    return [run for run in runs if run.awaits(name for _, name in view.untaken_signals([run.id]))]
 
 
 async def see_card(store: Store, clock: Clock, approval: str) -> Card:

@@ -15,6 +15,7 @@ from podium.usecases import (
     RunsCollide,
     ShownStatus,
     Standing,
+    left_alone,
     list_standings,
     see_collisions,
 )
@@ -43,14 +44,18 @@ def runs(
     wanted = [each.value for each in status or ()]
     found: list[Standing] = []
     collide: list[RunsCollide] = []
+    answered: dict[str, str] = {}
     if door.has_state:
 
-        async def work(podium: Podium) -> tuple[list[Standing], list[RunsCollide]]:
+        async def work(
+            podium: Podium,
+        ) -> tuple[list[Standing], list[RunsCollide], dict[str, str]]:
             store = await podium.store()
             stand = await list_standings(store, podium.engine, wanted, flow=flow, limit=limit)
-            return stand, await see_collisions(store, [each.run for each in stand])
+            left = {run.id: says for run, says in await left_alone(store, podium.engine)}
+            return stand, await see_collisions(store, [each.run for each in stand]), left
 
-        found, collide = door.run(work)
+        found, collide, answered = door.run(work)
 
     def words() -> None:
         if not found:
@@ -62,7 +67,9 @@ def runs(
         left = [short_id(stands.run.id) for stands in found if stands.interrupted]
         if left:
             door.screen.aside(f"nobody hosts {', '.join(left)}: `podium resume {left[0]}` goes on")
-
+        for stands in found:
+            if says := answered.get(stands.run.id):
+                door.screen.aside(f"answered, but {says}")
         for each in collide:
             door.screen.aside(
                 f"{short_id(each.run)} and {short_id(each.other)} change the same lines of "

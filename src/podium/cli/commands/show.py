@@ -17,7 +17,7 @@ from podium.domain.work import WorkerBeat
 from podium.telling.approval_words import what_line
 from podium.telling.event_words import about, event_line, shorten, usage_words
 from podium.telling.wording import counted, moment
-from podium.usecases import RunReport, Standing, how_they_stand, show_run
+from podium.usecases import RunReport, Standing, how_they_stand, left_alone, show_run
 from podium.wiring import Podium
 
 app = command_app()
@@ -38,18 +38,23 @@ def show(
     door = Door(context.obj, lenient=True)
     door.must_have_state("run", run)
 
-    async def work(podium: Podium) -> tuple[RunReport, Standing, LookBack | None]:
-        report = await show_run(await podium.store(), run, last_events=events)
+    async def work(podium: Podium) -> tuple[RunReport, Standing, LookBack | None, str]:
+        store = await podium.store()
+        report = await show_run(store, run, last_events=events)
         (stands,) = await how_they_stand([report.run], podium.engine)
+        left = {each.id: says for each, says in await left_alone(store, podium.engine)}
         staged = report.run.flow == PIPELINE
-        return report, stands, await look_back(podium, report.run) if staged else None
+        back = await look_back(podium, report.run) if staged else None
+        return report, stands, back, left.get(report.run.id, "")
 
-    report, stands, back = door.run(work)
+    report, stands, back, answered = door.run(work)
     stages = {} if back is None else {"stages": back.passage.record()}
     record = {**report.record(), "run": stands.record(), **stages}
     door.screen.answer(record, lambda: _words(door.screen, report, stands, back))
     if stands.interrupted and not door.screen.json:
         door.screen.aside(f"nobody hosts it: `podium resume {short_id(report.run.id)}` goes on")
+    if answered and not door.screen.json:
+        door.screen.aside(f"answered, but {answered}")
 
 
 def _words(screen: Screen, report: RunReport, stands: Standing, back: LookBack | None) -> None:
