@@ -270,9 +270,9 @@ def load_readable(
         folders = find_folders(environ, project=project)
         with suppress(ConfigInvalid):
             layer = _file_layer("user", folders.user_file)
-            settings = merge((layer,))[0] if layer else Settings()
+            settings = merge((layer,) if layer else ())[0]
             return Configuration(folders, _with_user(settings, environ)), invalid
-        return Configuration(folders, _with_user(Settings(), environ)), invalid
+        return Configuration(folders, _with_user(merge(())[0], environ)), invalid
 
 
 def _with_user(settings: Settings, environ: Mapping[str, str]) -> Settings:

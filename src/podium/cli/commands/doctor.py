@@ -10,7 +10,7 @@ from podium.cli.command import command_app
 from podium.cli.door import Door, run_to_end
 from podium.cli.screen import Screen
 from podium.domain.errors import ConfigInvalid
-from podium.wiring import Configuration, Settings, find_folders, open_podium
+from podium.wiring import Configuration, load_readable, open_podium
 from podium.wiring.checkup import Finding, examine
 
 app = command_app()
@@ -41,15 +41,15 @@ def doctor(context: typer.Context) -> None:
 
 
 def _settings(door: Door) -> tuple[Configuration, Finding]:
-    """The configuration, or the defaults and what is wrong with the files."""
+    """The configuration, or what is left of it without a broken file, and what is wrong with that."""
     try:
         configuration = door.configuration
     except ConfigInvalid as invalid:
-        folders = find_folders(os.environ, project=door.options.project)
+        configuration, _ = load_readable(os.environ, project=door.options.project)
         fault = Finding(
             name="settings", state="fail", says=str(invalid), mend="put the file right as said"
         )
-        return Configuration(folders, Settings()), fault
+        return configuration, fault
     names = [layer.located.file for layer in configuration.layers if layer.located.digest]
     says = ", ".join(names) or "no files; the defaults hold"
     return configuration, Finding(name="settings", state="ok", says=says)
