@@ -35,6 +35,17 @@ async def test_a_workspace_is_a_worktree_beside_the_checkout_on_its_own_branch(
     assert not Path(record.private, "creating.json").exists()
 
 
+async def test_folders_of_an_earlier_podium_are_taken_from_others_when_a_workspace_is_opened(
+    place: Place,
+) -> None:
+    record = (await place.make()).record
+    folders = (Path(record.path).parent, Path(record.path))
+    for folder in folders:
+        folder.chmod(0o755)
+    await place.workspaces.open(record.id)
+    assert [folder.stat().st_mode & 0o777 for folder in folders] == [0o700, 0o700]
+
+
 async def test_the_agent_commits_inside_and_the_users_repository_does_not_notice(
     place: Place,
 ) -> None:

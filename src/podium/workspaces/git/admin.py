@@ -8,7 +8,7 @@ from pathlib import Path
 
 from podium.domain.errors import NotPossibleNow
 from podium.domain.workspaces import WorkspaceRecord
-from podium.platform import make_private_folder
+from podium.platform import make_private_folder, tighten
 
 _LARGEST_POINTER_BYTES = 5000
 
@@ -72,6 +72,14 @@ def prepare_parent(folder: Path) -> None:
         ignore = parent / ".gitignore"
         if not os.path.lexists(ignore):
             ignore.write_text("*\n")
+
+
+def tighten_worktree(folder: Path) -> None:
+    """Take the worktree from all others, and the folder for worktrees that it lies in. No link is followed."""
+    own = [folder.parent] if folder.parent.name == ".worktrees" else []
+    for place in (*own, folder):
+        if not place.is_symlink():
+            tighten(place)
 
 
 def forget_parent(folder: Path) -> None:

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from podium.domain.errors import BadInput, NotPossibleNow, WorkspaceTampered
 from podium.domain.workspaces import WorkspaceRecord
-from podium.platform import tighten
-from podium.workspaces.git.admin import admin_of, prepare_parent
+from podium.workspaces.git.admin import admin_of, prepare_parent, tighten_worktree
 from podium.workspaces.git.git import Git, GitFailed
 from podium.workspaces.git.private_dir import (
     PRIVATE_CONFIG,
@@ -84,7 +83,7 @@ async def _checked_out(
     git: Git, repository: Repository, record: WorkspaceRecord, tip: str
 ) -> WorkspaceRecord:
     await _add_worktree(git, repository, record, there=bool(tip))
-    tighten(Path(record.path))
+    tighten_worktree(Path(record.path))
     start = tip or record.base
     states = await tracked_states(git, repository.git_dir, start)
     forbidden = tuple(dict.fromkeys((*record.forbidden, *states)))

@@ -21,6 +21,7 @@ from podium.domain.workspaces import (
 )
 from podium.ports.clock import Clock, Ids
 from podium.ports.launcher import Launcher
+from podium.workspaces.git.admin import tighten_worktree
 from podium.workspaces.git.after_set_up import note_set_up
 from podium.workspaces.git.claims import Claims
 from podium.workspaces.git.colliding import collisions_of
@@ -175,8 +176,10 @@ class GitWorkspaces:
         return [record for record in found if record is not None]
 
     async def open(self, workspace_id: str) -> GitWorkspace:
-        """One that was made before. Raises `UnknownId`."""
-        return self._workspace(self.records.read(workspace_id))
+        """One that was made before; folders of it that others may enter are taken from them. Raises `UnknownId`."""
+        record = self.records.read(workspace_id)
+        await asyncio.to_thread(tighten_worktree, Path(record.path))
+        return self._workspace(record)
 
     async def repository_of(self, folder: str) -> str:
         """The common git directory of the repository that a folder lies in; empty when in none."""
