@@ -340,6 +340,29 @@ def test_orders_and_launchers_that_a_commit_plants_wait_for_an_approval(project:
     assert asked == [f"{path} (new)" for path in acted_on]
 
 
+def test_files_that_the_settings_name_wait_for_an_approval(project: Desk) -> None:
+    (project.project / "src").mkdir()
+    (project.project / "src/app.py").write_text("print(1)\n")
+    (project.project / "podium.yaml").write_text(
+        "agents:\n"
+        "  player: {kind: scripted, script: agents/player.yaml}\n"
+        "  own: {kind: command, command: [python, tools/agent.py, --in=src, -c, 'sh run.sh']}\n"
+        "flows:\n"
+        "  pipeline: {stages: {plan: {prompt: prompts/plan.md}, audit: {prompt: review}}}\n"
+        "  sense: {rules: g/rules.yaml, pack: kits/bikes}\n"
+        "checks: [sh check.sh]\n"
+    )
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "settings")
+    steering = [
+        "agents/player.yaml", "g/rules.yaml", "kits/bikes/handlers.py", "packs/roofing/handlers.py",
+        "plugin-profile.yaml", "prompts/plan.md", "run.sh", "tools/agent.py",
+    ]  # fmt: skip
+    work = ["src/app.py", "check.sh", "review/notes.md", "packs/bikes/handlers.py", "prompts/x.md"]
+    asked = planted(project, *steering, *work)
+    assert asked == [f"{path} (new)" for path in steering]
+
+
 def test_a_link_above_the_inbox_waits_for_an_approval(project: Desk) -> None:
     made(project)
     script = "mkdir -p e/inbox/CLC; echo x > e/inbox/CLC/N.yaml; ln -s e bridge; git add -A; git commit -qm more"

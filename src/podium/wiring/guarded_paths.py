@@ -1,24 +1,35 @@
-"""Further guarded files of a project: what its worker and schedulers act on."""
+"""Further guarded files of a project: what its settings name, and what its worker and schedulers act on."""
 
 from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Iterable
 from pathlib import Path
 
-from podium.flows.sense.options import SenseOptions
+from pydantic import BaseModel
+
+from podium.domain.playbooks import PROFILE_FILE
+from podium.domain.steering_files import SteeringFile, steering_files
 from podium.wiring.configuration import Configuration
-from podium.wiring.sense_policy import LAUNCHERS, steering
-from podium.wiring.sense_settings import options_in_force
+from podium.wiring.flow_options import OPTIONS, flow_options
+from podium.wiring.sense_policy import LAUNCHERS
 
 
 def guarded_paths(configuration: Configuration, repository: str) -> list[str]:
-    """From the top of the checkout on. In a repository of another project, what comes with Podium counts too."""
+    """From the top of the checkout on. In a repository of another project, what comes with Podium counts too.
+
+    Raises `ConfigInvalid` for options of a flow that are wrong: what they name is not known then.
+    """
     top = os.path.realpath(repository)
     project = os.path.realpath(configuration.folders.project)
-    names = _of_sense(options_in_force(configuration))
+    shapes = {flow: shape() for flow, shape in OPTIONS.items()}
+    options = [
+        shape.model_validate(flow_options(configuration, flow)) for flow, shape in shapes.items()
+    ]
+    names = _named_by([configuration.settings, *options], project)
     if os.path.commonpath((top, project)) != top:
-        names += _of_sense(SenseOptions())
+        names += _named_by([shape() for shape in shapes.values()], top)
         return [name for name in map(posixpath.normpath, names) if _is_inside(name)]
     # By its name, and where links lead now.
     places = [os.path.normpath(Path(project, name)) for name in names]
@@ -26,11 +37,12 @@ def guarded_paths(configuration: Configuration, repository: str) -> list[str]:
     return [inner for inner in (os.path.relpath(each, top) for each in places) if _is_inside(inner)]
 
 
-def _of_sense(options: SenseOptions) -> list[str]:
-    """Where orders and candidates lie, what they are answered with, and what starts or steers the loop."""
-    layout = options.layout
-    folders = (layout.inbox, layout.claimed, layout.done, layout.parked, layout.acks)
-    return [*folders, *steering(options), *LAUNCHERS]
+def _named_by(settings: Iterable[BaseModel], folder: str) -> list[str]:
+    def is_meant(path: str, mark: SteeringFile) -> bool:
+        return not (mark.files_only and Path(folder, path).is_dir())
+
+    named = [pair for each in settings for pair in steering_files(each)]
+    return [*(path for path, mark in named if is_meant(path, mark)), *LAUNCHERS, PROFILE_FILE]
 
 
 def _is_inside(path: str) -> bool:

@@ -24,6 +24,7 @@ from podium.domain.asking import TurnLimits
 from podium.domain.gating import Budget
 from podium.domain.launching import NetworkPolicy
 from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.steering_files import PROGRAM_FILES, STEERING_FILE
 from podium.domain.terms import Mode
 from podium.domain.work import QueueSpec
 from podium.wiring.chat_settings import ChatSettings, NoticeSettings
@@ -71,9 +72,9 @@ class AgentSettings(Section):
 
     kind: NonEmpty
     """The medium: `gemini`, `codex`, `claude`, `opencode`, `acp`, `api`, `bus`, `command` or `scripted`."""
-    command: tuple[NonEmpty, ...] = ()
+    command: Annotated[tuple[NonEmpty, ...], PROGRAM_FILES] = ()
     """How it is started when not as usual. From a project it needs `podium trust` first."""
-    script: str = ""
+    script: Annotated[str, STEERING_FILE] = ""
     """For `scripted`: the file that says what it does, from the project's folder."""
     model: str = ""
     """What it thinks with. Empty: the medium's own choice."""

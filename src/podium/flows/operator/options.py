@@ -7,12 +7,13 @@ from typing import Annotated
 from pydantic import Field, PositiveInt, Strict
 
 from podium.domain.model import NonEmpty, Noun
+from podium.domain.steering_files import PACK_FOLDER
 
 
 class OperatorOptions(Noun):
     """`flows: operator:` in podium.yaml."""
 
-    pack: NonEmpty = "roofing"
+    pack: Annotated[NonEmpty, PACK_FOLDER] = "roofing"
     """Name or folder of the pack whose tools it has."""
     classifier: NonEmpty = "auto"
     """`embedded`, `model` (OpenRouter), the name of an agent, or `auto`: a model when its key is there."""

@@ -8,6 +8,7 @@ from pydantic import PositiveFloat, PositiveInt, Strict
 
 from podium.domain.forging import Finding
 from podium.domain.model import NonEmpty, Noun
+from podium.domain.steering_files import PROMPT_FILE
 from podium.flows.pipeline.spec import Action, Does, Given
 
 _Count = Annotated[PositiveInt, Strict()]
@@ -19,7 +20,7 @@ class StageOptions(Noun):
     does: Does | None = None
     role: NonEmpty | None = None
     phase: str | None = None
-    prompt: NonEmpty | None = None
+    prompt: Annotated[NonEmpty | None, PROMPT_FILE] = None
     document: str | None = None
     gives: tuple[Given, ...] | None = None
     next: dict[NonEmpty, NonEmpty] | None = None

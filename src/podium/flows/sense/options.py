@@ -7,9 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, Strict
 
 from podium.domain.model import Json, NonEmpty, Noun
+from podium.domain.steering_files import PACK_FOLDER, PROGRAM_FILES, STEERING_FILE
 from podium.domain.terms import Mode
 
 Count = Annotated[PositiveInt, Strict()]
+_Steering = Annotated[NonEmpty, STEERING_FILE]
 
 SAFE_ZONES = (
     "g/tools",
@@ -35,16 +37,16 @@ class Layout(Noun):
     """Where things lie, from the root on."""
 
     health: NonEmpty = "g/telemetry/health_check_latest.json"
-    acks: NonEmpty = "bridge/outbox/LIAM"
+    acks: _Steering = "bridge/outbox/LIAM"
     """Folder of `*.ack.json`: the worker's answers, written here and sensed from here."""
     sessions: NonEmpty = "state/clc_sessions"
-    inbox: NonEmpty = "bridge/inbox/CLC"
-    claimed: NonEmpty = "bridge/claimed/CLC"
+    inbox: _Steering = "bridge/inbox/CLC"
+    claimed: _Steering = "bridge/claimed/CLC"
     """Orders that a worker has taken."""
-    done: NonEmpty = "bridge/done/CLC"
-    parked: NonEmpty = "bridge/parked/CLC"
+    done: _Steering = "bridge/done/CLC"
+    parked: _Steering = "bridge/parked/CLC"
     """Orders that could not be done, each with its reason beside it."""
-    candidates: NonEmpty = "g/reports/wo_candidates"
+    candidates: _Steering = "g/reports/wo_candidates"
     telemetry: NonEmpty = "g/telemetry/gmx_clc_orch.jsonl"
     log: NonEmpty = "logs/gmx_clc_orchestrator.log"
     parser_log: NonEmpty = "logs/gmx_clc_parse_plan.log"
@@ -61,7 +63,7 @@ class SourceOptions(Noun):
     """folder: names of files that count."""
     newest: Count = 20
     """folder: how many files are shown, the newest first. git: how many commits. log: how many lines."""
-    command: tuple[NonEmpty, ...] = ()
+    command: Annotated[tuple[NonEmpty, ...], PROGRAM_FILES] = ()
     """command: the program and its words. From a project it needs `podium trust`."""
     url: str = ""
     """http: the address. From a project it needs `podium trust`."""
@@ -92,11 +94,11 @@ class SenseOptions(Noun):
     profiles: dict[NonEmpty, Profile] = Field(
         default_factory=lambda: {"clc-orchestrator": Profile(system=CLC_ORCHESTRATOR)}
     )
-    rules: str = ""
+    rules: Annotated[str, STEERING_FILE] = ""
     """File with rules for `planner: rules`, from the root on. Empty: those that come with Podium."""
     writer: str = ""
     """Agent that makes operations of tasks in words. Empty: such orders wait for a person."""
-    pack: str = ""
+    pack: Annotated[str, PACK_FOLDER] = ""
     """Pack whose tools orders may call. Empty: none."""
     layout: Layout = Layout()
     newest_acks: Count = 20
