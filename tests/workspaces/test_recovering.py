@@ -7,7 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import BadInput, NotPossibleNow, UnknownId
+from podium.domain.errors import (
+    BadInput,
+    GuardedFilesChanged,
+    ImportRefused,
+    NotPossibleNow,
+    UnknownId,
+)
 from podium.domain.workspaces import Kept, SetUp
 from tests.workspaces.yard import Yard, agent_commits
 
@@ -44,6 +50,46 @@ async def test_the_newest_snapshot_of_a_living_workspace_is_taken(yard: Yard) ->
         await workspace.snapshot(f"{number}")
     await yard.workspaces.recover(workspace.record.id, "again")
     assert yard.git("show", "again:file") == "11"
+
+
+@pytest.mark.parametrize(
+    ("path", "content", "why"),
+    [
+        ("work.txt", "TOKEN\n", r"secret was committed: work\.txt:1"),
+        ("podium.yaml", "checks: []\n", r"change podium\.yaml .*git branch again"),
+    ],
+)
+@pytest.mark.parametrize("committed", [True, False])
+async def test_no_branch_is_made_of_what_may_not_come_back(
+    yard: Yard, path: str, content: str, why: str, committed: bool
+) -> None:
+    yard.secrets_in = lambda text: ("token",) if "TOKEN" in text else ()
+    workspace = await yard.made()
+    if committed:
+        agent_commits(workspace.record, path, content)
+    else:
+        (Path(workspace.record.path) / path).write_text(content)
+    await workspace.snapshot("test")
+    assert (await yard.workspaces.remove(workspace.record.id)).removed
+    before = yard.refs()
+    with pytest.raises(ImportRefused, match=why) as refused:
+        await yard.workspaces.recover(workspace.record.id, "again")
+    assert refused.value.exit_code == 4
+    assert "git log --patch" in str(refused.value)
+    assert yard.refs() == before
+
+
+async def test_guarded_files_that_came_back_with_an_approval_are_no_obstacle(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "podium.yaml", "checks: []\n")
+    with pytest.raises(GuardedFilesChanged) as asked:
+        await workspace.deliver()
+    await workspace.deliver(asked.value.change.digest)
+    agent_commits(workspace.record, "work.txt")
+    await workspace.snapshot("test")
+    assert (await yard.workspaces.remove(workspace.record.id)).removed
+    await yard.workspaces.recover(workspace.record.id, "again")
+    assert yard.git("show", "again:work.txt") == "work"
 
 
 @pytest.mark.parametrize("name", ["", "-x", "a..b", "a b", "@{-1}", "@", "a.lock", "refs/../x"])

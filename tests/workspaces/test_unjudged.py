@@ -116,8 +116,12 @@ async def test_commits_recovered_from_one_workspace_are_judged_in_another(place:
     )
     with pytest.raises(ImportRefused):
         await first.deliver()
-    await first.snapshot("now")
-    await place.workspaces.recover(first.record.id, "recovered/first")
+    snapshot = await first.snapshot("now")
+    with pytest.raises(
+        ImportRefused, match=r"no branch was made.*'safe' is forbidden.*git log --patch"
+    ):
+        await place.workspaces.recover(first.record.id, "recovered/first")
+    place.user("branch", "recovered/first", snapshot.carried)
     second = await place.make("second", forbidden=("safe",))
     await place.works(second, f"git update-ref HEAD {evil}")
     with pytest.raises(ImportRefused, match="'safe' is forbidden"):

@@ -164,6 +164,7 @@ def recover(
     """Make a branch of the newest snapshot of a workspace, also of one that was removed.
 
     It holds what git would carry. Ignored and copied files stay in the snapshot, which `git show` reads.
+    What may not come back from a workspace becomes no branch either: it leaves with 4.
 
     \b
     Example:

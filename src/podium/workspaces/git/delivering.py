@@ -7,10 +7,11 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from podium.domain.errors import GuardedFilesChanged, ImportRefused, NotPossibleNow
 from podium.domain.launching import Confinement
-from podium.domain.workspaces import Delivery, WorkspaceRecord
+from podium.domain.workspaces import Delivery, GuardedChange, WorkspaceRecord
 from podium.workspaces.git.borrowing import make_borrower
 from podium.workspaces.git.bundles import read_bundle
 from podium.workspaces.git.commit_scan import Find
@@ -36,6 +37,16 @@ from podium.workspaces.git.watching import OWN_REFS
 _MOST_OUTPUT_BYTES = 200_000_000
 _INTENT = "delivering"
 """Says where the branch was about to go, so that a killed delivery is known for ours."""
+
+
+class Judged(NamedTuple):
+    """Commits that the import gate lets through."""
+
+    commits: tuple[str, ...]
+    paths: tuple[str, ...]
+    lookalikes: tuple[str, ...]
+    guarded: GuardedChange | None
+    """What of them a person has to approve first."""
 
 
 class Deliveries:
@@ -142,27 +153,42 @@ class Deliveries:
             await quarantine.take(bundle.pack)
             history = History(self._git, record.git_dir, quarantine)
             await _refuse_rewritten(history, record, before, tip)
-            users = await self.users_own(record)
-            commits = await history.new_commits(tip, [before, *users])
-            forbidden = (*record.forbidden, *record.copied)
-            merges = any(len(parents) > 1 for parents in commits.values())
-            own = await history.parents(tip, users) if merges else commits
-            paths = await ImportGate(history, forbidden).judge(record.base, tip, commits, own)
-            alike = await refuse_secrets(history, record.branch, commits, secrets_in, before)
-            more = await asyncio.to_thread(self._guarded, record.repository)
-            hooks = await hooks_folders(self._git, record)
-            review = GuardedReview(history, record, [*hooks, *more])
-            guarded = await review.changes(tip, commits)
-            if guarded is not None and guarded.digest != approved:
-                raise GuardedFilesChanged(guarded)
+            judged = await self.judge(history, record, record.branch, before, tip, secrets_in)
+            if judged.guarded is not None and judged.guarded.digest != approved:
+                raise GuardedFilesChanged(judged.guarded)
             await quarantine.release()
         write_whole(Path(record.private, _INTENT), tip.encode())
         await self._moved(record, before, tip)
         await self._settle(record, tip)
         return Delivery(
-            branch=record.branch, before=before, after=tip, commits=tuple(commits), paths=tuple(paths),
-            lookalikes=alike,
+            branch=record.branch, before=before, after=tip, commits=judged.commits, paths=judged.paths,
+            lookalikes=judged.lookalikes,
         )  # fmt: skip
+
+    async def judge(
+        self,
+        history: History,
+        record: WorkspaceRecord,
+        branch: str,
+        before: str,
+        tip: str,
+        secrets_in: Find,
+    ) -> Judged:
+        """Judge what a branch would hold at `tip` beside what came back `before` and what is the user's own.
+
+        Raises `ImportRefused`. Guarded files that are changed are given: another word than a refusal may be due.
+        """
+        users = await self.users_own(record)
+        commits = await history.new_commits(tip, [before, *users])
+        forbidden = (*record.forbidden, *record.copied)
+        merges = any(len(parents) > 1 for parents in commits.values())
+        own = await history.parents(tip, users) if merges else commits
+        paths = await ImportGate(history, forbidden).judge(record.base, tip, commits, own)
+        lookalikes = await refuse_secrets(history, branch, commits, secrets_in, before)
+        more = await asyncio.to_thread(self._guarded, record.repository)
+        hooks = await hooks_folders(self._git, record)
+        guarded = await GuardedReview(history, record, [*hooks, *more]).changes(tip, commits)
+        return Judged(tuple(commits), tuple(paths), lookalikes, guarded)
 
     async def users_own(self, record: WorkspaceRecord) -> list[str]:
         """The base and the tips of the user's own branches: what they hold is his. Other workspaces' do not count.

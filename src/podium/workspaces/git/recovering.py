@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from podium.domain.errors import BadInput, NotPossibleNow, UnknownId
+from podium.domain.errors import (
+    BadInput,
+    GuardedFilesChanged,
+    ImportRefused,
+    NotPossibleNow,
+    SecretsCommitted,
+    UnknownId,
+)
 from podium.domain.workspaces import Recovered, RemovedWorkspace, Snapshot, WorkspaceRecord
+from podium.workspaces.git.commit_scan import Find
+from podium.workspaces.git.delivering import Deliveries
 from podium.workspaces.git.git import Git, GitFailed, no_object
+from podium.workspaces.git.history import History
+from podium.workspaces.git.quarantine import quarantined
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.removed import RemovedOnes
 from podium.workspaces.git.snapshots import Snapshots
@@ -17,10 +28,19 @@ _MOST_TOLD = 20
 class Recovery:
     """Works on the snapshots of workspaces, removed or not. They lie in the user's repository."""
 
-    def __init__(self, git: Git, records: Records, snapshots: Snapshots) -> None:
+    def __init__(
+        self,
+        git: Git,
+        records: Records,
+        snapshots: Snapshots,
+        deliveries: Deliveries,
+        secrets_in: Find,
+    ) -> None:
         self._git = git
         self._records = records
         self._snapshots = snapshots
+        self._deliveries = deliveries
+        self._secrets_in = secrets_in
         self._memories = RemovedOnes(records)
 
     async def removed(self) -> list[RemovedWorkspace]:
@@ -45,6 +65,7 @@ class Recovery:
     async def recover(self, workspace_id: str, branch: str) -> Recovered:
         """Make a branch of the newest snapshot. Nothing that exists is moved.
 
+        It passes the import gate as a delivery does. Raises `ImportRefused`, also for guarded files.
         Ignored and copied files stay in the snapshot alone: on a branch they would be pushed, and
         switching to it and back would overwrite and delete the user's own.
         """
@@ -62,6 +83,7 @@ class Recovery:
             raise NotPossibleNow(
                 f"{newest.ref!r} is no snapshot that Podium made; look at it yourself"
             )
+        await self._refuse_unsafe(record, name, newest, commit)
         why = f"podium: recovered from {newest.ref}"
         try:
             await self._git.move_ref(name, commit, no_object(commit), record.git_dir, why)
@@ -77,6 +99,49 @@ class Recovery:
             only_in_snapshot=tuple(apart[:_MOST_TOLD]),
             more=max(0, len(apart) - _MOST_TOLD),
         )
+
+    async def _refuse_unsafe(
+        self, record: WorkspaceRecord, name: str, snapshot: Snapshot, commit: str
+    ) -> None:
+        """What agents committed, or left uncommitted, is on no branch that anybody judged."""
+        look = f"`git log --patch --no-ext-diff --no-textconv {record.base[:12]}..{commit[:12]}` shows it"
+        try:
+            async with quarantined(self._git, record.git_dir) as quarantine:
+                history = History(self._git, record.git_dir, quarantine)
+                if not await history.is_ancestor(record.base, commit):
+                    raise ImportRefused(
+                        f"it does not contain {record.base[:12]}, which the workspace was made from"
+                    )
+                before = self._delivered(record)
+                judged = await self._deliveries.judge(
+                    history, record, name, before, commit, self._secrets_in
+                )
+            if judged.guarded is not None:
+                raise GuardedFilesChanged(judged.guarded)
+        except GuardedFilesChanged as changed:
+            raise ImportRefused(
+                f"no branch was made of {snapshot.ref!r}: {changed}. {look} without a checkout; "
+                f"{self._way_past_guards(record, name, commit)}"
+            ) from changed
+        except ImportRefused as refused:
+            reason = refused.finding if isinstance(refused, SecretsCommitted) else refused
+            raise ImportRefused(
+                f"no branch was made of {snapshot.ref!r}: {reason}. {look} without a checkout; take single files "
+                f"that are good with `git show {commit[:12]}:PATH`"
+            ) from refused
+
+    def _delivered(self, record: WorkspaceRecord) -> str:
+        if record.id in self._records.ids():
+            return self._records.delivered(record)
+        memory = self._memories.find(record.id)
+        return (memory.delivered if memory is not None else "") or record.base
+
+    def _way_past_guards(self, record: WorkspaceRecord, name: str, commit: str) -> str:
+        if record.id in self._records.ids():
+            return (
+                f"commit there, then `podium workspaces deliver {record.task}` asks for an approval"
+            )
+        return f"when you approve all of it, `git branch {name.removeprefix('refs/heads/')} {commit[:12]}`"
 
     async def _apart(self, record: WorkspaceRecord, snapshot: Snapshot, commit: str) -> list[str]:
         """Paths that the snapshot has and the branch has not."""

@@ -27,6 +27,7 @@ from podium.workspaces.git.claims import Claims
 from podium.workspaces.git.colliding import collisions_of
 from podium.workspaces.git.commit_scan import Find
 from podium.workspaces.git.creating import Plan, make_workspace
+from podium.workspaces.git.delivering import Deliveries
 from podium.workspaces.git.git import Git
 from podium.workspaces.git.guarded_changes import Guarded, none_more
 from podium.workspaces.git.rebuilding import Rebuilding
@@ -79,7 +80,8 @@ class GitWorkspaces:
         self._paths: dict[str, str] = {}
         self._snapshots = Snapshots(self.git, self.records, clock, confined=confined)
         self._tending = Tending(self.git, self.records, clock, self._snapshots, confined=confined)
-        self._recovery = Recovery(self.git, self.records, self._snapshots)
+        deliveries = Deliveries(self.git, self.records, guarded)
+        self._recovery = Recovery(self.git, self.records, self._snapshots, deliveries, secrets_in)
 
     async def create(self, wish: WorkspaceWish) -> GitWorkspace:
         """Make one, whole or not at all."""
