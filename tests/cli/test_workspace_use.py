@@ -368,7 +368,8 @@ def test_a_link_above_the_inbox_waits_for_an_approval(project: Desk) -> None:
     script = "mkdir -p e/inbox/CLC; echo x > e/inbox/CLC/N.yaml; ln -s e bridge; git add -A; git commit -qm more"
     assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", script).code == 0
     said = project.run("workspaces", "deliver", "fix", "--json")
-    assert (said.code, said.json["waiting"]["files"]) == (3, ["bridge (new link)"])
+    files = ["bridge (new link)", "e/inbox/CLC/N.yaml (new)"]
+    assert (said.code, said.json["waiting"]["files"]) == (3, files)
 
 
 def test_guarded_files_that_a_person_rejects_do_not_come_back(project: Desk) -> None:

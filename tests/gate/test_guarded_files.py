@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from podium.domain.guarded_files import GUARDED, drivers_changed, is_attributes, is_guarded
+from podium.domain.guarded_files import (
+    GUARDED,
+    FurtherPaths,
+    drivers_changed,
+    is_attributes,
+    is_guarded,
+)
 from podium.gate import default_policy
 
 
@@ -37,8 +43,12 @@ def test_ordinary_files_are_not(path: str) -> None:
 
 
 def test_further_folders_count_with_all_beneath_them() -> None:
-    assert is_guarded("Tools/Git/check", more=("tools/git",))
-    assert not is_guarded("tools/github", more=("tools/git",))
+    further = FurtherPaths(["tools/git"])
+    assert is_guarded("Tools/Git/check", further)
+    assert not is_guarded("tools/github", further)
+    assert not is_guarded("tools", further)
+    assert further.lie_beneath("Tools")
+    assert not further.lie_beneath("tools/git")
 
 
 @pytest.mark.parametrize(

@@ -148,6 +148,85 @@ async def test_the_folder_that_git_takes_hooks_from_is_guarded(yard: Yard) -> No
     assert (await asked(workspace)).paths == ("tools/git/helper.sh",)
 
 
+def writes(path: str) -> Callable[[WorkspaceRecord], object]:
+    def act(record: WorkspaceRecord) -> None:
+        Path(record.path, path).parent.mkdir(parents=True, exist_ok=True)
+        agent_commits(record, path, "changed\n")
+
+    return act
+
+
+def links_above(record: WorkspaceRecord) -> None:
+    Path(record.path, ".config").symlink_to("conf")
+    writes("conf/mise/config.toml")(record)
+
+
+@pytest.mark.parametrize(
+    ("files", "links_to", "act", "paths"),
+    [
+        pytest.param(
+            {"shells/v1/dev.sh": "x\n"},
+            {"shell": "shells/v1", ".autoenv": "shell/dev.sh"},
+            writes("shells/v1/dev.sh"),
+            ("shells/v1/dev.sh",),
+            id="through a link to a folder",
+        ),
+        pytest.param(
+            {"shells/v1/b/dev.sh": "x\n", "shells/v2/dev.sh": "x\n"},
+            {"s": "shells/v1", "shells/v1/b/up": "../../v2", ".autoenv": "s/b/up/dev.sh"},
+            writes("shells/v2/dev.sh"),
+            ("shells/v2/dev.sh",),
+            id="through a link up from where another led",
+        ),
+        pytest.param({}, {}, links_above, (".config", "conf/mise/config.toml"), id="a new link"),
+        pytest.param(
+            {"conf/mise/config.toml": "x\n"},
+            {".config": "conf"},
+            writes("conf/mise/config.toml"),
+            ("conf/mise/config.toml",),
+            id="through a link above a pattern",
+        ),
+        pytest.param(
+            {".gitconfig": "[Include]\n\tpath = tools/one\n", "tools/one": "[includeIf \"x\"]\npath=two\n"},
+            {},
+            writes("tools/two"),
+            ("tools/two",),
+            id="included by a file of git settings",
+        ),
+    ],
+)  # fmt: skip
+async def test_what_guarded_files_lead_to_is_guarded(
+    yard: Yard,
+    files: dict[str, str],
+    links_to: dict[str, str],
+    act: Callable[[WorkspaceRecord], object],
+    paths: tuple[str, ...],
+) -> None:
+    for path, text in files.items():
+        (yard.repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (yard.repository / path).write_text(text)
+    for path, target in links_to.items():
+        (yard.repository / path).symlink_to(target)
+    yard.git("add", "--all")
+    yard.git("commit", "--quiet", "--allow-empty", "--message=indirect")
+    workspace = await yard.made()
+    act(workspace.record)
+    assert (await asked(workspace)).paths == paths
+
+
+async def test_settings_that_the_users_git_includes_are_guarded(yard: Yard) -> None:
+    (yard.repository / "tools").mkdir()
+    (yard.repository / "tools/git.conf").write_text("[include]\npath = more.conf\n")
+    yard.git("add", "--all")
+    yard.git("commit", "--quiet", "--message=settings")
+    yard.git("config", "include.path", "../tools/git.conf")
+    workspace = await yard.made()
+    agent_commits(workspace.record, "tools/more.conf", "[core]\n")
+    agent_commits(workspace.record, "tools/other.conf", "[core]\n")
+    agent_commits(workspace.record, "tools/git.conf", "[core]\n")
+    assert (await asked(workspace)).paths == ("tools/more.conf", "tools/git.conf")
+
+
 async def test_a_diff_that_is_too_long_to_be_shown_is_refused(yard: Yard) -> None:
     workspace = await yard.made()
     agent_commits(workspace.record, "podium.yaml", "# line\n" * 20_000)

@@ -7,7 +7,7 @@ A pattern is a path of one or more names, at any depth; it covers what it names 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase, translate
 from functools import cache, lru_cache
 
@@ -47,10 +47,16 @@ _AGENTS = (
 AUTOMATION = (*_CI, *_HOOKS, *_FOLDERS, *_AGENTS)
 """Run elsewhere, or here by themselves when a person commits, enters a folder or opens an editor or agent."""
 GUARDED = (*SETTINGS, *AUTOMATION)
+_LONGEST = 1 + max(pattern.count("/") for pattern in GUARDED)
 _LONGER = tuple(tuple(pattern.split("/")) for pattern in GUARDED if "/" in pattern)
+GIT_SETTINGS = ".gitconfig"
+"""Guarded, and so is what it includes."""
 ATTRIBUTES = ".gitattributes"
 """Guarded where it names drivers, which are programs; see `drivers_changed`."""
 
+_Node = dict[str, "_Node"]
+_END = "/"
+"""No name: here a path ends."""
 _SHORT = re.compile(r"([^.~]{1,6})~[0-9]{1,5}(?:\.([^.]{1,3}))?")
 _HASHED = re.compile(r"[0-9a-f]{4}")
 _DIFFS = (
@@ -65,26 +71,78 @@ _HARMLESS_ATTRIBUTE = re.compile(
 _ATTRIBUTE_LINE = re.compile(r'\s*(?:"(?:[^"\\]|\\.)*"|[^\s"]\S*)((?:\s+\S+)*)\s*')
 
 
-def is_guarded(path: str, more: Sequence[str] = ()) -> bool:
-    """Whether a path is guarded, or is for some file system. `more` are further paths from the root on."""
-    names = [name for name in comparable_parts(path) if name]
+class FurtherPaths:
+    """Paths from the root on that are guarded beside the list, each with all beneath it."""
+
+    def __init__(self, paths: Iterable[str] = ()) -> None:
+        self._paths: dict[str, None] = {}
+        self._tree: _Node = {}
+        for path in paths:
+            self.add(path)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def add(self, path: str) -> None:
+        names = _names_of(path)
+        if not names or path in self._paths:
+            return
+        self._paths[path] = None
+        node = self._tree
+        for name in names:
+            node = node.setdefault(name, {})
+        node[_END] = {}
+
+    def cover(self, path: str) -> bool:
+        """Whether it is one of them or lies beneath one, or does for some file system."""
+        node = self._tree
+        for name in _names_of(path):
+            if name not in node:
+                return False
+            node = node[name]
+            if _END in node:
+                return True
+        return False
+
+    def lie_beneath(self, path: str) -> bool:
+        """Whether one of them lies beneath this one, or does for some file system."""
+        node = self._tree
+        for name in _names_of(path):
+            if name not in node:
+                return False
+            node = node[name]
+        return any(name != _END for name in node)
+
+
+def is_guarded(path: str, further: FurtherPaths | None = None) -> bool:
+    """Whether a path is guarded, or is for some file system."""
+    names = _names_of(path)
     if any(_is_guarded_name(name) for name in names):
         return True
-    for pattern in _LONGER:
-        for start in range(len(names) - len(pattern) + 1):
-            if all(map(_fits, names[start:], pattern)):
+    for start, name in enumerate(names):
+        if _begins_pattern(name):
+            following = names[start : start + _LONGEST]
+            if any(len(p) <= len(following) and all(map(_fits, following, p)) for p in _LONGER):
                 return True
-    return any(names[: len(wanted)] == wanted for wanted in map(_parts, more))
+    return further is not None and further.cover(path)
 
 
-def is_above(path: str, more: Sequence[str]) -> bool:
-    """Whether one of the further paths lies beneath this one, or does for some file system."""
-    names = _parts(path)
-    return any(wanted != names == wanted[: len(names)] for wanted in map(_parts, more))
+def is_above_guarded(path: str) -> bool:
+    """Whether a guarded pattern of several names begins with the last of this path: a link there leads to another."""
+    names = _names_of(path)[-_LONGEST:]
+    return any(
+        len(names) >= count and all(map(_fits, names[-count:], pattern))
+        for pattern in _LONGER
+        for count in range(1, len(pattern))
+    )
 
 
-@lru_cache(1024)
-def _parts(path: str) -> list[str]:
+def is_git_settings(path: str) -> bool:
+    """Whether it has the name of a file of git settings."""
+    return _fits(comparable_parts(path)[-1], GIT_SETTINGS)
+
+
+def _names_of(path: str) -> list[str]:
     return [name for name in comparable_parts(path) if name]
 
 
@@ -103,6 +161,11 @@ def zone_globs(patterns: Iterable[str]) -> list[str]:
     """The patterns as globs of a policy's zone. One of several names also from the top on: folders above are known then."""
     globs = [(pattern, f"**/{pattern}") for pattern in patterns]
     return [glob for pair in globs for glob in (pair if "/" in pair[0] else pair[1:])]
+
+
+@lru_cache(4096)
+def _begins_pattern(name: str) -> bool:
+    return any(_fits(name, pattern[0]) for pattern in _LONGER)
 
 
 @lru_cache(4096)

@@ -20,6 +20,7 @@ from podium.workspaces.git.guarded_changes import (
     Guarded,
     GuardedReview,
     hooks_folders,
+    included_settings,
     none_more,
 )
 from podium.workspaces.git.history import History
@@ -187,7 +188,9 @@ class Deliveries:
         lookalikes = await refuse_secrets(history, branch, commits, secrets_in, before)
         more = await asyncio.to_thread(self._guarded, record.repository)
         hooks = await hooks_folders(self._git, record)
-        guarded = await GuardedReview(history, record, [*hooks, *more]).changes(tip, commits)
+        settings = await included_settings(self._git, record)
+        review = GuardedReview(history, record, [*hooks, *more], settings)
+        guarded = await review.changes(tip, commits)
         return Judged(tuple(commits), tuple(paths), lookalikes, guarded)
 
     async def users_own(self, record: WorkspaceRecord) -> list[str]:

@@ -8,10 +8,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from podium.domain.digests import digest_of
 from podium.domain.errors import ImportRefused
-from podium.domain.guarded_files import drivers_changed, is_above, is_attributes, is_guarded
+from podium.domain.guarded_files import (
+    FurtherPaths,
+    drivers_changed,
+    is_above_guarded,
+    is_attributes,
+    is_guarded,
+)
 from podium.domain.workspaces import GuardedChange, WorkspaceRecord
 from podium.workspaces.git.git import Git
-from podium.workspaces.git.history import History
+from podium.workspaces.git.history import INCLUDES, History
+from podium.workspaces.git.indirections import add_indirections, is_inside
 from podium.workspaces.git.judging import LINK, NO_FILE, Change, own_changes
 
 MAX_DIFF_CHARACTERS = 40_000
@@ -19,9 +26,7 @@ _MAX_DIFF_BYTES = 1_000_000
 _MAX_CONTENT_BYTES = 16_000_000
 _MAX_PATHS = 500
 _MAX_NAMED = 12
-_MAX_LINKS = 1_000
 _MAX_PARENTS = 8
-_DEEPEST_LINK = 5
 _DIFF = (
     "diff-tree", "--stdin", "--no-commit-id", "--root", "-r", "-m", "--patch", "--no-renames", "--no-color",
     # Whatever attributes and NUL bytes say: a shell runs a file with a NUL in it.
@@ -40,15 +45,26 @@ def none_more(_: str) -> Sequence[str]:
 class GuardedReview:
     """Looks for guarded files among what new commits change, intermediate ones too."""
 
-    def __init__(self, history: History, record: WorkspaceRecord, more: Sequence[str] = ()) -> None:
-        """`more` are further guarded paths: folders that git takes hooks from, and what the project adds."""
+    def __init__(
+        self,
+        history: History,
+        record: WorkspaceRecord,
+        further: Iterable[str] = (),
+        settings: Sequence[str] = (),
+    ) -> None:
+        """`further` are guarded paths beside the list: folders that git takes hooks from, and what the project adds.
+
+        `settings` are files that the user's git takes settings from.
+        """
         self._history = history
         self._record = record
-        self._more = tuple(more)
+        self._further = FurtherPaths((*further, *settings))
+        self._settings = settings
 
     async def changes(self, tip: str, new: Parents) -> GuardedChange | None:
         """All of them as one question; None when there are none."""
-        self._more = await self._with_link_targets(tip)
+        for commit in dict.fromkeys((self._record.base, tip)):
+            await add_indirections(self._history, commit, self._further, self._settings)
         changes = await self._history.changes(list(new))
         made = own_changes(changes, new)
         rows = [row for row in made if self._is_guarded(row)]
@@ -69,24 +85,9 @@ class GuardedReview:
 
     def _is_guarded(self, row: Change) -> bool:
         """Also a link above a guarded path, which puts another file there."""
-        return is_guarded(row.path, self._more) or (
-            row.about_links and is_above(row.path, self._more)
+        return is_guarded(row.path, self._further) or (
+            row.about_links and (self._further.lie_beneath(row.path) or is_above_guarded(row.path))
         )
-
-    async def _with_link_targets(self, tip: str) -> tuple[str, ...]:
-        """What guarded links lead to is what runs."""
-        more = dict.fromkeys(self._more)
-        for commit in dict.fromkeys((self._record.base, tip)):
-            entries = await self._history.entries(commit)
-            links = [path for path, mode in entries.items() if mode == LINK and "\n" not in path]
-            for _ in range(_DEEPEST_LINK if links else 0):
-                guarded = [path for path in links if is_guarded(path, tuple(more))][:_MAX_LINKS]
-                targets = await self._history.link_targets(commit, guarded)
-                known = len(more)
-                more |= dict.fromkeys(_landings(targets))
-                if len(more) == known:
-                    break
-        return tuple(path for path in more if path)
 
     async def _of_drivers(self, rows: Sequence[Change]) -> list[Change]:
         """Changes of attributes that are about programs. What is too large to be read counts as one."""
@@ -111,7 +112,7 @@ class GuardedReview:
         own = {(row.commit, row.path) for row in made}
         found = []
         for row in changes:
-            guarded = is_guarded(row.path, self._more) or is_attributes(row.path)
+            guarded = self._is_guarded(row) or is_attributes(row.path)
             if guarded and (row.commit, row.path) not in own:
                 parents = new[row.commit]
                 if len(parents) > _MAX_PARENTS or await self._is_dropped(row, parents):
@@ -155,17 +156,28 @@ async def hooks_folders(git: Git, record: WorkspaceRecord) -> list[str]:
     return [inner for each in named if (inner := _inside(each, record.repository))]
 
 
+async def included_settings(git: Git, record: WorkspaceRecord) -> list[str]:
+    """Files of the checkout that the user's git settings include, from its top on."""
+    ended = await git.run(
+        "config", "--null", "--show-origin", "--includes", "--get-regexp", INCLUDES,
+        git_dir=record.git_dir, user_settings=True, accept=(0, 1),
+    )  # fmt: skip
+    fields = ended.stdout.decode(errors="surrogateescape").split("\0")
+    rows = zip(fields[::2], fields[1::2], strict=False)
+    places = [_included_place(origin, row.partition("\n")[2]) for origin, row in rows]
+    return [inner for each in places if (inner := _inside(each, record.repository))]
+
+
+def _included_place(origin: str, named: str) -> str:
+    """Relative ones count from the file that includes them."""
+    folder = posixpath.dirname(origin.removeprefix("file:"))
+    return posixpath.join(folder, os.path.expanduser(named))  # noqa: PTH111 — which raises nothing
+
+
 def _inside(place: str, repository: str) -> str:
     """A folder as it is from the top of the checkout on; empty when it is not in it."""
     inner = os.path.relpath(posixpath.join(repository, place), repository)
-    return "" if inner == "." or inner.startswith("..") else inner
-
-
-def _landings(targets: Mapping[str, str]) -> Iterable[str]:
-    for path, target in targets.items():
-        landing = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
-        if not landing.startswith(("/", "..")) and landing != ".":
-            yield landing
+    return inner if is_inside(inner) else ""
 
 
 def _what(path: str, rows: Sequence[Change]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from podium.domain.errors import ImportRefused
 from podium.domain.launching import Ended
@@ -15,8 +16,17 @@ from podium.workspaces.git.tree_size import FRUGAL, MEMORY_BYTES, larger_than_ma
 
 _LONGEST_TARGET_BYTES = 4096
 _MOST_OUTPUT_BYTES = 200_000_000
+INCLUDES = r"^include(if\..*)?\.path$"
+"""Keys of git settings that name further files of settings."""
 MOST_LINKS = 5000
 """That one delivery may make or change."""
+
+
+class Entry(NamedTuple):
+    """A file of a commit."""
+
+    mode: str
+    blob: str
 
 
 class History:
@@ -118,6 +128,20 @@ class History:
         rows = await self._lines("ls-tree", "-r", "-z", commit, zero=True)
         return await asyncio.to_thread(lambda: {row.split("\t", 1)[1]: row[:6] for row in rows})
 
+    async def tree(self, commit: str) -> dict[str, Entry]:
+        """Modes and blobs by path of a whole commit."""
+        rows = await self._lines("ls-tree", "-r", "-z", commit, zero=True)
+        return await asyncio.to_thread(lambda: dict(map(_entry, rows)))
+
+    async def included(self, blob: str) -> list[str]:
+        """Paths that git settings in a blob include, as they are written there. None of what git cannot read."""
+        ended = await self._git.run(
+            "config", f"--blob={blob}", "--null", "--get-regexp", INCLUDES,
+            git_dir=self._git_dir, env=self._env, accept=(0, 1, 128),
+        )  # fmt: skip
+        rows = _split(ended.stdout, "\0") if ended.exit_code == 0 else []
+        return [row.partition("\n")[2] for row in rows]
+
     async def sizes(self, blobs: Sequence[str]) -> dict[str, int]:
         rows = await self._lines(
             "cat-file", "--batch-check=%(objectname) %(objectsize)",
@@ -164,17 +188,6 @@ class History:
         contents = await asyncio.to_thread(_contents, ended.stdout)
         return contents, not ended.stdout_dropped_bytes and len(contents) == len(wanted)
 
-    async def link_targets(self, commit: str, links: Sequence[str]) -> dict[str, str]:
-        """Texts of links of a commit, by path."""
-        wanted = "".join(f"{commit}:{path}\n" for path in links)
-        ended = await self._git.run(
-            "cat-file", "--batch-check=%(objectname)",
-            git_dir=self._git_dir, env=self._env, stdin=wanted.encode(errors="surrogateescape"),
-        )  # fmt: skip
-        blobs = ended.stdout.decode().split()
-        texts = await self.targets(blobs, await self.sizes(blobs)) if blobs else {}
-        return {path: texts.get(blob, "") for path, blob in zip(links, blobs, strict=True)}
-
     async def leading_out(self, commit: str) -> set[str]:
         """Links of a whole commit that end outside of it, through whatever other links."""
         links = [path for path, mode in (await self.entries(commit)).items() if mode == LINK]
@@ -189,6 +202,12 @@ class History:
             path for path, verdict in zip(askable, verdicts, strict=True) if verdict == "symlink"
         }
         return out | (set(links) - set(askable))
+
+
+def _entry(row: str) -> tuple[str, Entry]:
+    head, path = row.split("\t", 1)
+    mode, _, blob = head.split(" ")
+    return path, Entry(mode, blob)
 
 
 def _split(output: bytes, end: str) -> list[str]:
