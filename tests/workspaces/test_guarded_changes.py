@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 from podium.domain.errors import GuardedFilesChanged, ImportRefused
+from podium.domain.launching import Ended, Spawn
 from podium.domain.workspaces import GuardedChange, WorkspaceRecord
 from podium.ports import Workspace
+from podium.sandbox import ProcessLauncher
+from podium.wiring.clock import SystemClock, SystemIds
+from podium.workspaces.git import GitWorkspaces
 from tests.workspaces.yard import Yard, agent_commits, agent_git
 
 CHECKS = "checks: ['pytest -q']\n"
@@ -127,6 +131,37 @@ async def test_a_merge_that_keeps_the_older_guards_is_asked_about(yard: Yard) ->
     change = await asked(workspace)
     assert change.paths == ("podium.yaml",)
     assert "-checks: ['pytest -q', mypy]" in change.diff
+
+
+class CountingLauncher(ProcessLauncher):
+    """Remembers what was started."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.started: list[tuple[str, ...]] = []
+
+    async def run(self, spawn: Spawn) -> Ended:
+        self.started.append(tuple(spawn.argv))
+        return await super().run(spawn)
+
+
+async def test_a_merge_of_many_guarded_files_is_compared_once(yard: Yard) -> None:
+    settings = yard.repository / ".vscode"
+    settings.mkdir()
+    workspace = await yard.made()
+    agent_commits(workspace.record, "one.txt", "mine\n")
+    for number in range(20):
+        (settings / f"{number}.json").write_text("{}")
+    yard.git("add", "--all")
+    yard.git("commit", "--quiet", "--message=theirs")
+    agent_git(workspace.record, "merge", "--quiet", "--no-edit", yard.git("rev-parse", "HEAD"))
+    launcher = CountingLauncher()
+    workspaces = GitWorkspaces(
+        launcher, yard.state, SystemClock(), SystemIds(), secrets_in=yard.secrets_in, confined=False
+    )
+    assert (await (await workspaces.open(workspace.record.id)).deliver()).commits
+    compared = [argv for argv in launcher.started if {"diff-tree", "--name-only"} <= set(argv)]
+    assert len(compared) < 10
 
 
 async def test_a_merge_that_takes_the_users_guards_is_not(yard: Yard) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from podium.domain.digests import digest_of
@@ -110,24 +111,30 @@ class GuardedReview:
     ) -> list[Change]:
         """Guarded files of which a merge drops what one side changed: it would undo that when it is merged back."""
         own = {(row.commit, row.path) for row in made}
-        found = []
+        of_merges: dict[str, list[Change]] = defaultdict(list)
         for row in changes:
             guarded = self._is_guarded(row) or is_attributes(row.path)
             if guarded and (row.commit, row.path) not in own:
-                parents = new[row.commit]
-                if len(parents) > _MAX_PARENTS or await self._is_dropped(row, parents):
-                    found.append(row)
+                of_merges[row.commit].append(row)
+        found: list[Change] = []
+        for commit, rows in of_merges.items():
+            if len(new[commit]) > _MAX_PARENTS:
+                found += rows
+                continue
+            dropped = await self._dropped(commit, new[commit])
+            found += [row for row in rows if row.path in dropped]
         return found
 
-    async def _is_dropped(self, row: Change, parents: Sequence[str]) -> bool:
+    async def _dropped(self, commit: str, parents: Sequence[str]) -> set[str]:
+        """Paths that a merge has otherwise than a parent which changed them since it parted from another."""
+        dropped: set[str] = set()
         for one in parents:
-            if row.path not in await self._history.differing(one, row.commit):
-                continue
+            differing = set(await self._history.differing(one, commit))
             for other in parents:
-                base = await self._history.merge_base(one, other) if one != other else one
-                if row.path in await self._history.differing(base, one):
-                    return True
-        return False
+                if one != other and differing - dropped:
+                    base = await self._history.merge_base(one, other)
+                    dropped |= differing.intersection(await self._history.differing(base, one))
+        return dropped
 
     async def _diff(self, commits: Sequence[str], paths: Sequence[str]) -> str:
         literal = [f":(literal){path}" for path in paths[:_MAX_PATHS]]

@@ -37,6 +37,7 @@ class History:
         self._git_dir = git_dir
         self._env = quarantine.env
         self._changes: dict[tuple[str, ...], list[Change]] = {}
+        self._merge_bases: dict[frozenset[str], str] = {}
 
     async def _lines(self, *words: str, stdin: bytes = b"", zero: bool = False) -> list[str]:
         try:
@@ -97,10 +98,13 @@ class History:
 
     async def merge_base(self, one: str, other: str) -> str:
         """The newest that is in both histories; empty when they have nothing in common."""
-        ended = await self._git.run(
-            "merge-base", one, other, git_dir=self._git_dir, env=self._env, accept=(0, 1)
-        )
-        return ended.stdout.decode().strip()
+        pair = frozenset((one, other))
+        if pair not in self._merge_bases:
+            ended = await self._git.run(
+                "merge-base", one, other, git_dir=self._git_dir, env=self._env, accept=(0, 1)
+            )
+            self._merge_bases[pair] = ended.stdout.decode().strip()
+        return self._merge_bases[pair]
 
     async def differing(self, one: str, other: str) -> list[str]:
         """Paths in which two commits differ; all of the second when the first is empty."""
