@@ -320,6 +320,23 @@ def test_guarded_files_wait_for_an_approval_that_shows_the_diff(project: Desk) -
     assert (said.code, said.out[:24]) == (0, "podium/fix: 2 commits, 1")
 
 
+def test_a_question_about_an_earlier_change_is_withdrawn(project: Desk) -> None:
+    made(project)
+    asked = []
+    for text in ("checks: []", "mode: auto", "checks: []"):
+        script = f"echo '{text}' > podium.yaml; git add podium.yaml; git reset -q --soft main; git commit -qm loose"
+        assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", script).code == 0
+        said = project.run("workspaces", "deliver", "fix", "--json")
+        assert said.code == 3, said.err
+        asked.append(said.json["waiting"]["approval_id"])
+        pending = [each["id"] for each in project.run("approvals", "--json").json["approvals"]]
+        assert pending == asked[-1:]
+    assert len(set(asked)) == 3
+    assert project.run("approve", asked[0]).code == 4
+    assert project.run("approve", asked[2]).code == 0
+    assert project.run("workspaces", "deliver", "fix").code == 0
+
+
 def planted(desk: Desk, *paths: str) -> list[str]:
     """The guarded files that a person is asked about when an agent's commit writes to these."""
     made(desk)

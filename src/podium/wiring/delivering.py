@@ -98,14 +98,18 @@ async def deliver_with_approval(
 ) -> Delivery | WaitingDelivery:
     """Deliver in a run that waits for a person's approval of the change.
 
-    There is one run for each change of a workspace: asked again, it goes on. Raises `ImportRefused` when a person
-    rejected the change.
+    There is one run for each change of a workspace: asked again, it goes on. Runs that wait for the approval of an
+    earlier change of the same workspace end. Raises `ImportRefused` when a person rejected the change.
     """
     engine = await podium.hosting_engine()
-    key = f"{DELIVERY}:{record.id}:{change.digest}"
-    latest = await _latest(podium, key)
+    key = f"{_key_of(record)}{change.digest}"
+    runs = await _runs(podium, record)
+    latest = next((run for run in runs if run.dedup_key == key), None)
     if latest is not None and latest.status is RunStatus.FAILED and latest.failure is not None:
         raise _rejected(latest, change)
+    for run in runs:
+        if run.status is RunStatus.WAITING and run.dedup_key != key:
+            await engine.cancel(run.id, by="podium", why="its commits have changed since")
     job = DeliveryJob(workspace_id=record.id).model_dump(mode="json")
     run = await engine.start(DELIVERY, job, task=f"deliver {record.task}", dedup_key=key)
     if run.id not in await engine.hosted([run.id]):
@@ -135,7 +139,12 @@ def _rejected(run: Run, change: GuardedChange) -> ImportRefused:
     )
 
 
-async def _latest(podium: Podium, key: str) -> Run | None:
+def _key_of(record: WorkspaceRecord) -> str:
+    return f"{DELIVERY}:{record.id}:"
+
+
+async def _runs(podium: Podium, record: WorkspaceRecord) -> list[Run]:
+    """Deliveries of the workspace, newest first."""
     query = RunQuery(flow=DELIVERY, limit=_MAX_RUNS)
     runs = await (await podium.store()).read(lambda view: view.runs(query))
-    return next((run for run in runs if run.dedup_key == key), None)
+    return [run for run in runs if (run.dedup_key or "").startswith(_key_of(record))]
