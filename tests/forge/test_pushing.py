@@ -137,6 +137,10 @@ async def test_a_base_that_moved_is_fetched_without_hooks_and_nothing_is_pushed(
     names = yard.user("for-each-ref", "--format=%(refname)").splitlines()
     assert names == ["refs/heads/main", f"refs/heads/{BRANCH}", f"refs/podium/bases/{moved}"]
     assert yard.user("rev-parse", "main") == yard.base
+    # Where nothing keeps it any more, it is kept again.
+    yard.user("-c", "core.hooksPath=/", "update-ref", "-d", names[-1])
+    assert (await yard.forge().fetch_base(str(yard.repository), "main")).commit == moved
+    assert yard.user("for-each-ref", "--format=%(refname)").splitlines() == names
     assert not (yard.repository / ".git/FETCH_HEAD").exists()
     assert not (yard.folder / "ran").exists()
 

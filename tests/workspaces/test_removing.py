@@ -11,7 +11,7 @@ import pytest
 from podium.domain.errors import NotPossibleNow, PodiumError, UnknownId
 from podium.domain.workspaces import Kept, Removal, WorkspaceRecord, WorkspaceWish
 from podium.workspaces.git import removing
-from podium.workspaces.git.records import Records
+from podium.workspaces.git.records import Records, note_merged_base
 from podium.workspaces.git.removed import RemovedOnes
 from podium.workspaces.git.removing import taken_away
 from tests.workspaces.yard import Yard, agent_commits
@@ -27,6 +27,26 @@ def nothing_is_left(yard: Yard, record: WorkspaceRecord) -> bool:
     places = (Path(record.path), taken_away(record), Path(record.private), entries / record.admin)
     odd = list((yard.repository / ".git").glob("podium-*"))
     return not odd and not any(os.path.lexists(place) for place in places)
+
+
+async def test_fetched_bases_go_with_the_last_workspace_that_has_them(yard: Yard) -> None:
+    tree = yard.git("rev-parse", "main^{tree}")
+    shared, own, loose = (
+        yard.git("commit-tree", "-p", "main", "-m", name, tree) for name in ("1", "2", "3")
+    )
+    for commit in (shared, own, loose):
+        yard.git("update-ref", f"refs/podium/bases/{commit}", commit)
+    first, second = (await yard.made("first")).record, (await yard.made("second")).record
+    for record, commit in ((first, shared), (first, own), (second, shared)):
+        note_merged_base(record, commit)
+
+    def bases() -> set[str]:
+        return {commit for name, commit in yard.refs().items() if "/bases/" in name}
+
+    assert (await yard.workspaces.remove(first.id)).removed
+    assert bases() == {shared, loose}
+    assert (await yard.workspaces.remove(second.id)).removed
+    assert bases() == set()
 
 
 async def test_an_unchanged_workspace_goes_with_its_unused_branch_and_leaves_no_snapshot(

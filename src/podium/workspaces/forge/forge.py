@@ -20,9 +20,8 @@ from podium.workspaces.forge.protection import look
 from podium.workspaces.forge.pushing import Pusher, checked_branch, checked_commit, checked_name
 from podium.workspaces.forge.remotes import Address, Remotes, find_remotes
 from podium.workspaces.git.git import Git
+from podium.workspaces.git.watching import BASE_REFS
 
-BASE_REFS = "refs/podium/bases/"
-"""Where fetched commits of the remote's base branch are kept from being collected."""
 _FIRST_PRINTABLE, _LAST_PRINTABLE = "!", "~"
 
 
@@ -118,15 +117,21 @@ class RepositoryForge:
         tip = await self._pusher.remote_tip(repository, name, remotes.base, branch)
         if not tip:
             return RemoteBase(name=shown, why_not=f"the remote {name!r} has no branch {branch!r}")
-        if not await self._has(repository, tip):
+        if not await self._is_kept(repository, tip):
             # Named after what it holds: a ref that never moves is in no other run's way.
             ref = f"{BASE_REFS}{tip}"
             await self._pusher.fetch(repository, name, remotes.base, branch, ref)
             tip = await self._resolved(repository, ref)
         return RemoteBase(commit=tip, name=shown)
 
-    async def _has(self, repository: str, commit: str) -> bool:
-        return bool(await self._resolved(repository, commit))
+    async def _is_kept(self, repository: str, commit: str) -> bool:
+        """Whether it is there, and some ref keeps it there."""
+        if not await self._resolved(repository, commit):
+            return False
+        ended = await self._git.run(
+            "for-each-ref", "--count=1", f"--contains={commit}", cwd=repository, user_settings=True
+        )
+        return bool(ended.stdout)
 
     async def _resolved(self, repository: str, name: str) -> str:
         ended = await self._git.run(

@@ -1,7 +1,7 @@
 """Removing a workspace in steps that whoever comes after a kill can tell apart and finish.
 
 The order: what is to be removed is noted; the worktree and its entry in the user's repository get names
-that nothing else can have; an unused branch goes; that the repository is done with is noted; a memory is
+that nothing else can have; an unused branch and unused fetched bases go; that the repository is done with is noted; a memory is
 written; what was moved is emptied; the private folder is moved away as a whole and emptied. Until the
 first note nothing was touched; from then on every step may be done again, also when somebody has made
 another worktree of the same name in between.
@@ -18,9 +18,10 @@ from podium.ports import Clock
 from podium.workspaces.git.admin import admin_folders, forget_parent, points_at
 from podium.workspaces.git.clearing import clear_away, remove_if_empty
 from podium.workspaces.git.git import Git
-from podium.workspaces.git.records import Records, write_whole
+from podium.workspaces.git.records import Records, merged_bases, write_whole
 from podium.workspaces.git.removed import Memory, RemovedOnes
 from podium.workspaces.git.stale_locks import clear_stale_lock
+from podium.workspaces.git.watching import BASE_REFS
 
 
 class Remover:
@@ -44,6 +45,7 @@ class Remover:
             if not self._detached(record).exists():
                 await asyncio.to_thread(_move_away, record)
                 await self._drop_unused_branch(record)
+                await self._drop_unused_bases(record)
                 write_whole(self._detached(record), b"")
         memory = Memory(
             record=record,
@@ -71,6 +73,21 @@ class Remover:
             await self._git.run(
                 "update-ref", "-d", record.branch, record.base, git_dir=record.git_dir
             )
+
+    async def _drop_unused_bases(self, record: WorkspaceRecord) -> None:
+        """Fetched bases that it merged and no other workspace has; all of them when there is no other."""
+        if not Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
+            return
+        listed = await self._git.text(
+            "for-each-ref", "--format=%(refname) %(objectname)", BASE_REFS, git_dir=record.git_dir
+        )
+        known = [self._records.of(each) for each in self._records.ids() if each != record.id]
+        others = [each for each in known if each is not None and each.git_dir == record.git_dir]
+        used = {commit for each in others for commit in (each.base, *merged_bases(each))}
+        unused = {*merged_bases(record)} - used
+        for ref, commit in (row.split(" ") for row in listed.splitlines()):
+            if commit in unused or not others:
+                await self._git.run("update-ref", "-d", ref, commit, git_dir=record.git_dir)
 
     def _move_private_away(self, record: WorkspaceRecord) -> None:
         self.cleared.mkdir(mode=0o700, exist_ok=True)

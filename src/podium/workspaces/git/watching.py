@@ -12,6 +12,8 @@ from podium.workspaces.git.git import Git
 from podium.workspaces.git.private_refs import read_plain
 
 OWN_REFS = "refs/podium/"
+BASE_REFS = f"{OWN_REFS}bases/"
+"""Where fetched commits of the remote's base branch are kept from being collected."""
 _LARGEST_BYTES = 20_000_000
 _FILES = ("config", "config.worktree", "shallow", "objects/info/alternates")
 _FOLDERS = ("hooks", "info")
