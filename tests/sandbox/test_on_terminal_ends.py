@@ -170,3 +170,15 @@ async def test_limits_hold(launcher: ProcessLauncher, place: Place) -> None:
     with on_terminal(await launcher.on_terminal(place.sh(script, limits=limits))) as terminal:
         assert await terminal.exit_code() != 0
         assert "1000" in terminal.text
+
+
+async def test_temporary_files_have_a_bound(place: Place) -> None:
+    mechanism = mechanisms().get(BUBBLEWRAP)
+    if mechanism is None:
+        pytest.skip("no bubblewrap on this machine")
+    limits = ProcessLimits(temporary_bytes=3_000_000, seconds=60)
+    script = "for to in /tmp /var/tmp; do head -c 2000000 /dev/zero > $to/part; done; sleep 60"
+    command = await launcher_by(mechanism).on_terminal(place.sh(script, limits=limits))
+    with on_terminal(command) as terminal:
+        assert await terminal.exit_code() == 137
+        assert "stopped: more than 3 MB of temporary files" in terminal.text

@@ -77,18 +77,21 @@ async def test_memory_that_forks_share_counts_once(tmp_path: Path) -> None:
     assert (ended.exit_code, ended.breaches) == (0, ())
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "head -c 3000000 /dev/zero > large",
-        'python3 -c \'open("large", "wb").write(bytes(3000000))\'',
-    ],
-)
+@pytest.mark.parametrize("line", ["{}", "{}; exit $?"], ids=["program", "shell"])
 async def test_file_that_grows_too_large_is_named(tmp_path: Path, line: str) -> None:
+    line = line.format("head -c 3000000 /dev/zero > large")
     ended = await ran(tmp_path, "sh", "-c", line, file_bytes=2 * MEGABYTE)
     assert ended.exit_code != 0
     assert ended.breaches == ("stopped: a file grew to more than 2 MB (`sandbox: file_mb:`)",)
     assert (tmp_path / "large").stat().st_size <= 2 * MEGABYTE
+
+
+@pytest.mark.parametrize("words", ["413 File too large", "uploads: No space left on device"])
+async def test_what_a_program_prints_is_no_breach(tmp_path: Path, words: str) -> None:
+    limits = {"file_bytes": 2 * MEGABYTE, "temporary_bytes": 3 * MEGABYTE}
+    ended = await ran(tmp_path, "sh", "-c", f"echo {words} >&2; exit 1", **limits)
+    assert (ended.exit_code, ended.breaches) == (1, ())
+    assert failure(ended, 120) == "exit code 1"
 
 
 @pytest.mark.parametrize("folder", ["/tmp", "/var/tmp", "/dev/shm", "/run"])
@@ -98,6 +101,26 @@ async def test_temporary_files_have_a_bound(tmp_path: Path, folder: str) -> None
     assert ended.exit_code != 0
     [breach] = ended.breaches
     assert breach == "temporary files filled the 3 MB they may take (`sandbox: temporary_mb:`)"
+
+
+async def test_temporary_files_of_all_folders_have_one_bound(tmp_path: Path) -> None:
+    folders = ("/tmp", "/var/tmp", "/dev/shm", "/run")
+    lines = [f"head -c 2000000 /dev/zero > {folder}/part" for folder in folders]
+    line = "; ".join([*lines, "sleep 60"])
+    ended = await ran(tmp_path, "sh", "-c", line, temporary_bytes=3 * MEGABYTE)
+    assert ended.signal == 9
+    assert failure(ended, 120) == (
+        "stopped: more than 3 MB of temporary files (`sandbox: temporary_mb:`)"
+    )
+
+
+async def test_memory_without_a_bound_cannot_be_written_as_files(tmp_path: Path) -> None:
+    """Bubblewrap's `/dev`, and what it puts over folders that root shall not see, are in memory too."""
+    line = "find / -path /proc -prune -o -type d -writable -fstype tmpfs -print 2>/dev/null"
+    ended = await ran(tmp_path, "sh", "-c", line, temporary_bytes=3 * MEGABYTE)
+    sized = ("/tmp", "/var/tmp", "/run", "/dev/shm", str(Path.home()))
+    assert [path for path in ended.stdout.decode().split() if not path.startswith(sized)] == []
+    assert b"/dev/shm" in ended.stdout
 
 
 async def test_tree_within_its_limits_is_left_alone(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Starts every child process: environment, limits, whole process trees, and the hook door."""
 
-from podium.sandbox.confining.mechanism import Trial
+from podium.sandbox.confining.mechanism import Mechanism, Trial
 from podium.sandbox.confining.proxy import serve_network
 from podium.sandbox.confining.toolchains import seen_places
 from podium.sandbox.door import HookDoor, HookDoorSettings, TurnDoor, hook_command
@@ -14,6 +14,7 @@ __all__ = [
     "HookDoor",
     "HookDoorSettings",
     "LauncherSettings",
+    "Mechanism",
     "ProcessLauncher",
     "Trial",
     "TurnDoor",

@@ -240,7 +240,7 @@ class GuardedProcess:
         lost = [-1, int(signal.SIGKILL), 0, 0, 0]
         exit_code, signum, timed_out, survivors, beyond = self._report or lost
         stderr = self._stderr.kept
-        breaches = breaches_of(self._order, beyond, exit_code, signum, self._stdout.kept + stderr)
+        breaches = breaches_of(self._order, beyond, exit_code, signum)
         stderr += "".join(f"\npodium: {breach}\n" for breach in breaches).encode()
         return Ended(
             exit_code=None if exit_code < 0 else exit_code,

@@ -44,8 +44,10 @@ def options(
     words += ["--disable-userns"] if disable_userns else []
     words += ["--unshare-net"] if confinement.network != "open" else []
     words += _system(as_root)
-    for folder in (*inside.private, *(["/dev/shm"] if sized else [])):  # noqa: S108 — what is covered
+    for folder in inside.temporary if sized else inside.private:
         words += [*sized, "--tmpfs", folder]
+    # In memory too, and of no limited size. Without one, shared memory lies right in it.
+    words += ["--remount-ro", "/dev"] if sized else []
     words += _name_resolution() if confinement.network == "open" else []
     words += _Layout(confinement).words
     words += ["--remount-ro", "/", "--chdir", cwd]
@@ -73,7 +75,8 @@ def _system(as_root: bool) -> list[str]:
 def _kept_from_root() -> list[str]:
     words: list[str] = []
     for path, is_folder in kept_from_root():
-        words += ["--tmpfs", path] if is_folder else ["--ro-bind", os.devnull, path]
+        hidden = ["--tmpfs", path, "--remount-ro", path]
+        words += hidden if is_folder else ["--ro-bind", os.devnull, path]
     for name in _SWITCHES:
         if os.path.exists(f"/proc/{name}"):  # noqa: PTH110 — as above
             words += ["--ro-bind", f"/proc/{name}", f"/proc/{name}"]

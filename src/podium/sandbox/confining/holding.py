@@ -65,4 +65,5 @@ class EnteringWarden(Warden):
         return _EnteringSupervisor(listener, self._plan, pid, self._on_program)
 
     def _on_program(self, pid: int) -> None:
-        """The sandbox stands; there is nothing left to do."""
+        """The sandbox stands; all that is left is to know its files."""
+        self._open_temporary(pid)

@@ -16,6 +16,7 @@ LINKED = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 """Links into `/usr` on most machines, folders on some."""
 PRIVATE = ("/tmp", "/var/tmp", "/run")  # noqa: S108 — the names of what is covered, not used
 """Empty and writable inside."""
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 — as above
 
 
 def is_under(path: str, folder: str) -> bool:
@@ -44,6 +45,11 @@ class Inside:
         if shown or self._home in ("", "/") or self.mount_of(self._home):
             return PRIVATE
         return (*PRIVATE, self._home)
+
+    @property
+    def temporary(self) -> tuple[str, ...]:
+        """All of memory that can be written to as files."""
+        return (*self.private, _SHARED_MEMORY)
 
     def outside(self, path: str) -> str:
         """The path outside of what this path shows inside, or "" where nothing is shown."""

@@ -18,6 +18,12 @@ class Mechanism(Noun):
     """Whether bubblewrap can keep a tree from making user namespaces of its own."""
 
     @property
+    def limits_temporary(self) -> bool:
+        """Whether temporary files can be limited: they need a mount of their own, and bubblewrap its option
+        `--size`, which came before the one above. Of an older one nobody can tell."""
+        return self.name == BUBBLEWRAP and self.disable_userns
+
+    @property
     def title(self) -> str:
         if self.name == LANDLOCK:
             return "Landlock and seccomp guard"

@@ -26,6 +26,7 @@ class Plan:
         ports: list[int] | None = None,
         sockets: list[str] | None = None,
         rules: list[object] | None = None,
+        temporary: list[str] | None = None,
     ) -> None:
         self.mechanism = mechanism
         self.bubblewrap = bubblewrap
@@ -44,6 +45,8 @@ class Plan:
         self.sockets = sockets
         """Files of sockets, or folders of them, that may be connected to. None: all that the tree sees."""
         self.rules = rules
+        self.temporary = temporary or []
+        """For bubblewrap: folders in memory, by their paths inside, whose size is limited."""
 
     def exec_rules(self) -> Rules | None:
         return None if self.rules is None else from_data(self.rules)

@@ -96,6 +96,7 @@ class Prepared:
         self.program = _program_inside(spawn, inside, self.env.get("PATH", os.defpath))
         as_root = os.geteuid() == 0
         shares_network = confinement.network == "open"
+        temporary_bytes = spawn.limits.temporary_bytes if mechanism.limits_temporary else None
         self.plan = Plan(
             mechanism=BUBBLEWRAP,
             bubblewrap=mechanism.bubblewrap,
@@ -105,14 +106,14 @@ class Prepared:
                 self.env,
                 disable_userns=mechanism.disable_userns,
                 as_root=as_root,
-                # Whoever knows the one option knows the other; of an older one nobody can tell.
-                temporary_bytes=spawn.limits.temporary_bytes if mechanism.disable_userns else None,
+                temporary_bytes=temporary_bytes,
             ),
             network_open=shares_network,
             scoped=shares_network and landlock.has_scopes(),
             judged_sockets=shares_network and not landlock.has_scopes(),
             ports=ports_inside(confinement),
             rules=as_data(confinement.execs) if confinement.execs else None,
+            temporary=list(inside.temporary) if temporary_bytes else None,
         )
 
     def _proxy_env(self) -> dict[str, str]:

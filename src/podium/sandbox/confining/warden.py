@@ -36,6 +36,8 @@ class Warden:
         self._program: int | None = None
         self.keepers: set[int] = set()
         """Processes that belong to the sandbox itself: they end when the program has."""
+        self.temporary: list[int] = []
+        """Descriptors of the folders in memory that the program was given."""
 
     # In the fork.
 
@@ -106,11 +108,19 @@ class Warden:
         """How the program ended, as `waitpid` would tell; None where the kernel does not say (before 6.15)."""
         return None if self._program is None else status_of(self._program)
 
+    def _open_temporary(self, pid: int) -> None:
+        """Held until the guard ends: their figures can be read when the tree and its mounts are gone."""
+        flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+        self.temporary = [
+            os.open(f"/proc/{pid}/root{path}", flags) for path in self._plan.temporary
+        ]
+
     def _on_program(self, pid: int) -> None:
         """Everything around the program stands, and it waits: open its network for what may come in."""
         if self._plan.mechanism != BUBBLEWRAP:
             return
         self._program = os.pidfd_open(pid)
+        self._open_temporary(pid)
         if os.geteuid() == 0:
             hold_devices(pid)
         entry = entry_of(pid)

@@ -13,8 +13,8 @@ TYPE_CHECKING = False  # `typing` loads too slowly
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PROCESSES, MEMORY, TEMPORARY = 1, 2, 4
-"""Limits that a tree went beyond, added up."""
+PROCESSES, MEMORY, TEMPORARY_FULL, TEMPORARY_TOTAL = 1, 2, 4, 8
+"""Limits that a tree went beyond, added up. Of temporary files: one folder is full, or all hold too much together."""
 
 _SHORTEST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 1.0
@@ -35,11 +35,13 @@ class TreeWatch:
         self._pids: list[int] = []
         self._next = 0.0
         self.breaches = 0
+        self.temporary: list[int] = []
+        """Descriptors of the tree's folders in memory, each of which can hold `temporary_bytes`."""
 
     @property
     def is_needed(self) -> bool:
         order = self._order
-        return bool(order.processes or order.tree_memory_bytes or order.temporary_bytes)
+        return bool(order.processes or order.tree_memory_bytes or self.temporary)
 
     @property
     def next_moment(self) -> float:
@@ -53,14 +55,15 @@ class TreeWatch:
         began = time.monotonic()
         self._count(program_pid)
         self._weigh()
-        self._look_at_files(program_pid)
+        self._look_at_files()
         took = time.monotonic() - began
         pause = min(max(took * _LOOK_SHARE, _SHORTEST_PAUSE_SECONDS), _LONGEST_PAUSE_SECONDS)
         self._next = now + pause
-        return bool(self.breaches & (PROCESSES | MEMORY))
+        return bool(self.breaches & (PROCESSES | MEMORY | TEMPORARY_TOTAL))
 
     def last_look(self) -> None:
-        """The tree is gone: take down what the kernel has counted."""
+        """The tree is gone: take down what the kernel has counted, and what its files still take."""
+        self._look_at_files()
         if self._group is not None:
             self.breaches |= PROCESSES if self._group.was_crowded() else 0
             self.breaches |= MEMORY if self._group.ran_out_of_memory() else 0
@@ -85,14 +88,17 @@ class TreeWatch:
         elif _private_bytes(self._pids) > most and _shared_out_bytes(self._pids) > most:
             self.breaches |= MEMORY
 
-    def _look_at_files(self, program_pid: int) -> None:
-        if not self._order.temporary_bytes or not program_pid:
-            return
-        try:
-            if os.statvfs(f"/proc/{program_pid}/root/tmp").f_bavail == 0:
-                self.breaches |= TEMPORARY
-        except OSError:
-            return
+    def _look_at_files(self) -> None:
+        most = self._order.temporary_bytes or 0
+        used = blocks = 0
+        for descriptor in self.temporary:
+            figures = os.fstatvfs(descriptor)
+            if figures.f_blocks != -(-most // figures.f_frsize):
+                continue  # something else is mounted there
+            blocks = figures.f_blocks
+            used += blocks - figures.f_bfree
+            self.breaches |= TEMPORARY_FULL if figures.f_bavail == 0 else 0
+        self.breaches |= TEMPORARY_TOTAL if used > blocks else 0
 
 
 def _newest_pid(program_pid: int) -> str:

@@ -175,6 +175,7 @@ class Guard:
         if self._warden is not None:
             self._tree.program_pid = self._warden.program_pid
             self._tree.keepers = self._warden.keepers
+            self._limits.temporary = self._warden.temporary
         pid = self._tree.program_pid if self._warden is not None else self._tree.first_pid
         if pid and not self._started:
             self._started = True
