@@ -297,3 +297,22 @@ def test_what_is_set_up_without_a_model_needs_no_agent(desk: Desk, flows: str, s
     found = checks(desk, 0 if state == "warn" else 1)["agents"]
     assert found["state"] == state
     assert "into podium.yaml" in found["mend"]
+
+
+def test_each_limit_is_told_with_who_holds_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    (desk.home / "config.yaml").write_text(
+        (desk.home / "config.yaml").read_text() + "sandbox: {temporary_mb: 300, file_mb: 200}\n"
+    )
+    desk.says("budgets: {run: {usd: 99.0}}\nsandbox: {file_mb: 0}\n")
+    limits = checks(desk, 0)["limits"]
+    assert "200 MB in a file (rlimit)" in limits["says"]
+    assert "300 MB of temporary files (mounts, the guard for their sum)" in limits["says"]
+    assert "not held" not in limits["says"]
+    assert "25.0 USD" in limits["says"]
+    wishes = "`sandbox: file_mb: 0`, `budgets: run: usd: 99.0`"
+    assert f"podium.yaml wants {wishes}, which counts only in your own file" in limits["says"]
+    monkeypatch.setenv("PODIUM_SANDBOX", "none")
+    limits = checks(desk, 0)["limits"]
+    told = "not held: 300 MB of temporary files (nothing is mounted with `sandbox: none`)"
+    assert told in limits["says"]
+    assert limits["state"] == "warn"

@@ -129,7 +129,7 @@ def test_a_run_without_any_limit_ends_with_5_when_it_has_used_the_default_budget
     ended = desk.run("run", TASK)
     assert ended.code == 5, ended.err
     assert "1e+07" not in ended.err
-    assert "raise `budgets: run: tokens:`, then `podium resume" in ended.err
+    assert "raise `budgets: run: tokens:` in your own settings" in ended.err
 
 
 def test_json_is_a_launch_then_every_event_then_a_result(desk: Desk) -> None:

@@ -121,11 +121,27 @@ def test_your_own_file_switches_limits_off_and_a_project_only_lowers_them(
     assert place.load().settings.sandbox.processes == 1024, "a project does not raise it"
 
 
-def test_a_budget_that_a_project_sets_counts_in_place_of_the_default(place: Place) -> None:
-    place.project_says("budgets: {run: {tokens: 50000000}}\n")
-    assert place.load().settings.budgets.run.tokens == 50_000_000
-    place.user_says("budgets: {run: {tokens: 20000000}}\n")
-    assert place.load().settings.budgets.run.tokens == 20_000_000
+def test_a_project_lowers_the_default_budget_and_only_your_own_file_raises_it(place: Place) -> None:
+    place.project_says("budgets: {run: {tokens: 50000000, usd: 3.0}, day: {usd: 90.0}}\n")
+    loaded = place.load()
+    run = loaded.settings.budgets.run
+    assert (run.tokens, run.usd) == (10_000_000, 3.0)
+    assert loaded.unheeded_limits() == ["`budgets: run: tokens: 50000000`"]
+    place.user_says("budgets: {run: {tokens: 70000000}}\n")
+    loaded = place.load()
+    assert loaded.settings.budgets.run.tokens == 50_000_000
+    assert loaded.unheeded_limits() == []
+
+
+@pytest.mark.parametrize("key", ["file_mb", "memory_mb", "temporary_mb", "processes"])
+def test_a_limit_that_no_machine_can_hold_is_refused_with_what_to_do(
+    place: Place, key: str
+) -> None:
+    place.user_says(f"sandbox: {{{key}: 99999999999999999}}\n")
+    with pytest.raises(ConfigInvalid) as refused:
+        place.load()
+    assert f"sandbox.{key}" in str(refused.value)
+    assert "0 means no limit" in str(refused.value)
 
 
 def test_a_project_alone_hands_none_of_your_variables_on(place: Place) -> None:

@@ -17,10 +17,12 @@ from podium.wiring.located import Located, dotted
 from podium.wiring.parsing import read_located
 from podium.wiring.settings import (
     AgentSettings,
+    BudgetSettings,
     SandboxSettings,
     Settings,
     SettingsFile,
     WorkspacesSettings,
+    own_tree_limits,
     with_nulls_off,
 )
 from podium.wiring.trust import TrustBook
@@ -153,6 +155,32 @@ class Configuration:
         if wishes.read:
             found["`read`"] = own
         return found
+
+    def unheeded_limits(self) -> list[str]:
+        """Limits that the project's file wants raised or switched off, and only your own file can."""
+        wishes = {layer.name: layer.settings for layer in self.layers}.get("project")
+        if wishes is None:
+            return []
+        sections = [
+            ("sandbox", wishes.sandbox, self.settings.sandbox, tuple(own_tree_limits())),
+            *(
+                (
+                    f"budgets: {scope}",
+                    getattr(wishes.budgets, scope),
+                    held,
+                    BudgetSettings.model_fields,
+                )
+                for scope, held in self.settings.budgets
+            ),
+        ]
+        return [
+            f"`{section}: {name}: {wish}`"
+            for section, wished, held, names in sections
+            for name in names
+            if (wish := getattr(wished, name)) is not None
+            and (most := getattr(held, name))
+            and not 0 < wish <= most
+        ]
 
     @property
     def project_digest(self) -> str:

@@ -47,6 +47,20 @@ def _tighter(mine: Limit | None, theirs: Limit | None, own: Limit | None) -> Lim
     return min(before, theirs)
 
 
+_MOST = 1_000_000_000
+"""Beyond what machines have, and as bytes still a number that the kernel takes."""
+
+
+def _to_be_had(amount: int) -> int:
+    if amount > _MOST:
+        raise ValueError(f"is more than {_MOST}, which no machine has; 0 means no limit")
+    return amount
+
+
+TreeLimit = Annotated[NonNegativeInt, AfterValidator(_to_be_had)]
+"""Processes, or megabytes."""
+
+
 def _pattern(text: str) -> str:
     try:
         re.compile(text)
@@ -142,11 +156,16 @@ class BudgetSettings(Section):
     turns: NonNegativeInt | None = None
     seconds: NonNegativeFloat | None = None
 
-    def tightened_by(self, other: BudgetSettings) -> BudgetSettings:
-        """A project's limit holds where your own file has no wish, and else the lower one; its 0 counts for nothing."""
+    def tightened_by(
+        self, project: BudgetSettings, own: BudgetSettings | None = None
+    ) -> BudgetSettings:
+        """With a project's limits where they are lower; `own` holds where your own file has no wish."""
         fields = BudgetSettings.model_fields
         return self.model_copy(
-            update={n: _tighter(getattr(self, n), getattr(other, n), None) for n in fields}
+            update={
+                n: _tighter(getattr(self, n), getattr(project, n), getattr(own, n, None))
+                for n in fields
+            }
         )
 
     def completed_by(self, own: BudgetSettings) -> BudgetSettings:
@@ -167,7 +186,7 @@ OWN_RUN_BUDGET = BudgetSettings(tokens=10_000_000, usd=25.0)
 
 
 class BudgetsSettings(Section):
-    """Limits by scope. A limit in any file holds."""
+    """Limits by scope. A project can lower your own and the defaults."""
 
     call: BudgetSettings = BudgetSettings()
     step: BudgetSettings = BudgetSettings()
@@ -178,7 +197,7 @@ class BudgetsSettings(Section):
         return BudgetsSettings(
             call=self.call.tightened_by(other.call),
             step=self.step.tightened_by(other.step),
-            run=self.run.tightened_by(other.run),
+            run=self.run.tightened_by(other.run, OWN_RUN_BUDGET),
             day=self.day.tightened_by(other.day),
         )
 
@@ -224,14 +243,14 @@ class SandboxSettings(Section):
     """For `listed`: what may be reached beside the model. A project's count after `podium trust`."""
     read: tuple[NonEmpty, ...] = ()
     """Folders beside the workspace that may be read. Those of your own file alone."""
-    memory_mb: NonNegativeInt | None = None
+    memory_mb: TreeLimit | None = None
     """What all processes of a tree together may have in memory. Half of the machine's; 0 in your own file: no limit."""
-    processes: NonNegativeInt | None = None
+    processes: TreeLimit | None = None
     """Processes of a tree. 1024; 0 in your own file: no limit."""
-    file_mb: NonNegativeInt | None = None
+    file_mb: TreeLimit | None = None
     """How large a file may grow. 4096; 0 in your own file: no limit."""
-    temporary_mb: NonNegativeInt | None = None
-    """What a tree's `/tmp` may hold, which is in memory. 4096, or a quarter of the machine's memory if that is less;
+    temporary_mb: TreeLimit | None = None
+    """What `/tmp` and a tree's other folders in memory may hold together. 4096, or a quarter of the machine's memory if that is less;
     0 in your own file: no limit."""
 
     @model_validator(mode="before")

@@ -4,38 +4,90 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 
-from podium.sandbox import can_make_groups
+from podium.sandbox import Mechanism, Trial, can_make_groups
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.podium import Podium
+from podium.wiring.settings import SandboxSettings
+
+Ways = Sequence[Trial]
+"""Of confining, from the best on, each tried; none where the settings want none."""
 
 
-async def check_limits(podium: Podium) -> Finding:
-    """What agents' processes and runs may take, and who holds them to it."""
-    sandbox, run = podium.configuration.sandbox, podium.settings.budgets.run
-    trees: dict[str, float | None] = {
-        "processes": sandbox.processes,
-        "MB of memory": sandbox.memory_mb,
-        "MB in a file": sandbox.file_mb,
-        "MB of temporary files": sandbox.temporary_mb,
-    }
-    runs: dict[str, float | None] = {"tokens": run.tokens, "USD": run.usd}
-    held = ", ".join(f"{amount} {what}" for what, amount in trees.items() if amount)
-    used = ", ".join(f"{amount:,} {what}" for what, amount in runs.items() if amount)
-    grouped = await asyncio.to_thread(can_make_groups)
-    how = (
-        "held by cgroup v2" if grouped else "watched by the guard, for want of a writable cgroup v2"
+async def confining_ways(podium: Podium) -> Ways:
+    """Try them, unless nothing is to be confined anyway."""
+    return () if podium.configuration.sandbox.kind == "none" else await podium.confining_ways()
+
+
+async def check_limits(podium: Podium, ways: Awaitable[Ways]) -> Finding:
+    """What agents' processes and runs may take, and for each limit who holds them to it."""
+    configuration, run = podium.configuration, podium.settings.budgets.run
+    trees = _tree_limits(
+        configuration.sandbox,
+        next((trial.mechanism for trial in await ways if trial.works), None),
+        grouped=await asyncio.to_thread(can_make_groups),
     )
-    says = f"a process tree: {held or 'none'} ({how}); a run: {used or 'none'}"
-    off = [what for what, amount in {**trees, **runs}.items() if not amount]
+    runs: dict[str, float | None] = {"tokens": run.tokens, "USD": run.usd}
+    held = [f"{limit.words} ({limit.holder})" for limit in trees if limit.amount and limit.holder]
+    used = [f"{amount:,} {what}" for what, amount in runs.items() if amount]
+    says = f"a process tree: {', '.join(held) or 'none'}; a run: {', '.join(used) or 'none'}"
+    mends = []
+    for limit in trees:
+        if limit.amount and not limit.holder:
+            says += f"; not held: {limit.words} ({limit.why_not})"
+            mends.append(limit.mend)
+    off = [limit.what for limit in trees if not limit.amount]
+    off += [what for what, amount in runs.items() if not amount]
     if off and sys.platform == "linux":
-        return weak("limits", f"{says}; switched off: {', '.join(off)}", "see `podium config show`")
-    return good("limits", says)
+        says += f"; switched off: {', '.join(off)}"
+        mends.append("see `podium config show`")
+    if wishes := configuration.unheeded_limits():
+        says += f"; podium.yaml wants {', '.join(wishes)}, which counts only in your own file"
+        mends.append("put it there, or take it out of podium.yaml")
+    return weak("limits", says, "; ".join(mends)) if mends else good("limits", says)
 
 
-async def check_sandbox(podium: Podium) -> Finding:
+@dataclass(frozen=True)
+class _TreeLimit:
+    """A limit of process trees, and who holds it; without a holder, why there is none and what helps."""
+
+    what: str
+    amount: int | None
+    holder: str
+    why_not: str = "on Linux only"
+    mend: str = "run Podium on Linux"
+
+    @property
+    def words(self) -> str:
+        return f"{self.amount} {self.what}"
+
+
+def _tree_limits(
+    sandbox: SandboxSettings, mechanism: Mechanism | None, *, grouped: bool
+) -> list[_TreeLimit]:
+    counted = "" if sys.platform != "linux" else "cgroup v2" if grouped else "counted by the guard"
+    sized = "mounts, the guard for their sum" if mechanism and mechanism.limits_temporary else ""
+    if mechanism is None and sandbox.kind != "none":
+        why_not, mend = "nothing here can confine", "see `sandbox`"
+    elif mechanism is None:
+        why_not, mend = "nothing is mounted with `sandbox: none`", "confine agents"
+    elif mechanism.bubblewrap:
+        why_not, mend = "this bubblewrap cannot", "install bubblewrap 0.8 or later"
+    else:
+        why_not, mend = f"{mechanism.title} mounts nothing", "install bubblewrap"
+    return [
+        _TreeLimit("processes", sandbox.processes, counted),
+        _TreeLimit("MB of memory", sandbox.memory_mb, counted),
+        _TreeLimit("MB in a file", sandbox.file_mb, "rlimit"),
+        _TreeLimit("MB of temporary files", sandbox.temporary_mb, sized, why_not, mend),
+    ]
+
+
+async def check_sandbox(podium: Podium, ways: Awaitable[Ways]) -> Finding:
     """Whether what agents start can be confined here, and how, and what a project wants and does not get."""
-    found = await _confinement(podium)
+    found = _confinement(podium, await ways)
     unheeded = podium.configuration.unheeded_wishes()
     if not unheeded or found.state == "fail":
         return found
@@ -45,14 +97,13 @@ async def check_sandbox(podium: Podium) -> Finding:
     return weak("sandbox", f"{found.says}; podium.yaml wants {wants}", mends)
 
 
-async def _confinement(podium: Podium) -> Finding:
+def _confinement(podium: Podium, trials: Ways) -> Finding:
     sandbox = podium.configuration.sandbox
     if sandbox.kind == "none":
         origin = podium.configuration.origin_of("sandbox.kind")
         by_variable = podium.environ.get("PODIUM_SANDBOX")
         mend = "unset PODIUM_SANDBOX" if by_variable else "take `sandbox: none` out"
         return weak("sandbox", f"switched off ({origin})", mend)
-    trials = await podium.confining_ways()
     works = [trial for trial in trials if trial.works]
     missed = "; ".join(
         f"{trial.mechanism.title}: {trial.why}" for trial in trials if not trial.works

@@ -14,7 +14,7 @@ from podium.wiring.checkup.agents import (
     other_programs,
 )
 from podium.wiring.checkup.approvers import check_approvers
-from podium.wiring.checkup.confinement import check_limits, check_sandbox
+from podium.wiring.checkup.confinement import check_limits, check_sandbox, confining_ways
 from podium.wiring.checkup.finding import Finding, bad, good, weak
 from podium.wiring.checkup.machine import check_git, check_python, check_tmux
 from podium.wiring.checkup.record import (
@@ -33,12 +33,13 @@ from podium.wiring.podium import Podium
 async def examine(podium: Podium, environ: Mapping[str, str]) -> list[Finding]:
     """Try everything. A check that breaks is itself a finding; none of them raises."""
     launcher = podium.launcher
+    ways = asyncio.ensure_future(confining_ways(podium))
     checks: dict[str, Awaitable[Finding]] = {
         "python": check_python(),
         "git": check_git(launcher),
         "tmux": check_tmux(launcher),
-        "sandbox": check_sandbox(podium),
-        "limits": check_limits(podium),
+        "sandbox": check_sandbox(podium, ways),
+        "limits": check_limits(podium, ways),
         "folder": check_folder(podium),
         "database": check_database(podium),
         "space": check_space(podium),
