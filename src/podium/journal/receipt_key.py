@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from podium.domain.errors import StoreUnusable
-from podium.platform import make_private_folder
+from podium.platform import locked_folder
 
 KEY_BYTES = 32
 HEADS_FOLDER = "heads"
@@ -24,8 +21,7 @@ def load_or_create_key(path: Path) -> bytes:
     made, and when it is gone although heads sealed with it stand beside it.
     """
     try:
-        make_private_folder(path.parent)
-        with _folder_locked(path.parent):
+        with locked_folder(path.parent):
             if not path.exists():
                 _refuse_beside_heads(path)
                 _create(path)
@@ -43,16 +39,6 @@ def load_or_create_key(path: Path) -> bytes:
             "restore the file from a backup",
         )
     return key
-
-
-@contextmanager
-def _folder_locked(folder: Path) -> Iterator[None]:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
 
 
 def _refuse_beside_heads(path: Path) -> None:

@@ -1,5 +1,5 @@
 """Primitives of the operating system that every package above may use."""
 
-from podium.platform.private_folders import is_wide, make_private_folder, tighten
+from podium.platform.private_folders import is_wide, locked_folder, make_private_folder, tighten
 
-__all__ = ["is_wide", "make_private_folder", "tighten"]
+__all__ = ["is_wide", "locked_folder", "make_private_folder", "tighten"]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 PRIVATE = 0o700
@@ -26,6 +28,18 @@ def make_private_folder(folder: Path) -> None:
         # Not only where it exists: a read-only file system complains of that first.
         if not folder.is_dir():
             raise
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Make the folder where it is missing and keep other processes out meanwhile. Waits for its turn; raises `OSError`."""
+    make_private_folder(folder)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def is_wide(folder: Path) -> bool:

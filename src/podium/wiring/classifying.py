@@ -20,7 +20,7 @@ from podium.wiring.closed_door import ClosedDoor, NoDoors
 if TYPE_CHECKING:
     from podium.agents import AgentKit
     from podium.domain.packs import Pack
-    from podium.flows.operator.judgement.grounding import FindUngrounded
+    from podium.flows.operator.judgement.ground_check import FindUngrounded
     from podium.flows.operator.options import OperatorOptions
     from podium.ports import Classifier
     from podium.wiring.podium import Podium
@@ -56,14 +56,14 @@ async def build_classifier(podium: Podium, pack: Pack, options: OperatorOptions)
     return WithFallback(model, embedded)
 
 
-def grounding_for(pack: Pack) -> FindUngrounded:
+def ground_check_for(pack: Pack) -> FindUngrounded:
     """What marks the parts of a reading that nobody said, by Podium's own reading of the message."""
     from podium.flows.operator.judgement.embedded import EmbeddedClassifier
     from podium.flows.operator.judgement.fields import FieldExtractor
-    from podium.flows.operator.judgement.grounding import Grounding
+    from podium.flows.operator.judgement.ground_check import GroundCheck
 
     extract = FieldExtractor(pack)
-    return Grounding(pack, extract, EmbeddedClassifier(pack, extract).reading)
+    return GroundCheck(pack, extract, EmbeddedClassifier(pack, extract).reading)
 
 
 def _chosen(podium: Podium, wanted: str) -> str:

@@ -27,7 +27,7 @@ async def _call(podium: Podium) -> Flow:
 
 
 async def _delivery(podium: Podium) -> Flow:
-    from podium.wiring.delivering import build_delivery
+    from podium.wiring.deliveries import build_delivery
 
     return await build_delivery(podium)
 

@@ -137,7 +137,7 @@ class OperatorWish:
 async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Operator:
     """An operator for one pack. The record is opened when something is to be done, and not before."""
     from podium.flows.operator.judgement.directives import find_conflict
-    from podium.wiring.classifying import build_classifier, grounding_for
+    from podium.wiring.classifying import build_classifier, ground_check_for
 
     wished = wish or OperatorWish()
     options = operator_options(podium)
@@ -165,7 +165,7 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
             pack=pack,
             classifier=await build_classifier(podium, pack, choice),
             find_conflict=find_conflict,
-            find_ungrounded=grounding_for(pack),
+            find_ungrounded=ground_check_for(pack),
             context_faults=lambda context: context_faults(pack, context),
             now=lambda: podium.clock.now().astimezone(zone),
             ids=podium.ids,

@@ -25,7 +25,7 @@ from podium.flows.pipeline import (
 )
 from podium.ports import Flow, Workspace
 from podium.wiring.agents import build_agent, players_by_role
-from podium.wiring.delivering import supervisor_toolboxes
+from podium.wiring.deliveries import supervisor_toolboxes
 from podium.wiring.folders import PROJECT_FILE
 from podium.wiring.handing_over import hand_over_tool
 from podium.wiring.pipeline_spec import FLOW, pipeline_prompts, pipeline_spec

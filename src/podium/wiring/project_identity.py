@@ -6,17 +6,14 @@ the receipts of both can be proved whatever each of them does from then on.
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from uuid import uuid4
 
 from podium.domain.errors import PodiumError
-from podium.platform import make_private_folder
+from podium.platform import locked_folder, make_private_folder
 from podium.wiring.folders import Folders, project_id_in
 from podium.wiring.writing import write_whole
 
@@ -31,8 +28,7 @@ def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
     if _path_noted(folders.vault) == str(folders.project):
         return
     try:
-        make_private_folder(folders.vault)
-        with _locked(folders.vault):
+        with locked_folder(folders.vault):
             original = _path_noted(folders.vault)
             if is_copy(folders):
                 _divide(folders)
@@ -95,13 +91,3 @@ def _path_noted(vault: Path) -> str:
 def _note_path(vault: Path, project: Path) -> None:
     text = json.dumps({"path": str(project)}, ensure_ascii=False)
     write_whole(vault / LOCATION, f"{text}\n", mode=0o600)
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -160,7 +160,7 @@ def deliver(context: typer.Context, name: NameArgument) -> None:
             return await (await podium.workspaces.open(record.id)).deliver()
         except GuardedFilesChanged as changed:
             # Late: only such a delivery needs a run.
-            from podium.wiring.delivering import deliver_with_approval
+            from podium.wiring.deliveries import deliver_with_approval
 
             return await deliver_with_approval(podium, record, changed.change)
 

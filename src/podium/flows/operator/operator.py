@@ -39,7 +39,7 @@ from podium.domain.work import Run, RunStatus
 from podium.flows.operator.answers import Answers
 from podium.flows.operator.brain import Brain
 from podium.flows.operator.given import faults_of
-from podium.flows.operator.judgement.grounding import FindUngrounded
+from podium.flows.operator.judgement.ground_check import FindUngrounded
 from podium.flows.operator.judgement.judging import FindConflict, judge
 from podium.flows.operator.quality_gate import inspect
 from podium.flows.operator.skills import make_plan, undo_plan

@@ -23,7 +23,7 @@ from podium.domain.operating import (
 from podium.domain.packs import Pack, PackTool, Skill
 from podium.domain.packs_table import most_specific
 from podium.flows.operator.evidence import missing_of, required_of, with_context
-from podium.flows.operator.judgement.grounding import FindUngrounded
+from podium.flows.operator.judgement.ground_check import FindUngrounded
 from podium.flows.operator.judgement.tiers import (
     highest,
     reason_of,

@@ -33,7 +33,7 @@ OTHERWISE = "the message says it otherwise"
 NOT_CHECKED = "it could not be held against the message"
 
 
-class Grounding:
+class GroundCheck:
     """Marks what is not grounded. A reading that is Podium's own is grounded by construction."""
 
     def __init__(

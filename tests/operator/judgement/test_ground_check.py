@@ -13,12 +13,12 @@ from podium.domain.operating import Message, Reading, Wish
 from podium.domain.packs import Pack, PackTool
 from podium.flows.operator.judgement.embedded import EmbeddedClassifier
 from podium.flows.operator.judgement.fields import FieldExtractor
-from podium.flows.operator.judgement.grounding import Grounding, Marks
+from podium.flows.operator.judgement.ground_check import GroundCheck, Marks
 from podium.flows.operator.judgement.sources import Sources
 from podium.flows.operator.judgement.tiers import highest, terms_of
 from podium.testing.utterances import NOW, UtteranceCase, utterance_cases
 from podium.tools.packs import load_pack, shipped_packs
-from podium.wiring.classifying import grounding_for
+from podium.wiring.classifying import ground_check_for
 
 SMALL_TALK = ("say hello", "how are you today?", "thanks, that was great", "what a lovely morning")
 LIES: dict[str, Json] = {
@@ -34,15 +34,15 @@ def roofing() -> Pack:
 
 
 @cache
-def grounding() -> Grounding:
+def ground_check() -> GroundCheck:
     extract = FieldExtractor(roofing())
-    return Grounding(roofing(), extract, EmbeddedClassifier(roofing(), extract).reading)
+    return GroundCheck(roofing(), extract, EmbeddedClassifier(roofing(), extract).reading)
 
 
 def marks(text: str, *calls: tuple[str, dict[str, Json]], **context: Json) -> list[set[str]]:
     """What is marked of each call, by the names of the arguments; `tool` is the tool itself."""
     wishes = [Wish(tool=tool, arguments=arguments) for tool, arguments in calls]
-    found = grounding()(Message(text=text, context=context, now=NOW), wishes)
+    found = ground_check()(Message(text=text, context=context, now=NOW), wishes)
     return [{mark.field or "tool" for mark in each} for each in found]
 
 
@@ -78,7 +78,7 @@ def test_what_podium_reads_itself_is_never_marked() -> None:
     """So nobody is asked more often who works without a model."""
     extract = FieldExtractor(roofing())
     read = EmbeddedClassifier(roofing(), extract).reading
-    check = Grounding(roofing(), extract, read)
+    check = GroundCheck(roofing(), extract, read)
     for case in utterance_cases()[::12]:
         wishes = read(case.message).wishes
         assert not any(check(case.message, wishes)), case.say
@@ -110,7 +110,7 @@ def _read_right(case: UtteranceCase) -> list[Marks]:
         seen[tool] += 1
         fields = case.fields.get(tool if seen[tool] == 1 else f"{tool}#{seen[tool]}", {})
         wishes.append(Wish(tool=tool, arguments={k: _one(v) for k, v in fields.items()}))
-    return grounding()(case.message, wishes)
+    return ground_check()(case.message, wishes)
 
 
 def _one(value: Json) -> Json:
@@ -218,7 +218,7 @@ def test_what_cannot_be_checked_is_marked_whole() -> None:
     def breaks(message: Message) -> Reading:
         raise RuntimeError("no reading")
 
-    check = Grounding(roofing(), FieldExtractor(roofing()), breaks)
+    check = GroundCheck(roofing(), FieldExtractor(roofing()), breaks)
     wish = Wish(tool="os.create_task", arguments={"title": "call Jo"})
     found = check(Message(text="create a task: call Jo", now=NOW), [wish])
     assert [mark.field for mark in found[0]] == ["", "title"]
@@ -237,7 +237,7 @@ def test_a_denial_holds_to_the_end_of_its_sentence(text: str, denied: bool) -> N
 
 
 def test_a_composed_text_may_have_other_words_and_no_other_facts() -> None:
-    check = grounding_for(_composing())
+    check = ground_check_for(_composing())
     text = "create a note: tell Jo the tiles come at 5"
 
     def marked(note: str) -> list[str]:
