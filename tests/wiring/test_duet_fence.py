@@ -112,6 +112,7 @@ async def test_a_folder_with_what_podium_keeps_is_refused(yard: Yard) -> None:
     for root in (yard.socket.parent, yard.podium.folders.user_state, yard.side, Path("/")):
         with pytest.raises(BadInput, match="--cwd DIR"):
             await fence.confinement(str(root))
+        assert not (root / ".podium").exists()
 
 
 async def test_without_a_sandbox_nothing_is_held(tmp_path: Path) -> None:

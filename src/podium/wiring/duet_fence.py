@@ -32,11 +32,11 @@ class DuetFence:
 
     async def confinement(self, root: str) -> Confinement:
         """Raises `BadInput` for a folder that holds what is kept, or that no fence can be drawn around."""
+        self._refuse_kept(root)  # first: drawing a fence leaves an empty state folder
         try:
             fence = await self._plain.confinement(root)
             if fence.kind == "none":
                 return fence
-            self._refuse_kept(root)
             shown = await self._folders.confinement(root)
         except CallRefused as refused:
             why = str(refused).partition(";")[0]
@@ -73,4 +73,6 @@ def duet_fence(podium: Podium, *kept: Path) -> DuetFence:
 
     settings, empty = podium.configuration.sandbox, own.user_state / "empty"
     folders = PlaybookFence(settings, exec_rules, empty, closed, hidden)
-    return DuetFence(podium.enclosures, folders, (own.user_state, own.user_config, *kept))
+    # Without a fence nothing can be kept from programs.
+    places = () if settings.kind == "none" else (own.user_state, own.user_config, *kept)
+    return DuetFence(podium.enclosures, folders, places)
