@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.domain.errors import BadArguments
 from podium.domain.gating import Approval, Effect, Outcome, Refusal
 from podium.domain.model import Json
 from podium.telling.approval_words import what_lines
@@ -50,6 +51,13 @@ async def test_the_person_sees_removed_and_added_lines(rig: Rig) -> None:
     assert "-port: 5432\n" in shown
     assert "+port: 1\n" in shown
     assert "replaces the file: -1 +1 lines" in shown
+
+
+async def test_nobody_is_asked_about_a_file_that_is_too_large_to_be_replaced(rig: Rig) -> None:
+    with (rig.root / "app.yaml").open("wb") as file:
+        file.truncate(35_000_000)
+    with pytest.raises(BadArguments, match="'app.yaml' is larger than 20000000 bytes"):
+        await rig.toolbox.perform(rig.call("write_file", path="app.yaml", content=NEW))
 
 
 async def test_secrets_of_the_old_content_are_not_shown(rig: Rig) -> None:

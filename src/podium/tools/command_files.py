@@ -12,6 +12,8 @@ from pathlib import Path
 from podium.domain.gating import FileSeen
 
 _HASHED_BYTES = 1_000_000
+LARGEST_REPLACED_BYTES = 20_000_000
+"""Of a file that is overwritten: it is shown to a person, and kept for undo."""
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
@@ -33,9 +35,19 @@ def files_of(commands: Sequence[Sequence[str]], folder: Path, root: Path) -> tup
 
 
 def overwritten(path: Path, content: bytes, root: Path) -> tuple[FileSeen, ...]:
-    """The file that a write of `content` would change; empty when nothing would be lost."""
+    """The file that a write of `content` would change; empty when nothing would be lost.
+
+    Raises `ValueError` for one that is too large to be replaced: nobody needs to be asked about that.
+    """
     seen = _seen(path, root)
-    return () if seen is None or _holds(path, content) else (seen,)
+    if seen is None or _holds(path, content):
+        return ()
+    if _size_of(path) > LARGEST_REPLACED_BYTES:
+        raise ValueError(
+            f"{seen.path!r} is larger than {LARGEST_REPLACED_BYTES} bytes and is not replaced in one step; "
+            "write another file, or remove this one first"
+        )
+    return (seen,)
 
 
 def changed_since(files: Sequence[FileSeen], root: Path) -> str:
@@ -52,6 +64,13 @@ def _holds(path: Path, content: bytes) -> bool:
             return file.read(len(content) + 1) == content
     except OSError:
         return False
+
+
+def _size_of(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # gone again
+        return 0
 
 
 def _candidates(word: str) -> Iterator[str]:

@@ -120,7 +120,10 @@ class Normaliser:
             return ()
         argument, content = replaces(arguments)
         real = [Path(use.real) for use in paths if use.argument == argument]
-        return overwritten(real[0], content.encode(), root) if real else ()
+        try:
+            return overwritten(real[0], content.encode(), root) if real else ()
+        except ValueError as error:
+            raise BadArguments(spec.name, [str(error)]) from None
 
     def _paths(
         self, spec: ToolSpec, arguments: dict[str, Json], root: Path, touched: Touched

@@ -11,7 +11,7 @@ from podium.domain.gating import Access, Call, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
 from podium.tools.beneath import find_beneath, read_beneath, remove_beneath, write_beneath
 from podium.tools.builtin.told_diffs import told_diff
-from podium.tools.command_files import changed_since
+from podium.tools.command_files import LARGEST_REPLACED_BYTES, changed_since
 from podium.tools.edits import EditRefused, decoded, diff_between
 from podium.tools.intents import keep_for_undo
 from podium.tools.kept import kept, sha256_of
@@ -19,7 +19,6 @@ from podium.tools.registry import Tool
 from podium.tools.scope import REFERENCE, ToolScope, in_thread
 from podium.tools.turns import in_turn
 
-_LARGEST_KEPT_BYTES = 20_000_000
 _LONGEST_DIFF = 6_000
 _MAX_QUESTION_DIFF = 60_000
 """Characters of a diff that a person is shown before the file is replaced."""
@@ -43,7 +42,7 @@ def _write(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
 
 
 def _written(scope: ToolScope, path: str, content: bytes) -> dict[str, Json]:
-    before = find_beneath(scope.root, path, _LARGEST_KEPT_BYTES)
+    before = find_beneath(scope.root, path, LARGEST_REPLACED_BYTES)
     if before is not None and before != content:
         _refuse_unseen(scope, path)
     can_undo = before is None or keep_for_undo(scope, before)
@@ -96,7 +95,7 @@ def overwrite_diff(
     """
     (file,) = call.files
     try:
-        before = read_beneath(root, file.path, _LARGEST_KEPT_BYTES)
+        before = read_beneath(root, file.path, LARGEST_REPLACED_BYTES)
     except (OSError, ToolBroke) as error:
         return f"[{file.path} cannot be shown: {clean(str(error))}]"
     diff = clean(_text_diff(file.path, before, call.arguments["content"].encode()))
@@ -135,7 +134,7 @@ def _restore(scope: ToolScope, path: str, written: str, previous: str | None) ->
 
 
 def _restored(scope: ToolScope, path: str, written: str, previous: str | None) -> dict[str, Json]:
-    present = find_beneath(scope.root, path, _LARGEST_KEPT_BYTES)
+    present = find_beneath(scope.root, path, LARGEST_REPLACED_BYTES)
     standing = None if present is None else sha256_of(present)
     if standing not in (written, previous):
         raise ToolBroke(f"{path!r} was changed since it was written; undo would lose that change")
