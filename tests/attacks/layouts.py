@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from podium.domain.errors import PodiumError
 from podium.domain.gating import Effect
 from podium.domain.launching import Confinement, ExecRules, Mount, ProcessLimits, Spawn
-from podium.gate import exec_rules
+from podium.gate import RuleGate, exec_rules
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining.mechanism import LANDLOCK, Mechanism
 from podium.sandbox.confining.proxy import serve_network
@@ -85,6 +85,18 @@ class Nothing(Layout):
 _ZONES = f"zones: {{closed: {{kind: forbidden, paths: [{', '.join(FORBIDDEN)}]}}}}"
 
 
+def _refusal(gate: RuleGate, arena: Arena, text: str, *, confined: bool) -> str:
+    """What the gate says to an agent that is confined or not; empty when it allows."""
+    context = context_for(
+        root=arena.task.path,
+        mode="autonomous",
+        confined=confined,
+        network="model-only" if confined else "open",
+    )
+    decision = gate.decide(command_call(text), context)
+    return "" if decision.effect is Effect.ALLOW else f"{decision.rule}: {decision.reason}"
+
+
 class Firewall(Nothing):
     """The gate reads the words; what it lets pass runs unconfined."""
 
@@ -96,16 +108,8 @@ class Firewall(Nothing):
         self._gate = gate_of(default=True, user=_ZONES)
 
     async def turn(self, arena: Arena, text: str, env: Mapping[str, str], facts: Facts) -> Turn:
-        context = context_for(
-            root=arena.task.path,
-            mode="autonomous",
-            confined=self.sandbox_is_believed,
-            network="model-only" if self.sandbox_is_believed else "open",
-        )
-        decision = self._gate.decide(command_call(text), context)
-        if decision.effect is not Effect.ALLOW:
-            return Turn(refused=f"{decision.rule}: {decision.reason}")
-        return await super().turn(arena, text, env, facts)
+        refused = _refusal(self._gate, arena, text, confined=self.sandbox_is_believed)
+        return Turn(refused=refused) if refused else await super().turn(arena, text, env, facts)
 
 
 class TrustingFirewall(Firewall):
@@ -249,6 +253,20 @@ class Ungated(Default):
         )
 
 
+class Policed(Ungated):
+    """The gate's words and the mounts, as by default: only the import gate and hygiene are off."""
+
+    name = "policed"
+
+    def __init__(self, inherited: tuple[int, ...]) -> None:
+        super().__init__(inherited)
+        self._gate = gate_of(default=True, user=_ZONES)
+
+    async def turn(self, arena: Arena, text: str, env: Mapping[str, str], facts: Facts) -> Turn:
+        refused = _refusal(self._gate, arena, text, confined=True)
+        return Turn(refused=refused) if refused else await super().turn(arena, text, env, facts)
+
+
 class Unpinned(Default):
     """The worktree is open but for its `.git`: import gate and hygiene must keep protected paths by themselves."""
 
@@ -281,7 +299,7 @@ class SharedGit(Default):
 
 
 LAYOUTS: tuple[type[Layout], ...] = (
-    Nothing, TrustingFirewall, Firewall, SharedGit, Ungated, Unpinned, LandlockOnTerminal, OnTerminal,
+    Nothing, TrustingFirewall, Firewall, SharedGit, Ungated, Policed, Unpinned, LandlockOnTerminal, OnTerminal,
     Landlock, Mounts, Default,
 )  # fmt: skip
 """From the weakest on."""

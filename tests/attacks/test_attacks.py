@@ -6,7 +6,7 @@ import pytest
 
 from tests.attacks.attack import GROUPS, Attack
 from tests.attacks.cases import ATTACKS
-from tests.attacks.cases.state import BY_FILES
+from tests.attacks.cases.state import BY_FILES, BY_NAMES
 from tests.attacks.layouts import LAYOUTS, Nothing
 from tests.attacks.runner import run_attacks
 from tests.attacks.trial import Outcome
@@ -53,10 +53,11 @@ def test_no_attack_gets_through_the_default_layout(group: str, user: str) -> Non
 
 
 @pytest.mark.parametrize(
-    ("layout", "ids"), [("firewall", None), ("unpinned", None), ("ungated", BY_FILES)]
+    ("layout", "ids"),
+    [("firewall", None), ("unpinned", None), ("ungated", BY_FILES), ("policed", BY_NAMES)],
 )
 def test_each_layer_alone_keeps_podiums_state(layout: str, ids: tuple[str, ...] | None) -> None:
-    """Policy, import gate, confinement. The default layout above has the last two without the first."""
+    """Policy, import gate, confinement, and all but the import gate. The default layout above is all but the policy."""
     if not ordinary_python():
         pytest.skip("an ordinary user may start no Python of this version here")
     found = list(outcomes("ordinary", layout, ids or _ids("state")))
@@ -127,7 +128,7 @@ def test_no_attack_gets_through_another_layout(layout: str, user: str) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("layout", ["trusting", "shared", "ungated"])
+@pytest.mark.parametrize("layout", ["trusting", "shared", "ungated", "policed"])
 def test_weaker_layouts_let_attacks_through(layout: str) -> None:
     assert layout in {one.name for one in LAYOUTS}
     found = _through(_run("ordinary", layout))

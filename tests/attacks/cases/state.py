@@ -141,3 +141,5 @@ commit(clean)
 
 BY_FILES = ("P01", "P02", "P03", "P04", "P05", "P06", "P07")
 """What goes by files at the top of the worktree: the confinement holds it without help."""
+BY_NAMES = (*BY_FILES, "P08", "P09", "P10", "P11", "P12")
+"""What a command names: policy and confinement hold it without the import gate. The rest are commits made of objects."""
