@@ -127,6 +127,14 @@ async def test_the_users_repository_is_out_of_reach(place: Place) -> None:
     place.user("fsck", "--strict")
 
 
+async def test_a_workspace_can_be_cloned_inside_without_complaint(place: Place) -> None:
+    workspace = await place.make()
+    check = "git fsck --no-dangling --no-progress && git log -1 --format=%H"
+    line = f'git clone -q "$PWD" /tmp/clone && cd /tmp/clone && {check}'
+    said = await place.works(workspace, f"({line}) 2>&1")
+    assert said.split() == [git(workspace.record.path, "rev-parse", "HEAD").strip()]
+
+
 async def test_objects_that_are_borrowed_from_elsewhere_are_seen_inside(
     place: Place, tmp_path: Path
 ) -> None:

@@ -90,7 +90,8 @@ def build_private_dir(
     for folder in ("objects/info", "objects/pack", BASE_OBJECTS, "refs/heads", "hooks", "info"):
         make_private_folder(target / folder)
     own = target / "worktrees" / admin
-    make_private_folder(own)
+    # Empty: in a clone of a worktree git takes the relative alternate from here, and complains where there is none.
+    make_private_folder(own / BASE_OBJECTS)
     _write(target / "config", private_settings(repository))
     # A branch that nobody has, so that git takes none for checked out in the folder above.
     _write(target / "HEAD", "ref: refs/heads/podium-checkout-of-the-user\n")
