@@ -26,6 +26,7 @@ NAMES = (
     "asking",
     "wrapping",
     "piping",
+    "prompting",
     "contract",
     "operating",
     "sensing",

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+import jsonschema
 import pytest
 from pydantic import (
     AliasPath,
@@ -53,9 +54,9 @@ def agent(*replies: Prepared, nonce: str | None = None) -> tuple[ContractedAgent
 
 
 def nonce_in(prompt: str) -> str:
-    found = re.search(rf'"{NONCE_KEY}" with the value "(\w+)"', prompt)
+    found = re.findall(rf'"{NONCE_KEY}": (?:\{{"const": )?"(\w+)"', prompt)
     assert found
-    return found[1]
+    return str(found[-1])
 
 
 async def test_a_turn_without_a_contract_passes_through() -> None:
@@ -74,9 +75,45 @@ async def test_the_prompt_says_what_form_the_answer_has_and_the_payload_is_read(
     assert reply.found == "strict"
     prompt = inner.turns[0].prompt
     assert prompt.startswith("Review the diff.\n\n")
-    assert json.dumps(Review.model_json_schema()) in prompt
     assert "End your reply with one JSON object" in prompt
-    assert NONCE_KEY not in prompt
+    schema = json.loads(prompt.rstrip().rpartition("\n")[2])
+    assert schema == {
+        "type": "object",
+        "properties": {
+            "verdict": {"enum": ["PASS", "FAIL"], "type": "string"},
+            "review_path": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        },
+        "required": ["verdict"],
+    }
+
+
+async def test_the_schema_asks_for_the_nonce_itself() -> None:
+    """A closed schema beside a sentence that demands one more key would contradict itself."""
+
+    class Closed(Review):
+        model_config = ConfigDict(extra="forbid")
+
+    contracted, inner = agent('{"verdict": "PASS", "podium_nonce": "aaaa1111"}', nonce="aaaa1111")
+    await contracted.ask(turn(contract=Closed))
+    schema = json.loads(inner.turns[0].prompt.rstrip().rpartition("\n")[2])
+    jsonschema.validate({"verdict": "PASS", NONCE_KEY: "aaaa1111"}, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"verdict": "PASS"}, schema)
+
+
+async def test_a_prompt_with_examples_is_the_only_form() -> None:
+    contracted, inner = agent('{"verdict": "PASS", "podium_nonce": "aaaa1111"}', nonce="aaaa1111")
+    await contracted.ask(turn(prompt=EXAMPLED, nonce_slot="[slot]"))
+    assert inner.turns[0].prompt == EXAMPLED.replace("[slot]", "aaaa1111")
+    assert inner.turns[0].words(native=True) == EXAMPLED.replace(', "podium_nonce": "[slot]"', "")
+
+
+async def test_a_conversation_that_goes_on_is_told_the_news_alone() -> None:
+    contracted, inner = agent('{"verdict": "PASS"}', '{"verdict": "PASS"}')
+    await contracted.ask(turn(news="Approved.", session="s-1"))
+    await contracted.ask(turn(news="Approved."))
+    assert inner.turns[0].prompt.startswith("Approved.\n\n")
+    assert inner.turns[1].prompt.startswith("Review the diff.\n\n")
 
 
 async def test_by_default_each_asking_has_a_nonce_of_its_own_that_the_payload_must_carry() -> None:
@@ -205,7 +242,7 @@ async def test_it_asks_once_more_in_the_same_conversation_quoting_what_was_wrong
     assert '> {"verdict": "GOOD"}' in second.prompt
     assert "git push: not allowed" in second.prompt
     assert "End your reply with one JSON object" in second.prompt
-    same = {"prompt", "session", "limits", "asking"}
+    same = {"prompt", "native_prompt", "session", "limits", "asking"}
     assert first.model_dump(exclude=same) == second.model_dump(exclude=same)
     assert (reply.session, reply.payload) == ("s-2", {"verdict": "PASS", "review_path": None})
 
@@ -217,7 +254,7 @@ async def test_without_a_conversation_it_asks_afresh_with_the_whole_prompt() -> 
     assert inner.turns[1].prompt.startswith(
         "Review the diff.\n\nYour last reply could not be used."
     )
-    assert inner.turns[1].prompt.count("# The form of your answer") == 1
+    assert inner.turns[1].prompt.count("## Your answer") == 1
 
 
 async def test_the_turns_own_conversation_goes_on_when_the_reply_names_none() -> None:

@@ -30,7 +30,7 @@ from tests.agents import clis
 KEY = "sk-loopback-3fA9cX7pQ2mZ8vK1"
 """What the model server accepts. It must stand in no file that Podium writes."""
 
-NONCE = r'(?s:.*with the value "(?P<nonce>\w+)"|)'
+NONCE = r'(?s:.*"podium_nonce": (?:\{"const": )?"(?P<nonce>\w+)"|)'
 """Finds what the form of the answer asks for, in prompts that ask for a form."""
 
 Beat = dict[str, Any]

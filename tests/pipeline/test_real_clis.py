@@ -10,7 +10,7 @@ import yaml
 
 from podium.domain.work import RunStatus
 from podium.testing.modelserver import ModelServer
-from tests.contract.media import CLAUDE, CODEX, GEMINI, KEY, Medium
+from tests.contract.media import CLAUDE, CODEX, GEMINI, KEY, NONCE, Medium
 from tests.pipeline.rig import (
     FEAT,
     PLAN,
@@ -32,7 +32,7 @@ def review(kind: str) -> str:
 def part(stage: str, *steps: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any]:
     """What the model says when the agent of a stage asks it."""
     answer = {"text": "Done.", "payload": {**payload, "podium_nonce": "{{nonce}}"}}
-    when = f'(?s)Stage: {stage}, round 1\\..*with the value "(?P<nonce>\\w+)"'
+    when = f"Stage: {stage}, round 1\\.{NONCE}"
     return {"name": stage, "when": when, "steps": [*steps, answer]}
 
 

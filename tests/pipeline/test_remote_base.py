@@ -96,7 +96,7 @@ async def test_a_remote_base_that_conflicts_is_solved_before_the_push(tmp_path: 
 async def test_a_base_that_moves_before_the_push_goes_back_to_integration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: int
 ) -> None:
-    shared = Shared(tmp_path, [*smooth(), audits(stage="merge_review", number=2)])
+    shared = Shared(tmp_path, smooth())
     looks = count(1)
     fetched = RepositoryForge._fetched
 
@@ -110,7 +110,7 @@ async def test_a_base_that_moves_before_the_push_goes_back_to_integration(
     run = await shared.project.run()
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
     stages = [(each["stage"], each["round"]) for each in run.result["stages"]]
-    assert stages[-2:] == [("integrate", 2), ("merge_review", 2)]
+    assert stages[-2:] == [("integrate", 2), ("merge_review", 1)]
     tree = shared.project.tree(run.result["branch"])
     assert "other.py" in tree
     assert shared.merges(run.result["branch"])

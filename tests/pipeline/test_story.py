@@ -102,7 +102,6 @@ def test_a_direct_task_becomes_a_reviewed_branch(direct: Done) -> None:
         ("develop", "DONE"),
         ("audit", "PASS"),
         ("integrate", "DONE"),
-        ("merge_review", "PASS"),
     ]
 
 
@@ -127,7 +126,7 @@ def test_every_commit_of_the_supervisor_names_run_and_step(direct: Done) -> None
     for line in log.splitlines():
         author, _, named = line.partition("\t")
         assert named == (run.id if author == "Podium" else "")
-    assert sum(line.startswith("Podium\t") for line in log.splitlines()) == 6
+    assert sum(line.startswith("Podium\t") for line in log.splitlines()) == 5
 
 
 async def test_a_rejected_report_goes_back_with_the_feedback(tmp_path: Path) -> None:
@@ -589,11 +588,10 @@ async def test_files_that_git_ignores_do_not_make_checks_green(tmp_path: Path) -
 async def test_what_is_changed_after_the_checks_is_checked_and_looked_at_again(
     tmp_path: Path,
 ) -> None:
-    late = audits(stage="merge_review", feedback={"docs": "The README says nothing of it."})
+    late = audits(feedback={"docs": "The README says nothing of it."})
     project = Project(tmp_path).build(
         [
             late,
-            audits(stage="merge_review", number=2),
             turn("feedback_triager", {"payload": {"decision": "docs", "entry": "Say it"}}),
             turn("documenter", writes("README.md", "Adds.\n"), {"payload": {"status": "success"}}),
             *smooth(),
@@ -601,7 +599,7 @@ async def test_what_is_changed_after_the_checks_is_checked_and_looked_at_again(
     )
     run = succeeded(await project.run())
     assert stages(run)[-4:] == [
-        ("merge_review", "PASS"),
+        ("audit", "PASS"),
         ("document", "DONE"),
         ("integrate", "DONE"),
         ("merge_review", "PASS"),

@@ -41,6 +41,7 @@ COMMANDS: dict[str, Entry] = {
     "runs": Entry("runs", "List runs, newest first."),
     "show": Entry("show", "Show a run: its steps, calls, approvals and last events."),
     "logs": Entry("logs", "Print a run's events, or follow them live."),
+    "prompts": Entry("prompts", "Show the pipeline's prompts, set up or sent, with their sizes."),
     "trace": Entry("trace", "Read a run's trace as a timeline: every event, call by call."),
     "replay": Entry("replay", "Let a run of a playbook happen again, and compare every event."),
     "cancel": Entry("cancel", "End a run and everything it started."),

@@ -61,6 +61,8 @@ class ModelAnswer(Noun):
     calls: tuple[WishedCall, ...] = ()
     model: str = ""
     usage: Usage = Usage()
+    sizes: dict[str, int] = Field(default_factory=dict)
+    """Characters of the request by part: `instructions`, `tools`, `prompt`, `history`."""
     counted: bool = False
     """Of one from before: what it used was recorded with an attempt that failed, and counts only for limits."""
     kept: Json = None
@@ -85,6 +87,10 @@ class Turn(Noun):
     step_key: str
     role: NonEmpty
     prompt: str
+    native_prompt: str = ""
+    """The prompt for a medium that holds the answer to the contract's schema itself: it names no nonce. Empty: `prompt`."""
+    news: str = ""
+    """What an agent is told in place of the prompt where its conversation, which begins with it, goes on."""
     workspace: str
     """Folder the agent works in."""
     session: str | None = None
@@ -104,6 +110,10 @@ class Turn(Noun):
     """Which asking of the step this is: what is wished for again in a later one is done again."""
     awaits: Awaited | None = None
     """The message that it is to bring. An agent that hears all that was said need not look for it."""
+
+    def words(self, *, native: bool) -> str:
+        """What the agent is asked, where its medium holds the answer to the contract's schema or not."""
+        return self.native_prompt if native and self.native_prompt else self.prompt
 
 
 ReadFrom = Literal["", "transcript", "screen"]

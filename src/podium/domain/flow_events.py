@@ -26,6 +26,8 @@ class StageBegan(EventBody):
     """What of the project's memory went into the prompt, each with why."""
     notes: tuple[str, ...] = ()
     """What a person had written down for it."""
+    sizes: dict[str, int] = Field(default_factory=dict)
+    """Characters of its prompt by part."""
 
 
 class StageEnded(EventBody):

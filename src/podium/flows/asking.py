@@ -43,6 +43,8 @@ MOST_LIMITS = 10
 """Rate limits that one turn waits out."""
 MAX_LOSSES = 6
 """How often in a row a turn's agent may be lost before a person is asked."""
+_NO_NEWS = "Your last turn is over."
+_GO_ON = "Your assignment is unchanged: continue where you were, and end with the answer that it asks for."
 FIRST_PAUSE_SECONDS = 1.0
 """Pause after the first loss; each later one is twice as long."""
 
@@ -83,6 +85,7 @@ async def ask(
     workspace: str | Workspace,
     index: int = 0,
     earlier: Reply | None = None,
+    goes_on: bool = False,
     contract: type[BaseModel] | None = None,
     nonce_slot: str = "",
     awaits: Awaited | None = None,
@@ -92,7 +95,8 @@ async def ask(
     """Put one turn to a player, remembered as step `name` and `index`.
 
     With an `earlier` reply its conversation goes on: the agent is told what people said to what it
-    waited for, and of refusals whose reason its protocol could not carry.
+    waited for, and of refusals whose reason its protocol could not carry. Where it `goes_on` with the
+    same prompt, an agent that kept the conversation is told the news alone.
 
     With a `contract` the reply's payload validates as it, or `ReplyInvalid` is raised; `nonce_slot` is the text
     in the prompt's own examples that the nonce of the turn goes in place of. `provenance`
@@ -111,17 +115,22 @@ async def ask(
 
     async def take_turn(step: Step, key: str, notes: Sequence[str]) -> Reply:
         await purse.check(ctx.run, key)
-        words = _with_notes(await _with_news(purse.store, prompt, earlier), notes)
+        told = await _news(purse.store, earlier)
+        session = earlier.session if earlier else None
+        words = _with_notes(f"{told}\n\n{prompt}" if told else prompt, notes)
+        news = _with_notes(f"{told or _NO_NEWS}\n\n{_GO_ON}", notes) if goes_on else ""
+        said = news if news and session else words
         if not await _asked_before(purse.store, ctx.run, key):
-            asked = AgentAsked(role=player.role, agent=player.agent.name, prompt=words, step=key)
+            asked = AgentAsked(role=player.role, agent=player.agent.name, prompt=said, step=key)
             ctx.note(asked)
         turn = Turn(
             run_id=step.run_id,
             step_key=key,
             role=player.role,
             prompt=words,
+            news=news,
             workspace=folder_of(workspace),
-            session=earlier.session if earlier else None,
+            session=session,
             limits=player.limits,
             allowed_tools=player.allowed_tools,
             own_tools=player.own_tools,
@@ -325,6 +334,7 @@ async def ask_until_answered(
             workspace=workspace,
             index=number,
             earlier=earlier,
+            goes_on=number > 0,
             contract=contract,
             nonce_slot=nonce_slot,
             awaits=awaits,
@@ -368,17 +378,15 @@ async def _asked_before(store: Store, run: Run, step_key: str) -> bool:
     return asked
 
 
-async def _with_news(store: Store, prompt: str, earlier: Reply | None) -> str:
-    """The prompt, behind what became of the agent's last turn."""
+async def _news(store: Store, earlier: Reply | None) -> str:
+    """What became of the agent's last turn. Empty: nothing that it does not know."""
     if earlier is None:
-        return prompt
+        return ""
     waited = earlier.waiting_approvals
     approvals = await store.read(lambda view: [view.approval(each) for each in waited])
     news = [*earlier.untold, *(_answer_to(each) for each in approvals if each is not None)]
-    if not news:
-        return prompt
     told = "\n".join(f"- {' '.join(line.split())}" for line in news)
-    return f"What became of your last turn:\n{told}\n\n{prompt}"
+    return f"What became of your last turn:\n{told}" if news else ""
 
 
 def _with_notes(prompt: str, notes: Sequence[str]) -> str:

@@ -97,6 +97,10 @@ class Workspace(Protocol):
         """
         ...
 
+    async def tracked(self, *patterns: str) -> Sequence[str]:
+        """Paths that git tracks in the worktree and that fit a pathspec."""
+        ...
+
     async def ignored(self) -> Sequence[str]:
         """What git ignores in the worktree: files, and folders of which all is ignored, with `/` behind them."""
         ...

@@ -100,7 +100,7 @@ def answer(**changes: Any) -> dict[str, Any]:
     return {**fields, "reasoning": "A new lead.", **changes}
 
 
-NONCE = r'the key "podium_nonce" with the value "(?P<nonce>[0-9a-f]+)"'
+NONCE = r'"podium_nonce": (?:\{"const": )?"(?P<nonce>[0-9a-f]+)"'
 """Where the prompt names the nonce that the answer must carry."""
 
 

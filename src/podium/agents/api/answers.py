@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pydantic import ValidationError
 from pydantic_ai.messages import (
     ModelMessage,
     ModelMessagesTypeAdapter,
+    ModelRequest,
     ModelResponse,
     ToolCallPart,
+    UserPromptPart,
 )
 
 from podium.agents.api.calling import arguments_of
 from podium.agents.api.choosing import Choice
+from podium.agents.api.conversation import Conversation
 from podium.agents.api.exchange import Exchange, Rejected, model_settings, shown
 from podium.agents.api.offering import Offer
 from podium.agents.api.spending import Spending
@@ -66,21 +69,23 @@ class Answers:
         )
         self.warnings: list[str] = []
 
-    async def next(self, messages: Sequence[ModelMessage]) -> Heard:
-        """The answer to these messages, durable by now. Raises an error of the tree.
+    async def next(self, conversation: Conversation, plain_prompt: str) -> Heard:
+        """The answer to the conversation, durable by now. Raises an error of the tree.
 
-        Messages that were there the last time are taken to be the same ones.
+        Messages that were there the last time are taken to be the same ones. A provider that does not take
+        the schema is asked with the `plain_prompt` from then on, which says what form the answer has.
         """
+        messages = conversation.messages
         number, self._number = self._number, self._number + 1
         self._spending.begin_request()
         request = self._request(messages)
         known = self._door.said_before(number, request)
         response = None if known is None else _read(known.kept)
         if known is None or response is None:
-            response = await self._ask(messages, number, request)
+            response = await self._ask(messages, number, request, plain_prompt)
             heard = Heard(response, remembered=False)
         else:
-            self._remember(response, known)
+            self._remember(messages, response, known, plain_prompt)
             heard = Heard(response, remembered=True)
         self._spending.check()
         return heard
@@ -93,17 +98,23 @@ class Answers:
         self._taken = len(messages)
         return self._digest
 
-    def _remember(self, response: ModelResponse, known: ModelAnswer) -> None:
+    def _remember(
+        self,
+        messages: list[ModelMessage],
+        response: ModelResponse,
+        known: ModelAnswer,
+        plain_prompt: str,
+    ) -> None:
         self._exchange.note("remembered", shown(response))
         self._spending.add_remembered(known.usage, counted=known.counted)
         if why := (response.metadata or {}).get(_PLAINLY):
-            self._ask_plainly(str(why))
+            self._ask_plainly(messages, plain_prompt, str(why))
 
     async def _ask(
-        self, messages: Sequence[ModelMessage], number: int, request: str
+        self, messages: list[ModelMessage], number: int, request: str, plain_prompt: str
     ) -> ModelResponse:
         before = self._spending.used
-        response = await self._send(messages)
+        response = await self._send(messages, plain_prompt)
         spent = spent_since(before, self._spending.used)
         written = self._clean(_written(response))
         said = _read(json.loads(written)) or response
@@ -115,10 +126,29 @@ class Answers:
             calls=tuple(self._wish(call, fits) for call in said.tool_calls),
             model=said.model_name or "",
             usage=spent,
+            sizes=self._sizes(messages),
             kept=json.loads(written) if fits and _same_calls(said, response) else None,
         )
         await self._door.record_answer(answer)
         return response
+
+    def _sizes(self, messages: Sequence[ModelMessage]) -> dict[str, int]:
+        """What the request is made of. Whoever wants it smaller has to know which part is large."""
+        requests = [each for each in messages if isinstance(each, ModelRequest)]
+        prompts = [
+            len(part.content)
+            for each in requests
+            for part in each.parts
+            if isinstance(part, UserPromptPart) and isinstance(part.content, str)
+        ]
+        instructions = len((requests[-1].instructions if requests else None) or "")
+        said = sum(len(_written(each)) for each in messages)
+        return {
+            "instructions": instructions,
+            "tools": len(json.dumps(self._offer.described)),
+            "prompt": sum(prompts),
+            "history": max(0, said - sum(prompts) - instructions * len(requests)),
+        }
 
     def _wish(self, call: ToolCallPart, fits: bool) -> WishedCall:
         try:
@@ -131,7 +161,7 @@ class Answers:
             arguments=arguments if fits else None,
         )
 
-    async def _send(self, messages: Sequence[ModelMessage]) -> ModelResponse:
+    async def _send(self, messages: list[ModelMessage], plain_prompt: str) -> ModelResponse:
         try:
             return await self._send_once(messages)
         except Rejected as rejected:
@@ -140,7 +170,7 @@ class Answers:
             raise trouble.error
         # Not every model that is said to take a schema takes this one, or takes it beside tools.
         why = str(trouble.error)
-        self._ask_plainly(why)
+        self._ask_plainly(messages, plain_prompt, why)
         try:
             response = await self._send_once(messages)
         except Rejected as rejected:
@@ -157,8 +187,15 @@ class Answers:
         self._exchange.note("request", summary)
         return await self._exchange.ask(messages, self._offer.parameters)
 
-    def _ask_plainly(self, why: str) -> None:
+    def _ask_plainly(self, messages: list[ModelMessage], plain_prompt: str, why: str) -> None:
         self._offer.ask_plainly()
+        last = messages[-1]
+        if isinstance(last, ModelRequest):
+            parts = [
+                replace(part, content=plain_prompt) if isinstance(part, UserPromptPart) else part
+                for part in last.parts
+            ]
+            messages[-1] = replace(last, parts=parts)
         self.warnings.append(f"asked without the provider's own schema: {why}")
 
 

@@ -172,7 +172,8 @@ class Exchange:
 
 def model_settings(choice: Choice) -> ModelSettings:
     """What the library is told of how to answer."""
-    wanted, given = choice.settings, ModelSettings()
+    # The stable beginning of a request is asked to be kept by providers that keep it only when asked.
+    wanted, given = choice.settings, ModelSettings(cache=True)
     if wanted.max_output_tokens is not None:
         given["max_tokens"] = wanted.max_output_tokens
     if wanted.temperature is not None:

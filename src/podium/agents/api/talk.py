@@ -48,8 +48,10 @@ class Talk:
         answers: Answers,
         exchange: Exchange,
         door: TurnDoor,
+        system_prompt: str = "",
     ) -> None:
         self._turn = turn
+        self._system_prompt = system_prompt or None
         self._conversation = conversation
         self._offer = offer
         self._answers = answers
@@ -68,7 +70,7 @@ class Talk:
         parts = await self._opening()
         while parts is not None:
             self._keep(parts)
-            heard = await self._answers.next(self._conversation.messages)
+            heard = await self._answers.next(self._conversation, self._turn.prompt)
             self._hear(heard.response)
             parts = await self._perform(heard)
         self.said.warnings[:0] = self._answers.warnings
@@ -83,8 +85,9 @@ class Talk:
             self._keep(parts)
             return None
         # A turn that goes on after an approval is asked in the words it was asked in before.
-        if not calls or self._turn.prompt != self._conversation.last_prompt:
-            parts.append(UserPromptPart(self._turn.prompt))
+        prompt = self._turn.words(native=self._offer.native)
+        if not calls or prompt != self._conversation.last_prompt:
+            parts.append(UserPromptPart(prompt))
         return parts
 
     def _hear(self, answer: ModelResponse) -> None:
@@ -123,7 +126,9 @@ class Talk:
             self._exchange.note("result", shown)
 
     def _keep(self, parts: list[ModelRequestPart]) -> None:
-        self._conversation.messages.append(ModelRequest(parts=parts))
+        self._conversation.messages.append(
+            ModelRequest(parts=parts, instructions=self._system_prompt)
+        )
 
     def _read_payload(self) -> None:
         """What the provider's schema gave. Text that is no JSON is left to whoever reads texts."""

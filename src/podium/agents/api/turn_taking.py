@@ -15,6 +15,7 @@ from podium.agents.api.line import Line
 from podium.agents.api.offering import Offer
 from podium.agents.api.providers import model_for
 from podium.agents.api.spending import Spending
+from podium.agents.api.system_prompt import system_prompt
 from podium.agents.api.talk import Said, Talk
 from podium.agents.finishing import finished
 from podium.agents.kit import AgentKit
@@ -103,7 +104,14 @@ class _Held:
                     clean = _cleaner(self._key, kit)
                     answers = Answers(self._choice, offer, exchange, self._spending, door, clean)
                     talk = Talk(
-                        turn, self._choice, self._conversation, offer, answers, exchange, door
+                        turn,
+                        self._choice,
+                        self._conversation,
+                        offer,
+                        answers,
+                        exchange,
+                        door,
+                        system_prompt(turn, kit, has_tools=bool(offer.tools)),
                     )
                     self._said = await talk.hold()
                     self._waiting = door.waiting_approvals

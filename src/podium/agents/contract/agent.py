@@ -62,15 +62,17 @@ class ContractedAgent:
 
         `BadInput` for a contract that no JSON object can answer, before anything is asked.
         """
-        turn = turn.model_copy(update={"prompt": self._redact(turn.prompt)})
+        words = turn.news if turn.news and turn.session is not None else turn.prompt
+        turn = turn.model_copy(update={"prompt": self._redact(words), "news": ""})
         if turn.contract is None:
             return _short(await self._inner.ask(turn), turn.awaits)
         check_contract(turn.contract)
         began = asyncio.get_running_loop().time()
         nonce = self._nonce()
-        own = with_nonce(turn.prompt, nonce, turn.nonce_slot)
-        prompt = with_form(own, turn.contract, nonce)
-        first = await self._inner.ask(turn.model_copy(update={"prompt": prompt}))
+        prompt = _asked(turn, turn.contract, nonce)
+        native = with_nonce(turn.prompt, None, turn.nonce_slot)
+        asked = {"prompt": prompt, "native_prompt": native}
+        first = await self._inner.ask(turn.model_copy(update=asked))
         try:
             return await _answer(first, turn.contract, nonce, prompt)
         except ReplyInvalid as problem:
@@ -87,11 +89,11 @@ class ContractedAgent:
         """The same turn with other words, in the same conversation where there is one."""
         nonce = self._nonce()
         words = self._redact(once_more(str(problem), first.text, first.untold))
+        prompt = with_form(words, contract, nonce)
         if first.session is None:
             # Whether the conversation has kept the first asking is not known then.
             own = with_nonce(turn.prompt, nonce, turn.nonce_slot)
-            words = f"{own.rstrip()}\n\n{words}"
-        prompt = with_form(words, contract, nonce)
+            prompt = f"{own.rstrip()}\n\n{prompt}"
         again = {
             "prompt": prompt,
             "session": first.session or turn.session,
@@ -113,6 +115,13 @@ class ContractedAgent:
 
     def _nonce(self) -> str | None:
         return self._new_nonce() if self._new_nonce else None
+
+
+def _asked(turn: Turn, contract: type[BaseModel], nonce: str | None) -> str:
+    """The prompt with one form of answer in it: that of its own examples, else the contract's schema."""
+    own = with_nonce(turn.prompt, nonce, turn.nonce_slot)
+    shows_form = bool(turn.nonce_slot) and turn.nonce_slot in turn.prompt
+    return own if shows_form else with_form(own, contract, nonce)
 
 
 async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None, prompt: str) -> Reply:
@@ -147,7 +156,7 @@ def _native(reply: Reply, contract: type[BaseModel]) -> BaseModel:
         check_value(reply.payload)
         payload = reply.payload
         if isinstance(payload, dict):
-            # The prompt asks for the nonce; a schema that is closed may have kept it out, or not.
+            # A prompt that asks again names the nonce; a schema that is closed may have kept it out, or not.
             payload = {key: value for key, value in payload.items() if key != NONCE_KEY}
             if payload:
                 check_known(known_keys(contract), payload)

@@ -10,27 +10,50 @@ from pydantic import BaseModel
 
 from podium.agents.contract.not_an_answer import excerpt, on_one_line
 from podium.agents.contract.wanted import NONCE_KEY
-
-# The nonce stands in this sentence, and in the prompt's own examples of an answer; `read_payload` knows an
-# echo of those by the words that lead to them.
-_NONCE = 'Beside the keys of the schema the object has the key "{key}" with the value "{nonce}".\n'
+from podium.domain.model import Json
 
 _FORM = """\
-# The form of your answer
-End your reply with one JSON object that fits this JSON Schema:
-{schema}
-{nonce}Write it once, complete, as plain JSON on lines of its own, and write nothing after it."""
+## Your answer
 
-
-def form_of_answer(contract: type[BaseModel], nonce: str | None) -> str:
-    """Short words on what the reply must end with."""
-    schema = json.dumps(contract.model_json_schema(), ensure_ascii=False)
-    said = _NONCE.format(key=NONCE_KEY, nonce=nonce) if nonce else ""
-    return _FORM.format(schema=schema, nonce=said)
+End your reply with one JSON object in a ```json block and write nothing after it. It fits this JSON Schema:
+{schema}"""
+_UNNEEDED = ("title", "description")
 
 
 def with_form(prompt: str, contract: type[BaseModel], nonce: str | None) -> str:
-    return f"{prompt.rstrip()}\n\n{form_of_answer(contract, nonce)}\n"
+    """The prompt, and behind it what the reply must end with."""
+    schema = json.dumps(_with_nonce_key(_plain(contract.model_json_schema()), nonce))
+    return f"{prompt.rstrip()}\n\n{_FORM.format(schema=schema)}\n"
+
+
+def _plain(schema: Json) -> Json:
+    """The schema without what only programs and their authors read."""
+    if isinstance(schema, list):
+        return [_plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    plain: dict[str, Json] = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs") and isinstance(value, dict):
+            plain[key] = {name: _plain(each) for name, each in value.items()}
+        elif not (key in _UNNEEDED and isinstance(value, str)):
+            plain[key] = value if key in ("const", "enum", "default") else _plain(value)
+    return plain
+
+
+def _with_nonce_key(schema: Json, nonce: str | None) -> Json:
+    """The schema of the object that is asked for, which carries the turn's nonce."""
+    if nonce is None or not isinstance(schema, dict):
+        return schema
+    if "properties" not in schema:
+        return {
+            "allOf": [schema],
+            "properties": {NONCE_KEY: {"const": nonce}},
+            "required": [NONCE_KEY],
+        }
+    properties = {**schema["properties"], NONCE_KEY: {"const": nonce}}
+    required = [*schema.get("required", ()), NONCE_KEY]
+    return {**schema, "properties": properties, "required": required}
 
 
 def with_nonce(prompt: str, nonce: str | None, slot: str) -> str:

@@ -31,7 +31,11 @@ def run(
     ],
     mode: Annotated[
         str,
-        typer.Option("--mode", metavar="MODE", help="Where it begins: direct, bugfix or research."),
+        typer.Option(
+            "--mode",
+            metavar="MODE",
+            help="Where it begins: direct, bugfix or research; or how deep: quick, standard, thorough.",
+        ),
     ] = "direct",
     agent: Annotated[
         str, typer.Option("--agent", metavar="NAME", help="The agent that plays every role.")
@@ -73,6 +77,7 @@ def run(
     Example:
       podium run "Add a dark mode toggle to the settings page"
       podium run --mode bugfix "Saving twice loses the first file"
+      podium run --mode quick "Fix the typo in the usage line"
       podium run --detach - < task.md
       podium run --queue gpu --priority 5 --delay 10m "Train it again"
     """

@@ -3,28 +3,49 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
 
+from pydantic import Field
+
+from podium.domain.errors import WorkspaceTampered
 from podium.domain.model import Noun
+from podium.flows.pipeline.change_size import sections_of
 from podium.flows.pipeline.checks import all_passed, in_words
+from podium.flows.pipeline.conventions import conventions_told
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.human_notes import HumanNote, notes_of
 from podium.flows.pipeline.memory import relevant
-from podium.flows.pipeline.plain_text import fenced, in_code
+from podium.flows.pipeline.plain_text import fenced, in_code, shortened
 from podium.flows.pipeline.spec import Stage
+from podium.flows.pipeline.trip import MEMORY
 from podium.ports import Step
 
-MEMORY = "AGENT_MEMORY.md"
 INPUTS = ".podium-inputs"
 """A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
 _INLINE_CHARACTERS = 20_000
+_DOCUMENT_CHARACTERS = 12_000
+"""Of one document in a prompt; the rest is in its file."""
 _MOST_OPEN_CHARACTERS = 16_000
+_MOST_COMMITS = 30
+_MOST_PATHS = 100
+_FILES_CHARACTERS = 16_000
+"""Of all source files in one prompt. A file is there whole or not at all: an edit has to fit it."""
+_MAX_NAMED_FILES = 20
+_NAMED_FILE = re.compile(r"(?<![\w./-])(?:[\w.-]{1,80}/){0,12}[\w.-]{0,80}\.\w{1,10}(?![\w/-])")
 _REMOVED = re.compile(r"^diff --git a/(.+) b/.+\ndeleted file mode", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 NONCE_SLOT = "{{nonce}}"
 """Stands in a prompt's examples for the word that proves an answer to be of its turn."""
 PLACEHOLDERS = ("inputs", "task", "document", "verification", "feat", "round", "checks", "nonce")
 """What a prompt may leave to be filled in."""
+_JUDGES = ("review", "audit")
+
+Kind = Literal[
+    "task", "documents", "files", "findings", "diff", "evidence", "people", "conventions", "memory"
+]
 
 
 class Brief(Noun):
@@ -33,6 +54,14 @@ class Brief(Noun):
     prompt: str
     notes: tuple[HumanNote, ...] = ()
     remembered: tuple[str, ...] = ()
+    sizes: dict[str, int] = Field(default_factory=dict)
+    """Characters by part: `instructions`, and the kinds of input."""
+
+
+@dataclass(frozen=True)
+class _Input:
+    kind: Kind
+    text: str
 
 
 async def brief(desk: Desk, name: str, stage: Stage, number: int) -> Brief:
@@ -41,18 +70,23 @@ async def brief(desk: Desk, name: str, stage: Stage, number: int) -> Brief:
     async def work(step: Step) -> Brief:
         notes = await _notes(desk, stage)
         remembered = await _remembered(desk)
-        inputs = "\n\n".join(
-            [
-                f"Stage: {name}, round {number}.",
-                *[part async for part in _inputs(desk, stage, number)],
-                *_open_findings(desk),
-                *_people(desk, notes),
-                *_memory(remembered),
-            ]
-        )
-        words = _filled(desk, name, stage, number, inputs)
-        told = tuple(f"{lesson} ({why})" for lesson, why in remembered)
-        return Brief(prompt=words, notes=notes, remembered=told)
+        inputs = [
+            *[part async for part in _inputs(desk, name, stage, number)],
+            *_open_findings(desk, name if stage.does in _JUDGES else ""),
+            *_people(desk, notes),
+            *_conventions(desk),
+            *_memory(remembered),
+        ]
+        today = f"{desk.kit.clock.now():%Y-%m-%d}"
+        head = f"Stage: {name}, round {number}. Today is {today}. You work in a git worktree on branch {in_code(desk.trip.branch)}."
+        told = "\n\n".join([head, *(each.text for each in inputs)])
+        words = _filled(desk, name, stage, number, told)
+        sizes = Counter[str]()
+        for each in inputs:
+            sizes[each.kind] += len(each.text)
+        sizes["instructions"] = len(words) - sizes.total()
+        lessons = tuple(f"{lesson} ({why})" for lesson, why in remembered)
+        return Brief(prompt=words, notes=notes, remembered=lessons, sizes=dict(sizes))
 
     return await desk.ctx.step(f"brief:{name}", work, index=number, returns=Brief)
 
@@ -85,57 +119,194 @@ def _without_slots(text: str) -> str:
     return text.replace(NONCE_SLOT, "{{ nonce }}")
 
 
-async def _inputs(desk: Desk, stage: Stage, number: int) -> AsyncIterator[str]:
+async def _inputs(desk: Desk, name: str, stage: Stage, number: int) -> AsyncIterator[_Input]:
     trip = desk.trip
     for given in stage.gives:
         match given:
             case "task":
-                yield f"The task, in a person's words:\n{fenced(trip.job.task)}"
-            case "reports" if trip.reports:
-                yield "Reports:\n" + "\n".join(f"* {path}" for path in trip.reports)
+                yield _Input("task", f"The task, in the user's words:\n{fenced(trip.job.task)}")
+            case "reports":
+                for path in trip.reports:
+                    yield await _document(desk, "Report", path)
             case "plan" if trip.plan:
-                yield f"Plan: {trip.plan}"
+                approved = "" if stage.does in ("plan", "review") else "The approved plan"
+                yield await _document(desk, approved or "The plan", trip.plan)
+            case "files":
+                async for each in _files(desk):
+                    yield each
             case "verification" if trip.verification:
-                yield f"The developer's verification report: {trip.verification}"
-            case "review" if trip.review:
-                yield f"The review before this one: {trip.review}"
-            case "feedback" if trip.feedback:
-                yield f"What was said of the last attempt:\n{fenced(trip.feedback)}"
-            case "evidence" if trip.evidence:
-                green = "all passed" if all_passed(trip.evidence) else "NOT all passed"
-                yield (
-                    f"Checks that the supervisor ran itself ({green}): {in_words(trip.evidence)}. "
-                    f"Whole evidence: {trip.evidence_path}"
+                yield await _document(
+                    desk, "The developer's verification report", trip.verification
                 )
+            case "review":
+                async for each in _review(desk, name, stage):
+                    yield each
+            case "feedback" if trip.feedback:
+                yield _Input(
+                    "findings",
+                    f"Findings on the last attempt. Settle each one:\n{fenced(trip.feedback)}",
+                )
+            case "committed" if number > 1:
+                async for each in _committed(desk):
+                    yield each
+            case "evidence" if trip.evidence:
+                yield _Input("evidence", _evidence(desk))
             case "conflicts" if trip.conflicts:
                 listed = "\n".join(f"* {in_code(path)}" for path in trip.conflicts)
-                yield f"Files in conflict:\n{listed}\n\nGit said:\n{fenced(trip.conflict_words)}"
+                yield _Input(
+                    "diff",
+                    f"Files in conflict:\n{listed}\n\nGit said:\n{fenced(trip.conflict_words)}",
+                )
             case "diff":
-                yield await _diff(desk, stage, number)
+                yield _Input("diff", await _diff(desk, stage, number))
+            case "merged":
+                yield _Input("diff", await _merged(desk, stage, number))
 
 
-def _open_findings(desk: Desk) -> Iterator[str]:
-    if before := desk.trip.open_before:
+async def _document(desk: Desk, title: str, path: str) -> _Input:
+    """A document in the prompt itself: asking for it would cost a request that sends everything again."""
+    text = (await _read(desk, path) or "").strip()
+    if not text:
+        return _Input("documents", f"{title}: {path}")
+    shown = shortened(text, _DOCUMENT_CHARACTERS)
+    more = "" if shown == text else f", the first {_DOCUMENT_CHARACTERS} of {len(text)} characters"
+    return _Input("documents", f"{title} ({path}{more}):\n{fenced(shown, 'markdown')}")
+
+
+async def _files(desk: Desk) -> AsyncIterator[_Input]:
+    """The files that reports and plan name, as they are now, as far as there is room."""
+    trip = desk.trip
+    texts = [await _read(desk, path) or "" for path in (*trip.reports, trip.plan) if path]
+    named = dict.fromkeys(path for text in texts for path in _NAMED_FILE.findall(text))
+    wanted = [path for path in named if path not in trip.own_documents][:_MAX_NAMED_FILES]
+    if not wanted:
+        return
+    tracked = set(await trip.workspace.tracked(*(f":(literal){path}" for path in wanted)))
+    shown, left = [], _FILES_CHARACTERS
+    for path in wanted:
+        content = await _read(desk, path) if path in tracked else None
+        if content is None or len(content) > left or "\0" in content:
+            continue
+        left -= len(content)
+        shown.append(f"{path}:\n{fenced(content)}")
+    if shown:
+        yield _Input("files", "\n\n".join(["Files named above, as they are now:", *shown]))
+
+
+async def _read(desk: Desk, path: str) -> str | None:
+    try:
+        return await desk.trip.workspace.read(path)
+    except WorkspaceTampered:
+        return None
+
+
+async def _review(desk: Desk, name: str, stage: Stage) -> AsyncIterator[_Input]:
+    """Judges get their own last review; who is judged has what it says in the findings."""
+    trip = desk.trip
+    if stage.does in _JUDGES:
+        if path := trip.reviews.get(name):
+            title = "Your review of the last round. A point that is settled stays closed"
+            yield await _document(desk, title, path)
+    elif trip.review and trip.feedback:
+        yield _Input("documents", f"The last review: {trip.review}")
+    elif trip.review:
+        yield await _document(desk, "The last review", trip.review)
+
+
+async def _committed(desk: Desk) -> AsyncIterator[_Input]:
+    trip = desk.trip
+    commits = [
+        each
+        for each in await trip.workspace.history(trip.base)
+        if "Podium-Run" not in each.trailers
+    ]
+    if not commits:
+        return
+    listed = "\n".join(f"{each.id[:12]} {each.subject}" for each in commits[-_MOST_COMMITS:])
+    words = "Earlier rounds are committed. Keep them and change only what the findings ask for"
+    yield _Input("documents", f"{words}:\n{fenced(listed)}")
+
+
+def _evidence(desk: Desk) -> str:
+    trip = desk.trip
+    green = "all passed" if all_passed(trip.evidence) else "NOT all passed"
+    return (
+        f"Checks that Podium ran ({green}): {in_words(trip.evidence)}. "
+        f"Their output: {trip.evidence_path}"
+    )
+
+
+def _open_findings(desk: Desk, judge: str) -> Iterator[_Input]:
+    # A judge has its own findings before it, in its last review.
+    if before := desk.trip.open_before(judge):
         listed = "\n".join(f"- {text}" for text in before)[:_MOST_OPEN_CHARACTERS]
-        yield f"Found before and not known to be settled:\n{fenced(listed)}"
+        words = "Found in earlier rounds and not known to be settled"
+        yield _Input("findings", f"{words}:\n{fenced(listed)}")
 
 
 async def _diff(desk: Desk, stage: Stage, number: int) -> str:
-    """The whole change, in the prompt when it is short and as a file when not."""
+    """The change, in the prompt when it is short and as a file when not."""
     trip = desk.trip
-    text = await trip.workspace.diff(trip.base)
+    found = list(sections_of(await trip.workspace.diff(trip.base), trip.own_documents))
+    text = "".join(section for _, section in found)
     gone = ", ".join(in_code(path) for path in _REMOVED.findall(text)[:50])
-    told = f"\n\nFiles that it removes, tests among them if so named: {gone}" if gone else ""
-    return f"{await _shown(desk, stage, number, text)}{told}"
+    told = f"\n\nFiles that it removes: {gone}" if gone else ""
+    title = f"The change (`git diff {trip.base[:12]}...HEAD`, without the pipeline's own documents)"
+    return f"{await _shown(desk, stage, number, title, text)}{told}"
 
 
-async def _shown(desk: Desk, stage: Stage, number: int, text: str) -> str:
+async def _merged(desk: Desk, stage: Stage, number: int) -> str:
+    """What came in from the base, and of both sides only the files that both have changed."""
     trip = desk.trip
+    base = in_code(trip.remote_base.name or trip.job.base)
+    if not trip.merged_onto:
+        return f"Nothing came in: {base} has not moved.\n\n{await _diff(desk, stage, number)}"
+    ours = dict(sections_of(await trip.workspace.diff(trip.base), trip.own_documents))
+    theirs = dict(sections_of(await trip.workspace.diff(trip.merged_onto), trip.own_documents))
+    both = [path for path in theirs if path in ours]
+    parts = [
+        f"Files that came in with {base}:\n{_paths(theirs)}",
+        f"Files of this change:\n{_paths(ours)}",
+    ]
+    if both:
+        parts.append(
+            await _shown(
+                desk,
+                stage,
+                number,
+                "What came in, in files that both changed",
+                "".join(map(theirs.__getitem__, both)),
+                "base",
+            )
+        )
+        parts.append(
+            await _shown(
+                desk,
+                stage,
+                number,
+                "This change in the same files",
+                "".join(map(ours.__getitem__, both)),
+            )
+        )
+    else:
+        parts.append("No file was changed on both sides.")
+    return "\n\n".join(parts)
+
+
+def _paths(sections: Mapping[str, str]) -> str:
+    listed = [f"* {in_code(path)}" for path in sections]
+    more = [f"* and {len(listed) - _MOST_PATHS} more"] if len(listed) > _MOST_PATHS else []
+    return "\n".join([*listed[:_MOST_PATHS], *more]) or "* none"
+
+
+async def _shown(
+    desk: Desk, stage: Stage, number: int, title: str, text: str, side: str = "diff"
+) -> str:
     if len(text) <= _INLINE_CHARACTERS:
-        return f"The change so far (`git diff {trip.base[:12]}...HEAD`):\n{fenced(text)}"
-    path = f"{INPUTS}/diff_{stage.role}_{number}.patch"
-    await trip.workspace.write({f"{INPUTS}/.gitignore": "*\n", path: text})
-    return f"The change so far, {len(text.splitlines())} lines, as a file: {path}"
+        return f"{title}:\n{fenced(text, 'diff')}"
+    path = f"{INPUTS}/{side}_{stage.role}_{number}.patch"
+    await desk.trip.workspace.write({f"{INPUTS}/.gitignore": "*\n", path: text})
+    return f"{title}, {len(text.splitlines())} lines, as a file: {path}"
 
 
 async def _notes(desk: Desk, stage: Stage) -> tuple[HumanNote, ...]:
@@ -144,11 +315,17 @@ async def _notes(desk: Desk, stage: Stage) -> tuple[HumanNote, ...]:
     return tuple(each for each in notes if each.role in ("", stage.role))
 
 
-def _people(desk: Desk, notes: tuple[HumanNote, ...]) -> Iterator[str]:
+def _people(desk: Desk, notes: tuple[HumanNote, ...]) -> Iterator[_Input]:
     if notes:
-        yield "Notes of the project's owner:\n" + "\n".join(f"* {each.text}" for each in notes)
+        listed = "\n".join(f"* {each.text}" for each in notes)
+        yield _Input("people", f"Notes of the project's owner:\n{listed}")
     for words in desk.trip.guidance:
-        yield f"A person looked at this run and said:\n{fenced(words)}"
+        yield _Input("people", f"A person looked at this run and said:\n{fenced(words)}")
+
+
+def _conventions(desk: Desk) -> Iterator[_Input]:
+    for text in conventions_told(desk.found.conventions, desk.trip.changed):
+        yield _Input("conventions", text)
 
 
 async def _remembered(desk: Desk) -> list[tuple[str, str]]:
@@ -166,7 +343,7 @@ async def _remembered(desk: Desk) -> list[tuple[str, str]]:
     return [(each.lesson, each.why) for each in chosen]
 
 
-def _memory(remembered: list[tuple[str, str]]) -> Iterator[str]:
+def _memory(remembered: list[tuple[str, str]]) -> Iterator[_Input]:
     if remembered:
         listed = "\n".join(f"* {lesson}" for lesson, _ in remembered)
-        yield f"What earlier agents learned here:\n{listed}"
+        yield _Input("memory", f"What earlier agents learned here:\n{listed}")

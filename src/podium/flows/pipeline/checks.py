@@ -6,6 +6,8 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 
+from pydantic import Field
+
 from podium.domain.model import NonEmpty, Noun
 
 Read = Callable[[str], Awaitable[str | None]]
@@ -26,6 +28,8 @@ class Found(Noun):
     checks: tuple[Check, ...] = ()
     ignored: tuple[str, ...] = ()
     """What the set-up left that git ignores."""
+    conventions: dict[str, str] = Field(default_factory=dict)
+    """Path → text of what the repository says to agents and contributors."""
 
 
 class CheckResult(Noun):

@@ -12,13 +12,12 @@ from podium.domain.model import Noun
 from podium.flows.delivery import DeliveryDeps, deliver_approved
 from podium.flows.pipeline.attributes import with_union
 from podium.flows.pipeline.backlog import with_items
-from podium.flows.pipeline.briefing import MEMORY
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.memory import with_lessons
 from podium.flows.pipeline.payloads import Answer
 from podium.flows.pipeline.people import AwaitsApproval
+from podium.flows.pipeline.trip import BACKLOG, MEMORY
 
-BACKLOG = "docs/dev_docs/backlog.md"
 _ATTRIBUTES = ".gitattributes"
 APPENDICES = (BACKLOG, MEMORY, _ATTRIBUTES)
 """What the supervisor itself writes beside documents."""

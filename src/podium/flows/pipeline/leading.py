@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from podium.domain.events import NoteTaken
+from podium.flows.pipeline.change_size import why_not_small
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.findings import Finding, findings_of, repeats
 from podium.flows.pipeline.people import ask_a_person
@@ -30,7 +32,12 @@ async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
         if stage.does in ("review", "audit"):
             # Until then both sides of a disagreement are told what a person said.
             trip.guidance.clear()
-        return _resolved(desk, name, _proved(desk, target))
+        if stage.does == "audit":
+            trip.is_unreviewed = False
+            trip.merged_onto = "" if name in _merge_reviews(trip.job.spec) else trip.merged_onto
+        target = await _made_up_for(desk, name, target)
+        return _resolved(desk, name, _proved(desk, _past_skipped(desk, target)))
+    trip.after_review = ("", "")
     trip.feedback = settled.words
     edge = (name, verdict)
     trip.taken[edge] += 1
@@ -44,6 +51,55 @@ async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
             del trip.taken[each]
         trip.found.clear()
     return _resolved(desk, name, BACK if target == HUMAN else target)
+
+
+async def _made_up_for(desk: Desk, name: str, target: str) -> str:
+    """Where this stage leads: to a review that was skipped and that the change turned out to need, or back from it."""
+    trip, spec = desk.trip, desk.trip.job.spec
+    mode, (after, producer) = spec.mode(trip.job.mode), trip.after_review
+    if after and name in mode.skip:
+        trip.after_review, trip.producer = ("", ""), producer
+        return after
+    if desk.stage(name).does != "work" or trip.too_large or not mode.skip:
+        return target
+    trip.too_large = await why_not_small(desk, name, mode)
+    if not trip.too_large:
+        return target
+    desk.ctx.note(NoteTaken(text=f"{trip.too_large}: {', '.join(mode.skip)} is not skipped."))
+    trip.after_review = (target, trip.producer)
+    trip.producer = next(
+        (each for each, stage in spec.stages.items() if stage.does == "plan"), name
+    )
+    return mode.skip[0]
+
+
+def _past_skipped(desk: Desk, target: str) -> str:
+    """The next stage that is worth a visit."""
+    trip, spec = desk.trip, desk.trip.job.spec
+    mode, unmoved = spec.mode(trip.job.mode), ()
+    if not (trip.merged_onto or trip.is_unreviewed) and spec.unmoved_base == "deliver":
+        unmoved = tuple(each for each in _merge_reviews(spec) if each not in mode.always)
+    skipped = (*unmoved, *(() if trip.too_large else mode.skip))
+    while target in skipped:
+        if target in unmoved:
+            base = trip.remote_base.name or trip.job.base
+            desk.ctx.note(NoteTaken(text=f"{base} brought nothing new: no {target} is needed."))
+        forward = spec.stages[target].next
+        target = next(forward[verdict] for verdict in forward if verdict in FORWARD)
+    return target
+
+
+def _merge_reviews(spec: PipelineSpec) -> tuple[str, ...]:
+    """The stages that look at what a merge of the base made."""
+    after = [
+        target
+        for stage in spec.stages.values()
+        if stage.does == "integrate"
+        for target in stage.next.values()
+    ]
+    return tuple(
+        each for each in after if each in spec.stages and spec.stages[each].does == "audit"
+    )
 
 
 def _close(desk: Desk, name: str) -> None:
@@ -94,5 +150,5 @@ def _why_stuck(
 
 def _others(desk: Desk) -> Iterator[str]:
     """What is open beside the last answer's findings, each on a line that says where it is from."""
-    for text in desk.trip.open_before[:_MOST_LISTED]:
+    for text in desk.trip.open_before()[:_MOST_LISTED]:
         yield f"- {shortened(text, _LONGEST_OTHER)}"

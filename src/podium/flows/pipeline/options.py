@@ -9,7 +9,7 @@ from pydantic import PositiveFloat, PositiveInt, Strict
 from podium.domain.forging import Finding
 from podium.domain.model import NonEmpty, Noun
 from podium.domain.steering_files import PROMPT_FILE
-from podium.flows.pipeline.spec import Action, Does, Given
+from podium.flows.pipeline.spec import Action, Does, Given, Mode
 
 _Count = Annotated[PositiveInt, Strict()]
 
@@ -30,7 +30,7 @@ class StageOptions(Noun):
 class PipelineOptions(Noun):
     """`flows: pipeline:`. None: as it ships."""
 
-    modes: dict[NonEmpty, NonEmpty] | None = None
+    modes: dict[NonEmpty, NonEmpty | Mode] | None = None
     stages: dict[NonEmpty, StageOptions] | None = None
     rounds: _Count | None = None
     triage_role: str | None = None
@@ -40,4 +40,5 @@ class PipelineOptions(Noun):
     remote: Action | dict[Finding, Action] | None = None
     dirty: Action | None = None
     skills: Literal["offer", "wait"] | None = None
+    unmoved_base: Literal["review", "deliver"] | None = None
     push: Annotated[bool, Strict()] | None = None

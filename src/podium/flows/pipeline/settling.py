@@ -11,7 +11,6 @@ from podium.domain.errors import ImportRefused, SecretsCommitted, WorkspaceTampe
 from podium.domain.guarded_files import is_guarded
 from podium.domain.model import Json
 from podium.domain.workspaces import CommitSeen, WorktreeState
-from podium.flows.pipeline.briefing import MEMORY
 from podium.flows.pipeline.crash_words import tells_of_failure
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import APPENDICES, Filed, file, was_made
@@ -20,7 +19,7 @@ from podium.flows.pipeline.people import approved_step
 from podium.flows.pipeline.plan_parts import missing_parts
 from podium.flows.pipeline.review_files import review_file
 from podium.flows.pipeline.spec import DONE, FORWARD, Stage
-from podium.flows.pipeline.trip import SENT_BACK, Settled, Withheld
+from podium.flows.pipeline.trip import MEMORY, SENT_BACK, Settled, Withheld
 from podium.ports import Step
 
 _KEPT_UP = ("VERSION", "CHANGELOG.md", "CHANGELOG")
@@ -222,13 +221,19 @@ class _Visit:
         return problems
 
     async def _not_told_in(self, filed: Filed) -> list[str]:
-        """VERSION and CHANGELOG, where there are any: code was changed and they were not."""
+        """VERSION and CHANGELOG, where there are any: code was changed and they were not.
+
+        A plan that names the file has decided about it, and the auditor holds the change against the plan.
+        """
         changed = self._trip.changed | set(filed.paths)
         if self._stage.does != "work" or not any(_is_code(path) for path in changed):
             return []
+        plan = (await self._read(self._trip.plan) or "") if self._trip.plan else ""
         missing = []
         for path in _KEPT_UP:
-            if path not in changed and await self._read(path) is not None:
+            if path in changed or re.search(rf"(?<!\w){path.partition('.')[0]}(?!\w)", plan):
+                continue
+            if await self._read(path) is not None:
                 missing.append(f"{path} says nothing of this change; bring it up to date")
         return missing
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, PositiveInt, Strict, model_validator
@@ -38,9 +39,20 @@ edit           changes documents, which the supervisor commits
 """
 
 Given = Literal[
-    "task", "reports", "plan", "verification", "review", "feedback", "diff", "evidence", "conflicts"
+    "task",
+    "reports",
+    "plan",
+    "verification",
+    "review",
+    "feedback",
+    "files",
+    "committed",
+    "diff",
+    "merged",
+    "evidence",
+    "conflicts",
 ]
-"""What a stage is told, each as text or as the path of a document."""
+"""What a stage is told, as text where it is not too long, else as the path of a file."""
 
 
 class Stage(Noun):
@@ -77,10 +89,23 @@ class Stage(Noun):
                 return Work
 
 
+class Mode(Noun):
+    """Where a run begins, and which stages it does without while its change is small."""
+
+    start: NonEmpty
+    skip: tuple[NonEmpty, ...] = ()
+    max_lines: Annotated[PositiveInt, Strict()] = 200
+    """Lines that a change may add and remove for stages to be skipped. Beyond it they are visited after all."""
+    max_files: Annotated[PositiveInt, Strict()] = 8
+    always: tuple[NonEmpty, ...] = ()
+    """Reviews of a merge that are held also when the base brought nothing."""
+
+
 class PipelineSpec(Noun):
     """All stages, and where each mode enters."""
 
-    modes: dict[NonEmpty, NonEmpty]
+    modes: dict[NonEmpty, NonEmpty | Mode]
+    """Name → the stage it begins with, or more than that."""
     stages: dict[NonEmpty, Stage]
     rounds: Annotated[PositiveInt, Strict()] = 3
     """How often one verdict may send work back before a person looks."""
@@ -98,8 +123,15 @@ class PipelineSpec(Noun):
     """What changes in your checkout mean that are not committed: no agent will see them."""
     skills: Literal["offer", "wait"] = "offer"
     """Whether the branch waits for a person's word on skills, or goes out without those nobody has approved by then."""
+    unmoved_base: Literal["review", "deliver"] = "review"
+    """What follows a merge that brought nothing: a review of it, as in runs that began before this could be chosen, or
+    the delivery."""
     push: Annotated[bool, Strict()] = True
     """Whether the branch is pushed where there is a remote."""
+
+    def mode(self, name: str) -> Mode:
+        known = self.modes[name]
+        return known if isinstance(known, Mode) else Mode(start=known)
 
     def action_on(self, finding: Finding) -> Action:
         """Whether what was found out about the remote ends the run before it begins."""
@@ -118,10 +150,21 @@ class PipelineSpec(Noun):
                         f"stages: {', '.join(self.stages)}"
                     )
             _check_verdicts(name, stage)
-        for mode, entry in self.modes.items():
-            if entry not in self.stages:
-                raise ValueError(f"modes: {mode}: there is no stage {entry!r}")
+        for name in self.modes:
+            _check_mode(name, self.mode(name), self.stages)
         return self
+
+
+def _check_mode(name: str, mode: Mode, stages: Mapping[str, Stage]) -> None:
+    for each in (mode.start, *mode.skip, *mode.always):
+        if each not in stages:
+            raise ValueError(f"modes: {name}: there is no stage {each!r}")
+    for each in mode.skip:
+        # Code that nobody has looked at never goes out.
+        if stages[each].does != "review":
+            raise ValueError(
+                f"modes: {name}: skip: {each!r} is no review of a document, so it stays"
+            )
 
 
 def _check_verdicts(name: str, stage: Stage) -> None:

@@ -13,6 +13,7 @@ from podium.domain.forging import Preflight
 from podium.domain.model import Json
 from podium.domain.workspaces import WorkspaceRecord
 from podium.flows.pipeline.checks import Found, detected
+from podium.flows.pipeline.conventions import conventions_of
 from podium.flows.pipeline.delivering import deliver
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.feedback import hear_feedback
@@ -32,7 +33,7 @@ def pipeline(kit: PipelineKit) -> FlowBody:
     async def run_pipeline(ctx: FlowContext, job: PipelineJob) -> Json:
         await _look_at_the_remote(ctx, kit, job)
         desk = await _set_up(ctx, kit, job)
-        stage = job.spec.modes[job.mode]
+        stage = job.spec.mode(job.mode).start
         while True:
             while stage != DELIVER:
                 settled = await visit(desk, stage)
@@ -84,7 +85,11 @@ async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
 
     async def find_checks(step: Step) -> Found:
         ignored = await workspace.ignored()
-        return Found(checks=await detected(workspace.read), ignored=tuple(ignored))
+        return Found(
+            checks=await detected(workspace.read),
+            ignored=tuple(ignored),
+            conventions=await conventions_of(workspace),
+        )
 
     # Before any agent has been here: a project must not be able to lose its checks on the way.
     desk = Desk(ctx, kit, trip, await ctx.step("find-checks", find_checks, returns=Found))

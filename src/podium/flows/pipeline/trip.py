@@ -19,6 +19,8 @@ from podium.flows.pipeline.slugs import slug_of
 from podium.flows.pipeline.spec import Stage
 from podium.ports import Workspace
 
+MEMORY = "AGENT_MEMORY.md"
+BACKLOG = "docs/dev_docs/backlog.md"
 SENT_BACK = "SENT_BACK"
 """What the supervisor says of an answer whose deliverables are not there."""
 RED = "RED"
@@ -110,6 +112,8 @@ class Trip:
     verification: str = ""
     """The developer's own report on what was checked off."""
     review: str = ""
+    reviews: dict[str, str] = field(default_factory=dict)
+    """Stage → its last review."""
     documents: list[str] = field(default_factory=list)
     feedback: str = ""
     open: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
@@ -128,6 +132,14 @@ class Trip:
     """Where each archived document was → where it is."""
     conflicts: tuple[str, ...] = ()
     conflict_words: str = ""
+    merged_onto: str = ""
+    """Where the branch was before the base was merged into it, until that merge is reviewed. Empty: nothing came in."""
+    is_unreviewed: bool = False
+    """Something came onto the branch since it was last audited."""
+    too_large: str = ""
+    """Why stages that the mode skips are visited after all. Empty: they are skipped."""
+    after_review: tuple[str, str] = ("", "")
+    """Where a review leads that is made up for, and who made what is looked at there."""
     guidance: list[str] = field(default_factory=list)
     notes_taken: set[str] = field(default_factory=set)
     backlog: list[str] = field(default_factory=list)
@@ -154,6 +166,12 @@ class Trip:
         return task_name(self.job.task, self.run_id)
 
     @property
+    def own_documents(self) -> frozenset[str]:
+        """What the pipeline itself has put on the branch about its work."""
+        named = (*self.documents, *self.reports, self.plan, self.verification, self.review)
+        return frozenset({*named, *self.archived.values(), BACKLOG, MEMORY} - {""})
+
+    @property
     def branch(self) -> str:
         return self.workspace.record.branch.removeprefix("refs/heads/")
 
@@ -161,14 +179,13 @@ class Trip:
     def is_green(self) -> bool:
         return all_passed(self.evidence)
 
-    @property
-    def open_before(self) -> list[str]:
-        """Open findings beside those of the last answer, with where each is from."""
+    def open_before(self, beside: str = "") -> list[str]:
+        """Open findings beside those of the last answer and of one stage, with where each is from."""
         return [
             f"{name} ({verdict}): {text}"
             for (name, verdict), texts in self.open.items()
             for text in texts
-            if text not in self.feedback
+            if text not in self.feedback and name != beside
         ]
 
     def document_of(self, stage: Stage, number: int) -> str:
@@ -179,6 +196,7 @@ class Trip:
         self.archived |= paths
         self.documents.clear()
         self.reports = [self.archived.get(path, path) for path in self.reports]
+        self.reviews = {name: paths.get(path, path) for name, path in self.reviews.items()}
         for name in ("plan", "verification", "review", "evidence_path"):
             setattr(self, name, self.archived.get(getattr(self, name), getattr(self, name)))
 

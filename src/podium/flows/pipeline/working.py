@@ -49,15 +49,17 @@ async def visit(desk: Desk, name: str) -> Settled:
     if stage.does == "integrate" and not trip.feedback:
         before = trip.head
         merge = await _merge_base(desk, name, number)
+        moved = trip.head != before
+        if moved or merge.conflicts:
+            trip.merged_onto, trip.is_unreviewed = trip.merged_onto or before, True
         if not merge.conflicts:
-            moved = trip.head != before
             settled = await _checked(desk, name, number, _clean(desk, moved), moved=moved)
             by_itself = stage.model_copy(update={"role": "podium"})
             _tell_end(desk, name, by_itself, number, settled, Reply(text="", agent="podium"))
             return settled
     reply = await _ask(desk, name, stage, number)
     settled = await settle(desk, name, stage, number, reply)
-    _take_in(desk, stage, settled)
+    _take_in(desk, name, stage, settled)
     trip.sent_back = name if settled.verdict == SENT_BACK else ""
     if stage.does in ("work", "integrate") and settled.verdict == DONE:
         trip.producer = name
@@ -82,6 +84,7 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
             round=number,
             remembered=words.remembered,
             notes=tuple(each.text for each in fresh),
+            sizes=words.sizes,
         )
     )
 
@@ -123,12 +126,14 @@ async def _restored(desk: Desk, draft: Snapshot) -> bool:
     return True
 
 
-def _take_in(desk: Desk, stage: Stage, settled: Settled) -> None:
+def _take_in(desk: Desk, name: str, stage: Stage, settled: Settled) -> None:
     """What is known now that was not before."""
     trip = desk.trip
     trip.head = settled.head
     trip.changed |= set(settled.paths)
-    trip.is_stale |= stage.does == "edit" and bool(settled.paths)
+    edited = stage.does == "edit" and bool(settled.paths)
+    trip.is_stale |= edited
+    trip.is_unreviewed |= edited
     trip.draft = settled.draft
     trip.withheld = settled.withheld
     trip.backlog += settled.backlog
@@ -144,7 +149,7 @@ def _take_in(desk: Desk, stage: Stage, settled: Settled) -> None:
         case "work":
             trip.verification = settled.document
         case "review" | "audit":
-            trip.review = settled.document
+            trip.review = trip.reviews[name] = settled.document
 
 
 async def _merge_base(desk: Desk, name: str, number: int) -> Merge:

@@ -146,6 +146,12 @@ class GitWorkspace:
             committing = Committing(self._git, self._desk, self._record, self._clock)
             return await committing.commit(message, paths, moved or {}, trailers or {})
 
+    async def tracked(self, *patterns: str) -> list[str]:
+        with self._at_work():
+            await self._desk.sit_down()
+            ended = await self._desk.run("ls-files", "-z", "--", *patterns)
+            return [name for name in ended.stdout.decode(errors="replace").split("\0") if name]
+
     async def ignored(self) -> list[str]:
         with self._at_work():
             await self._desk.sit_down()

@@ -134,7 +134,7 @@ class ClaudeCliAgent:
             argv=argv_for(self._options, turn, tools),
             cwd=cwd,
             env={**environment_for(self._options, home), **patience},
-            stdin=_opening(turn.prompt),
+            stdin=_opening(turn.words(native=schema_for(turn) is not None)),
             interactive=True,
             limits=ProcessLimits(seconds=turn.limits.seconds, output_bytes=STDERR_BYTES),
             confinement=await fence_for(self._kit, turn, door, needs),

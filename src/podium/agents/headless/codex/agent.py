@@ -304,7 +304,8 @@ class CodexCliAgent:
 
 def _question(turn: Turn) -> dict[str, Any]:
     schema = strict_schema(turn.contract) if turn.contract is not None else None
-    question: dict[str, Any] = {"input": [{"type": "text", "text": turn.prompt}]}
+    words = turn.words(native=schema is not None)
+    question: dict[str, Any] = {"input": [{"type": "text", "text": words}]}
     return question if schema is None else {**question, "outputSchema": schema}
 
 
