@@ -62,6 +62,7 @@ def body(**changes: Any) -> str:
         "usd": 0.1234,
         "run_id": "run_1",
         "summary": "A checkbox.",
+        "proof": "- [x] the toggle works",
     }
     return body_of(**facts | changes)
 
@@ -149,8 +150,9 @@ def test_a_body_tells_what_was_asked_done_and_proven() -> None:
     text = body()
     assert headings(text) == [
         "Task",
-        "Summary",
+        "Cause and change",
         "Evidence",
+        "Verified by the developer",
         "Commits",
         "Plan and reviews",
         "Added to the backlog",
@@ -161,7 +163,7 @@ def test_a_body_tells_what_was_asked_done_and_proven() -> None:
 
 
 def test_a_body_leaves_out_what_there_is_not() -> None:
-    text = body(commits=[], documents=[], evidence=[], backlog=[], summary="")
+    text = body(commits=[], documents=[], evidence=[], backlog=[], summary="", proof="")
     assert headings(text) == ["Task", "Evidence"]
     assert "No checks were run" in text
 

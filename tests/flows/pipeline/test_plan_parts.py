@@ -13,6 +13,7 @@ from podium.flows.pipeline.plan_parts import (
     REFERENCES,
     TESTS,
     missing_parts,
+    part_of,
 )
 from tests.soaking import in_soak
 
@@ -229,3 +230,11 @@ def test_a_checklist_needs_items() -> None:
 def test_a_hostile_plan_is_read(piece: str, size: int) -> None:
     for start in ("", "## Tests\n", "## Checklist\n"):
         assert missing_parts(start + piece * (size // len(piece)))
+
+
+def test_a_part_is_given_as_it_stands_below_its_heading() -> None:
+    whole = plan(bodies={LOGIC: "The sum is wrong.\n\n### Where\n\n`calc.py`"})
+    assert part_of(whole, LOGIC).startswith("The sum is wrong.")
+    assert "`calc.py`" in part_of(whole, LOGIC)
+    assert "toggle on" not in part_of(whole, LOGIC)
+    assert part_of("# Plan\n\nNothing.\n", LOGIC) == ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from podium.domain.errors import WorkspaceTampered
 from podium.domain.events import BranchDelivered, NoteTaken
 from podium.domain.forging import PullRequest, PullRequestWish, RemoteBase
 from podium.domain.gating import ApprovalStatus
@@ -16,11 +17,14 @@ from podium.flows.pipeline.handing_over import hand_over
 from podium.flows.pipeline.leading import integration_of
 from podium.flows.pipeline.offering import taken_skills
 from podium.flows.pipeline.people import approved_step, ask_a_person
+from podium.flows.pipeline.plain_text import shortened
+from podium.flows.pipeline.plan_parts import LOGIC, part_of
 from podium.flows.pipeline.pull_requests import body_of, title_of
 from podium.flows.pipeline.working import looked_at
 from podium.ports import Step
 
 _MOST_ALIKE = 30
+_LONGEST_SUMMARY = 4_000
 
 
 class _Archived(Noun):
@@ -31,6 +35,10 @@ class _Archived(Noun):
     """All that the branch adds to the base, oldest first: id and subject."""
     guarded: tuple[str, ...] = ()
     """Guarded files that it changes, with who approved that."""
+    summary: str = ""
+    """Cause and change, as the approved plan has them."""
+    proof: str = ""
+    """What the developer checked off."""
 
 
 async def deliver(desk: Desk) -> Json:
@@ -110,6 +118,8 @@ async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
         moved = {
             path: archived(path, day=day, task=trip.name, feat=trip.feat) for path in trip.documents
         }
+        plan = await _text(desk, trip.plan, moved)
+        proof = await _text(desk, trip.verification, moved)
         again = trip.deliveries > 1 and trip.archived
         trailers = desk.trailers(f"archive-{trip.deliveries}" if again else "archive")
         if not await was_made(desk, trailers):
@@ -123,11 +133,30 @@ async def _archive(desk: Desk, skills: Sequence[str]) -> _Archived:
         commits = await trip.workspace.history(trip.base)
         told = tuple(f"{each.id[:12]} {each.subject}" for each in commits)
         guarded = await _guarded(desk, skills)
-        return _Archived(head=head, paths=moved, commits=told, guarded=guarded)
+        return _Archived(
+            head=head,
+            paths=moved,
+            commits=told,
+            guarded=guarded,
+            summary=shortened(part_of(plan, LOGIC), _LONGEST_SUMMARY),
+            proof=shortened(proof.strip(), _LONGEST_SUMMARY),
+        )
 
     index = trip.deliveries if trip.archived else 0
     put_away: _Archived = await approved_step(desk, "archive", work, index=index, returns=_Archived)
     return put_away
+
+
+async def _text(desk: Desk, path: str, moved: Mapping[str, str]) -> str:
+    """A document of the run, also where a step that was killed has archived it already."""
+    for place in dict.fromkeys((path, moved.get(path, path))):
+        try:
+            text = await desk.trip.workspace.read(place) if place else None
+        except WorkspaceTampered:
+            text = None
+        if text:
+            return text
+    return ""
 
 
 async def _guarded(desk: Desk, skills: Sequence[str]) -> tuple[str, ...]:
@@ -157,6 +186,8 @@ def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
         usd=trip.usage.usd,
         run_id=trip.run_id,
         guarded=put_away.guarded,
+        summary=put_away.summary,
+        proof=put_away.proof,
     )
     return PullRequestWish(
         repository=trip.workspace.record.repository,

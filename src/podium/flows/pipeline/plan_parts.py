@@ -91,6 +91,14 @@ def missing_parts(plan: str) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part not in found)
 
 
+def part_of(plan: str, part: str) -> str:
+    """The text of one of `PARTS`, as it stands below its heading. Empty: the plan has none."""
+    for section in _sections(lines_of(plan)):
+        if part in _parts_named(section.heading):
+            return "\n".join(line.text for line in section.body).strip()
+    return ""
+
+
 def _sections(lines: Sequence[Line]) -> Iterator[_Section]:
     labelled = [piece for line in lines for piece in _with_label(line)]
     heads = [number for number, line in enumerate(labelled) if line.level]

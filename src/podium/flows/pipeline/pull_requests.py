@@ -70,6 +70,7 @@ def body_of(
     usd: float,
     run_id: str,
     summary: str = "",
+    proof: str = "",
     guarded: Sequence[str] = (),
     base_not_fetched: str = "",
 ) -> str:
@@ -81,13 +82,14 @@ def body_of(
     foot = f"Run {in_code(run_id, 80)} of Podium; cost ${usd:.2f}."
     sections = (
         _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _LONGEST_TEXT))),
-        _Section("Summary", text=_quiet_lines(summary)),
+        _Section("Cause and change", text=_quiet_lines(summary)),
         _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
         _Section("Evidence", rows=tuple(_rows(evidence)), table_head=_TABLE_HEAD)
         if evidence
         else _Section(
             "Evidence", text="No checks were run: the project names none, and none were found."
         ),
+        _Section("Verified by the developer", text=_quiet_lines(proof)),
         _Section(
             "Base not fetched",
             text=f"> {quiet(base_not_fetched)}\n\nIt may have moved on: see that this merges."
