@@ -13,7 +13,7 @@ from podium.domain.forging import RemoteBase
 from podium.domain.work import RunStatus
 from podium.workspaces.forge import RepositoryForge
 from podium.workspaces.forge.remotes import Remotes
-from tests.pipeline.rig import FEAT, RIGHT, WRONG, Project, audits, smooth, turn, writes
+from tests.pipeline.rig import FEAT, RIGHT, WRONG, Project, smooth, turn, writes
 
 THEIRS = "def add(one, two):\n    return two - one\n"
 
