@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import http.client
 import json
+import shutil
 import signal
+import stat
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -179,14 +182,18 @@ def test_a_fault_in_the_script_is_named_with_its_line_and_key(desk: Desk) -> Non
 def test_a_key_that_nobody_would_be_asked_for_is_refused(desk: Desk, way: tuple[str, ...]) -> None:
     said = desk.run("modelserver", *way, "--key", KEY)
     assert said.code == 2
-    assert "is for --script" in said.err
+    assert "is for --script and --by-hand" in said.err
     assert KEY not in said.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "give one of --script FILE, --record FILE or --replay FILE"),
+        ((), "give one of --script FILE, --record FILE, --replay FILE or --by-hand"),
+        (("--script", "a", "--by-hand"), "give one of"),
+        (("--script", "a", "--folder", "d"), "--folder and --timeout are for --by-hand"),
+        (("--replay", "a", "--timeout", "3"), "--folder and --timeout are for --by-hand"),
+        (("--by-hand", "--timeout", "0"), "0.001"),
         (("--script", "a", "--replay", "b"), "give one of"),
         (("--record", "a"), "--record and --upstream belong together"),
         (("--replay", "a", "--upstream", "http://x"), "--record and --upstream belong together"),
@@ -218,9 +225,97 @@ def test_a_port_that_is_taken_is_told(desk: Desk) -> None:
     assert f"port {port} cannot be had" in said.err
 
 
+CUT = (ConnectionError, http.client.IncompleteRead)
+"""How a client sees it that the server is gone, with or without a sign of life before."""
+
+
+@contextmanager
+def asked(served: Served) -> Iterator[Future[tuple[int, Any]]]:
+    """A client that waits for its answer."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(served.post)
+
+
+def put(folder: Path, name: str, text: str) -> None:
+    (folder / "draft").write_text(text)
+    (folder / "draft").replace(folder / name)
+
+
+def test_by_hand_a_request_waits_in_the_folder_for_its_answer(desk: Desk) -> None:
+    folder = desk.project / "trial"
+    with serving(desk, "--by-hand", "--folder", "trial", lines=10) as served:
+        assert served.greeting[8].startswith(f"answer on {served.url}/page/")
+        assert served.greeting[9].startswith(f"or in {folder}, as NNNN-answer.json")
+        with asked(served) as reply:
+            retry_until_blocking((folder / "0001-request.json").exists)
+            put(folder, "0001-answer.md", "By hand.")
+            status, answer = reply.result(120)
+        assert (status, said(answer)) == (200, "By hand.")
+        assert served.process.stdout is not None
+        told = [served.process.stdout.readline() for _ in range(2)]
+        out, err = served.end()
+    size = len(json.dumps(BODY))
+    waiting = f"0001 chat m-1 {size} bytes 0 tools waiting for 0001-answer.json\n"
+    assert (told, out) == ([waiting, "0001 answered\n"], "")
+    assert err == "podium: ended; 1 request came\n"
+    assert served.process.returncode == 0
+    assert KEY not in "".join(each.read_text() for each in folder.iterdir())
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_by_hand_json_is_one_line_for_each_request(desk: Desk) -> None:
+    with serving(desk, "--by-hand", "--json", "--timeout", "0.3", lines=1) as served:
+        greeting = json.loads(served.greeting[0])
+        assert greeting["page"].startswith(f"{served.url}/page/")
+        status, answer = served.post()
+        assert (status, "within 0.3 s" in answer["error"]["message"]) == (504, True)
+        out, _ = served.end()
+    first, last = map(json.loads, out.splitlines())
+    assert (first["number"], first["state"], first["same_as"]) == (1, "waiting", None)
+    assert first["answer"] == f"{greeting['folder']}/0001-answer.json"
+    assert json.loads(Path(first["request"]).read_text())["body"] == BODY
+    assert last == {"ended": True, "requests": 1}
+    shutil.rmtree(greeting["folder"])
+
+
+def test_by_hand_a_killed_server_is_followed_by_the_next_on_the_same_folder(desk: Desk) -> None:
+    folder = desk.project / "trial"
+    with (
+        serving(desk, "--by-hand", "--folder", "trial", lines=10) as served,
+        asked(served) as cut,
+    ):
+        retry_until_blocking((folder / "0001-request.json").exists)
+        busy = desk.spawn("modelserver", "--by-hand", "--folder", "trial")
+        assert "another model server uses 'trial'" in busy.err
+        served.process.kill()
+        assert isinstance(cut.exception(120), CUT)
+    with serving(desk, "--by-hand", "--folder", "trial", lines=10) as again:
+        assert json.loads((folder / "0001-closed.json").read_text())["state"] == "server ended"
+        with asked(again) as reply:
+            retry_until_blocking((folder / "0002-request.json").exists)
+            put(folder, "0002-answer.json", '{"text": "Later."}')
+            assert said(reply.result(120)[1]) == "Later."
+            _, err = again.end()
+    assert (again.process.returncode, err) == (0, "podium: ended; 1 request came\n")
+
+
+def test_by_hand_an_interrupt_ends_it_while_a_client_waits(desk: Desk) -> None:
+    folder = desk.project / "trial"
+    with (
+        serving(desk, "--by-hand", "--folder", "trial", lines=10) as served,
+        asked(served) as cut,
+    ):
+        retry_until_blocking((folder / "0001-request.json").exists)
+        _, err = served.end()
+        assert isinstance(cut.exception(120), CUT)
+    assert (served.process.returncode, err) == (0, "podium: ended; 1 request came\n")
+    assert json.loads((folder / "0001-closed.json").read_text())["state"] == "server ended"
+
+
 def test_help_shows_examples(desk: Desk) -> None:
     said = desk.run("modelserver", "--help")
     assert "podium modelserver --script answers.yaml" in said.out
+    assert "podium modelserver --by-hand --folder trial" in said.out
 
 
 def test_a_log_nobody_can_write_is_told(desk: Desk, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -24,6 +25,7 @@ from podium.wiring.parsing import read_located
 
 if TYPE_CHECKING:
     from podium.testing.modelserver import ModelServer, SeenRequest
+    from podium.testing.modelserver.relay import Exchange, Relay
 
 app = command_app()
 
@@ -53,6 +55,31 @@ def modelserver(
     replay: Annotated[
         Path | None, typer.Option("--replay", metavar="FILE", help="Answer from a recorded file.")
     ] = None,
+    by_hand: Annotated[
+        bool,
+        typer.Option(
+            "--by-hand", help="Show each request and wait for the answer of a person or a program."
+        ),
+    ] = False,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--folder",
+            metavar="DIR",
+            help="With --by-hand: where requests are written and answers awaited. "
+            "Without it: a new folder for temporary files.",
+        ),
+    ] = None,
+    timeout: Annotated[
+        float | None,
+        typer.Option(
+            "--timeout",
+            metavar="SECONDS",
+            min=0.001,
+            help="With --by-hand: fail a request that nobody has answered by then. "
+            "Without it: wait until the client leaves.",
+        ),
+    ] = None,
     paced: Annotated[
         bool, typer.Option("--paced", help="Replay as slowly as it was recorded.")
     ] = False,
@@ -63,7 +90,7 @@ def modelserver(
             "--key",
             metavar="KEY",
             envvar=KEY_VARIABLE,
-            help="With --script: refuse clients that bring another key, or none.",
+            help="With --script or --by-hand: refuse clients that bring another key, or none.",
         ),
     ] = None,
     log: Annotated[
@@ -74,32 +101,42 @@ def modelserver(
     """Stand in for a model provider on this machine, until Ctrl-C.
 
     Speaks Gemini, OpenAI Responses and Chat, and Anthropic Messages on 127.0.0.1. A script answers
-    without spending a token; a recorded file answers as the real provider once did.
+    without spending a token; a recorded file answers as the real provider once did; by hand, each
+    request waits on a page and as files until somebody has answered it.
 
     \b
     Example:
       podium modelserver --script answers.yaml --port 8123
       podium modelserver --record day.jsonl --upstream https://generativelanguage.googleapis.com
       podium modelserver --replay day.jsonl
+      podium modelserver --by-hand --folder trial --port 8123
+      echo "Good day." > trial/draft && mv trial/draft trial/0001-answer.md
     """
-    if sum(way is not None for way in (script, record, replay)) != 1:
-        raise typer.BadParameter("give one of --script FILE, --record FILE or --replay FILE")
+    ways = (script is not None, record is not None, replay is not None, by_hand)
+    if sum(ways) != 1:
+        raise typer.BadParameter(
+            "give one of --script FILE, --record FILE, --replay FILE or --by-hand"
+        )
     if (record is None) != (not upstream):
         raise typer.BadParameter("--record and --upstream belong together")
-    if key is not None and script is None:
+    if not by_hand and (folder is not None or timeout is not None):
+        raise typer.BadParameter("--folder and --timeout are for --by-hand; leave them out")
+    if key is not None and script is None and not by_hand:
         raise typer.BadParameter(
-            f"--key (or {KEY_VARIABLE}) is for --script: --record hands each client's own key on to "
-            "the provider, and --replay asks for none; leave it out"
+            f"--key (or {KEY_VARIABLE}) is for --script and --by-hand: --record hands each client's "
+            "own key on to the provider, and --replay asks for none; leave it out"
         )
     from podium.testing.modelserver import ModelServer, Script
 
-    told: asyncio.Queue[SeenRequest] = asyncio.Queue()
-    shown_key: str | None = "any-key"
+    told: asyncio.Queue[SeenRequest | Exchange] = asyncio.Queue()
+    # Whoever gave a key has it; it is shown nowhere.
+    shown_key: str | None = f'"${KEY_VARIABLE}"' if key is not None else "any-key"
+    if by_hand:
+        _relay(_Desk(context.obj, shown_key), told, folder, timeout, key=key, port=port, log=log)
+        return
     if script is not None:
         read = read_located(script).validated(Script)
         server = ModelServer(read, key=key, port=port, watcher=told.put_nowait)
-        # Whoever gave a key has it; it is shown nowhere.
-        shown_key = f'"${KEY_VARIABLE}"' if key is not None else "any-key"
     elif record is not None:
         upstreams = _upstreams(upstream or [])
         server = ModelServer.recording(upstreams, record, port=port, watcher=told.put_nowait)
@@ -114,6 +151,29 @@ def modelserver(
         desk.part(server.request_count)
 
 
+def _relay(
+    desk: _Desk,
+    told: asyncio.Queue[SeenRequest | Exchange],
+    folder: Path | None,
+    timeout: float | None,
+    *,
+    key: str | None,
+    port: int,
+    log: Path | None,
+) -> None:
+    from podium.testing.modelserver import ModelServer
+    from podium.testing.modelserver.relay import ExchangeFolder, Relay
+
+    where = folder or Path(tempfile.mkdtemp(prefix="podium-relay-"))
+    with ExchangeFolder(where) as exchanges:
+        relay = Relay(exchanges, key=key, timeout_seconds=timeout, watcher=told.put_nowait)
+        server = ModelServer.by_hand(relay, port=port, watcher=told.put_nowait)
+        try:
+            run_to_end(desk.serve(server, told, log, relay))
+        except Interrupted:
+            desk.part(relay.count)
+
+
 class _Desk:
     """Serves, and tells the person what comes in."""
 
@@ -122,16 +182,26 @@ class _Desk:
         self._shown_key = shown_key
 
     async def serve(
-        self, server: ModelServer, told: asyncio.Queue[SeenRequest], log: Path | None
+        self,
+        server: ModelServer,
+        told: asyncio.Queue[SeenRequest | Exchange],
+        log: Path | None,
+        relay: Relay | None = None,
     ) -> None:
         """Never returns; ends when it is interrupted."""
+        from podium.testing.modelserver import SeenRequest
+
         # Half a character in a request is written as JSON writes it.
         opened = log.open("a", encoding="utf-8", errors="backslashreplace") if log else None
         with opened or nullcontext() as file:
             async with server:
-                self._greet(server.url)
+                self._greet(server.url, relay)
                 while True:
-                    self._tell(await told.get(), file)
+                    event = await told.get()
+                    if not isinstance(event, SeenRequest):
+                        self._tell_exchange(event)
+                    elif relay is None or not relay.is_page(event):
+                        self._tell(event, file, by_hand=relay is not None)
 
     def part(self, requests: int) -> None:
         """Somebody ended it, which is how a server ends when all is well."""
@@ -140,22 +210,35 @@ class _Desk:
             {"ended": True, "requests": requests}, lambda: self._screen.aside(words)
         )
 
-    def _greet(self, url: str) -> None:
+    def _greet(self, url: str, relay: Relay | None) -> None:
         lines = environment(url, self._shown_key)
         record = {"url": url, "environment": lines, "codex": codex_words(url)}
-        self._screen.answer(record, lambda: self._greet_in_words(url, lines))
+        if relay is not None:
+            record |= {"page": url + relay.page_path, "folder": str(relay.folder)}
+        self._screen.answer(record, lambda: self._greet_in_words(url, lines, relay))
 
-    def _greet_in_words(self, url: str, lines: Mapping[str, str]) -> None:
+    def _greet_in_words(self, url: str, lines: Mapping[str, str], relay: Relay | None) -> None:
         self._screen.line(f"listening on {url}; Ctrl-C ends it")
         for name, value in lines.items():
             self._screen.line(f"  export {name}={value}")
         self._screen.line(f"  codex {codex_words(url)}")
+        if relay is not None:
+            self._screen.line(f"answer on {url}{relay.page_path}")
+            self._screen.line(f"or in {relay.folder}, as NNNN-answer.json or NNNN-answer.md")
 
-    def _tell(self, seen: SeenRequest, file: TextIO | None) -> None:
-        self._screen.answer(_record(seen), lambda: self._screen.line(_words(seen)))
+    def _tell(self, seen: SeenRequest, file: TextIO | None, *, by_hand: bool) -> None:
         if file is not None:
             file.write(json.dumps(asdict(seen), ensure_ascii=False) + "\n")
             file.flush()
+        if not (by_hand and seen.is_ask):
+            self._screen.answer(_record(seen), lambda: self._screen.line(_words(seen)))
+
+    def _tell_exchange(self, exchange: Exchange) -> None:
+        """JSON has one line for each request, when it comes: `closed.json` tells the end."""
+        if exchange.state == "waiting" or not self._screen.json:
+            self._screen.answer(
+                _exchange_record(exchange), lambda: self._screen.line(_exchange_words(exchange))
+            )
 
 
 def environment(url: str, key: str | None) -> dict[str, str]:
@@ -187,6 +270,33 @@ def _upstreams(given: list[str]) -> str | dict[str, str]:
     if len(plain) > 1 or (plain and named):
         raise BadInput("give one --upstream URL, or one --upstream NAME=URL for each provider")
     return plain[0] if plain else named
+
+
+def _exchange_record(exchange: Exchange) -> dict[str, Json]:
+    ask = exchange.ask
+    return {
+        "number": exchange.number,
+        "state": exchange.state,
+        "protocol": ask.protocol,
+        "model": ask.model,
+        "streamed": ask.streamed,
+        "size": ask.input_characters,
+        "tools": [tool.name for tool in ask.tools],
+        "same_as": exchange.same_as,
+        "request": str(exchange.path("request.json")),
+        "readable": str(exchange.path("request.md")),
+        "answer": str(exchange.path("answer.json")),
+    }
+
+
+def _exchange_words(exchange: Exchange) -> str:
+    ask = exchange.ask
+    if exchange.state != "waiting":
+        return f"{exchange.name} {exchange.state}"
+    size = f"{ask.input_characters:,} bytes"
+    tools = counted(len(ask.tools), "tool")
+    waits = f"waiting for {exchange.name}-answer.json"
+    return safe_line("  ".join((exchange.name, ask.protocol, ask.model, size, tools, waits)), 200)
 
 
 def _record(seen: SeenRequest) -> dict[str, Json]:

@@ -35,6 +35,7 @@ class OfferedTool:
     custom: bool = False
     """Takes plain text, not JSON."""
     namespace: str = ""
+    description: str = ""
 
 
 @dataclass(frozen=True)

@@ -114,7 +114,7 @@ class Performance:
                 spoken and fault in _BREAKING
             ):
                 return
-            yield self._written(event)
+            yield event_bytes(event, self._dialect.line_end)
             # Most break within the text; a prompt that is too long is told before any.
             spoken = spoken or bool(event.words) or fault == "context_overflow"
 
@@ -126,34 +126,37 @@ class Performance:
                 return iter([b"data: " + BROKEN_JSON + self._dialect.line_end * 2])
             case "error_event":
                 status = self._step.status or 500
-                return self._written(self._dialect.error_event(status, self._step.message))
+                return event_bytes(
+                    self._dialect.error_event(status, self._step.message), self._dialect.line_end
+                )
             case "context_overflow":
                 event = self._dialect.overflow().event
-                return self._written(event) if event else iter(())
+                return event_bytes(event, self._dialect.line_end) if event else iter(())
         return iter(())
-
-    def _written(self, event: Event) -> Iterator[bytes]:
-        if event.bare:
-            yield json_bytes(event.data)
-            return
-        end = self._dialect.line_end
-        name = f"event: {event.name}".encode() + end if event.name else b""
-        if isinstance(event.data, str):
-            yield name + b"data: " + event.data.encode() + end * 2
-            return
-        parts = filled(event.data, event.words)
-        # Small events go out in one piece, as one write and one chunk.
-        held = name + b"data: " + next(parts)
-        for part in parts:
-            if len(held) + len(part) > _WRITE_BYTES:
-                yield held
-                held = b""
-            held += part
-        yield held + end * 2
 
 
 _BREAKING = ("drop", "invalid_stream", "invalid_json", "error_event", "context_overflow")
 _WRITE_BYTES = 64 * 1024
+
+
+def event_bytes(event: Event, line_end: bytes) -> Iterator[bytes]:
+    """The event as a stream writes it. A large one comes in pieces."""
+    if event.bare:
+        yield json_bytes(event.data)
+        return
+    name = f"event: {event.name}".encode() + line_end if event.name else b""
+    if isinstance(event.data, str):
+        yield name + b"data: " + event.data.encode() + line_end * 2
+        return
+    parts = filled(event.data, event.words)
+    # Small events go out in one piece, as one write and one chunk.
+    held = name + b"data: " + next(parts)
+    for part in parts:
+        if len(held) + len(part) > _WRITE_BYTES:
+            yield held
+            held = b""
+        held += part
+    yield held + line_end * 2
 
 
 def answer_of(step: Step, ask: Ask) -> Answer:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from podium.testing.modelserver.ask import Ask
 from podium.testing.modelserver.http import Request
 
 KEEP_REQUESTS = 1000
@@ -62,6 +63,12 @@ class SeenRequest:
     """Which of its steps, counted from 0."""
     status: int = 0
     """0 while it is not answered, or when the line was cut before."""
+
+    def describe(self, ask: Ask) -> None:
+        """Note what the request asks the model."""
+        self.is_ask, self.protocol = True, ask.protocol
+        self.model, self.streamed, self.prompt = ask.model, ask.streamed, ask.prompt
+        self.tools = tuple(tool.name for tool in ask.tools)
 
 
 @dataclass

@@ -2,95 +2,26 @@
 
 from __future__ import annotations
 
-import hmac
-import json
-from collections.abc import Sequence
-from typing import Any
-
-from podium.testing.modelserver.answer import json_bytes
-from podium.testing.modelserver.dialects import Dialect, Failure
+from podium.testing.modelserver.dialects import Dialect
 from podium.testing.modelserver.http import Request, Response
 from podium.testing.modelserver.listening import Gone
 from podium.testing.modelserver.matching import Matcher
-from podium.testing.modelserver.model_list import model_list
-from podium.testing.modelserver.playing import JSON, Performance, send_failure
-from podium.testing.modelserver.requests import SeenRequest, key_of
-from podium.testing.modelserver.routes import PATHS, Purpose, route
+from podium.testing.modelserver.playing import Performance
+from podium.testing.modelserver.requests import SeenRequest
 from podium.testing.modelserver.script import Script
 
 
 class Scripted:
-    """Takes what a provider would take, refuses what it would refuse, and plays the rest."""
+    """Plays the step of the script that a request is for."""
 
-    def __init__(self, script: Script, *, key: str | None, models: Sequence[str]) -> None:
+    def __init__(self, script: Script) -> None:
         self._matcher = Matcher(script)
-        self._key = key
-        self._models = tuple(models)
 
-    async def answer(
-        self, request: Request, response: Response, gone: Gone, seen: SeenRequest
-    ) -> None:
-        if request.method == "HEAD" or request.path == "/":
-            await response.whole(200, json_bytes({"server": "podium modelserver"}), JSON)
-            return
-        found = route(request)
-        if found is None:
-            words = _no_path(request)
-            error = {"code": 404, "type": "not_found_error", "message": words}
-            await response.whole(404, json_bytes({"type": "error", "error": error}), JSON)
-            return
-        dialect = found.dialect
-        seen.protocol = dialect.name
-        if failure := self._refused(request, dialect, found.purpose, seen.body):
-            await send_failure(response, failure)
-        elif found.purpose == "models":
-            await response.whole(200, json_bytes(model_list(dialect, self._models)), JSON)
-        elif found.purpose == "count":
-            tokens = max(1, len(request.body) // 4)
-            counted = {"totalTokens": tokens, "input_tokens": tokens}
-            await response.whole(200, json_bytes(counted), JSON)
-        else:
-            await self._play(dialect, response, gone, seen)
-
-    def _refused(
-        self, request: Request, dialect: Dialect, purpose: Purpose, body: Any
-    ) -> Failure | None:
-        """Why this request gets no answer of the model."""
-        if self._key is not None and not _same(key_of(request), self._key):
-            return dialect.failure(401)
-        if purpose == "unknown" or (purpose == "models") != (request.method == "GET"):
-            return dialect.failure(404, _no_path(request))
-        if purpose == "models":
-            return None
-        if not isinstance(body, dict):
-            return dialect.failure(400, _body_problem(request))
-        if purpose == "answer" and (refusal := dialect.refusal(body)):
-            return dialect.failure(400, refusal)
-        return None
-
-    async def _play(
-        self, dialect: Dialect, response: Response, gone: Gone, seen: SeenRequest
+    async def play(
+        self, dialect: Dialect, request: Request, response: Response, gone: Gone, seen: SeenRequest
     ) -> None:
         ask = dialect.ask(seen.body, size=seen.size)
         match = self._matcher.match(ask)
-        seen.is_ask, seen.model, seen.streamed = True, ask.model, ask.streamed
-        seen.prompt = ask.prompt
-        seen.tools = tuple(tool.name for tool in ask.tools)
+        seen.describe(ask)
         seen.rule, seen.step = match.rule, match.number
         await Performance(match.step, ask, dialect, response, gone).play()
-
-
-def _no_path(request: Request) -> str:
-    return f"no {request.method} {request.path} here; paths: {PATHS}"
-
-
-def _body_problem(request: Request) -> str:
-    try:
-        json.loads(request.body)
-    except (ValueError, RecursionError) as error:
-        return f"the body is not JSON: {error}"
-    return "the body must be a JSON object"
-
-
-def _same(given: str, wanted: str) -> bool:
-    return hmac.compare_digest(given.encode(), wanted.encode())

@@ -7,20 +7,24 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from podium.domain.errors import BadInput, TimedOut
 from podium.testing.modelserver.http import Request, Response
 from podium.testing.modelserver.listening import HOST, Gone, Listener
+from podium.testing.modelserver.provider import Provider
 from podium.testing.modelserver.requests import RequestLog, SeenRequest
 from podium.testing.modelserver.script import Script
 from podium.testing.modelserver.scripted import Scripted
+
+if TYPE_CHECKING:
+    from podium.testing.modelserver.relay import Relay
 
 Watcher = Callable[[SeenRequest], None]
 
 
 class Source(Protocol):
-    """Where answers come from: a script, a provider, a cassette."""
+    """Where answers come from: a script, a provider, a cassette, a person."""
 
     async def answer(
         self, request: Request, response: Response, gone: Gone, seen: SeenRequest
@@ -46,7 +50,8 @@ class ModelServer:
         `watcher` is told of each request once it is answered, also when the line was cut.
         """
         given = script if isinstance(script, Script) else Script.model_validate(script or {})
-        self._open_with(Scripted(given, key=key, models=models), port, watcher)
+        provider = Provider(Scripted(given), key=key, models=models)
+        self._open_with(provider, port, watcher)
 
     @classmethod
     def recording(
@@ -81,6 +86,13 @@ class ModelServer:
 
         server = cls.__new__(cls)
         server._open_with(Player(Path(cassette), paced=paced), port, watcher)
+        return server
+
+    @classmethod
+    def by_hand(cls, relay: Relay, *, port: int = 0, watcher: Watcher | None = None) -> Self:
+        """Let each request wait for the answer of a person or another program."""
+        server = cls.__new__(cls)
+        server._open_with(relay, port, watcher)
         return server
 
     def _open_with(self, source: Source, port: int, watcher: Watcher | None) -> None:

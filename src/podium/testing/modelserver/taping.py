@@ -169,11 +169,9 @@ def _describe(request: Request, seen: SeenRequest) -> None:
         return
     body = table(seen.body)
     ask = found.dialect.ask(body, size=seen.size)
-    seen.protocol = found.dialect.name
-    seen.model = ask.model or word(body.get("model"))
+    seen.protocol, seen.model = found.dialect.name, ask.model or word(body.get("model"))
     if found.purpose == "answer":
-        seen.is_ask, seen.prompt, seen.streamed = True, ask.prompt, ask.streamed
-        seen.tools = tuple(tool.name for tool in ask.tools)
+        seen.describe(ask)
 
 
 async def _send_error(response: Response, status: int, words: str) -> None:

@@ -56,7 +56,11 @@ class AnthropicDialect:
             streamed=body.get("stream") is True,
             said=tuple(_said(body)),
             tools=tuple(
-                OfferedTool(word(tool.get("name")), table(tool.get("input_schema")))
+                OfferedTool(
+                    word(tool.get("name")),
+                    table(tool.get("input_schema")),
+                    description=word(tool.get("description")),
+                )
                 for tool in tables(body.get("tools"))
             ),
             input_characters=size,
@@ -77,6 +81,9 @@ class AnthropicDialect:
         usage = {"output_tokens": answer.tokens.output}
         yield _event("message_delta", final=True, delta=delta, usage=usage)
         yield _event("message_stop", final=True)
+
+    def still_waiting(self, ask: Ask) -> Event:
+        return _event("ping")
 
     def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
         kind, words = _STATUS.get(status, ("api_error", "The request failed."))

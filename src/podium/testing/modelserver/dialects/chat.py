@@ -80,6 +80,9 @@ class ChatDialect:
             yield Event({**base, "choices": [], "usage": _usage(answer)}, final=True)
         yield Event("[DONE]", final=True)
 
+    def still_waiting(self, ask: Ask) -> None:
+        return None
+
     def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
         return openai_errors.failure(status, message, retry_after)
 
@@ -113,7 +116,12 @@ def _offered(body: Mapping[str, Any]) -> Iterator[OfferedTool]:
     for tool in tables(body.get("tools")):
         custom = tool.get("type") == "custom"
         told = table(tool.get("custom" if custom else "function"))
-        yield OfferedTool(word(told.get("name")), table(told.get("parameters")), custom)
+        yield OfferedTool(
+            word(told.get("name")),
+            table(told.get("parameters")),
+            custom,
+            description=word(told.get("description")),
+        )
 
 
 def _base(ask: Ask, kind: str) -> dict[str, Any]:

@@ -47,6 +47,10 @@ class Dialect(Protocol):
         """The answer as a stream."""
         ...
 
+    def still_waiting(self, ask: Ask) -> Event | None:
+        """A first event of a stream that keeps a client patient. None: a comment of the stream does."""
+        ...
+
     def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
         """An error as the provider words it."""
         ...

@@ -83,6 +83,11 @@ class GeminiDialect:
         if calls or not answer.words:
             yield Event(_chunk(tail, calls, _FINISH[answer.finish]), final=True)
 
+    def still_waiting(self, ask: Ask) -> Event:
+        # The client of Gemini CLI takes a comment of the stream for a broken event.
+        usage = {"promptTokenCount": ask.input_characters // 4}
+        return Event({"usageMetadata": usage, "modelVersion": ask.model})
+
     def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
         code, words = _STATUS.get(status, ("UNKNOWN", "The request failed."))
         details: list[dict[str, Any]] = []
@@ -138,7 +143,9 @@ def _offered(body: Mapping[str, Any]) -> Iterator[OfferedTool]:
         declared = tool.get("functionDeclarations", tool.get("function_declarations"))
         for each in tables(declared):
             schema = next((each[key] for key in SCHEMA_KEYS if each.get(key)), None)
-            yield OfferedTool(word(each.get("name")), table(schema))
+            yield OfferedTool(
+                word(each.get("name")), table(schema), description=word(each.get("description"))
+            )
 
 
 def _thought(answer: Answer) -> list[dict[str, Any]]:

@@ -79,6 +79,11 @@ class ResponsesDialect:
         name = f"response.{done['status']}"
         yield _numbered(numbers, name, {"response": done}, answer.words.pieces, final=True)
 
+    def still_waiting(self, ask: Ask) -> Event:
+        # codex counts its patience by events; a comment is none.
+        begun = {**_base(ask), "status": "in_progress"}
+        return _numbered(count(), "response.created", {"response": begun})
+
     def failure(self, status: int, message: str = "", retry_after: float | None = None) -> Failure:
         return openai_errors.failure(status, message, retry_after)
 
@@ -116,7 +121,13 @@ def _offered(tools: Iterable[Mapping[str, Any]], namespace: str = "") -> Iterato
             yield from _offered(tables(tool.get("tools")), name)
         elif name:
             custom = tool.get("type") == "custom"
-            yield OfferedTool(name, table(tool.get("parameters")), custom, namespace)
+            yield OfferedTool(
+                name,
+                table(tool.get("parameters")),
+                custom,
+                namespace,
+                word(tool.get("description")),
+            )
 
 
 def _added_tools(given: Any) -> Iterator[OfferedTool]:

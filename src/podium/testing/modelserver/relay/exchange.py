@@ -1,0 +1,190 @@
+"""A folder of requests and their answers: one process serves it, and any program may answer."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.platform import make_private_folder
+from podium.testing.modelserver.answer import Answer
+from podium.testing.modelserver.ask import Ask
+from podium.testing.modelserver.relay.hand_answer import (
+    EXAMPLE,
+    BadAnswer,
+    answer_from_json,
+    answer_from_text,
+)
+
+ANSWER_LIMIT_BYTES = 16 * 1024 * 1024
+State = Literal["waiting", "answered", "timed out", "client left", "server ended"]
+
+_NUMBERED = re.compile(r"(\d{4,9})-")
+_REQUEST = re.compile(r"(\d{4,9})-request\.json")
+_LOCK = ".lock"
+
+Version = tuple[int, int, int]
+"""Inode, size and time of change: what differs once a file was written anew."""
+
+
+@dataclass
+class Exchange:
+    """One request, its files, and how far it is."""
+
+    folder: Path
+    number: int
+    ask: Ask
+    same_as: int | None = None
+    """An earlier request with the same body: most clients ask again after a failure."""
+    state: State = "waiting"
+    _refused: tuple[str, Version] | None = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.number:04d}"
+
+    def path(self, kind: str) -> Path:
+        """`request.json`, `request.md`, `answer.json`, `answer.md`, `answer.error` or `closed.json`."""
+        return self.folder / f"{self.name}-{kind}"
+
+    def read_answer(self) -> Answer | None:
+        """The answer once a good one is there. What is wrong with a bad one goes into `answer.error`."""
+        for kind, read in (("answer.json", answer_from_json), ("answer.md", answer_from_text)):
+            version = _version(self.path(kind))
+            if version is None or self._refused == (kind, version):
+                continue
+            try:
+                answer = read(_content(self.path(kind)), self.ask)
+            except BadAnswer as bad:
+                self._refused = (kind, version)
+                self._explain(kind, str(bad))
+                continue
+            self.path("answer.error").unlink(missing_ok=True)
+            return answer
+        return None
+
+    def write_answer(self, answer: Mapping[str, Any]) -> None:
+        """Put an answer into place, as another program would. Raises `BadAnswer` and `OSError`."""
+        text = json.dumps(answer, ensure_ascii=False, indent=1)
+        answer_from_json(text.encode(errors="backslashreplace"), self.ask)
+        write_whole(self.path("answer.json"), text)
+
+    def close(self, state: State) -> None:
+        """Say that nobody waits for an answer any more, and why."""
+        self.state = state
+        with suppress(OSError):
+            write_whole(self.path("closed.json"), _closed(state))
+
+    def _explain(self, kind: str, problem: str) -> None:
+        words = (
+            f"{self.name}-{kind} cannot be sent: {problem}\n"
+            f"The request still waits. Write the file again, as a whole (write a draft, then rename it).\n"
+            f"{self.name}-answer.json looks like this:\n{EXAMPLE}\n"
+            f"{self.name}-answer.md is plain text without calls.\n"
+        )
+        with suppress(OSError):
+            write_whole(self.path("answer.error"), words)
+
+
+class ExchangeFolder:
+    """Numbers requests and writes them down. Held by one process at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        """Make the folder if there is none and take it. Raises `BadInput` and `NotPossibleNow`."""
+        self.path = folder.absolute()
+        try:
+            make_private_folder(self.path)
+            self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise BadInput(f"{str(folder)!r} cannot be used: {error.strerror}") from None
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._lock)
+            raise NotPossibleNow(
+                f"another model server uses {str(folder)!r}; end it, or give another --folder"
+            ) from None
+        self._number = self._close_what_a_crash_left()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        os.close(self._lock)
+
+    def begin(self, ask: Ask, same_as: int | None) -> Exchange:
+        """The next exchange. Its files are written by `write_request`."""
+        self._number += 1
+        return Exchange(self.path, self._number, ask, same_as)
+
+    def _close_what_a_crash_left(self) -> int:
+        """Close requests whose server was killed, and give the highest number in use."""
+        names = [each.name for each in os.scandir(self.path)]
+        for name in names:
+            request = _REQUEST.fullmatch(name)
+            if request and f"{request[1]}-closed.json" not in names:
+                write_whole(self.path / f"{request[1]}-closed.json", _closed("server ended"))
+        numbers = (_NUMBERED.match(name) for name in names)
+        return max((int(number[1]) for number in numbers if number), default=0)
+
+
+def write_request(exchange: Exchange, raw: str, readable: str) -> None:
+    """The raw request last: who waits for it finds the readable one too. Raises `OSError`."""
+    write_whole(exchange.path("request.md"), readable)
+    write_whole(exchange.path("request.json"), raw)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Put the text in the file, whole or not at all. Raises `OSError`."""
+    handle, draft = tempfile.mkstemp(prefix=".draft-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        Path(draft).replace(path)
+    except OSError:
+        with suppress(OSError):
+            Path(draft).unlink()
+        raise
+
+
+def _closed(state: State) -> str:
+    return json.dumps({"state": state, "at": datetime.now(UTC).isoformat(timespec="seconds")})
+
+
+def _version(path: Path) -> Version | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _content(path: Path) -> bytes:
+    try:
+        # A pipe or a device would never end, or block everybody.
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise BadAnswer("it is not a regular file")
+            content = file.read(ANSWER_LIMIT_BYTES + 1)
+    except OSError as error:
+        raise BadAnswer(f"it cannot be read: {error.strerror}") from None
+    if len(content) > ANSWER_LIMIT_BYTES:
+        raise BadAnswer(f"it is longer than {ANSWER_LIMIT_BYTES} bytes")
+    return content

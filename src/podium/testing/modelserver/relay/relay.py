@@ -1,0 +1,297 @@
+"""Writes each request down, waits for its answer, and sends that in the protocol that asked."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import secrets
+from collections import deque
+from collections.abc import Callable, Sequence
+from copy import copy
+from pathlib import Path
+from typing import Any
+
+from podium.testing.modelserver.answer import Answer, Event, filled
+from podium.testing.modelserver.ask import Ask
+from podium.testing.modelserver.dialects import Dialect
+from podium.testing.modelserver.http import Request, Response
+from podium.testing.modelserver.listening import Gone
+from podium.testing.modelserver.playing import JSON, STREAM, event_bytes, send_failure
+from podium.testing.modelserver.provider import Provider
+from podium.testing.modelserver.relay.exchange import (
+    Exchange,
+    ExchangeFolder,
+    State,
+    write_request,
+)
+from podium.testing.modelserver.relay.page import PAGE, Page
+from podium.testing.modelserver.relay.transcript import Entry, Heading, Transcript, readable
+from podium.testing.modelserver.requests import SeenRequest, secrets_of
+
+POLL_SECONDS = 0.1
+KEEP_ALIVE_SECONDS = 10.0
+KEPT_EXCHANGES = 200
+KNOWN_CONVERSATIONS = 50
+SECRET_CHARACTERS = 16
+"""Shorter values are no keys of a provider, and occur in ordinary texts."""
+SHOWN_HEADERS = ("user-agent", "content-type", "anthropic-version", "anthropic-beta", "openai-beta")
+
+Watcher = Callable[[Exchange], None]
+
+
+class _NoAnswer(Exception):
+    """Nobody answered. `state` says why."""
+
+    def __init__(self, state: State) -> None:
+        super().__init__(state)
+        self.state: State = state
+
+
+class Relay:
+    """Speaks for the model with the words of whoever answers in the folder or on the page."""
+
+    def __init__(
+        self,
+        folder: ExchangeFolder,
+        *,
+        key: str | None = None,
+        models: Sequence[str] = ("model-by-hand",),
+        timeout_seconds: float | None = None,
+        keep_alive_seconds: float = KEEP_ALIVE_SECONDS,
+        watcher: Watcher | None = None,
+    ) -> None:
+        """`watcher` is told of each exchange when it begins to wait and when it is closed.
+
+        `key` is the only one accepted; None: any, or none at all.
+        """
+        self._provider = Provider(self, key=key, models=models)
+        self._folder = folder
+        self._timeout_seconds = timeout_seconds
+        self._keep_alive_seconds = keep_alive_seconds
+        self._watcher = watcher
+        self.count = 0
+        """How many requests have waited, or wait."""
+        self._exchanges: deque[Exchange] = deque(maxlen=KEPT_EXCHANGES)
+        self._waiting: dict[int, Exchange] = {}
+        self._bodies: dict[bytes, int] = {}
+        self._conversations: deque[tuple[int, tuple[int, ...]]] = deque(maxlen=KNOWN_CONVERSATIONS)
+        self._page = Page(secrets.token_urlsafe(24), self._waiting, self._exchanges)
+
+    @property
+    def folder(self) -> Path:
+        return self._folder.path
+
+    @property
+    def page_path(self) -> str:
+        """Where the page is. It holds a secret: who knows it can read and answer every request."""
+        return self._page.path
+
+    def is_page(self, seen: SeenRequest) -> bool:
+        """Whether a browser asked, and no client of a model."""
+        return seen.path == PAGE
+
+    async def answer(
+        self, request: Request, response: Response, gone: Gone, seen: SeenRequest
+    ) -> None:
+        if not self._page.is_meant(request):
+            await self._provider.answer(request, response, gone, seen)
+            return
+        seen.path, seen.headers, seen.body = PAGE, {}, None
+        await self._page.answer(request, response)
+
+    async def play(
+        self, dialect: Dialect, request: Request, response: Response, gone: Gone, seen: SeenRequest
+    ) -> None:
+        ask = dialect.ask(seen.body, size=seen.size)
+        seen.describe(ask)
+        line = _Line(dialect, ask, response)
+        try:
+            exchange = self._begin(request, ask, seen)
+        except RecursionError:
+            await line.fail(400, "the request is nested too deeply to be shown")
+            return
+        except OSError as error:
+            words = f"the request cannot be written to {self._folder.path}: {error.strerror}"
+            await line.fail(500, words)
+            return
+        state: State = "server ended"
+        try:
+            await line.send(await self._answer(exchange, line, gone))
+            state = "answered"
+        except _NoAnswer as none:
+            state = none.state
+            if state == "timed out":
+                words = (
+                    f"nobody answered request {exchange.name} within {self._timeout_seconds:g} s"
+                )
+                await line.fail(504, words)
+            else:
+                response.drop()
+        except ConnectionError:
+            state = "client left"
+            raise
+        finally:
+            self._close(exchange, state)
+
+    def _begin(self, request: Request, ask: Ask, seen: SeenRequest) -> Exchange:
+        digest = hashlib.sha256(request.body).digest()
+        exchange = self._folder.begin(ask, self._bodies.get(digest))
+        transcript = Transcript.of(seen.body, ask)
+        known_from, known = self._known(transcript.entries)
+        heading = Heading(
+            exchange.name,
+            ask,
+            user_agent=request.headers.get("user-agent", ""),
+            same_as=exchange.same_as,
+            known_entries=known,
+            known_from=known_from,
+        )
+        keys = [key for key in secrets_of(request) if len(key) >= SECRET_CHARACTERS]
+        raw = _without(keys, _raw(exchange, seen))
+        write_request(exchange, raw, _without(keys, readable(heading, transcript)))
+        self._bodies.setdefault(digest, exchange.number)
+        self._conversations.append((exchange.number, tuple(map(hash, transcript.entries))))
+        self.count += 1
+        self._exchanges.append(exchange)
+        self._waiting[exchange.number] = exchange
+        self._tell(exchange)
+        return exchange
+
+    def _known(self, entries: tuple[Entry, ...]) -> tuple[int | None, int]:
+        """The request with the longest beginning in common, and how many entries that has."""
+        hashes = tuple(map(hash, entries))
+        best: tuple[int | None, int] = (None, 0)
+        for number, earlier in self._conversations:
+            same = _common(earlier, hashes)
+            if same == len(earlier) and best[1] < same < len(hashes):
+                best = (number, same)
+        return best
+
+    async def _answer(self, exchange: Exchange, line: _Line, gone: Gone) -> Answer:
+        """Wait for the answer. Raises `_NoAnswer` and `ConnectionError`."""
+        loop = asyncio.get_running_loop()
+        ends = None if self._timeout_seconds is None else loop.time() + self._timeout_seconds
+        answered, left = asyncio.ensure_future(_read(exchange)), asyncio.ensure_future(gone())
+        try:
+            while True:
+                rest = self._keep_alive_seconds if ends is None else ends - loop.time()
+                await asyncio.wait(
+                    (answered, left),
+                    timeout=max(0.0, min(rest, self._keep_alive_seconds)),
+                    return_when=asyncio.FIRST_COMPLETED,
+                )
+                if answered.done():
+                    return answered.result()
+                if left.done():
+                    raise _NoAnswer("client left")
+                if ends is not None and loop.time() >= ends:
+                    raise _NoAnswer("timed out")
+                await line.keep_alive()
+        finally:
+            answered.cancel()
+            left.cancel()
+            await asyncio.gather(answered, left, return_exceptions=True)
+
+    def _close(self, exchange: Exchange, state: State) -> None:
+        self._waiting.pop(exchange.number, None)
+        exchange.close(state)
+        self._tell(exchange)
+
+    def _tell(self, exchange: Exchange) -> None:
+        if self._watcher is not None:
+            self._watcher(copy(exchange))  # as it is now: it may be read later
+
+
+class _Line:
+    """The way back to one client, quiet or begun."""
+
+    def __init__(self, dialect: Dialect, ask: Ask, response: Response) -> None:
+        self._dialect = dialect
+        self._ask = ask
+        self._response = response
+        self._streams = ask.streamed and ask.event_stream
+        self._begun = False
+
+    async def keep_alive(self) -> None:
+        """Send what changes nothing: an event, a comment of a stream, white space before JSON."""
+        if not self._begun:
+            self._begun = True
+            await self._response.start(200, STREAM if self._streams else JSON)
+        event = self._dialect.still_waiting(self._ask) if self._streams else None
+        if event is not None:
+            await self._send_event(event)
+        else:
+            end = self._dialect.line_end
+            await self._response.send(b": waiting" + end * 2 if self._streams else b" ")
+
+    async def send(self, answer: Answer) -> None:
+        if not self._streams:
+            await self._send_whole(answer)
+            return
+        if not self._begun:
+            await self._response.start(200, STREAM)
+        for event in self._dialect.events(self._ask, answer):
+            await self._send_event(event)
+        await self._response.finish()
+
+    async def fail(self, status: int, words: str) -> None:
+        if not self._begun:
+            await send_failure(self._response, self._dialect.failure(status, words))
+        elif self._streams:
+            await self._send_event(self._dialect.error_event(status, words))
+            await self._response.finish()
+        else:
+            # The status is sent already; half a body is understood by every client.
+            self._response.drop()
+
+    async def _send_event(self, event: Event) -> None:
+        for part in event_bytes(event, self._dialect.line_end):
+            await self._response.send(part)
+
+    async def _send_whole(self, answer: Answer) -> None:
+        body = b"".join(filled(self._dialect.whole(self._ask, answer), answer.words))
+        if self._ask.streamed:
+            body = b"[" + body + b"]"
+        if not self._begun:
+            await self._response.whole(200, body, JSON)
+        else:
+            await self._response.send(body)
+            await self._response.finish()
+
+
+async def _read(exchange: Exchange) -> Answer:
+    # Files of other programs give no sign that could be waited for.
+    while (answer := exchange.read_answer()) is None:  # noqa: ASYNC110
+        await asyncio.sleep(POLL_SECONDS)
+    return answer
+
+
+def _raw(exchange: Exchange, seen: SeenRequest) -> str:
+    headers = {name: seen.headers[name] for name in SHOWN_HEADERS if name in seen.headers}
+    request: dict[str, Any] = {
+        "number": exchange.number,
+        "method": seen.method,
+        "path": seen.path,
+        "headers": headers,
+        "protocol": seen.protocol,
+        "model": seen.model,
+        "streamed": seen.streamed,
+        "size": seen.size,
+        "same_as": exchange.same_as,
+        "body": seen.body,
+    }
+    return json.dumps(request, ensure_ascii=False, indent=1)
+
+
+def _without(keys: list[str], text: str) -> str:
+    for key in keys:
+        text = text.replace(key, "[key]")
+    return text
+
+
+def _common(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+    pairs = zip(one, other, strict=False)
+    return next(
+        (at for at, (left, right) in enumerate(pairs) if left != right), min(len(one), len(other))
+    )
