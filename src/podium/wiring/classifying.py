@@ -46,12 +46,10 @@ async def build_classifier(podium: Podium, pack: Pack, options: OperatorOptions)
     chosen = _chosen(podium, options.classifier)
     if chosen == EMBEDDED:
         return embedded
-    from podium.flows.operator.judgement.model import READING_LIMITS, ModelClassifier, WithFallback
+    from podium.flows.operator.judgement.model import ModelClassifier, WithFallback
     from podium.flows.operator.judgement.model_shortlist import Shortlist
 
     agent, limits = open_router(podium) if chosen == MODEL else configured_agent(podium, chosen)
-    seconds = min(filter(None, (limits.seconds, READING_LIMITS.seconds)))
-    limits = limits.model_copy(update={"seconds": seconds})
     model = ModelClassifier(agent, pack, shortlist=Shortlist(pack.registry), limits=limits)
     return WithFallback(model, embedded)
 
@@ -107,15 +105,20 @@ def open_router(podium: Podium) -> tuple[Agent, TurnLimits]:
 
 
 def configured_agent(podium: Podium, name: str) -> tuple[Agent, TurnLimits]:
-    """An agent of podium.yaml. Raises as `build_medium` does."""
+    """An agent of podium.yaml, with the time that its settings give it. Raises as `build_medium` does."""
+    from podium.flows.operator.judgement.model import READING_LIMITS
+
     build_medium(podium, name, NoDoors())
     settings, options = podium.settings.agents[name], options_of(podium, name)
 
     def build(kit: AgentKit) -> Agent:
         return KINDS[settings.kind](podium, settings, options, kit)
 
-    scripted = settings.kind == "scripted"
-    return ReadingAgent(podium, name, build, with_nonce=not scripted), settings.limits
+    scripted, limits = settings.kind == "scripted", settings.limits
+    if "timeout_seconds" not in settings.model_fields_set:
+        # What an agent may take for work that it does is too long for a person who waits.
+        limits = limits.model_copy(update={"seconds": READING_LIMITS.seconds})
+    return ReadingAgent(podium, name, build, with_nonce=not scripted), limits
 
 
 class ReadingAgent:

@@ -21,7 +21,9 @@ from podium.domain.errors import (
     TimedOut,
 )
 from podium.domain.gating import Effect, Tier
+from podium.domain.model import Json
 from podium.domain.operating import Directive, Intent, Reading, Urgency, Wish
+from podium.domain.packs import PackTool
 from podium.flows.operator.judgement.directives import find_conflict
 from podium.flows.operator.judgement.judging import judge
 from podium.flows.operator.judgement.model import MOST_TOOLS, ModelClassifier, ModelReading
@@ -313,6 +315,43 @@ async def test_of_the_context_only_names_ids_and_numbers_are_told() -> None:
     assert '- quote_id: "abc123"\n- amount: 12.5\n- note: a text\n' in prompt
     assert "- packet: an object with photos\n" in prompt
     assert not any(words in prompt for words in ("ignore the rules", "hunter2", "bad name"))
+
+
+async def prompt_of(*tools: PackTool, **context: Json) -> str:
+    agent = FakeAgent()
+    with pytest.raises(PodiumError):
+        await ModelClassifier(agent, pack_of(*tools)).read(said(SARAH, **context))
+    return agent.turns[0].prompt
+
+
+async def test_each_tool_stands_under_its_domain() -> None:
+    prompt = await prompt_of()
+    lines = [
+        line.partition("(")[0] for line in prompt.splitlines() if line[:3] in ("## ", "- l", "- o")
+    ]
+    assert lines[:3] == ["## lead: People who may buy", "- leads.create", "- leads.archive"]
+    system = prompt.partition("\n## system\n")[2].partition("\n#")[0]
+    assert {line.partition("(")[0] for line in system.split("\n") if line} == {
+        "- os.create_note", "- os.create_task", "- os.list_invoices",
+    }  # fmt: skip
+    assert "Context (" not in prompt
+
+
+async def test_objects_are_told_by_their_keys_and_what_they_mean() -> None:
+    shape = {"type": "object", "properties": {"stage": {}, "since": {}}, "description": "What is."}
+    schema = {"type": "object", "properties": {"expected": shape, "extra": {"type": "object"}}}
+    moved = TOOLS[0].model_copy(update={"input_schema": schema})
+    prompt = await prompt_of(moved)
+    assert "- leads.create(expected: {stage, since} (What is.), extra: object): Does" in prompt
+
+
+async def test_the_model_is_told_of_lookups_and_of_what_the_context_fills_in() -> None:
+    prompt = await prompt_of(quote_id="Q-1")
+    assert "put the call that looks the record up before it" in prompt
+    assert (
+        "# Context (arguments with one of these names are filled from it; leave them out)\n"
+        in prompt
+    )
 
 
 async def test_of_a_long_registry_the_best_tools_are_shown() -> None:

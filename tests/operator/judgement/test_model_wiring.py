@@ -129,6 +129,22 @@ async def test_an_agent_of_podium_yaml_reads_without_a_run_or_a_record(tmp_path:
     assert reading.reasoning == "A new lead."
 
 
+async def test_an_agent_has_the_time_that_its_settings_give_it(tmp_path: Path) -> None:
+    user = (
+        "agents:\n"
+        "  slow: {kind: command, command: [cat], timeout_seconds: 300}\n"
+        "  quick: {kind: command, command: [cat], timeout_seconds: 5}\n"
+        "  plain: {kind: command, command: [cat]}\n"
+    )
+    podium = podium_in(tmp_path, {}, user=user)
+    seconds = {}
+    for name in ("slow", "quick", "plain"):
+        classifier = await build(podium, name)
+        assert isinstance(classifier, WithFallback)
+        seconds[name] = classifier._model._limits.seconds
+    assert seconds == {"slow": 300, "quick": 5, "plain": 20}
+
+
 def test_of_a_long_registry_the_tools_whose_words_are_said_come_first() -> None:
     many = [tool(f"things.act{number}", Tier.T1, what="text") for number in range(300)]
     ranked = Shortlist(pack_of(*many, *TOOLS).registry)("pleese void invoice 12")

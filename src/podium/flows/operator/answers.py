@@ -119,7 +119,10 @@ class Answers:
             classification=classification,
             plan=plan,
             gate=report,
-            next_actions=telling.to_go_on(message, mode, plan),
+            next_actions=(
+                *telling.to_go_on(message, mode, plan),
+                *telling.after_lookup(classification),
+            ),
             suggestions=suggestions,
         )
 
@@ -196,6 +199,10 @@ class Answers:
         pending = next((each for each in approvals if each.status is ApprovalStatus.PENDING), None)
         asked = pending or next((each for each in approvals if each.grants), None)
         status, code = _standing(run, results, pending, stopped)
+        actions = _next(status, run, plan, results, pending)
+        if status == "succeeded" and (then := telling.after_lookup(classification)):
+            # The lookup is done; what it was for is not.
+            code, actions = INPUT_NEEDED, (*then, *actions)
         return OperatorAnswer(
             mode=mode,
             status=status,
@@ -209,9 +216,7 @@ class Answers:
             run_id=run.id,
             results=tuple(results),
             reason=stopped or _why(run, status),
-            next_actions=telling.to_resume(run.id)
-            if stopped
-            else _next(status, run, plan, results, pending),
+            next_actions=telling.to_resume(run.id) if stopped else actions,
         )
 
 

@@ -84,6 +84,13 @@ def to_go_on(message: str, mode: OperatorMode, plan: RunPlan) -> tuple[str, ...]
     return tuple(said)
 
 
+def after_lookup(classification: IntentClassification | None) -> tuple[str, ...]:
+    """What the person says once a lookup has shown what was missing."""
+    if classification is None or not classification.question:
+        return ()
+    return (f"Then say the whole message again with it: {classification.question}",)
+
+
 def to_ask_again(message: str, plan: RunPlan) -> tuple[str, ...]:
     return (f"Ask again if it is still wanted: {_again(message, plan, OperatorMode.EXECUTE)}",)
 

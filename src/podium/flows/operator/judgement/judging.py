@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 from podium.domain.gating import Tier, TierTerm
 from podium.domain.model import Json
@@ -23,8 +24,10 @@ from podium.domain.operating import (
 from podium.domain.packs import Pack, PackTool, Skill
 from podium.domain.packs_table import most_specific
 from podium.flows.operator.evidence import missing_of, required_of, with_context
+from podium.flows.operator.judgement.embedded.lexicon import ACTION_WORDS, READ
 from podium.flows.operator.judgement.ground_check import FindUngrounded
 from podium.flows.operator.judgement.tiers import (
+    ASKS_A_PERSON,
     highest,
     reason_of,
     terms_of_wishes,
@@ -69,6 +72,9 @@ def judge(
     )
     missing = missing_of(wishes, pack, message)
     verdict = _verdict(reading, wishes, missing, conflict, pack)
+    if missing and verdict.question and (lookups := _lookups_before(wishes, pack, message)):
+        verdict = _looking_up_first(lookups, missing, verdict)
+        wishes, missing = lookups, ()
     terms = _terms(reading, wishes, pack, message.provenance)
     return IntentClassification(
         classification_id=classification_id,
@@ -109,6 +115,31 @@ def _verdict(
         question = " ".join(_questions(wishes, missing, pack))
         return Verdict(Intent.CLARIFY, "Insufficient evidence to proceed", question=question)
     return Verdict(Intent.EXECUTE, reading.reasoning)
+
+
+def _lookups_before(wishes: Sequence[Wish], pack: Pack, message: Message) -> tuple[Wish, ...]:
+    """The lookups that come before a call which lacks evidence, without the mark that nobody asked for them.
+
+    They read, they were given all they need, and every value was said. Words of strangers look nothing up.
+    """
+    fitting = takewhile(lambda wish: _looks_up(wish, pack, message), wishes)
+    return tuple(wish.model_copy(update={"ungrounded": ()}) for wish in fitting)
+
+
+def _looks_up(wish: Wish, pack: Pack, message: Message) -> bool:
+    tool = pack.tool(wish.tool)
+    if tool is None or message.provenance or missing_of([wish], pack, message):
+        return False
+    verb = tool.name.rpartition(".")[2].partition("_")[0]
+    reads = ACTION_WORDS.get(verb) == frozenset({READ})
+    changes = bool(tool.undo or tool.verify) or tool.tier >= ASKS_A_PERSON
+    return reads and not changes and not any(mark.field for mark in wish.ungrounded)
+
+
+def _looking_up_first(lookups: Sequence[Wish], missing: Sequence[str], verdict: Verdict) -> Verdict:
+    names = ", ".join(dict.fromkeys(wish.tool for wish in lookups))
+    because = f"Looks up {', '.join(missing)} with {names} first; nothing else is done yet"
+    return Verdict(Intent.EXECUTE, because, question=verdict.question)
 
 
 def _unsure(reading: Reading, pack: Pack) -> Verdict:

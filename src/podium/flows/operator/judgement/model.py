@@ -26,7 +26,7 @@ LARGEST_CALLS = 100_000
 """Characters of all calls together. A message is shorter, so more was not read in it."""
 LONGEST_WORDS = 500
 READING_LIMITS = TurnLimits(seconds=20.0, turns=4)
-"""What one reading may take: a person waits for it."""
+"""What one reading may take unless the agent's own settings say otherwise: a person waits for it."""
 ROLE = "classifier"
 """What the turn is called, where an agent keeps things by run and role."""
 
