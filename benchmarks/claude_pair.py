@@ -17,7 +17,7 @@ from podium.agents.kit import AgentOptions
 from podium.agents.tui import TerminalPair, TerminalSettings, TuiAgent, TuiKit
 from podium.agents.tui.claude import ClaudeTui
 from podium.domain.asking import Turn, TurnLimits
-from podium.domain.messages import Awaited, Message, MessageType, Side, block_of
+from podium.domain.messages import Awaited, Message, MessageType, Side, block_of, section_of
 from podium.flows.duet.prompting import plan_words, task_words
 from podium.sandbox import LauncherSettings, ProcessLauncher, end_left_server
 from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts
@@ -30,9 +30,7 @@ HANDOFFS = int(os.environ.get("PODIUM_BENCH_CLAUDE_HANDOFFS", "15"))
 KEY = "sk-bench-0123456789abcdef"
 # No emoji with a skin tone: tmux 3.3a and Claude's painter take them for different widths, and its screen goes wrong.
 BODY = f"{CODE}\n\n{MARKDOWN}\n\n{LONG_LINE}"
-_PIECES = (
-    r'ID = "(?P<task>\w+)" \+ "-" \+ "(?P<one>\w+)" \+ "(?P<other>\w+)"\s+\[\[POLI:MSG \{"to":"%s"'
-)
+_ID = r'ID = "(?P<id>[\w-]+)"\s+\[\[POLI:MSG \{"to":"%s"'
 
 
 @dataclass
@@ -102,7 +100,7 @@ async def _handoff(
     ended, _ = told.last(f"do {number}")
     asked, prompt = told.last(plan.id)
     meant = Message(to="EXECUTER", type="plan", id=plan.id, body=BODY)
-    return asked - ended, block_of(meant) in prompt
+    return asked - ended, section_of(meant) in prompt
 
 
 def _awaited(side: Side, number: int) -> Awaited:
@@ -136,14 +134,14 @@ def _seated(pair: TerminalPair, name: str, program: str, url: str, place: Path) 
 def _script() -> dict[str, object]:
     """Answers each question with the block that it asks for."""
     rules = [
-        {"when": _PIECES % to, "each_time": False, "steps": [_answer(to, kind)]}
+        {"when": _ID % to, "each_time": False, "steps": [_answer(to, kind)]}
         for to, kind in (("EXECUTER", "plan"), ("PLANNER", "result"))
     ]
     return {"rules": rules, "default": {"steps": ["Ready."]}}
 
 
 def _answer(to: str, kind: str) -> str:
-    return block_of(Message(to=to, type=kind, id="{{task}}-{{one}}{{other}}", body=BODY))
+    return block_of(Message(to=to, type=kind, id="{{id}}", body=BODY))
 
 
 def _kit(place: Path) -> TuiKit:

@@ -28,7 +28,7 @@ from podium.wiring.podium import Podium
 from tests.agents import clis
 
 KEY = "sk-live-hunter2-hunter2-hunter2"
-ID = r'ID = "(?P<task>[^"]+)" \+ "-" \+ "(?P<one>\w+)" \+ "(?P<other>\w+)"'
+ID = r'ID = "(?P<id>[^"]+)"'
 
 _NASTY = (
     "# Title *star* _under_ `tick` ~~gone~~\n\n    def f():\n        return 'ünïcödé 漢字 🎭 \\ &lt; <b>'\n\n"
@@ -50,9 +50,7 @@ def nasty(name: str, size: int) -> str:
 
 
 def _block(to: str, kind: str, body: str) -> str:
-    header = (
-        f'[[POLI:MSG {{"to":"{to}","type":"{kind}","id":"{{{{task}}}}-{{{{one}}}}{{{{other}}}}"}}]]'
-    )
+    header = f'[[POLI:MSG {{"to":"{to}","type":"{kind}","id":"{{{{id}}}}"}}]]'
     section = kind.upper()
     return f"I have thought about it.\n\n{header}\n<{section}>\n{body}\n</{section}>\n[[/POLI:MSG]]"
 
@@ -69,7 +67,7 @@ def script(plan: str, result: str, report: str) -> dict[str, Any]:
                 "when": rf"PLANNER sends you this plan[\s\S]*{ID}",
                 "steps": [_block("PLANNER", "result", result)] * 40,
             },
-            {"when": "EXECUTER answers to task", "steps": [report] * 40},
+            {"when": "EXECUTER answers:", "steps": [report] * 40},
             {"when": "answer with the word READY", "steps": ["READY"] * 4},
         ],
         "default": {"steps": ["READY"] * 40},
@@ -177,6 +175,6 @@ def leaks(folder: Path) -> list[str]:
 
 
 def body_in(prompt: str, section: str) -> str:
-    found = re.search(rf"<{section}>\n([\s\S]*)\n</{section}>\n\[\[/POLI:MSG\]\]", prompt)
+    found = re.search(rf"<{section}>\n([\s\S]*?)\n</{section}>\n\n", prompt)
     assert found, json.dumps(prompt[:2000])
     return found[1]

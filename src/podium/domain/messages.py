@@ -1,4 +1,4 @@
-"""Messages that agents hand to each other: tagged blocks in what they say, known by an id that no prompt contains.
+"""Messages that agents hand to each other: tagged blocks in what they say, known by an id that no block of a prompt has.
 
 [[POLI:MSG {"to":"EXECUTER","type":"plan","id":"TASK-NONCE"}]]
 <PLAN>
@@ -76,7 +76,7 @@ class Awaited(Noun):
     """Any of these will do, and always a `blocker`."""
     task: NonEmpty
     nonce: NonEmpty
-    """Of this turn alone. A prompt names it in halves, so that no echo holds it."""
+    """Of this turn alone. No block of a prompt has it, and where a screen is read a prompt names it in halves."""
     or_words: bool = False
     """Words without a block are an answer too: the whole of what was said when the turn is over."""
     longest_seconds: float = Field(default=14_400.0, gt=0)
@@ -112,7 +112,11 @@ class Awaited(Noun):
 def block_of(message: Message) -> str:
     """The message as a block, its body in its section."""
     header = json.dumps({"to": message.to, "type": message.type, "id": message.id})
+    return f"[[{TAG} {header}]]\n{section_of(message)}\n[[/{TAG}]]"
+
+
+def section_of(message: Message) -> str:
+    """The body in its section, without the id of the turn that brought it."""
     section = SECTIONS.get(message.type, "")
     wrapped = message.body.startswith(f"<{section}>") and message.body.endswith(f"</{section}>")
-    body = message.body if wrapped or not section else f"<{section}>\n{message.body}\n</{section}>"
-    return f"[[{TAG} {header}]]\n{body}\n[[/{TAG}]]"
+    return message.body if wrapped or not section else f"<{section}>\n{message.body}\n</{section}>"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from podium.domain.events import MessageHeard
-from podium.domain.messages import Message, block_of
+from podium.domain.messages import Message, section_of
 from podium.domain.model import Noun
 from podium.testing.tui_zoo.prompts import whole_prompt
 from podium.wiring.bench_duet_stage import ZooSeat
@@ -92,7 +92,7 @@ def _copies(message: Message, receiver: ZooSeat) -> int:
     """How often the program took it; what it was given again because it had died counts once."""
     text = "\n".join(_taken(receiver.record))
     again = sum(each.what == "died" for each in receiver.happened())
-    copies = text.count(block_of(message))
+    copies = text.count(section_of(message))
     return max(copies - again, 1) if copies else 0
 
 

@@ -58,6 +58,7 @@ class Hall:
         self.executer = FakeAgent(name="executer")
         self.on_screen = False
         self.keeps_conversation = True
+        self.allowed_tools: tuple[str, ...] | None = None
         self._nonces = iter(f"{number:08x}" for number in range(0xA0, 0xFFFF))
         self._ids = SteadyIds()
         self._engines: list[LocalEngine] = []
@@ -112,5 +113,5 @@ class Hall:
         )
 
     def _chair(self, agent: FakeAgent) -> Chair:
-        player = Player(agent.name, agent)
+        player = Player(agent.name, agent, self.allowed_tools)
         return Chair(player, "/w", self.on_screen, self.keeps_conversation)

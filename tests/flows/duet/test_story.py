@@ -15,6 +15,7 @@ from podium.domain.errors import TimedOut
 from podium.domain.events import BlockIgnored, LegOpened, MessageHeard, PairSeated, SideNudged
 from podium.domain.messages import Message, block_of
 from podium.domain.work import RunStatus
+from podium.flows.duet import primer
 from podium.testing import retry_until
 from tests.flows.duet.hall import Hall, pair, plans, results, says
 
@@ -88,6 +89,43 @@ async def test_no_prompt_holds_the_id_that_its_answer_must_have(hall: Hall) -> N
         assert turn.awaits.id not in turn.prompt
         assert turn.awaits.nonce not in turn.prompt
     assert len({turn.awaits.nonce for turn in turns if turn.awaits}) == 4
+
+
+async def test_off_no_screen_each_message_has_one_id_whole_and_right(hall: Hall) -> None:
+    hall.keeps_conversation = False
+    hall.cast(
+        ["no block", plans("first"), plans("second"), REPORT], [results("one"), results("two")]
+    )
+    assert (await hall.play(rounds=2)).status is RunStatus.SUCCEEDED
+    for turn in (*hall.planner.turns, *hall.executer.turns):
+        assert turn.awaits is not None
+        assert turn.prompt.count(f'ID = "{turn.awaits.id}"') == 1
+        assert turn.prompt.count(turn.awaits.task) == 1, "another id stands beside it"
+
+
+async def test_a_part_that_comes_with_a_task_asks_for_no_other_answer(hall: Hall) -> None:
+    hall.keeps_conversation = False
+    hall.cast([plans(), REPORT], [results()])
+    await hall.play()
+    for turn in (*hall.planner.turns, *hall.executer.turns):
+        assert "READY" not in turn.prompt
+        assert turn.prompt.count("[[/POLI:MSG]]") == 1
+    assert "answer with the word READY" in primer("PLANNER", on_screen=False)
+
+
+async def test_each_side_is_told_whether_it_may_act(hall: Hall) -> None:
+    hall.keeps_conversation = False
+    hall.cast([plans(), REPORT], [results()])
+    await hall.play()
+    assert "Change nothing yourself" in hall.planner.turns[0].prompt
+    assert "You may read and change files" in hall.executer.turns[0].prompt
+    assert '"to":"USER","type":"report"' in hall.planner.turns[0].prompt
+    assert "Change nothing yourself" in primer("PLANNER", on_screen=True)
+    hall.allowed_tools = ()
+    hall.cast([plans(), REPORT], [results()])
+    await hall.play()
+    assert "You have no tools: what has to be looked at" in hall.planner.turns[0].prompt
+    assert "You have no tools: say in your result" in hall.executer.turns[0].prompt
 
 
 async def test_a_planner_may_plan_again_until_its_rounds_are_used_up(hall: Hall) -> None:

@@ -13,7 +13,7 @@ from podium.domain.events import BlockIgnored, LegOpened, MessageHeard, SideNudg
 from podium.domain.messages import ADDRESSEES, TAG, Awaited, Heard, Message, MessageType, Side
 from podium.flows.asking import ask_until_answered
 from podium.flows.duet.kit import Chair, DuetKit, Stage
-from podium.flows.duet.prompting import answer_words, nudge_words, primer
+from podium.flows.duet.prompting import answer_words, first_words, nudge_words
 from podium.ports import FlowContext, Step, Tx
 
 LEG = "leg"
@@ -123,7 +123,7 @@ class Router:
     async def _asked(self, chair: Chair, awaited: Awaited, prompt: str, name: str) -> Reply:
         side, earlier = awaited.sender, self._earlier.get(awaited.sender)
         if earlier is None and not chair.keeps_conversation:
-            prompt = f"{primer(side, on_screen=chair.on_screen)}\n\n{prompt}"
+            prompt = first_words(side, prompt, has_tools=chair.player.allowed_tools != ())
         seconds = self._seconds(side)
         # A program that died was started again once already, with its conversation.
         limits = _within(chair.player.limits, seconds)

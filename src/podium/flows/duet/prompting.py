@@ -1,25 +1,41 @@
-"""What the two sides of a duet are told. A turn's id stands in these words in pieces only."""
+"""What the two sides of a duet are told. No block in these words has the id of the turn.
+
+Where words are read off a screen, the id stands in pieces: nothing that a screen echoes holds it.
+"""
 
 from __future__ import annotations
 
-from podium.domain.messages import SECTIONS, TAG, Awaited, Message, Side, block_of
+from podium.domain.messages import SECTIONS, TAG, Awaited, Message, Side, section_of
 
 NUDGE = "If you are finished, emit the tagged block now."
 
 
 def primer(side: Side, *, on_screen: bool) -> str:
-    """What a side is told once, when its conversation begins. `on_screen`: its words are read off a screen."""
-    part = _PLANNER if side == "PLANNER" else _EXECUTER
-    return "\n\n".join((part, _form_of(_OWN_TYPE[side], on_screen), _MANNERS))
+    """What a program is told when it comes up, before any task. `on_screen`: its words are read off a screen."""
+    form = _form_of(_OWN_TYPE[side], on_screen)
+    asked = "When you are finished, emit one tagged block, in which <ID> is the id that the message to you names:"
+    return "\n\n".join((part_words(side), f"{asked}\n{form}", _MANNERS, _READY))
+
+
+def part_words(side: Side, *, has_tools: bool = True) -> str:
+    """Which part a side plays, and whether it may act."""
+    part, acts, has_none = _PARTS[side]
+    return f"{part}\n\n{acts if has_tools else has_none}"
+
+
+def first_words(side: Side, prompt: str, *, has_tools: bool) -> str:
+    """The first message of a conversation that is told its part with it."""
+    return "\n\n".join((part_words(side, has_tools=has_tools), _MANNERS, prompt))
 
 
 def task_words(text: str, awaited: Awaited, *, on_screen: bool) -> str:
     """A person's task, for the planner."""
     return "\n\n".join(
         (
-            f"TASK_ID={awaited.task}",
             f"What the user asks for:\n{text}",
-            f"Plan it for EXECUTER and emit exactly one `plan` block. {_id_line(awaited)}",
+            "Plan it for EXECUTER and emit exactly one `plan` block: the steps, and how to see that they are done. "
+            'If EXECUTER has nothing to do, emit a block with "to":"USER","type":"report" and <REPORT> instead.',
+            _id_line(awaited, on_screen),
             _form_of("plan", on_screen),
         )
     )
@@ -29,10 +45,10 @@ def plan_words(plan: Message, awaited: Awaited, *, on_screen: bool) -> str:
     """A plan, for the executer."""
     return "\n\n".join(
         (
-            f"PLANNER sends you this plan for task {awaited.task}:",
-            block_of(plan),
-            "Carry it out. Then emit one `result` block for PLANNER: what was done, what was found, what is open. "
-            f"{_id_line(awaited)}",
+            "PLANNER sends you this plan:",
+            section_of(plan),
+            "Carry it out. Then emit one `result` block for PLANNER: what was done, what was found, what is open.",
+            _id_line(awaited, on_screen),
             _form_of("result", on_screen),
         )
     )
@@ -54,9 +70,10 @@ def result_words(result: Message, awaited: Awaited, *, on_screen: bool, may_go_o
     forms = [*(["report"] if on_screen else []), *(["plan"] if may_go_on else [])]
     return "\n\n".join(
         (
-            f"EXECUTER answers to task {awaited.task}:",
-            block_of(result),
-            f"{choice} {_id_line(awaited)}",
+            "EXECUTER answers:",
+            section_of(result),
+            choice,
+            _id_line(awaited, on_screen, "your block" if forms else "a `blocker` block"),
             *(_form_of(each, on_screen) for each in forms),
         )
     )
@@ -67,9 +84,10 @@ def answer_words(said: str, awaited: Awaited, *, on_screen: bool) -> str:
     wanted = awaited.types[0]
     return "\n\n".join(
         (
-            f"The user answers to what blocked you in task {awaited.task}:",
+            "The user answers to what blocked you:",
             said or "Go on as you think best.",
-            f"Go on, and emit one `{wanted}` block when you are finished. {_id_line(awaited)}",
+            f"Go on, and emit one `{wanted}` block when you are finished.",
+            _id_line(awaited, on_screen),
             _form_of(wanted, on_screen),
         )
     )
@@ -80,18 +98,23 @@ def nudge_words(why: str, awaited: Awaited, *, on_screen: bool) -> str:
     wanted = awaited.types[0]
     return "\n\n".join(
         (
-            f"Your turn ended without the `{wanted}` block of task {awaited.task}: {why}.",
-            f"{NUDGE} {_id_line(awaited)}",
+            f"Your turn ended without the `{wanted}` block: {why}.",
+            NUDGE,
+            _id_line(awaited, on_screen),
             _form_of(wanted, on_screen),
         )
     )
 
 
-def _id_line(awaited: Awaited) -> str:
-    """Names the id so that no copy of these words holds it."""
+def _id_line(awaited: Awaited, on_screen: bool, whose: str = "your block") -> str:
+    """The one id that the answer must have."""
+    if not on_screen:
+        return f'The id of {whose}:\nID = "{awaited.id}"'
     half = len(awaited.nonce) // 2
     one, other = awaited.nonce[:half], awaited.nonce[half:]
-    return f'The block\'s id is made of these pieces:\nID = "{awaited.task}" + "-" + "{one}" + "{other}"'
+    return (
+        f'The id of {whose} is these two pieces, joined:\nID = "{awaited.task}-{one}" + "{other}"'
+    )
 
 
 def _form_of(kind: str, on_screen: bool) -> str:
@@ -106,18 +129,25 @@ def _form_of(kind: str, on_screen: bool) -> str:
 _TO = {"plan": "EXECUTER", "result": "PLANNER", "report": "USER"}
 _OWN_TYPE: dict[Side, str] = {"PLANNER": "plan", "EXECUTER": "result"}
 
-_PLANNER = (
-    "You are PLANNER. You work with EXECUTER, another agent, through messages that a program carries between you. "
-    "You get tasks of a user, think them through and plan them step by step; EXECUTER does the work. "
-    "When a plan is ready, emit one tagged block, in which <ID> is the id that the task's own message names:"
-)
-_EXECUTER = (
-    "You are EXECUTER. You work with PLANNER, another agent, through messages that a program carries between you. "
-    "You get plans and carry them out. When you are finished, emit one tagged block, in which <ID> is the id that "
-    "the plan's own message names:"
-)
+_CARRIED = "A program carries messages between you."
+_PARTS: dict[Side, tuple[str, str, str]] = {
+    "PLANNER": (
+        f"You are PLANNER. You plan what a user asks for; EXECUTER, another agent, carries your plans out. {_CARRIED}",
+        "You may read files and run commands that change nothing, so that the plan is right. Change nothing yourself, "
+        "even where your tools would let you: what has to be changed goes into the plan.",
+        "You have no tools: what has to be looked at or changed goes into the plan.",
+    ),
+    "EXECUTER": (
+        f"You are EXECUTER. You carry out the plans of PLANNER, another agent. {_CARRIED}",
+        "You may read and change files and run commands, as the plan needs it.",
+        "You have no tools: say in your result what you could not do.",
+    ),
+}
+"""Who a side is; what it may do with its tools; what it does without any."""
 _MANNERS = (
-    "Tags stand on lines of their own, to the letter. You may tell of progress meanwhile by blocks of type `status`, and "
-    "when only the user can help, emit a block of type `blocker` for USER that says what you need, both with the same id. "
-    "After the final block say nothing more and wait for the next message. Now answer with the word READY and wait."
+    "Tags stand on lines of their own, to the letter. Every message to you names a new id; your blocks have that one and "
+    "no other. You may tell of progress meanwhile by blocks of type `status`, and when only the user can help, emit a "
+    "block of type `blocker` for USER that says what you need. After the final block say nothing more and wait for the "
+    "next message."
 )
+_READY = "Now answer with the word READY and wait."
