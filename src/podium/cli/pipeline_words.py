@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from podium.domain import events as e
+from podium.domain.check_results import check_ending, check_passed
 from podium.domain.gating import Usage
 from podium.domain.ids import short_id
 from podium.domain.model import Json
@@ -177,7 +178,7 @@ def _checks(body: e.ChecksRan) -> Iterator[tuple[str, str]]:
     ran = ", ".join(check_words(each) for each in body.results) or "none"
     yield SUPERVISOR, f"Checks on {body.commit[:7]} are {how}: {ran}"
     for each in body.results:
-        if each.get("exit_code") != 0:
+        if not check_passed(each):
             yield SUPERVISOR, f"Red: {check_words(each)}: {_last_line(each)}"
 
 
@@ -188,10 +189,8 @@ def _last_line(check: Mapping[str, Json]) -> str:
 
 def check_words(check: Mapping[str, Json]) -> str:
     """A check and how it came out, as in `` `make test` exit 0 (1.2 s) ``."""
-    code = check.get("exit_code")
-    ended = "took too long" if check.get("timed_out") else "was killed"
-    ended = ended if code is None else f"exit {code}"
-    return f"`{check.get('command')}` {ended} ({duration(float(check.get('seconds') or 0.0))})"
+    took = duration(float(check.get("seconds") or 0.0))
+    return f"`{check.get('command')}` {check_ending(check)} ({took})"
 
 
 def _call(body: e.ToolRefused) -> str:

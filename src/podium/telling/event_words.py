@@ -8,6 +8,7 @@ from textwrap import fill
 
 from podium.domain import events as e
 from podium.domain.asking import Stop
+from podium.domain.check_results import check_ending
 from podium.domain.gating import Usage, canonical_json
 from podium.domain.ids import short_id
 from podium.domain.metering import CostMeter
@@ -194,9 +195,7 @@ def _of_a_stage(body: e.StageBegan | e.StageEnded | e.ChecksRan | e.BranchDelive
             why = f": {body.words}" if body.words else ""
             return f"{body.stage} ({body.role}), round {body.round}: {body.verdict}{made}{at}{why}"
         case e.ChecksRan():
-            ran = ", ".join(
-                f"{each.get('command')} exit {each.get('exit_code')}" for each in body.results
-            )
+            ran = ", ".join(f"{each.get('command')} {check_ending(each)}" for each in body.results)
             return f"{'passed' if body.passed else 'FAILED'} on {body.commit[:12]}: {ran or 'none'}"
         case e.BranchDelivered():
             return f"{body.branch} at {body.commit[:12]} {body.url or body.file}".rstrip()

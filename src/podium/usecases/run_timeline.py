@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from podium.domain import events as e
+from podium.domain.check_results import check_passed
 from podium.domain.model import Moment, Noun
 from podium.domain.work import TIMER
 from podium.ports import Store, View
@@ -244,5 +245,5 @@ class _Drawing:
 def _checks_words(body: e.ChecksRan) -> str:
     if not body.results:
         return "none ran"
-    passed = sum(1 for each in body.results if each.get("exit_code") == 0)
+    passed = sum(1 for each in body.results if check_passed(each))
     return f"{passed} of {len(body.results)} passed"

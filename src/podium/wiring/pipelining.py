@@ -22,6 +22,7 @@ from podium.flows.pipeline import (
     PipelineSpec,
     RunCheck,
     pipeline,
+    ran_no_tests,
 )
 from podium.ports import Flow, Workspace
 from podium.wiring.agents import build_agent, players_by_role
@@ -270,6 +271,7 @@ def check_runner(podium: Podium) -> RunCheck:
             output_sha256=hashlib.sha256(ended.stdout).hexdigest(),
             tail=text[-_TAIL_CHARACTERS:],
             timed_out=ended.timed_out,
+            ran_no_tests=ran_no_tests(text),
         )
 
     return run_check

@@ -96,7 +96,7 @@ def test_no_words_in_a_review_become_part_of_it() -> None:
 def test_evidence_holds_what_proves_it() -> None:
     text = evidence(check(), check(name="ruff", command="ruff check", exit_code=0, tail=""))
     assert "- Outcome: **not all passed**" in text
-    assert "- Command: `python -m pytest -q`\n- Ended: exit code 1\n- Took: 2.3 s\n" in text
+    assert "- Command: `python -m pytest -q`\n- Ended: exit 1\n- Took: 2.3 s\n" in text
     assert f"- SHA-256 of the output: `{'ab' * 32}`" in text
     assert "```text\n1 failed\n```" in text
     assert headings(text)[-2:] == ["1. pytest", "2. ruff"]
@@ -157,7 +157,7 @@ def test_a_body_tells_what_was_asked_done_and_proven() -> None:
         "Plan and reviews",
         "Added to the backlog",
     ]
-    assert "| `python -m pytest -q` | exit code 0 | 2.3 | `abababababababab` |" in text
+    assert "| `python -m pytest -q` | exit 0 | 2.3 | `abababababababab` |" in text
     assert "- c0ffee Add the toggle" in text
     assert text.endswith("---\n\nRun `run_1` of Podium; cost $0.12.\n")
 

@@ -6,6 +6,7 @@ from podium.flows.pipeline.kit import PipelineJob, PipelineKit, RunCheck
 from podium.flows.pipeline.options import PipelineOptions
 from podium.flows.pipeline.spec import PipelineSpec, Stage
 from podium.flows.pipeline.story import pipeline
+from podium.flows.pipeline.zero_tests import ran_no_tests
 
 __all__ = [
     "PLACEHOLDER",
@@ -19,4 +20,5 @@ __all__ = [
     "RunCheck",
     "Stage",
     "pipeline",
+    "ran_no_tests",
 ]

@@ -8,10 +8,17 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from pydantic import Field
 
+from podium.domain.check_results import check_ending, check_passed
 from podium.domain.model import NonEmpty, Noun
 
 Read = Callable[[str], Awaitable[str | None]]
 """The text of a file of the workspace, or None."""
+
+_TAIL_CHARACTERS = 4_000
+_NO_TESTS = (
+    "ran 0 tests, which proves nothing and counts as failed. Make this very command find tests: their file names, folders "
+    "and imports decide that"
+)
 
 
 class Check(Noun):
@@ -44,10 +51,12 @@ class CheckResult(Noun):
     tail: str = ""
     """The end of what it wrote."""
     timed_out: bool = False
+    ran_no_tests: bool = False
+    """It is a test run, and there was no test in it: red, whatever the exit code."""
 
     @property
     def passed(self) -> bool:
-        return self.exit_code == 0
+        return check_passed(self.model_dump())
 
 
 def all_passed(results: Sequence[CheckResult]) -> bool:
@@ -58,13 +67,16 @@ def in_words(results: Sequence[CheckResult]) -> str:
     """One line for people: what ran and how it ended."""
     if not results:
         return "no checks"
-    return ", ".join(f"`{each.command}` {_ending(each)}" for each in results)
+    return ", ".join(f"`{each.command}` {check_ending(each.model_dump())}" for each in results)
 
 
-def _ending(result: CheckResult) -> str:
-    if result.timed_out:
-        return "took too long"
-    return "was killed" if result.exit_code is None else f"exit {result.exit_code}"
+def red_words(results: Sequence[CheckResult]) -> str:
+    """What failed, for whoever has to make it pass: each red check with the end of its output."""
+    red = (each for each in results if not each.passed)
+    return "\n\n".join(
+        f"`{each.command}` {_NO_TESTS if each.ran_no_tests else 'failed'}:\n{each.tail[-_TAIL_CHARACTERS:]}"
+        for each in red
+    )
 
 
 async def detected(read: Read) -> tuple[Check, ...]:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from podium.domain.check_results import check_ending
 from podium.domain.model import Json
 from podium.flows.pipeline.plain_text import fenced, harmless, in_code, one_line, shortened, whole
-from podium.flows.pipeline.review_files import ending_of
 
 LONGEST_TITLE = 72
 LONGEST_BODY = 60_000
@@ -118,7 +118,7 @@ def _rows(evidence: Sequence[Mapping[str, Json]]) -> Iterator[str]:
         command = in_code(str(each.get("command", "")), 160).replace("|", "\\|")
         digest = in_code(str(each.get("output_sha256") or "")[:16])
         seconds = f"{float(each.get('seconds') or 0):.1f}"
-        yield f"| {command} | {ending_of(each)} | {seconds} | {digest} |"
+        yield f"| {command} | {check_ending(each)} | {seconds} | {digest} |"
 
 
 def _list(items: Sequence[str]) -> Iterator[str]:

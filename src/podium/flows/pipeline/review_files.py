@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
+from podium.domain.check_results import check_ending, check_passed
 from podium.domain.model import Json
 from podium.flows.pipeline.plain_text import fenced, harmless, in_code, shortened, whole
 
@@ -57,9 +58,10 @@ def evidence_file(
 ) -> str:
     """What the supervisor's own checks showed on a commit, in Markdown.
 
-    A result holds `name`, `command`, `exit_code`, `seconds`, `output_sha256`, `tail` and `timed_out`.
+    A result holds `name`, `command`, `exit_code`, `seconds`, `output_sha256`, `tail`, `timed_out` and
+    `ran_no_tests`.
     """
-    green = bool(results) and all(each.get("exit_code") == 0 for each in results)
+    green = bool(results) and all(check_passed(each) for each in results)
     outcome = ("all passed" if green else "not all passed") if results else "no checks were run"
     facts = [
         ("Outcome", f"**{outcome}**"),
@@ -74,19 +76,11 @@ def evidence_file(
     return "\n\n".join(parts) + "\n"
 
 
-def ending_of(result: Mapping[str, Json]) -> str:
-    """How a check ended, in words."""
-    if result.get("timed_out"):
-        return "took too long"
-    code = result.get("exit_code")
-    return "was killed" if code is None else f"exit code {code}"
-
-
 def _check(number: int, result: Mapping[str, Json]) -> str:
     name = harmless(str(result.get("name") or result.get("command") or ""), 120)
     facts = [
         ("Command", in_code(str(result.get("command", "")), 1_000)),
-        ("Ended", ending_of(result)),
+        ("Ended", check_ending(result)),
         ("Took", f"{float(result.get('seconds') or 0):.1f} s"),
         ("SHA-256 of the output", in_code(str(result.get("output_sha256") or ""), 80)),
     ]

@@ -12,7 +12,7 @@ from podium.domain.model import Noun
 from podium.domain.workspaces import Merge, Snapshot
 from podium.flows.asking import ask_until_answered
 from podium.flows.pipeline.briefing import INPUTS, NONCE_SLOT, brief
-from podium.flows.pipeline.checks import CheckResult, all_passed
+from podium.flows.pipeline.checks import CheckResult, all_passed, red_words
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, clean_start, file
 from podium.flows.pipeline.people import approved_step, ask_a_person
@@ -23,7 +23,6 @@ from podium.flows.pipeline.spec import DONE, Stage
 from podium.flows.pipeline.trip import RED, SENT_BACK, Settled, Told
 from podium.ports import Step
 
-_TAIL_CHARACTERS = 4_000
 DEPENDENCIES = ("node_modules", ".venv", "venv", "vendor", ".tox", ".nox", INPUTS)
 """Names of ignored folders that stay for the checks: what a project depends on is not built anew each time."""
 
@@ -256,10 +255,7 @@ async def _checked(desk: Desk, name: str, number: int, settled: Settled, *, move
     if all_passed(trip.evidence):
         trip.conflicts = ()
         return settled.model_copy(update={"head": trip.head})
-    red = [each for each in trip.evidence if not each.passed]
-    words = "\n\n".join(
-        f"`{each.command}` failed:\n{each.tail[-_TAIL_CHARACTERS:]}" for each in red
-    )
+    words = red_words(trip.evidence)
     return settled.model_copy(update={"verdict": RED, "words": words, "head": trip.head})
 
 

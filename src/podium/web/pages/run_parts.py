@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse, Response, StreamingResponse
 
+from podium.domain.check_results import check_ending
 from podium.domain.errors import NotPossibleNow, PodiumError, UnknownId
 from podium.domain.events import AgentAsked, AgentReplied, ChecksRan, ModelAnswered
 from podium.domain.gating import canonical_json
@@ -184,7 +185,13 @@ async def checks_part(request: Request, desk: DeskHere, person: Viewer, run: str
     run_id = await _run_id(desk, run)
     found = await newest_events(await desk.store(), run_id, ("checks_ran",), most=MOST_CHECKS)
     checks = [(event, event.body) for event in reversed(found) if isinstance(event.body, ChecksRan)]
-    return page(request, "run_checks.html", checks=checks, cut=len(found) == MOST_CHECKS)
+    return page(
+        request,
+        "run_checks.html",
+        checks=checks,
+        ending=check_ending,
+        cut=len(found) == MOST_CHECKS,
+    )
 
 
 @router.get("/runs/{run}/part/documents")

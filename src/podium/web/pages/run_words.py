@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from podium.domain import events as e
+from podium.domain.check_results import check_passed
 from podium.domain.model import Json
 from podium.domain.work import Run, RunStatus
 from podium.telling.event_words import describe, shorten
@@ -104,7 +105,7 @@ def _proof(run: Run) -> str:
     checks = result.get("checks")
     words = []
     if isinstance(checks, list) and checks:
-        passed = sum(1 for each in checks if isinstance(each, dict) and each.get("exit_code") == 0)
+        passed = sum(1 for each in checks if isinstance(each, dict) and check_passed(each))
         words.append(f"{passed} of {counted(len(checks), 'check')} passed")
     if branch := result.get("branch"):
         words.append(f"branch {branch}")

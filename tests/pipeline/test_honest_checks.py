@@ -1,0 +1,43 @@
+"""No green without a test: projects whose checks run nothing, do not exist, or were red before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from podium.domain.work import Run, RunStatus
+from tests.pipeline.rig import TEST, Project, develops, smooth
+
+
+def verdicts(run: Run, stage: str) -> list[str]:
+    return [each["verdict"] for each in run.result["stages"] if each["stage"] == stage]
+
+
+def prompts(events: list[dict[str, Any]], role: str) -> list[str]:
+    return [e["prompt"] for e in events if e["type"] == "agent_asked" and e["role"] == role]
+
+
+async def test_a_check_that_runs_zero_tests_is_red_until_it_finds_some(tmp_path: Path) -> None:
+    # Without __init__.py unittest does not look into the folder.
+    hidden = {"tests/test_calc.py": TEST, "test_calc.py": "# moved to tests/\n"}
+    finds = develops(when="Stage: develop, round 2", files={"tests/__init__.py": ""})
+    project = Project(tmp_path).build(
+        [finds, *smooth()],
+        files=hidden,
+        settings={"checks": ["python3 -m unittest discover -q || [ $? -eq 5 ]"]},
+    )
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    assert verdicts(run, "develop") == ["RED", "DONE"]
+    events = await project.events(run.id)
+    assert "ran 0 tests" in prompts(events, "developer")[1]
+    first, *_, last = [e for e in events if e["type"] == "checks_ran"]
+    assert (first["passed"], first["results"][0]["exit_code"]) == (False, 0)
+    assert last["passed"]
+    evidence = next(
+        text
+        for path, text in project.tree(run.result["branch"]).items()
+        if "evidence" in path and path.endswith("develop-1.md")
+    )
+    assert "**not all passed**" in evidence
+    assert "Ended: exit 0, ran 0 tests" in evidence
