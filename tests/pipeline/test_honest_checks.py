@@ -41,3 +41,18 @@ async def test_a_check_that_runs_zero_tests_is_red_until_it_finds_some(tmp_path:
     )
     assert "**not all passed**" in evidence
     assert "Ended: exit 0, ran 0 tests" in evidence
+
+
+async def test_without_named_checks_the_tests_that_the_project_has_are_run(tmp_path: Path) -> None:
+    # `python -m unittest discover` finds nothing here, and that was taken for green.
+    project = Project(tmp_path).build(
+        smooth(),
+        files={"setup.py": "", "test_calc.py": "# moved\n", "checks/test_calc.py": TEST},
+        settings={"checks": None},
+    )
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    [check] = run.result["checks"]
+    assert check["command"].endswith("-m unittest discover -q -s checks")
+    notes = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
+    assert any("found in checks/test_calc.py" in text for text in notes)

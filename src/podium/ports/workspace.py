@@ -98,7 +98,7 @@ class Workspace(Protocol):
         ...
 
     async def tracked(self, *patterns: str) -> Sequence[str]:
-        """Paths that git tracks in the worktree and that fit a pathspec."""
+        """Paths that git tracks in the worktree and that fit one of the pathspecs; of very many the first."""
         ...
 
     async def ignored(self) -> Sequence[str]:

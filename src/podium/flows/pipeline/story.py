@@ -7,12 +7,15 @@ run killed anywhere goes on where it was, and the branch alone tells what happen
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from podium.domain.errors import NotPossibleNow
 from podium.domain.events import NoteTaken
 from podium.domain.forging import Preflight
 from podium.domain.model import Json
 from podium.domain.workspaces import WorkspaceRecord
-from podium.flows.pipeline.checks import Found, detected
+from podium.flows.pipeline.check_detection import detect_in
+from podium.flows.pipeline.checks import Detection, Found
 from podium.flows.pipeline.conventions import conventions_of
 from podium.flows.pipeline.delivering import deliver
 from podium.flows.pipeline.desk import Desk
@@ -84,17 +87,25 @@ async def _set_up(ctx: FlowContext, kit: PipelineKit, job: PipelineJob) -> Desk:
     ctx.note(NoteTaken(text=f"Created branch {trip.branch!r} in {record.path}."))
 
     async def find_checks(step: Step) -> Found:
-        ignored = await workspace.ignored()
-        return Found(
-            checks=await detected(workspace.read),
-            ignored=tuple(ignored),
-            conventions=await conventions_of(workspace),
-        )
+        ignored = tuple(await workspace.ignored())
+        named = kit.checks() is not None
+        found = Detection() if named else await detect_in(workspace, kit.run_check)
+        conventions = await conventions_of(workspace)
+        return Found(**found.model_dump(), ignored=ignored, conventions=conventions)
 
     # Before any agent has been here: a project must not be able to lose its checks on the way.
     desk = Desk(ctx, kit, trip, await ctx.step("find-checks", find_checks, returns=Found))
-    if not desk.checks:
-        ctx.note(
-            NoteTaken(text="No checks were found: nothing will be tested. `checks:` names them.")
-        )
+    for text in _about_checks(desk):
+        ctx.note(NoteTaken(text=text))
     return desk
+
+
+def _about_checks(desk: Desk) -> Iterator[str]:
+    """What a person should know at the start: which checks there are, and which cannot be run."""
+    for text in desk.found.not_installed:
+        yield f"Not run: {text}. Install it with `workspaces: after_create:`, or name other `checks:`."
+    for check in desk.checks:
+        if check.source:
+            yield f"`checks:` names none; found in {check.source}: `{check.command}`."
+    if not desk.checks:
+        yield "No checks were found, so nothing will be tested. Name them under `checks:` in podium.yaml."

@@ -1,4 +1,4 @@
-"""Files that git ignores: they come back in no commit, and must not decide how a commit is judged."""
+"""Files that git tracks, and files that it ignores: these come back in no commit, and must not decide how a commit is judged."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ _MOST_BYTES = 20_000_000
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 
 
+async def tracked_in(desk: Desk, patterns: Sequence[str]) -> list[str]:
+    """Files in git's index that fit one of the pathspecs. None of them: all."""
+    return await _listed(desk, "-z", "--", *patterns)
+
+
 async def ignored_in(desk: Desk) -> list[str]:
     """Ignored files, and folders of which all is ignored; these end with `/`."""
-    ended = await desk.run(
-        "ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z",
-        output_bytes=_MOST_BYTES, cut=True,
-    )  # fmt: skip
+    return await _listed(desk, "-z", "--others", "--ignored", "--exclude-standard", "--directory")
+
+
+async def _listed(desk: Desk, *options: str) -> list[str]:
+    ended = await desk.run("ls-files", *options, output_bytes=_MOST_BYTES, cut=True)
     names = ended.stdout.decode(errors="surrogateescape").split("\0")
     return [name for name in names if name]
 

@@ -38,7 +38,7 @@ from podium.workspaces.git.restoring import restore
 from podium.workspaces.git.snapshots import Snapshots
 from podium.workspaces.git.standing import state_of
 from podium.workspaces.git.turns import Turns
-from podium.workspaces.git.unseen_files import clear_ignored_in, ignored_in
+from podium.workspaces.git.unseen_files import clear_ignored_in, ignored_in, tracked_in
 
 
 class GitWorkspace:
@@ -149,8 +149,7 @@ class GitWorkspace:
     async def tracked(self, *patterns: str) -> list[str]:
         with self._at_work():
             await self._desk.sit_down()
-            ended = await self._desk.run("ls-files", "-z", "--", *patterns)
-            return [name for name in ended.stdout.decode(errors="replace").split("\0") if name]
+            return await tracked_in(self._desk, patterns)
 
     async def ignored(self) -> list[str]:
         with self._at_work():

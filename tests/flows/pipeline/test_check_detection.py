@@ -1,0 +1,122 @@
+"""Which check a project is found to have, by its files and by what is installed."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from podium.flows.pipeline.check_detection import detect
+from podium.flows.pipeline.checks import Detection
+
+PYTEST = "import pytest\n\ndef test_one():\n    assert True\n"
+UNITTEST = "from unittest import TestCase\n\nclass One(TestCase):\n    def test_one(self): ...\n"
+EVERYTHING = "make pytest unittest nosetests npm cargo go tox nox hatch django ctest"
+
+
+async def look(files: dict[str, str], installed: str = EVERYTHING) -> Detection:
+    async def read(path: str) -> str | None:
+        return files.get(path)
+
+    async def run(line: str) -> str:
+        """A machine with these tools, and `python3` as the only interpreter."""
+        has = {"command -v " + tool for tool in installed.split()}
+        has |= {f"python3 -c 'import {tool}'" for tool in installed.split()}
+        probes = re.findall(r"^\((.*)\) </dev/null .* echo (.*)$", line, re.MULTILINE)
+        return "".join(f"{echo}\n" for probe, echo in probes if probe in has)
+
+    return await detect(read, list(files), run)
+
+
+CASES: dict[str, tuple[dict[str, str], str]] = {
+    "make": ({"Makefile": "all:\n\ntest: all\n\ttrue\n", "go.mod": ""}, "make test"),
+    "tox.ini": (
+        {"tox.ini": "[testenv]\ncommands =\n  py3: pytest --cov=x {posargs:tests}\n", "tests/x.py": ""},
+        "python3 -m pytest -q",
+    ),
+    "tox.ini with a folder": (
+        {"tox.ini": "[testenv]\ncommands = {envpython} -m pytest -n 4 test\n", "test/x.py": ""},
+        "python3 -m pytest -q test",
+    ),
+    "tox.ini with unittest": (
+        {"tox.ini": "[testenv]\ncommands = coverage run -m unittest discover -s tests\n"},
+        "python3 -m unittest discover -s tests",
+    ),
+    "setup.cfg": ({"setup.cfg": "[tool:pytest]\naddopts = -ra\n"}, "python3 -m pytest -q"),
+    "pyproject, settings": (
+        {"pyproject.toml": "[tool.pytest.ini_options]\n", "src/a/__init__.py": ""},
+        "PYTHONPATH=src python3 -m pytest -q",
+    ),
+    "pyproject, dependency group": (
+        {"pyproject.toml": '[dependency-groups]\ndev = ["pytest>=8"]\n'},
+        "python3 -m pytest -q",
+    ),
+    "pyproject, hatch": (
+        {"pyproject.toml": '[tool.hatch.envs.default.scripts]\ntest = "python -m unittest -v"\n'},
+        "python3 -m unittest -v",
+    ),
+    "pyproject, tox": (
+        {"pyproject.toml": '[tool.tox.env_run_base]\ncommands = [["pytest", "-x"]]\n'},
+        "python3 -m pytest -q",
+    ),
+    "noxfile": (
+        {"noxfile.py": 'def t(session):\n    session.run("pytest", "-x", *session.posargs)\n'},
+        "python3 -m pytest -q",
+    ),
+    "requirements": ({"requirements-dev.txt": "flake8\npytest==8.1\n"}, "python3 -m pytest -q"),
+    "workflow": (
+        {
+            ".github/workflows/ci.yml": "jobs:\n  t:\n    steps:\n      - run: pip install pytest nose2\n"
+            "      - run: |\n          ruff check\n          python -W error -m unittest discover -v test\n"
+        },
+        "python3 -m unittest discover -v test",
+    ),
+    "package.json": ({"package.json": '{"scripts": {"test": "mocha"}}'}, "npm test --silent"),
+    "cargo": ({"Cargo.toml": ""}, "cargo test --quiet"),
+    "imports pytest": ({"tests/test_a.py": PYTEST}, "python3 -m pytest -q"),
+    "unittest in a package": (
+        {"tests/__init__.py": "", "tests/test_a.py": UNITTEST},
+        "python3 -m unittest discover -q",
+    ),
+    "unittest in a folder": (
+        {"setup.py": "", "tests/test_a.py": UNITTEST},
+        "python3 -m unittest discover -q -s tests",
+    ),
+    "unittest under another name": (
+        {"a_test.py": UNITTEST},
+        "python3 -m unittest discover -q -p '*_test.py'",
+    ),
+    "tox alone": ({"tox.ini": "[testenv]\ncommands = ./run.sh | tee log\n"}, "tox"),
+    "nothing": ({"setup.py": "setup()", "a.py": "x = 1\n", "pyproject.toml": "[project]\n"}, ""),
+    "npm's placeholder": (
+        {"package.json": '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'},
+        "",
+    ),
+    "unreadable": ({"pyproject.toml": "[", "package.json": "{", "noxfile.py": "def", "tox.ini": "x"}, "tox"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_a_check_is_found_in_what_the_project_says(case: str) -> None:
+    files, command = CASES[case]
+    assert [each.command for each in (await look(files)).checks] == ([command] if command else [])
+
+
+async def test_a_tool_that_is_not_installed_is_named_and_what_runs_here_is_taken() -> None:
+    files = {
+        "Makefile": "test:\n\tpytest\n",
+        "tests/test_a.py": UNITTEST,
+        "tox.ini": "[testenv]\ncommands=pytest\n",
+    }
+    found = await look(files, "unittest")
+    assert [each.command for each in found.checks] == ["python3 -m unittest discover -q -s tests"]
+    assert found.checks[0].source == "tests/test_a.py"
+    assert found.not_installed == (
+        "`make test` (Makefile): make is not installed",
+        "`python -m pytest -q` (tox.ini): pytest is not installed",
+    )
+
+
+async def test_what_only_a_shell_understands_is_never_run_from_a_workflow() -> None:
+    line = "      - run: pytest $(touch x) ; tox && npm test\n"
+    assert await look({".github/workflows/a.yml": line}) == Detection()
