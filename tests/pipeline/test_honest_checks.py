@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from podium.domain.work import Run, RunStatus
-from tests.pipeline.rig import TEST, Project, develops, smooth
+from tests.pipeline.rig import TEST, Project, audits, develops, smooth
 
 
 def verdicts(run: Run, stage: str) -> list[str]:
@@ -56,3 +56,60 @@ async def test_without_named_checks_the_tests_that_the_project_has_are_run(tmp_p
     assert check["command"].endswith("-m unittest discover -q -s checks")
     notes = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
     assert any("found in checks/test_calc.py" in text for text in notes)
+
+
+NO_TESTS = {"test_calc.py": "# none yet\n"}
+
+
+async def test_a_project_without_tests_is_checked_by_those_that_the_work_brings(
+    tmp_path: Path,
+) -> None:
+    turns = [develops(files={"test_sum.py": TEST}), *smooth()]
+    project = Project(tmp_path).build(turns, files=NO_TESTS, settings={"checks": None})
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    assert "-m unittest discover -q" in run.result["checks"][0]["command"]
+    assert "(test_sum.py) came with this work" in run.result["check_notes"][0]
+    notes = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
+    assert any(text.startswith("No checks were found") for text in notes)
+
+
+async def test_work_that_nothing_was_run_on_waits_for_a_person_and_is_never_called_green(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path).build(smooth(), files=NO_TESTS, settings={"checks": None})
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN
+    assert "nothing was tested" in (run.failure.message if run.failure else "")
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    assert run.result["check_notes"] == ["nothing was tested: no checks were found"]
+    page = Path(run.result["pull_request"]["file"]).read_text()
+    assert "No checks were run: nothing proves that this works." in page
+    assert "- nothing was tested: no checks were found" in page
+    assert "all passed" not in page
+    assert not [e for e in await project.events(run.id) if e["type"] == "checks_ran"]
+
+
+async def test_checks_that_a_person_names_meanwhile_are_run_before_it_goes_out(
+    tmp_path: Path,
+) -> None:
+    again = audits(stage="merge_review", number=2)
+    project = Project(tmp_path).build([again, *smooth()], files=NO_TESTS, settings={"checks": None})
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN
+    settings = project.folder / "podium.yaml"
+    settings.write_text(settings.read_text().replace("checks: null", "checks: [python3 calc.py]"))
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    assert [each["command"] for each in run.result["checks"]] == ["python3 calc.py"]
+    assert run.result["check_notes"] == []
+
+
+async def test_a_project_that_says_it_has_no_checks_is_delivered_as_untested(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path).build(smooth(), settings={"checks": []})
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    assert run.result["check_notes"] == ["nothing was tested: podium.yaml says `checks: []`"]

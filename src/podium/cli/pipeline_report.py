@@ -168,7 +168,8 @@ def _checks(run: Run, passage: Passage) -> list[str]:
     if not isinstance(known, Sequence):
         known = passage.checks.results if passage.checks else ()
     ran = [check_words(each) for each in known if isinstance(each, Mapping)]
-    return ran or (["none were found, none ran"] if run.result else [])
+    notes = _strings(result_of(run).get("check_notes"))
+    return [*(ran or (["none ran"] if run.result else [])), *notes]
 
 
 def show_stages(screen: Screen, stages: Sequence[StageEnded]) -> None:

@@ -44,13 +44,15 @@ class _Archived(Noun):
 async def deliver(desk: Desk) -> Json:
     """Archive, push, open the pull request, and give the report.
 
-    None: the remote's base branch has moved on, and has to be integrated first.
+    None: there is something to integrate or to check first.
     """
     trip = desk.trip
     if trip.alike:
         await ask_a_person(desk, "secrets", _alike_words(trip.alike))
         trip.alike.clear()
     trip.deliveries += 1
+    if not await _may_go_out(desk):
+        return None
     if not await _contains_remote_base(desk):
         return await _back_to_integration(desk)
     put_away = await _archive(desk, await taken_skills(desk))
@@ -63,6 +65,48 @@ async def deliver(desk: Desk) -> Json:
         BranchDelivered(branch=trip.branch, commit=trip.head, url=request.url, file=request.file)
     )
     return _report(desk, put_away, request)
+
+
+class _Named(Noun):
+    names: bool
+    """Whether podium.yaml has `checks:`."""
+    count: int = 0
+
+
+async def _may_go_out(desk: Desk) -> bool:
+    """Let a person decide about work that nothing was run on. False: there are checks now, to be run first.
+
+    `checks: []` says once and for all that there are none.
+    """
+    trip = desk.trip
+    if not trip.untested or trip.untested_reason:
+        return True
+
+    async def look(step: Step) -> _Named:
+        named = desk.kit.checks()
+        return _Named(names=named is not None, count=len(named or ()))
+
+    index = trip.deliveries
+    named = await desk.ctx.step("untested", look, index=index, returns=_Named)
+    if not named.names:
+        await ask_a_person(desk, "untested", _untested_words(desk))
+        named = await desk.ctx.step("untested:answered", look, index=index, returns=_Named)
+    if named.count and integration_of(trip.job.spec):
+        trip.is_stale = True
+        return False
+    trip.untested_reason = (
+        "podium.yaml says `checks: []`" if named.names else "no checks were found"
+    )
+    return True
+
+
+def _untested_words(desk: Desk) -> str:
+    lacks = "".join(f"\n- {each}" for each in desk.found.not_installed)
+    return (
+        "nothing was tested: podium.yaml has no `checks:`, and none were found that can be run here"
+        f"{f':{lacks}' if lacks else ''}\nName them under `checks:`, and they are run first; resumed without any, the branch "
+        "goes out untested (`checks: []` says that for every run)"
+    )
 
 
 class _Looked(Noun):
@@ -174,6 +218,26 @@ async def _guarded(desk: Desk, skills: Sequence[str]) -> tuple[str, ...]:
     return (*rows, *(f"{path} (new skill)" for path in skills))
 
 
+def _check_notes(desk: Desk) -> list[str]:
+    """What a person should know of the checks beside how they came out."""
+    trip, found = desk.trip, desk.found
+    ran = {each.command for each in trip.evidence}
+    return [
+        *([f"nothing was tested: {trip.untested_reason}"] if trip.untested else []),
+        *(
+            f"podium.yaml names no checks; `{each.command}` was found in {each.source}"
+            for each in found.checks
+            if each.command in ran
+        ),
+        *(
+            f"the project had no checks; `{each.command}` ({each.source}) came with this work"
+            for each in trip.added_checks
+            if each.command in ran
+        ),
+        *(f"not run: {each}" for each in found.not_installed),
+    ]
+
+
 def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
     trip, redact = desk.trip, desk.kit.redact
     body = body_of(
@@ -181,6 +245,7 @@ def _wish(desk: Desk, put_away: _Archived) -> PullRequestWish:
         commits=put_away.commits,
         documents=list(trip.archived.values()),
         evidence=[each.model_dump() for each in trip.evidence],
+        check_notes=_check_notes(desk),
         backlog=trip.backlog,
         base_not_fetched=trip.remote_base.why_not,
         usd=trip.usage.usd,
@@ -214,6 +279,7 @@ def _report(desk: Desk, put_away: _Archived, request: PullRequest) -> Json:
         "guarded": list(put_away.guarded),
         "stages": [each.model_dump(mode="json") for each in trip.told],
         "checks": [each.model_dump(mode="json", exclude={"tail"}) for each in trip.evidence],
+        "check_notes": _check_notes(desk),
         "backlog": trip.backlog,
         "skills": [
             each.model_dump(mode="json", include={"name", "path", "approval_id"})

@@ -25,9 +25,9 @@ class Desk:
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """What podium.yaml names, else what was found."""
+        """What podium.yaml names, else what was found, before any agent came or at least in what was added."""
         named = self.kit.checks()
-        return self.found.checks if named is None else named
+        return (self.found.checks or self.trip.added_checks) if named is None else named
 
     def trailers(self, step: str, reply: Reply | None = None) -> Mapping[str, str]:
         """What tells whose commit it is, and that it was made."""

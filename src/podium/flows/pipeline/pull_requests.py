@@ -20,6 +20,7 @@ _LONGEST_TEXT = 6_000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s")
 _LEADS_ELSEWHERE = re.compile(r"@(?=\w)|(?<=#)(?=\d)|(?<=\bGH-)(?=\d)", re.IGNORECASE)
 _NOTHING_SHOWN = "<!-- -->"
+_NOT_RUN = "No checks were run: nothing proves that this works.\n"
 _GUARDED = "This branch changes files that guard the project or run by themselves:\n"
 
 
@@ -73,6 +74,7 @@ def body_of(
     proof: str = "",
     guarded: Sequence[str] = (),
     base_not_fetched: str = "",
+    check_notes: Sequence[str] = (),
 ) -> str:
     """The body in Markdown, at most 60,000 characters. Words of agents stand in it as data.
 
@@ -84,10 +86,11 @@ def body_of(
         _Section("Task", text=fenced(shortened(whole(task.strip()[:20_000]), _LONGEST_TEXT))),
         _Section("Cause and change", text=_quiet_lines(summary)),
         _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
-        _Section("Evidence", rows=tuple(_rows(evidence)), table_head=_TABLE_HEAD)
-        if evidence
-        else _Section(
-            "Evidence", text="No checks were run: the project names none, and none were found."
+        _Section(
+            "Evidence",
+            text="\n".join([*([] if evidence else [_NOT_RUN]), *_list(check_notes), ""]).lstrip(),
+            rows=tuple(_rows(evidence)),
+            table_head=_TABLE_HEAD,
         ),
         _Section("Verified by the developer", text=_quiet_lines(proof)),
         _Section(

@@ -11,7 +11,7 @@ from podium.domain.gating import Usage
 from podium.domain.ids import short_id
 from podium.domain.model import Json, Moment, Noun
 from podium.domain.workspaces import Snapshot
-from podium.flows.pipeline.checks import CheckResult, all_passed
+from podium.flows.pipeline.checks import Check, CheckResult, all_passed
 from podium.flows.pipeline.findings import Finding
 from podium.flows.pipeline.kit import PipelineJob
 from podium.flows.pipeline.payloads import SkillWish
@@ -122,6 +122,12 @@ class Trip:
     producer: str = ""
     evidence: tuple[CheckResult, ...] = ()
     evidence_path: str = ""
+    added_checks: tuple[Check, ...] = ()
+    """Checks of a project that had none, found in what the run itself has added."""
+    untested: bool = False
+    """There was no check to run on the work."""
+    untested_reason: str = ""
+    """Why it may be delivered all the same. Empty: nobody has said that yet."""
     remote_base: RemoteBase = field(default_factory=RemoteBase)
     """The remote's base branch when it was last looked at."""
     moved_bases: int = 0

@@ -12,7 +12,8 @@ from podium.domain.model import Noun
 from podium.domain.workspaces import Merge, Snapshot
 from podium.flows.asking import ask_until_answered
 from podium.flows.pipeline.briefing import INPUTS, NONCE_SLOT, brief
-from podium.flows.pipeline.checks import CheckResult, all_passed, red_words
+from podium.flows.pipeline.check_detection import detect_in
+from podium.flows.pipeline.checks import Check, CheckResult, all_passed, red_words
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, clean_start, file
 from podium.flows.pipeline.people import approved_step, ask_a_person
@@ -262,6 +263,7 @@ async def _checked(desk: Desk, name: str, number: int, settled: Settled, *, move
 class _Evidence(Noun):
     results: tuple[CheckResult, ...]
     head: str
+    added: tuple[Check, ...] = ()
 
 
 async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, ...]:
@@ -274,7 +276,9 @@ async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, 
         # A commit is judged as whoever clones it would see it, with what it depends on.
         await trip.workspace.clear_ignored(desk.found.ignored, DEPENDENCIES)
         seconds = trip.job.spec.check_seconds
-        results = [await desk.kit.run_check(trip.workspace, each, seconds) for each in desk.checks]
+        added = await _added_checks(desk)
+        checks = added or desk.checks
+        results = [await desk.kit.run_check(trip.workspace, each, seconds) for each in checks]
         if not results:
             return _Evidence(results=(), head=start)
         await trip.workspace.reset(start, "what the checks left")
@@ -288,10 +292,18 @@ async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, 
         filed = await file(
             desk, f"checks-{label}", f"Evidence: checks on {trip.head[:12]}", written={path: text}
         )
-        return _Evidence(results=tuple(results), head=filed.head)
+        return _Evidence(results=tuple(results), head=filed.head, added=added)
 
     found = await desk.ctx.step(f"checks:{name}", work, index=number, returns=_Evidence)
     trip.head = found.head
+    trip.untested = not found.results
+    for check in found.added:
+        if check not in trip.added_checks:
+            words = (
+                f"The project had no checks; this work brings `{check.command}` ({check.source})."
+            )
+            desk.ctx.note(NoteTaken(text=words))
+    trip.added_checks = found.added
     if not found.results:
         return ()
     results = tuple(each.model_dump(mode="json") for each in found.results)
@@ -299,6 +311,14 @@ async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, 
     trip.evidence_path = path
     trip.keep([path])
     return found.results
+
+
+async def _added_checks(desk: Desk) -> tuple[Check, ...]:
+    """Checks that the work itself brings. A project that has checks of its own keeps to them."""
+    if desk.kit.checks() is not None or desk.found.checks:
+        return ()
+    found = await detect_in(desk.trip.workspace, desk.kit.run_check)
+    return found.checks or desk.trip.added_checks
 
 
 def _tell_end(

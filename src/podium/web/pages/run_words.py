@@ -107,6 +107,8 @@ def _proof(run: Run) -> str:
     if isinstance(checks, list) and checks:
         passed = sum(1 for each in checks if isinstance(each, dict) and check_passed(each))
         words.append(f"{passed} of {counted(len(checks), 'check')} passed")
+    elif checks == []:
+        words.append("nothing was tested")
     if branch := result.get("branch"):
         words.append(f"branch {branch}")
     return "; ".join(words)
