@@ -113,3 +113,34 @@ async def test_a_project_that_says_it_has_no_checks_is_delivered_as_untested(
     run = await project.run()
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert run.result["check_notes"] == ["nothing was tested: podium.yaml says `checks: []`"]
+
+
+async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path) -> None:
+    why = "It looks for tests in a folder that was removed."
+    disputes = [{"check": "python3 nowhere.py", "why": why}]
+    works = [
+        develops(
+            when=f"Stage: develop, round {number}",
+            files={"notes.txt": f"Round {number}\n"},
+            disputed_checks=disputes if number == 1 else [],
+        )
+        for number in (1, 2, 3)
+    ]
+    project = Project(tmp_path).build(
+        [*works, *smooth()], settings={"checks": ["python3 nowhere.py"]}
+    )
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN
+    words = f"`python3 nowhere.py`: {why}"
+    events = await project.events(run.id)
+    assert words in [e for e in events if e["type"] == "run_needed_human"][-1]["reason"]
+    assert [e["passed"] for e in events if e["type"] == "checks_ran"] == [False, False]
+    assert (
+        next(e for e in events if e["type"] == "stage_ended" and e["disputed"])["verdict"] == "RED"
+    )
+    settings = project.folder / "podium.yaml"
+    settings.write_text(settings.read_text().replace("nowhere.py", "-m unittest -q"))
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    assert run.result["check_notes"] == [f"disputed by who did the work: {words}"]
+    assert why in Path(run.result["pull_request"]["file"]).read_text()

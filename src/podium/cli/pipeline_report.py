@@ -168,7 +168,10 @@ def _checks(run: Run, passage: Passage) -> list[str]:
     if not isinstance(known, Sequence):
         known = passage.checks.results if passage.checks else ()
     ran = [check_words(each) for each in known if isinstance(each, Mapping)]
-    notes = _strings(result_of(run).get("check_notes"))
+    disputed = dict.fromkeys(text for each in passage.stages for text in each.disputed)
+    notes = _strings(result_of(run).get("check_notes")) or [
+        f"disputed: {text}" for text in disputed
+    ]
     return [*(ran or (["none ran"] if run.result else [])), *notes]
 
 

@@ -158,6 +158,8 @@ def _stage_ended(
     cost = f"{duration(elapsed_seconds)}, {money(body.usage)}"
     words = f"{body.verdict}. {', '.join(made)}".rstrip(". ")
     yield role, f"{words} ({cost})"
+    for text in body.disputed[:_MOST_LISTED]:
+        yield role, f"It disputes a check: {text}"
     yield from _sent_back(body, role)
     if body.discarded:
         listed = ", ".join(body.discarded[:_MOST_LISTED])

@@ -45,6 +45,8 @@ class StageEnded(EventBody):
     problems: tuple[str, ...] = ()
     discarded: tuple[str, ...] = ()
     """Paths that it changed and was not to change; they were put back."""
+    disputed: tuple[str, ...] = ()
+    """Checks that it calls wrong, with its reasons, for a person to decide about."""
     agent: str = ""
     usage: Usage = Usage()
     seconds: float = 0.0

@@ -193,6 +193,7 @@ def _of_a_stage(body: e.StageBegan | e.StageEnded | e.ChecksRan | e.BranchDelive
             made = f" {body.document}" if body.document else ""
             at = f" at {body.commit[:12]}" if body.commit else ""
             why = f": {body.words}" if body.words else ""
+            why += f"; disputes {'; '.join(body.disputed)}" if body.disputed else ""
             return f"{body.stage} ({body.role}), round {body.round}: {body.verdict}{made}{at}{why}"
         case e.ChecksRan():
             ran = ", ".join(f"{each.get('command')} {check_ending(each)}" for each in body.results)

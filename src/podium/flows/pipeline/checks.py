@@ -12,7 +12,7 @@ from podium.domain.model import NonEmpty, Noun
 _TAIL_CHARACTERS = 4_000
 _NO_TESTS = (
     "ran 0 tests, which proves nothing and counts as failed. Make this very command find tests: their file names, folders "
-    "and imports decide that"
+    "and imports decide that; where the command itself is wrong for this project, say so in `disputed_checks`"
 )
 
 

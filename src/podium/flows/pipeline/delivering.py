@@ -235,6 +235,7 @@ def _check_notes(desk: Desk) -> list[str]:
             if each.command in ran
         ),
         *(f"not run: {each}" for each in found.not_installed),
+        *(f"disputed by who did the work: {each}" for each in trip.disputed),
     ]
 
 

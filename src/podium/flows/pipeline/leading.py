@@ -152,3 +152,5 @@ def _others(desk: Desk) -> Iterator[str]:
     """What is open beside the last answer's findings, each on a line that says where it is from."""
     for text in desk.trip.open_before()[:_MOST_LISTED]:
         yield f"- {shortened(text, _LONGEST_OTHER)}"
+    for text in desk.trip.disputed[:_MOST_LISTED]:
+        yield f"- a check is disputed by who did the work: {shortened(text, _LONGEST_OTHER)}"

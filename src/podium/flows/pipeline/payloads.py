@@ -52,11 +52,22 @@ class Plan(Answer):
     plan_path: NonEmpty
 
 
+class DisputedCheck(BaseModel):
+    """A check that is wrong for this project, in the eyes of who works on it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    check: Annotated[str, Field(min_length=1, max_length=500)]
+    why: _Line
+
+
 class Work(Answer):
     """Developer and Integration Specialist."""
 
     status: Literal["success", "failure"]
     commit_hash: str = ""
+    disputed_checks: tuple[DisputedCheck, ...] = Field(default=(), max_length=10)
+    """For a person to decide about: a red check stays red."""
 
     @model_validator(mode="after")
     def _names_its_commit(self) -> Work:

@@ -16,6 +16,7 @@ from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import APPENDICES, Filed, file, was_made
 from podium.flows.pipeline.payloads import Answer, Edit, Work
 from podium.flows.pipeline.people import approved_step
+from podium.flows.pipeline.plain_text import in_code
 from podium.flows.pipeline.plan_parts import missing_parts
 from podium.flows.pipeline.review_files import review_file
 from podium.flows.pipeline.spec import DONE, FORWARD, Stage
@@ -173,6 +174,7 @@ class _Visit:
                 "alike": filed.alike,
                 "draft": draft,
                 "document": path,
+                "disputed": self._disputed,
             }
         )
 
@@ -342,7 +344,13 @@ class _Visit:
             backlog=self._whole_answer.backlog_items,
             lessons=self._whole_answer.lessons,
             alike=filed.alike,
+            disputed=self._disputed,
         )
+
+    @property
+    def _disputed(self) -> tuple[str, ...]:
+        disputed = self._answer.disputed_checks if isinstance(self._answer, Work) else ()
+        return tuple(f"{in_code(each.check)}: {each.why}" for each in disputed)
 
 
 def paths_in(patch: str) -> list[str]:

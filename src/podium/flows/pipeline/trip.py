@@ -69,6 +69,8 @@ class Settled(Noun):
     draft: Snapshot | None = None
     withheld: Withheld = Withheld()
     skill: SkillWish | None = None
+    disputed: tuple[str, ...] = ()
+    """Checks that the answer calls wrong, with its reasons."""
 
 
 class Told(Noun):
@@ -124,6 +126,8 @@ class Trip:
     evidence_path: str = ""
     added_checks: tuple[Check, ...] = ()
     """Checks of a project that had none, found in what the run itself has added."""
+    disputed: list[str] = field(default_factory=list)
+    """Checks that whoever worked called wrong, with their reasons."""
     untested: bool = False
     """There was no check to run on the work."""
     untested_reason: str = ""

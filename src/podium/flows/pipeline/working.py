@@ -138,6 +138,7 @@ def _take_in(desk: Desk, name: str, stage: Stage, settled: Settled) -> None:
     trip.withheld = settled.withheld
     trip.backlog += settled.backlog
     trip.alike += settled.alike
+    trip.disputed += [each for each in settled.disputed if each not in trip.disputed]
     trip.keep(settled.documents)
     if not settled.document:
         return
@@ -348,6 +349,7 @@ def _tell_end(
             document=settled.document,
             commit=settled.head,
             problems=settled.problems,
+            disputed=settled.disputed,
             discarded=settled.discarded,
             agent=reply.agent,
             usage=reply.usage,
