@@ -144,3 +144,30 @@ async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path)
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert run.result["check_notes"] == [f"disputed by who did the work: {words}"]
     assert why in Path(run.result["pull_request"]["file"]).read_text()
+
+
+async def test_what_was_red_before_the_work_is_told_as_such_and_not_called_green(
+    tmp_path: Path,
+) -> None:
+    broken = {"test_other.py": TEST.replace("add(2, 2), 4", "add(2, 2), 5")}
+    mends = develops(when="Stage: develop, round 2", files={"test_other.py": TEST})
+    checks = ["python3 -m unittest -q", "test ! -e notes.txt"]
+    project = Project(tmp_path).build(
+        [mends, develops(files={"notes.txt": "x"}), *smooth()],
+        files=broken,
+        settings={"checks": checks, "flows": {"pipeline": {"rounds": 1}}},
+    )
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN  # notes.txt is still there
+    events = await project.events(run.id)
+    words = prompts(events, "developer")[1]
+    assert "`python3 -m unittest -q` failed (it was red before this work: exit 1)" in words
+    assert "`test ! -e notes.txt` failed (it was green before this work: exit 0)" in words
+    ran = [e for e in events if e["type"] == "checks_ran"]
+    assert [[each["exit_code"] for each in e["results"]] for e in ran] == [[1, 1], [0, 1]]
+    assert not any(e["passed"] for e in ran)
+    assert project.git("show", f"{run_branch(project)}:notes.txt") == "x"
+
+
+def run_branch(project: Project) -> str:
+    return project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/task/")

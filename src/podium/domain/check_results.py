@@ -13,7 +13,12 @@ def check_passed(result: Mapping[str, Json]) -> bool:
 
 
 def check_ending(result: Mapping[str, Json]) -> str:
-    """How a check ended, in a few words: `exit 0`, `exit 0, ran 0 tests`, `took too long`."""
+    """How a check ended, in a few words: `exit 0`, `exit 0, ran 0 tests`, `exit 1 (before this work: exit 1)`."""
+    before = f" (before this work: {result['before']})" if result.get("before") else ""
+    return f"{_ending(result)}{before}"
+
+
+def _ending(result: Mapping[str, Json]) -> str:
     if result.get("timed_out"):
         return "took too long"
     code = result.get("exit_code")

@@ -57,6 +57,9 @@ class CheckResult(Noun):
     timed_out: bool = False
     ran_no_tests: bool = False
     """It is a test run, and there was no test in it: red, whatever the exit code."""
+    before: str = ""
+    """Of a red one: how it ended on the base, without the work. Empty: it was not looked at."""
+    red_before: bool = False
 
     @property
     def passed(self) -> bool:
@@ -76,8 +79,16 @@ def in_words(results: Sequence[CheckResult]) -> str:
 
 def red_words(results: Sequence[CheckResult]) -> str:
     """What failed, for whoever has to make it pass: each red check with the end of its output."""
-    red = (each for each in results if not each.passed)
     return "\n\n".join(
-        f"`{each.command}` {_NO_TESTS if each.ran_no_tests else 'failed'}:\n{each.tail[-_TAIL_CHARACTERS:]}"
-        for each in red
+        f"`{each.command}` {_NO_TESTS if each.ran_no_tests else 'failed'}{_before_words(each)}:\n"
+        f"{each.tail[-_TAIL_CHARACTERS:]}"
+        for each in results
+        if not each.passed
     )
+
+
+def _before_words(result: CheckResult) -> str:
+    if not result.before:
+        return ""
+    was = "red" if result.red_before else "green"
+    return f" (it was {was} before this work: {result.before})"

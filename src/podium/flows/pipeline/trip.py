@@ -124,6 +124,8 @@ class Trip:
     producer: str = ""
     evidence: tuple[CheckResult, ...] = ()
     evidence_path: str = ""
+    on_base: dict[tuple[str, str], CheckResult] = field(default_factory=dict)
+    """Commit of the base and command → how a check that was red with the work ended there."""
     added_checks: tuple[Check, ...] = ()
     """Checks of a project that had none, found in what the run itself has added."""
     disputed: list[str] = field(default_factory=list)

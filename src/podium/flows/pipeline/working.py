@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import count
 
 from podium.domain.asking import Reply
+from podium.domain.check_results import check_ending
 from podium.domain.errors import BadInput, ImportRefused, NotPossibleNow
 from podium.domain.events import ChecksRan, NoteTaken, StageBegan, StageEnded
 from podium.domain.forging import RemoteBase
@@ -265,6 +267,7 @@ class _Evidence(Noun):
     results: tuple[CheckResult, ...]
     head: str
     added: tuple[Check, ...] = ()
+    on_base: tuple[CheckResult, ...] = ()
 
 
 async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, ...]:
@@ -282,6 +285,9 @@ async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, 
         results = [await desk.kit.run_check(trip.workspace, each, seconds) for each in checks]
         if not results:
             return _Evidence(results=(), head=start)
+        red = [each for each, result in zip(checks, results, strict=True) if not result.passed]
+        on_base = () if added else await _run_on_base(desk, red)
+        results = [_compared(desk, each, on_base) for each in results]
         await trip.workspace.reset(start, "what the checks left")
         text = evidence_file(
             task=trip.job.task,
@@ -293,7 +299,9 @@ async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, 
         filed = await file(
             desk, f"checks-{label}", f"Evidence: checks on {trip.head[:12]}", written={path: text}
         )
-        return _Evidence(results=tuple(results), head=filed.head, added=added)
+        return _Evidence(
+            results=tuple(results), head=filed.head, added=added, on_base=tuple(on_base)
+        )
 
     found = await desk.ctx.step(f"checks:{name}", work, index=number, returns=_Evidence)
     trip.head = found.head
@@ -305,6 +313,7 @@ async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, 
             )
             desk.ctx.note(NoteTaken(text=words))
     trip.added_checks = found.added
+    trip.on_base |= {(trip.base, each.command): each for each in found.on_base}
     if not found.results:
         return ()
     results = tuple(each.model_dump(mode="json") for each in found.results)
@@ -312,6 +321,28 @@ async def _run_checks(desk: Desk, name: str, number: int) -> tuple[CheckResult, 
     trip.evidence_path = path
     trip.keep([path])
     return found.results
+
+
+async def _run_on_base(desk: Desk, red: Sequence[Check]) -> list[CheckResult]:
+    """Run red checks on the base too, once each: nobody is to answer for what was red before."""
+    trip = desk.trip
+    fresh = [each for each in red if (trip.base, each.command) not in trip.on_base]
+    if not fresh:
+        return []
+    await trip.workspace.reset(trip.base, "to run the checks without this work")
+    await trip.workspace.clear_ignored(desk.found.ignored, DEPENDENCIES)
+    seconds = trip.job.spec.check_seconds
+    return [await desk.kit.run_check(trip.workspace, each, seconds) for each in fresh]
+
+
+def _compared(desk: Desk, result: CheckResult, on_base: Sequence[CheckResult]) -> CheckResult:
+    """A red result with how the same check ended on the base."""
+    known = {each.command: each for each in on_base}
+    before = known.get(result.command) or desk.trip.on_base.get((desk.trip.base, result.command))
+    if result.passed or before is None:
+        return result
+    ending = check_ending(before.model_dump())
+    return result.model_copy(update={"before": ending, "red_before": not before.passed})
 
 
 async def _added_checks(desk: Desk) -> tuple[Check, ...]:
