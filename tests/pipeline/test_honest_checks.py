@@ -88,7 +88,10 @@ async def test_work_that_nothing_was_run_on_waits_for_a_person_and_is_never_call
     assert "No checks were run: nothing proves that this works." in page
     assert "- nothing was tested: no checks were found" in page
     assert "all passed" not in page
-    assert not [e for e in await project.events(run.id) if e["type"] == "checks_ran"]
+    events = await project.events(run.id)
+    assert not [e for e in events if e["type"] == "checks_ran"]
+    [delivered] = [e for e in events if e["type"] == "branch_delivered"]
+    assert delivered["untested"] == "no checks were found"
 
 
 async def test_checks_that_a_person_names_meanwhile_are_run_before_it_goes_out(

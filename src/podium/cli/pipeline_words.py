@@ -133,6 +133,8 @@ def _of_the_end(body: e.EventBody) -> str:
         case e.BranchDelivered():
             where = body.url or body.file
             ready = f"Pipeline success! Branch {body.branch!r} is ready for merge"
+            if body.untested:
+                ready = f"Branch {body.branch!r} is delivered UNTESTED ({body.untested})"
             return f"{ready}: {where}" if where else f"{ready}."
         case e.RunFailed():
             return f"Failed: {body.failure.message}"

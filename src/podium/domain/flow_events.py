@@ -79,6 +79,8 @@ class BranchDelivered(EventBody):
     commit: str
     url: str = ""
     file: str = ""
+    untested: str = ""
+    """Why no check was run on it. Empty: checks ran."""
 
 
 class PlaybookBegan(EventBody):

@@ -199,7 +199,8 @@ def _of_a_stage(body: e.StageBegan | e.StageEnded | e.ChecksRan | e.BranchDelive
             ran = ", ".join(f"{each.get('command')} {check_ending(each)}" for each in body.results)
             return f"{'passed' if body.passed else 'FAILED'} on {body.commit[:12]}: {ran or 'none'}"
         case e.BranchDelivered():
-            return f"{body.branch} at {body.commit[:12]} {body.url or body.file}".rstrip()
+            untested = f"UNTESTED ({body.untested}) " if body.untested else ""
+            return f"{body.branch} at {body.commit[:12]} {untested}{body.url or body.file}".rstrip()
 
 
 def usage_words(used: Usage) -> str:

@@ -62,7 +62,13 @@ async def deliver(desk: Desk) -> Json:
     if request.moved_base:
         return await _back_to_integration(desk)
     desk.ctx.note(
-        BranchDelivered(branch=trip.branch, commit=trip.head, url=request.url, file=request.file)
+        BranchDelivered(
+            branch=trip.branch,
+            commit=trip.head,
+            url=request.url,
+            file=request.file,
+            untested=trip.untested_reason if trip.untested else "",
+        )
     )
     return _report(desk, put_away, request)
 

@@ -88,7 +88,7 @@ def body_of(
         _Section("Guarded files", text=_GUARDED if guarded else "", rows=tuple(_list(guarded))),
         _Section(
             "Evidence",
-            text="\n".join([*([] if evidence else [_NOT_RUN]), *_list(check_notes), ""]).lstrip(),
+            text="\n".join(_about_checks(check_notes, ran=bool(evidence))),
             rows=tuple(_rows(evidence)),
             table_head=_TABLE_HEAD,
         ),
@@ -114,6 +114,14 @@ def body_of(
 
 
 _TABLE_HEAD = "| Check | Result | Seconds | SHA-256 of the output |\n| --- | --- | ---: | --- |"
+
+
+def _about_checks(notes: Sequence[str], *, ran: bool) -> Iterator[str]:
+    if not ran:
+        yield _NOT_RUN
+    yield from _list(notes)
+    if ran and notes:
+        yield ""
 
 
 def _rows(evidence: Sequence[Mapping[str, Json]]) -> Iterator[str]:
