@@ -14,7 +14,7 @@ from podium.domain.errors import BadInput
 from podium.domain.work import RunStatus
 from podium.testing import retry_until
 from podium.wiring import pipelining
-from tests.pipeline.rig import RIGHT, Project, develops, smooth, turn
+from tests.pipeline.rig import RIGHT, TEST, Project, develops, smooth, turn
 
 
 async def test_a_spent_budget_pauses_the_run_and_a_raised_one_lets_it_go_on(tmp_path: Path) -> None:
@@ -120,7 +120,8 @@ async def test_a_sparse_checkout_is_refused_before_anything_is_made(tmp_path: Pa
 async def test_an_auditor_is_told_which_files_a_change_removes(tmp_path: Path) -> None:
     removes = develops(when="Stage: develop, round 1")
     removes["acts"].insert(0, {"run": "git rm --quiet test_calc.py"})
-    project = Project(tmp_path).build([removes, *smooth()])
+    # One test is left: without any, the checks would be red and nobody would audit.
+    project = Project(tmp_path).build([removes, *smooth()], files={"test_more.py": TEST})
     run = await project.run()
     asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
     prompts = [e["prompt"] for e in asked if e["role"] == "auditor"]
