@@ -32,7 +32,7 @@ CASES: dict[str, tuple[dict[str, str], str]] = {
     "make": ({"Makefile": "all:\n\ntest: all\n\ttrue\n", "go.mod": ""}, "make test"),
     "tox.ini": (
         {"tox.ini": "[testenv]\ncommands =\n  py3: pytest --cov=x {posargs:tests}\n", "tests/x.py": ""},
-        "python3 -m pytest -q",
+        "python3 -m pytest -q tests",
     ),
     "tox.ini with a folder": (
         {"tox.ini": "[testenv]\ncommands = {envpython} -m pytest -n 4 test\n", "test/x.py": ""},

@@ -30,7 +30,8 @@ _LONGEST_FILE = 200_000
 _SAFE_WORD = re.compile(r"[\w./=:,@+*-]+")
 _ASSIGNMENT = re.compile(r"[A-Z_][A-Z0-9_]*=.*")
 _PYTHON = re.compile(r"python[0-9.]*")
-_SLOTS = re.compile(r"\{(?:posargs|args)[^{}]*\}")
+_SLOTS = re.compile(r"\{(?:posargs|args)(?::([^{}]*))?\}")
+"""Where tox and hatch put arguments, with what they put there by default."""
 _TOX_FACTORS = re.compile(r"^[\w{},.!-]+: +")
 _MAKE_TARGET = re.compile(r"^(test|check)[ \t]*:(?!=)", re.MULTILINE)
 _WANTS_PYTEST = re.compile(r"""(?:^|["'=])[ \t]*pytest\b""", re.MULTILINE)
@@ -295,7 +296,11 @@ def _module(words: list[str]) -> list[str]:
 
 def _words(line: str) -> list[str]:
     """The words of a plain command, none for what only a shell understands."""
-    plain = _SLOTS.sub("", line).replace("{envpython}", "python").replace("{toxinidir}/", "")
+    plain = (
+        _SLOTS.sub(lambda slot: slot[1] or "", line)
+        .replace("{envpython}", "python")
+        .replace("{toxinidir}/", "")
+    )
     try:
         words = shlex.split(plain.strip().lstrip("-!").strip())
     except ValueError:
