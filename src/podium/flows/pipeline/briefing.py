@@ -100,7 +100,8 @@ def _filled(desk: Desk, name: str, stage: Stage, number: int, inputs: str) -> st
         "verification": trip.document_of(stage, number),
         "feat": trip.feat,
         "round": str(number),
-        "checks": "\n".join(f"* `{each.command}`" for each in checks) or "* none were found: the tests that the work adds become the check",
+        "checks": "\n".join(f"* `{each.command}`" for each in checks)
+        or "* none were found: the tests that the work adds become the check",
     }
     template = trip.job.prompt(name)
     words = filled(template, values)
