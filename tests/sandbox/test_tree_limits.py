@@ -88,8 +88,10 @@ async def test_file_that_grows_too_large_is_named(tmp_path: Path, line: str) -> 
 
 @pytest.mark.parametrize("words", ["413 File too large", "uploads: No space left on device"])
 async def test_what_a_program_prints_is_no_breach(tmp_path: Path, words: str) -> None:
-    limits = {"file_bytes": 2 * MEGABYTE, "temporary_bytes": 3 * MEGABYTE}
-    ended = await ran(tmp_path, "sh", "-c", f"echo {words} >&2; exit 1", **limits)
+    line = f"echo {words} >&2; exit 1"
+    ended = await ran(
+        tmp_path, "sh", "-c", line, file_bytes=2 * MEGABYTE, temporary_bytes=3 * MEGABYTE
+    )
     assert (ended.exit_code, ended.breaches) == (1, ())
     assert failure(ended, 120) == "exit code 1"
 

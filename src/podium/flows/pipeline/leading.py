@@ -76,7 +76,8 @@ async def _made_up_for(desk: Desk, name: str, target: str) -> str:
 def _past_skipped(desk: Desk, target: str) -> str:
     """The next stage that is worth a visit."""
     trip, spec = desk.trip, desk.trip.job.spec
-    mode, unmoved = spec.mode(trip.job.mode), ()
+    mode = spec.mode(trip.job.mode)
+    unmoved: tuple[str, ...] = ()
     if not (trip.merged_onto or trip.is_unreviewed) and spec.unmoved_base == "deliver":
         unmoved = tuple(each for each in _merge_reviews(spec) if each not in mode.always)
     skipped = (*unmoved, *(() if trip.too_large else mode.skip))
