@@ -47,7 +47,7 @@ def test_the_json_holds_the_same(desk: Desk) -> None:
     assert (
         sum(each["estimated_tokens"] for each in record["sections"]) == record["estimated_tokens"]
     )
-    assert record["prompt"].startswith("# How you work")
+    assert record["prompt"].startswith("# Your task")
     assert record["characters"] == len(record["prompt"])
 
 

@@ -77,13 +77,14 @@ def test_the_prompt_is_the_golden_one_to_the_byte(tmp_path: Path) -> None:
     prompt = build_prompt(profile, playbook, inputs, FACTS)
     assert prompt.text == (GOLDEN / "bump.prompt.md").read_text()
     assert [section.name for section in prompt.sections] == [
-        "how",
+        "task",
         "plugin",
-        "rules",
         "surroundings",
         "inputs",
         "playbook",
         "success",
+        "rules",
+        "answer",
     ]
 
 

@@ -245,7 +245,7 @@ def test_a_changed_prompt_is_found_where_the_agent_is_asked(
     project: Path, replay: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Patched because the words around a playbook change with a new version of Podium only."""
-    monkeypatch.setattr(prompting, "_HOW", prompting._HOW.replace("no hands", "two hands"))
+    monkeypatch.setattr(prompting, "_RULES", prompting._RULES.replace("no hands", "two hands"))
     found = differing(replay(trace_in(project), "--json"))
     assert (found["type"], fields_of(found)) == ("agent_asked", ["prompt"])
     (each,) = found["fields"]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from podium.domain.asking import Stop
+from podium.domain.asking import Reply, Stop
 from podium.domain.gating import Usage
 from podium.domain.model import Json, NonEmpty, Noun
 from podium.domain.playbooks import Playbook, PlaybookLimits, Profile
@@ -103,8 +103,25 @@ class Criterion(Noun):
     output_sha256: str = ""
     seconds: float = 0.0
 
+    @property
+    def ran(self) -> bool:
+        """Whether its end was seen. Where not, a person or a rule kept it from being run."""
+        return bool(self.output_sha256)
+
     def record(self) -> dict[str, Json]:
         return self.model_dump(mode="json")
+
+
+class Ending(Noun):
+    """How the agent's part of a run ended."""
+
+    reply: Reply
+    """Its last one."""
+    criteria: tuple[Criterion, ...] = ()
+    ends: int = 1
+    """How often it has ended; after all but the last of them it was asked again."""
+    why: str = ""
+    """Why it was not asked once more although criteria are not met. Empty: they are, or a limit ended it."""
 
 
 class PlaybookResult(Noun):
@@ -115,6 +132,10 @@ class PlaybookResult(Noun):
     words: str
     """The agent's last ones: untrusted, and no proof of anything."""
     criteria: tuple[Criterion, ...] = ()
+    ends: int = 1
+    """How often the agent has ended; after all but the last of them it was told what is not met, and asked again."""
+    given_up: str = ""
+    """Why it was not asked once more although criteria are not met. Empty: they are, or a limit ended it."""
     stop: Stop | None = None
     changes: Changes = Changes()
     broken: str = ""

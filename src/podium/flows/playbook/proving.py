@@ -19,14 +19,17 @@ MOST_ASKED = 5
 
 
 async def proved(
-    ctx: FlowContext, toolbox: Toolbox, job: PlaybookJob, ground: Ground
+    ctx: FlowContext, toolbox: Toolbox, job: PlaybookJob, ground: Ground, times: int
 ) -> tuple[Criterion, ...]:
-    """Every criterion, in the playbook's order, each judged, performed and receipted like any call."""
+    """Every criterion, in the playbook's order, each judged, performed and receipted like any call.
+
+    `times` says how often they were run before.
+    """
     commands = commands_of(job.profile, job.playbook.head)
     return tuple(
         [
             await _proved(ctx, toolbox, job, ground, command, number)
-            for number, command in enumerate(commands)
+            for number, command in enumerate(commands, start=times * len(commands))
         ]
     )
 

@@ -7,7 +7,14 @@ from podium.domain.errors import PlaybookNotMet, PlaybookStopped
 from podium.domain.events import PlaybookEnded
 from podium.domain.gating import Usage
 from podium.domain.model import Json
-from podium.domain.playbook_runs import Changes, Criterion, Ground, PlaybookJob, PlaybookResult
+from podium.domain.playbook_runs import (
+    Changes,
+    Criterion,
+    Ending,
+    Ground,
+    PlaybookJob,
+    PlaybookResult,
+)
 from podium.domain.playbooks import Profile
 from podium.domain.spending import usage_counted
 from podium.flows.playbook.kit import PlaybookKit
@@ -23,10 +30,10 @@ async def ended(
     kit: PlaybookKit,
     job: PlaybookJob,
     ground: Ground,
-    reply: Reply,
-    criteria: tuple[Criterion, ...],
+    ending: Ending,
 ) -> PlaybookResult:
     """Look at what is different now, and record the end."""
+    reply, criteria = ending.reply, ending.criteria
 
     async def look(step: Step) -> PlaybookResult:
         closed = kit.off_limits(job.profile)
@@ -38,6 +45,8 @@ async def ended(
             run_id=step.run_id,
             words=reply.text[:LONGEST_WORDS],
             criteria=criteria,
+            ends=ending.ends,
+            given_up=ending.why,
             stop=reply.stopped,
             changes=changes,
             usage=await _used(kit, step.run_id),
@@ -68,8 +77,11 @@ def verdict(result: PlaybookResult) -> Json:
         )
     if broken := result.broken:
         raise PlaybookNotMet(f"{broken}; `podium playbook restore` puts back what was there before")
+    times = "" if result.ends == 1 else f" {result.ends} times"
+    given_up = f"; it was not asked again: {result.given_up}" if result.given_up else ""
     raise PlaybookNotMet(
-        f"the agent ended, and criteria are not met: {failed}; look at what was done{_where(result.changes)}"
+        f"the agent ended{times}, and criteria are not met: {failed}{given_up}; look at what was "
+        f"done{_where(result.changes)}"
     )
 
 

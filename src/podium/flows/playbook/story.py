@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from podium.domain.asking import Reply
 from podium.domain.errors import LockHeld
 from podium.domain.events import PlaybookBegan, ToolsGiven
 from podium.domain.model import Json
 from podium.domain.playbook_runs import PLAYBOOK, Ground, PlaybookJob
 from podium.domain.work import Run
-from podium.flows.asking import Player, ask_until_answered
+from podium.flows.playbook.following import followed
 from podium.flows.playbook.kit import Bench, PlaybookKit
-from podium.flows.playbook.limiting import LimitedAgent
-from podium.flows.playbook.prompting import build_prompt
-from podium.flows.playbook.proving import proved
 from podium.flows.playbook.reporting import ended, verdict
 from podium.ports import FlowBody, FlowContext, RunQuery, Step, Tx, View
 
@@ -34,9 +30,8 @@ def follow_playbook(kit: PlaybookKit) -> FlowBody:
         await kit.store.read(lambda view: _refuse_successor(view, ctx.run.id, job))
         bench = await kit.bench(job, ground)
         await _equipped(ctx, kit, bench)
-        reply = await _followed(ctx, kit, bench, job, ground)
-        criteria = await proved(ctx, bench.prover, job, ground)
-        result = await ended(ctx, kit, job, ground, reply, criteria)
+        ending = await followed(ctx, kit, bench, job, ground)
+        result = await ended(ctx, kit, job, ground, ending)
         await kit.grounds.leave(ground)
         return verdict(result)
 
@@ -125,21 +120,3 @@ async def _equipped(ctx: FlowContext, kit: PlaybookKit, bench: Bench) -> None:
         return given
 
     await ctx.step("equip", equip, returns=ToolsGiven)
-
-
-async def _followed(
-    ctx: FlowContext, kit: PlaybookKit, bench: Bench, job: PlaybookJob, ground: Ground
-) -> Reply:
-    """The agent's end: its last words, or the limit that it came to."""
-    given = bench.player
-    player = Player(
-        role=given.role,
-        agent=LimitedAgent(given.agent, kit.store, kit.clock, job.limits),
-        allowed_tools=given.allowed_tools,
-        own_tools=(),
-        limits=given.limits,
-    )
-    prompt = build_prompt(job.profile, job.playbook, job.inputs, job.facts)
-    return await ask_until_answered(
-        ctx, player, prompt.text, purse=kit.purse, name="follow", workspace=ground.root
-    )

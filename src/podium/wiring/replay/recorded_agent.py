@@ -29,6 +29,9 @@ from podium.wiring.replay.tape import Tape
 
 _ENDS = (ToolCompleted, ToolFailed, ToolAbandoned, ToolRefused)
 
+CONVERSATION = "recorded"
+"""Stands for the conversation of the turn that was recorded: agents that follow playbooks keep theirs."""
+
 Calls = dict[str, "asyncio.Task[DoorAnswer]"]
 """Those that were begun in this turn, by their keys."""
 
@@ -151,6 +154,7 @@ def _reply(part: Part, replied: AgentReplied, waiting: tuple[str, ...]) -> Reply
         agent=replied.agent,
         model=replied.model,
         version=replied.agent_version,
+        session=CONVERSATION,
         seconds=replied.seconds,
         transcript=replied.transcript,
         warnings=replied.warnings,

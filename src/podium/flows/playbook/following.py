@@ -1,0 +1,176 @@
+"""The agent's part of a playbook: one conversation over all its turns, until the criteria are met or nothing helps."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from podium.domain.asking import Reply
+from podium.domain.gating import CallRecord, CallStatus, Tier
+from podium.domain.playbook_runs import Criterion, Ending, Ground, PlaybookJob
+from podium.flows.asking import MOST_TURNS, Player, ask
+from podium.flows.playbook.agreeing import commands_of
+from podium.flows.playbook.kit import Bench, PlaybookKit
+from podium.flows.playbook.limiting import LimitedAgent
+from podium.flows.playbook.news import (
+    TURN,
+    calls_made,
+    discarded_attempt,
+    go_on,
+    in_a_new_conversation,
+    not_met,
+    turn_key,
+)
+from podium.flows.playbook.prompting import build_prompt
+from podium.flows.playbook.proving import proved
+from podium.ports import FlowContext, Step, View
+
+MOST_IDLE_ENDS = 2
+"""How often in a row an agent may end without having changed anything while criteria are not met."""
+
+
+async def followed(
+    ctx: FlowContext, kit: PlaybookKit, bench: Bench, job: PlaybookJob, ground: Ground
+) -> Ending:
+    """Let the agent follow the playbook, and go back to it with the criteria that its end has left unmet."""
+    talk, patience = _Talk(ctx, kit, bench, job, ground), _Patience(job.limits.same_results)
+    reply = await talk.turns()
+    for ends in count(1):
+        criteria = await proved(ctx, bench.prover, job, ground, ends - 1)
+        changing = await _changing_calls(ctx, kit, ends - 1, criteria)
+        over = patience.over(reply, criteria, changing)
+        if over is not None:
+            return Ending(reply=reply, criteria=criteria, ends=ends, why=over)
+        idle = ends > 1 and patience.idle > 0
+        reply = await talk.turns(not_met(criteria, idle=idle))
+    raise AssertionError("ends are counted without end")
+
+
+class _Talk:
+    """The conversation with the agent. Each turn is told the news; the first, and one that kept nothing, all."""
+
+    def __init__(
+        self, ctx: FlowContext, kit: PlaybookKit, bench: Bench, job: PlaybookJob, ground: Ground
+    ) -> None:
+        self._ctx = ctx
+        self._kit = kit
+        self._root = ground.root
+        given = bench.player
+        self._player = Player(
+            role=given.role,
+            agent=LimitedAgent(given.agent, kit.store, kit.clock, job.limits),
+            allowed_tools=given.allowed_tools,
+            own_tools=(),
+            limits=given.limits,
+        )
+        self._assignment = build_prompt(job.profile, job.playbook, job.inputs, job.facts).text
+        self._go_on = go_on(commands_of(job.profile, job.playbook.head))
+        self._number = 0
+        self._waits = 0
+        self._last: Reply | None = None
+
+    async def turns(self, news: str = "") -> Reply:
+        """Ask, and wait for people, until nothing of the agent's last turn waits for them any more."""
+        while True:
+            reply = await self._turn(news)
+            if not reply.waiting_approvals:
+                return reply
+            for approval, deadline in reply.approval_deadlines.items():
+                await self._ctx.wait(f"approval:{approval}", index=self._number - 1, until=deadline)
+            self._waits += 1
+            news = self._go_on
+            if self._waits % MOST_TURNS == 0:
+                news = await self._guided()
+
+    async def _turn(self, news: str) -> Reply:
+        self._last = await ask(
+            self._ctx,
+            self._player,
+            await self._prompt(news),
+            purse=self._kit.purse,
+            name=TURN,
+            workspace=self._root,
+            index=self._number,
+            earlier=self._last,
+        )
+        self._number += 1
+        return self._last
+
+    async def _prompt(self, news: str) -> str:
+        run_id, turn = self._ctx.run.id, turn_key(self._number)
+        text = news
+        if self._last is None:
+            text = self._assignment
+        elif self._last.session is None:
+            calls = await self._ctx.step("recall", self._recall, index=self._number)
+            text = in_a_new_conversation(self._assignment, self._last, calls, news)
+        earlier = await self._kit.store.read(lambda view: discarded_attempt(view, run_id, turn))
+        return text if earlier is None else f"{text.rstrip()}\n\n{earlier.told()}\n"
+
+    async def _recall(self, step: Step) -> str:
+        return await self._kit.store.read(lambda view: calls_made(view, step.run_id))
+
+    async def _guided(self) -> str:
+        """What the agent is told once a person has looked at how often it asks."""
+        reason = (
+            f"{TURN!r} has asked for approval in {self._waits} turns and is not done; look at what "
+            "it asks for, then resume the run for more turns or cancel it"
+        )
+        signal = await self._ctx.ask_person(
+            f"{TURN}:go-on", reason, index=self._waits // MOST_TURNS - 1
+        )
+        said = signal.payload.strip() if isinstance(signal.payload, str) else ""
+        return f"{self._go_on}\n\nA person says: {said}" if said else self._go_on
+
+
+class _Patience:
+    """Whether it is worth going back to the agent once more."""
+
+    def __init__(self, most_same: int | None) -> None:
+        self._most_same = most_same
+        self._unmet: list[tuple[str, str]] = []
+        self._same = 0
+        self._changing = 0
+        self.idle = 0
+        """Ends in a row before which nothing was changed."""
+
+    def over(self, reply: Reply, criteria: tuple[Criterion, ...], changing: int) -> str | None:
+        """Why the agent is not asked again, in words where it could have been. None: it is."""
+        unmet = [each for each in criteria if not each.met]
+        if not unmet or reply.stopped is not None:
+            return ""
+        if any(not each.ran for each in unmet):
+            return "no work of the agent's can change that a criterion was not run"
+        known = [(each.command, each.output_sha256) for each in unmet]
+        self._same = self._same + 1 if known == self._unmet else 1
+        self.idle = self.idle + 1 if changing == self._changing else 0
+        self._unmet, self._changing = known, changing
+        if self.idle >= MOST_IDLE_ENDS:
+            return f"it ended {self.idle} times in a row without having changed anything"
+        if self._most_same is not None and self._same >= self._most_same:
+            return f"they failed with the same output {self._same} times in a row"
+        return None
+
+
+async def _changing_calls(
+    ctx: FlowContext, kit: PlaybookKit, number: int, criteria: tuple[Criterion, ...]
+) -> int:
+    """How many of the agent's calls may have changed something so far. Not counted where all is met."""
+    if all(each.met for each in criteria):
+        return 0
+
+    async def look(step: Step) -> int:
+        return await kit.store.read(lambda view: _changing(view, step.run_id))
+
+    return await ctx.step("look-back", look, index=number)
+
+
+def _changing(view: View, run_id: str) -> int:
+    return sum(each.agent != "" and _may_have_changed(each) for each in view.calls(run_id))
+
+
+def _may_have_changed(call: CallRecord) -> bool:
+    """A command that failed may have; a tool that failed and gave nothing has not."""
+    if call.decision.tier == Tier.T0 or call.outcome is None:
+        return False
+    done = call.status is CallStatus.COMPLETED
+    return done or (call.status is CallStatus.FAILED and call.outcome.result is not None)
