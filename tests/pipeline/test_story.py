@@ -360,6 +360,16 @@ async def test_feedback_is_triaged(tmp_path: Path, decision: str, lands: str) ->
     assert any(decision in text for text in said)
 
 
+async def test_what_an_approver_says_stands_in_its_review(tmp_path: Path) -> None:
+    approves = says("plan_reviewer", "APPROVE", feedback={"reason": "A test shows the cause."})
+    ignores = turn("feedback_triager", {"payload": {"decision": "ignore", "entry": ""}})
+    project = Project(tmp_path).build([approves, ignores, *smooth()])
+    run = succeeded(await project.run())
+    tree = project.tree(run.result["branch"])
+    (review,) = [text for text in tree.values() if text.startswith("# Plan reviewer: APPROVE")]
+    assert "reason: A test shows the cause." in review
+
+
 def test_backlog_items_and_lessons_are_kept_once_each_and_used_again(talkative: Done) -> None:
     project, run, events = talkative
     tree = project.tree(run.result["branch"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import re
 from collections.abc import Sequence
@@ -121,7 +122,7 @@ class _Visit:
             verdict=self._verdict,
             round=self._number,
             day=self._desk.kit.clock.now().date(),
-            feedback=self._words,
+            feedback=self._remarks,
             run_id=self._trip.run_id,
         )
         message = f"{self._title} {self._verdict}: {self._trip.feat}"
@@ -300,6 +301,17 @@ class _Visit:
     def _words(self) -> str:
         told = self._answer.feedback
         return told if isinstance(told, str) else ""
+
+    @property
+    def _remarks(self) -> str:
+        """All that was said beside the verdict: beside an approval it is an object of remarks."""
+        told = self._answer.feedback
+        if not isinstance(told, dict):
+            return told or ""
+        return "\n".join(
+            f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
+            for name, value in told.items()
+        )
 
     @property
     def _aside(self) -> Json:
