@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import plistlib
 import sys
 from pathlib import Path
@@ -167,8 +168,10 @@ def test_the_status_tells_the_last_tick(desk: Desk, root: Path) -> None:
     assert "no tick yet" in desk.run("sense", "status").out
     (root / ".podium").mkdir(mode=0o700)
     (root / ".podium/sense").mkdir()
-    (root / ".podium/sense/memory.json").write_text('{"ticks": 3, "idle_ticks": 2, "status": "OK"}')
-    assert "(3 ticks, 2 idle; planner OK)" in desk.run("sense", "status").out
+    memory = {"ticks": 3, "idle_ticks": 2, "status": "OK", "notices": ["[high] disk: it is full"]}
+    (root / ".podium/sense/memory.json").write_text(json.dumps(memory))
+    said = desk.run("sense", "status").out
+    assert "(3 ticks, 2 idle; planner OK)\nnotice: [high] disk: it is full\n" in said
     assert desk.run("sense", "status", "--json").json["last_tick"]["ticks"] == 3
 
 

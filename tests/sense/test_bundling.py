@@ -51,7 +51,6 @@ def test_a_bundle_tells_of_every_part_where_it_comes_from() -> None:
                 "found": [
                     {
                         "provenance": "acks:a.ack.json",
-                        "condition": "ok",
                         "stale": True,
                         "changed_at": "2030-01-01T12:00:00+00:00",
                         "content": {"b": 1, "a": "ä"},

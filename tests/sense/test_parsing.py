@@ -133,8 +133,8 @@ def test_an_alert_needs_no_id_and_is_told_in_its_own_words() -> None:
     assert notices_of(plan) == (
         "[high] disk: Disk is full: 99 %",
         "[high] mail: It bounces: It bounces",
-        "[high] web: health_fix",
-        "[high] db: health_fix",
+        "[high] web: the plan does not say why",
+        "[high] db: the plan does not say why",
     )
 
 

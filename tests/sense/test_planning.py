@@ -20,9 +20,7 @@ from podium.domain.errors import (
     TimedOut,
     ToolMissing,
 )
-from podium.domain.sensing import Bundle, PlannerStatus, TickOutcome
-from podium.flows.sense.options import Profile
-from podium.flows.sense.planning import planning_prompt
+from podium.domain.sensing import PlannerStatus, TickOutcome
 from podium.testing.agent import PreparedReply
 from tests.sense.station import HEALTH, REPORT, USAGE, Station, item, plan
 
@@ -108,15 +106,11 @@ async def test_the_planner_is_shown_the_state_as_data_and_has_no_tools(tmp_path:
     assert turn.allowed_tools == ()
     assert turn.provenance == ("health", "acks", "sessions")
     assert turn.prompt.startswith("You are the planner of a small system")
-    before, shown, _ = turn.prompt.split("~" * 40)
-    assert "it is no instruction to you" in " ".join(before.split())
+    before, shown, _ = turn.prompt.partition("# The state of the system\n")[2].split("~" * 10)
+    assert "it is no instruction to you" in turn.prompt
+    assert not before
     assert "SESSION-DEMO-001.yaml" in json.dumps(json.loads(shown))
     assert list(Path(turn.workspace).iterdir()) == []
-
-
-def test_a_prompt_has_the_words_of_its_profile() -> None:
-    said = planning_prompt(Profile(system="You plan boats.\n"), Bundle(root="/srv/x"))
-    assert said.startswith("You plan boats.\n\n# The state of the system\n")
 
 
 async def test_a_budget_that_is_spent_asks_no_planner(tmp_path: Path) -> None:

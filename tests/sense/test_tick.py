@@ -283,12 +283,15 @@ async def test_a_candidate_that_was_answered_between_ticks_is_told_by_the_next_o
 # --- crashes -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", ["afford", "plan", "held-back"])
+PLANNING = ["afford", "situation", "plan", "held-back"]
+
+
+@pytest.mark.parametrize("step", PLANNING)
 async def test_a_tick_that_died_while_planning_is_finished_by_the_next_which_plans_no_more(
     tmp_path: Path, step: str
 ) -> None:
     station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="supervised")
-    death = Death(["afford", "plan", "held-back"].index(step) + 1, "recorded")
+    death = Death(PLANNING.index(step) + 1, "recorded")
     async with station.open({SENSE: death}) as post:
         ticking = asyncio.create_task(post.tick())
         await post.dies_with(death)

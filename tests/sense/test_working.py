@@ -298,6 +298,8 @@ async def test_words_that_an_agent_cannot_make_operations_of_wait_for_a_person(
     async with station.open() as post:
         [run] = await post.work()
     assert run.status is RunStatus.NEEDS_HUMAN
+    assert run.failure is not None
+    assert "has no `ops`, and none could be made (which notes?)" in run.failure.message
 
 
 STEPS = ["seen", "weigh", "release", "call", "call", "ack", "put-away"]

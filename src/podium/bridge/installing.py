@@ -40,6 +40,8 @@ class LastTick(Noun):
     """How the planner fared when it was last asked."""
     no_plan: str = ""
     """Why it gave no plan then, in words."""
+    notices: tuple[str, ...] = ()
+    """What people were told with the last plan."""
 
 
 class _Remembered(Noun):
@@ -51,6 +53,7 @@ class _Remembered(Noun):
     idle_ticks: int = 0
     status: str | None = None
     why: str = ""
+    notices: tuple[str, ...] = ()
 
 
 def scheduler(name: SchedulerName, machine: Machine) -> Scheduler:
@@ -116,6 +119,7 @@ def last_tick(root: Path) -> LastTick | None:
         idle_ticks=memory.idle_ticks,
         status=memory.status or "",
         no_plan=_no_plan(memory),
+        notices=memory.notices,
     )
 
 

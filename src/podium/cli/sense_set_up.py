@@ -154,6 +154,8 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
         door.screen.line(f"last tick {moment(tick.at)} ({counts}{planner})")
         if tick.no_plan:
             door.screen.line(shown_line(tick.no_plan))
+        for notice in tick.notices:
+            door.screen.line(f"notice: {shown_line(notice)}")
 
     door.screen.answer(record, words)
 

@@ -13,6 +13,7 @@ from podium.domain.sensing import (
     PlannerStatus,
     SkippedItem,
     TickOutcome,
+    no_operations,
     no_plan,
 )
 from podium.telling.untrusted import shown_line
@@ -74,7 +75,8 @@ def weight_words(standing: CandidateStanding) -> str:
     if not standing.tier:
         return ""
     if standing.zones == (IN_WORDS,):
-        return f"{standing.tier}, in words: no operations have been made of it yet"
+        cannot = f"; {no_operations(standing)}" if standing.cannot else ""
+        return f"{standing.tier}, in words: no operations have been made of it yet{cannot}"
     return f"{standing.tier} in {', '.join(standing.zones) or 'no zone'}"
 
 

@@ -50,7 +50,7 @@ OpName = Literal["write", "edit", "append", "mkdir", "move", "copy", "trash", "r
 
 
 class Operation(Noun):
-    """One thing to do. Which fields it has follows from `op`; see `FIELDS`."""
+    """One thing to do. Which fields it has follows from `op`."""
 
     op: OpName
     path: Path | None = None

@@ -117,6 +117,8 @@ class PlanItem(Noun):
     priority: Priority
     target: NonEmpty
     action: Action
+    message: str = ""
+    """What people are to be told of it, where no work order is suggested."""
     wo_suggestion: Suggestion | None = None
 
 
@@ -247,6 +249,13 @@ class CandidateStanding(Noun):
     target: str = ""
     tier: str = ""
     zones: tuple[str, ...] = ()
+    cannot: str = ""
+    """Why no operations could be made of its words, says the agent that was to make them. Empty: it did not."""
+
+
+def no_operations(standing: CandidateStanding) -> str:
+    """What the agent said that was to make operations of a candidate's words, and made none."""
+    return f"the writer cannot make any: {standing.cannot}" if standing.cannot else ""
 
 
 class TickOutcome(Noun):
@@ -322,6 +331,8 @@ class SenseMemory(Noun):
     failures: int = 0
     """How often in a row the planner gave no plan of its own."""
     last_plan: tuple[PlanItem, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What people were told with the last plan."""
     run_id: str = ""
     """The run that a tick has under way, for the next one to see after."""
     pending: dict[str, str] = Field(default_factory=dict)
@@ -339,12 +350,14 @@ def lower_mode(configured: Mode, wished: str) -> Mode:
 
 def notices_of(plan: ParsedPlan) -> tuple[str, ...]:
     """What people are to be told, in every mode."""
-    return tuple(_notice(item) for item in plan.alerts)
+    return tuple(_notice(item, plan.context_summary) for item in plan.alerts)
 
 
-def _notice(item: PlanItem) -> str:
+def _notice(item: PlanItem, summary: str) -> str:
+    """An alert in its own words; where it has none, in those of the whole plan."""
     said = item.wo_suggestion
-    words = f"{said.title}: {said.summary}".strip(": ") if said else item.type
+    words = f"{said.title}: {said.summary}".strip(": ") if said else item.message
+    words = words or " ".join(summary.split()) or "the plan does not say why"
     return f"[{item.priority}] {item.target}: {words}"
 
 

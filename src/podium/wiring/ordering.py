@@ -23,12 +23,14 @@ from podium.flows.sense import (
     WorkerKit,
 )
 from podium.flows.sense import work_order as work_order_flow
+from podium.flows.sense.evidence import ShowFile
 from podium.flows.sense.kit import WRITER, Weigh
 from podium.ports import Flow, FlowBody, Toolbox
 from podium.wiring.late_flow import when_needed
 from podium.wiring.order_fence import OrderFence
 from podium.wiring.order_text import order_text
 from podium.wiring.sense_settings import MODE_VARIABLE, options_in_force
+from podium.wiring.sense_sources import own_paths
 from podium.wiring.sensing import desk_of, sense_options, thinker, trust_of
 
 if TYPE_CHECKING:
@@ -44,6 +46,8 @@ REDACTED = "[redacted:"
 WORDS_ZONE = "words"
 """Where orders act of which only words are known."""
 COMMANDS_ZONE = "commands"
+SHOWN_BYTES = 20_000
+"""A larger file is not shown to whoever makes operations of words."""
 
 
 def inbox_of(podium: Podium, options: SenseOptions) -> FolderInbox:
@@ -126,6 +130,7 @@ async def _work_order(podium: Podium) -> FlowBody:
         trust=trust_of(podium),
         approval_seconds=bench.gate.approval_seconds,
         writer=await writer_of(podium, options),
+        show=_viewer(podium, bench, options),
         purse=await podium.purse(),
         desk=desk_of(podium),
     )
@@ -138,6 +143,32 @@ async def writer_of(podium: Podium, options: SenseOptions) -> Player | None:
         return None
     found = await thinker(podium, options.writer, WRITER)
     return None if isinstance(found, str) else found
+
+
+async def viewer(podium: Podium, options: SenseOptions) -> ShowFile:
+    """The files that whoever makes operations of words may see."""
+    return _viewer(podium, await _bench(podium, options), options)
+
+
+def _viewer(podium: Podium, bench: _Bench, options: SenseOptions) -> ShowFile:
+    """Those in the safe zones, where the gate lets everybody read."""
+    from podium.bridge.sources import SourceKit, hiding, shown_file
+
+    root = podium.folders.project
+    kit = SourceKit(
+        root=root,
+        clock=podium.clock,
+        redact=hiding(podium.redactor.text),
+        is_own=own_paths(options.layout),
+        file_bytes=SHOWN_BYTES,
+    )
+
+    def may_see(path: str) -> bool:
+        inside = any(Path(path).is_relative_to(zone) for zone in options.safe_zones)
+        closed = any(zone in Path(path).parts for zone in options.forbidden_zones)
+        return inside and not closed and not bench.gate.passed_over(str(root / path), str(root))
+
+    return lambda place: shown_file(kit, place, may_see)
 
 
 async def weigher(podium: Podium, options: SenseOptions) -> Weigh:

@@ -255,7 +255,7 @@ async def build_candidate(podium: Podium) -> Flow:
 
 
 async def _candidate(podium: Podium) -> FlowBody:
-    from podium.wiring.ordering import weigher, writer_of
+    from podium.wiring.ordering import viewer, weigher, writer_of
 
     options = sense_options(podium)
     kit = CandidateKit(
@@ -268,6 +268,7 @@ async def _candidate(podium: Podium) -> FlowBody:
         standings=lambda: known_standings(podium),
         trust=trust_of(podium),
         writer=await writer_of(podium, options),
+        show=await viewer(podium, options),
         purse=await podium.purse(),
         desk=desk_of(podium),
     )

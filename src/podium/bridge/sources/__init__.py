@@ -9,6 +9,7 @@ from podium.bridge.sources.hiding import hiding
 from podium.bridge.sources.http import HttpSource
 from podium.bridge.sources.kit import SourceKit
 from podium.bridge.sources.log import LogSource
+from podium.bridge.sources.shown_file import shown_file
 from podium.bridge.sources.untrusted import UntrustedSource
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "SourceKit",
     "UntrustedSource",
     "hiding",
+    "shown_file",
 ]

@@ -17,6 +17,7 @@ from podium.domain.gating import Approval
 from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.orders import WorkOrder
+from podium.domain.sensing import no_operations
 from podium.domain.work import Run
 from podium.telling.untrusted import shown_line, shown_text
 from podium.telling.wording import moment
@@ -124,6 +125,7 @@ class _Whole:
                 ("candidate", stands.wo_id),
                 ("state", self.seen.state),
                 ("why", shown_line(why_words(stands, self.around))),
+                ("no ops", shown_line("" if self.order.ops else no_operations(stands))),
                 ("title", shown_line(stands.title)),
                 ("target", shown_line(stands.target)),
                 ("tier", stands.tier),

@@ -117,7 +117,10 @@ def _look_record(look: Look) -> Json:
 
 
 def _sensed_record(sensed: Sensed) -> Json:
-    record: dict[str, Json] = {"provenance": sensed.provenance, "condition": sensed.condition}
+    record: dict[str, Json] = {"provenance": sensed.provenance}
+    if sensed.condition != "ok":
+        # How it could be read. Beside content that was read, "ok" would pass for what the content says.
+        record["condition"] = sensed.condition
     if sensed.why:
         record["why"] = sensed.why
     if sensed.stale:

@@ -32,18 +32,17 @@ def candidate(kit: CandidateKit) -> FlowBody:
     """The flow, with its kit in hand."""
 
     async def see_through(ctx: FlowContext, job: CandidateJob) -> Json:
-        options = kit.options
         worded = await with_ops(
             ctx, job.order,
-            writer=kit.writer, purse=kit.purse, desk=kit.desk,
-            safe_zones=options.safe_zones, forbidden_zones=options.forbidden_zones,
+            writer=kit.writer, store=kit.store, purse=kit.purse, desk=kit.desk,
+            options=kit.options, show=kit.show,
         )  # fmt: skip
 
         async def look(step: Step) -> Weight:
-            return kit.weigh(worded)
+            return kit.weigh(worded.order)
 
         weight = await ctx.step("weigh", look, returns=Weight)
-        order = worded.model_copy(
+        order = worded.order.model_copy(
             update={"tier": weight.tier, "zones": weight.zones, "delivered_by": ctx.run.id}
         )
         if weight.refused:

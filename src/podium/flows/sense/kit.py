@@ -9,7 +9,7 @@ from datetime import datetime
 from podium.domain.gating import Tier
 from podium.domain.model import Json, NonEmpty, Noun
 from podium.domain.orders import Operation, WorkOrder
-from podium.domain.sensing import Bundle
+from podium.domain.sensing import Bundle, Sensed
 from podium.domain.trust import Standing
 from podium.flows.asking import Player
 from podium.flows.sense.options import Profile, SenseOptions
@@ -102,6 +102,8 @@ class CandidateKit:
     standings: Callable[[], Sequence[Standing]]
     trust: TrustBook
     writer: Player | None
+    show: Callable[[str], Sensed]
+    """A text file of the root as the writer may see it, or why it may not. May block."""
     purse: Purse
     desk: str
 
@@ -121,13 +123,15 @@ class WorkerKit:
     trust: TrustBook
     approval_seconds: float
     writer: Player | None
+    show: Callable[[str], Sensed]
+    """A text file of the root as the writer may see it, or why it may not. May block."""
     purse: Purse
     desk: str
 
 
 class OpsReply(Noun):
-    """The contract of the agent that makes operations of words."""
+    """Operations for the worker, or the reason why there are none."""
 
     ops: tuple[Operation, ...]
     cannot: str = ""
-    """Why it cannot be done with these operations. Empty: it can."""
+    """What is missing to be exact, in words for a person. Empty where there are operations."""

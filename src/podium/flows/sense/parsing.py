@@ -114,7 +114,7 @@ def _why_no_order(item: PlanItem) -> str:
 def order_id(item: PlanItem, salt: str = "") -> str:
     """`WO-<HINT>-<8 hex>`: readable, fit for a file name, another one for each other item or salt."""
     hint = item.wo_suggestion.wo_id_hint if item.wo_suggestion else item.type
-    said = item.model_dump(mode="json", exclude={"index"})
+    said = item.model_dump(mode="json", exclude={"index", "message"})
     digest = digest_of([said, salt]).removeprefix("sha256:")[:_DIGITS]
     room = _LONGEST_ID - len("WO-") - len("-") - _DIGITS
     return f"WO-{hint.upper().removeprefix('WO-')[:room].strip('-_')}-{digest}"

@@ -18,6 +18,7 @@ from podium.flows.sense.plan_schema import (
     LONGEST_TARGET,
     LONGEST_TASK,
     LONGEST_TITLE,
+    MESSAGE_KEYS,
     MOST_TASKS,
     PRIORITIES,
     TYPES,
@@ -38,7 +39,16 @@ def read_item(index: int, data: Json) -> PlanItem:
     known: dict[str, Any] = {name: _one_of(data, name, values) for name, values in _CLOSED.items()}
     target = _target(data)
     suggestion = _said(known["action"], target, data.get("wo_suggestion"))
-    return PlanItem(index=index, target=target, wo_suggestion=suggestion, **known)
+    return PlanItem(
+        index=index, target=target, message=_message(data), wo_suggestion=suggestion, **known
+    )
+
+
+def _message(data: Mapping[str, Json]) -> str:
+    """The item's own words. Planners have many names for them, and what they wanted to say must not be lost."""
+    given = (data.get(name) for name in MESSAGE_KEYS)
+    words = next((each for each in given if isinstance(each, str) and each.strip()), "")
+    return cut(clean_line(words[: LONGEST_SUMMARY * 2]), LONGEST_SUMMARY)
 
 
 def _said(action: str, target: str, said: Json) -> Suggestion | None:

@@ -1,7 +1,8 @@
-"""Plan schema v1 and the work order's, as published: what a plan may say, and how much of it."""
+"""Plan schema v1 and the work order's, as published and in words: what a plan may say, and how much of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 from podium.domain.gating import Tier
@@ -23,6 +24,9 @@ LONGEST_TARGET = 200
 TYPES: tuple[str, ...] = get_args(ItemType)
 PRIORITIES: tuple[str, ...] = get_args(Priority)
 ACTIONS: tuple[str, ...] = get_args(Action)
+
+MESSAGE_KEYS = ("message", "summary", "description", "details", "reason", "text", "title")
+"""Where an item's words may stand. The first is the one that planners are told of."""
 
 IDLE_TYPES = ("noop", "info")
 """Of these types there is nothing to do, whatever the action says."""
@@ -100,6 +104,10 @@ def _item() -> dict[str, Json]:
                 "description": "What it is about, such as `opal_api`, `clc_worker` or `bridge_inbox`.",
             },
             "action": {"enum": [*ACTIONS]},
+            "message": _optional(
+                "What people are told: with `alert` and `log` the reason, in a sentence or two.",
+                LONGEST_SUMMARY,
+            ),
             "wo_suggestion": _suggestion(),
         },
         "if": {"properties": {"action": {"const": "create_wo"}}, "required": ["action"]},
@@ -142,3 +150,22 @@ def _optional(description: str, longest: int | None = None) -> dict[str, Json]:
 
 def _order_id() -> dict[str, Json]:
     return {"pattern": f"^{ORDER_ID.pattern}$"}
+
+
+def operations_in_words() -> str:
+    """The operations of a work order, each with its fields."""
+    return "; ".join(_operations())
+
+
+def _operations() -> Iterator[str]:
+    for op, (needed, allowed) in FIELDS.items():
+        fields = [*needed, *(f"{name} if needed" for name in allowed)]
+        yield f"{op} ({', '.join(fields)})"
+
+
+def zones_in_words(safe_zones: Sequence[str], forbidden_zones: Sequence[str]) -> str:
+    """Where a work order may act."""
+    nothing = f" Nothing may touch: {', '.join(forbidden_zones)}." if forbidden_zones else ""
+    return (
+        f"Paths are relative to the root and lie in: {', '.join(safe_zones) or 'nowhere'}.{nothing}"
+    )

@@ -8,6 +8,7 @@ from podium.domain.events import RunCancelRequested
 from podium.domain.model import Json
 from podium.domain.sensing import Candidate, CandidateStanding, Planned, PlannerStatus
 from podium.domain.work import Run, RunStatus
+from podium.flows.sense.evidence import writer_said
 from podium.flows.sense.kit import SENSE
 from podium.ports import EventQuery, RunQuery, Store, View
 
@@ -58,6 +59,13 @@ def _looked_at(view: View, runs: dict[str, str]) -> list[CandidateStanding | Non
 
 def standing_of(view: View, run: Run) -> CandidateStanding | None:
     """Where a candidate stands, by its run; None while it goes on by itself."""
+    standing = _standing(view, run)
+    if standing is None:
+        return None
+    return standing.model_copy(update={"cannot": writer_said(view, run.id)})
+
+
+def _standing(view: View, run: Run) -> CandidateStanding | None:
     if run.status is RunStatus.SUCCEEDED:
         return CandidateStanding.model_validate(run.result)
     order: dict[str, Json] = run.input["order"]

@@ -18,6 +18,7 @@ from podium.domain.sensing import (
     PlannerStatus,
     SenseMemory,
     TickOutcome,
+    no_operations,
     notices_of,
     plan_changes,
 )
@@ -302,6 +303,7 @@ async def _taken_in(
     if changes and outcome.because:
         changes = (*changes, f"because of {', '.join(outcome.because)}")
     _log_plan(kit, result, standings, changes)
+    notices = (*notices_of(result.plan), *_unwritten(standings))
     ended = outcome.model_copy(
         update={
             "planner": result.planner,
@@ -309,7 +311,7 @@ async def _taken_in(
             "why": result.why,
             "candidates": (*outcome.candidates, *standings),
             "skipped_items": (*outcome.skipped_items, *result.plan.skipped_items),
-            "notices": (*outcome.notices, *notices_of(result.plan)),
+            "notices": (*outcome.notices, *notices),
             "plan_changes": (*outcome.plan_changes, *changes),
             "usage": outcome.usage.plus(result.usage),
             "run_id": run.id,
@@ -323,10 +325,17 @@ async def _taken_in(
             "planned_at": outcome.at,
             "failures": memory.failures + 1 if failed else 0,
             "last_plan": memory.last_plan if failed else result.plan.items,
+            "notices": memory.notices if failed else notices,
             "run_id": "",
         }
     )
     return ended, remembered
+
+
+def _unwritten(standings: Sequence[CandidateStanding]) -> tuple[str, ...]:
+    """Candidates of whose words nobody could make operations."""
+    said = ((each.wo_id, no_operations(each)) for each in standings)
+    return tuple(f"{wo_id} has no operations: {words}" for wo_id, words in said if words)
 
 
 def _result_of(run: Run) -> Planned:

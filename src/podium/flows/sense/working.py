@@ -31,7 +31,7 @@ from podium.flows.sense.answers import answer_to, op_results, was_done
 from podium.flows.sense.kit import WORKER, Weight, WorkerKit
 from podium.flows.sense.names import free_name, take_name
 from podium.flows.sense.releasing import BEGINNING, release
-from podium.flows.sense.wording import with_ops
+from podium.flows.sense.wording import Worded, with_ops
 from podium.ports import Claim, FlowBody, FlowContext, OpenedOrder, Shelf, Step, Tx, View
 
 T = TypeVar("T")
@@ -86,11 +86,12 @@ async def _usable(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> WorkOrder:
         raise Poisonous("duplicate", before)
     options = kit.options
     for looked in count():
-        order = await with_ops(
+        worded = await with_ops(
             ctx, order,
-            writer=kit.writer if not looked else None, purse=kit.purse, desk=kit.desk,
-            safe_zones=options.safe_zones, forbidden_zones=options.forbidden_zones,
+            writer=kit.writer if not looked else None, store=kit.store, purse=kit.purse, desk=kit.desk,
+            options=options, show=kit.show,
         )  # fmt: skip
+        order = worded.order
         if order.ops:
             return order
         if not order.tasks:
@@ -98,8 +99,8 @@ async def _usable(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> WorkOrder:
         place = f"{options.layout.claimed}/{job.claim}"
         await ctx.ask_person(
             "ops",
-            f"order {order.id!r} says in words what to do and has no `ops`; write them into {place!r}, then "
-            f"`podium resume {ctx.run.id}`",
+            f"order {order.id!r} says in words what to do and has no `ops`{_why_none(worded)}; write them into "
+            f"{place!r}, then `podium resume {ctx.run.id}`",
             index=looked,
         )
         opened = await ctx.step(
@@ -109,6 +110,10 @@ async def _usable(ctx: FlowContext, kit: WorkerKit, job: OrderJob) -> WorkOrder:
             raise Poisonous("parked", opened.fault or "the file holds another order now")
         order = opened.order
     raise AssertionError("looks are counted without end")
+
+
+def _why_none(worded: Worded) -> str:
+    return f", and none could be made ({worded.cannot})" if worded.cannot else ""
 
 
 async def _seen_before(kit: WorkerKit, order: WorkOrder, step: Step) -> str:

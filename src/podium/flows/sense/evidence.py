@@ -1,0 +1,112 @@
+"""What an agent is shown that makes operations of an order's words: the state that led to it, and the files it names."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from podium.domain.model import Json, Noun
+from podium.domain.orders import WorkOrder
+from podium.domain.sensing import Bundle, Sensed
+from podium.flows.sense.bundling import bundle_json, bundle_of
+from podium.flows.sense.cleaning import as_data, clean_line, cut
+from podium.flows.sense.kit import SENSE, SenseJob
+from podium.ports import FlowContext, Step, Store, View
+
+BUNDLE_BYTES = 40_000
+MOST_FILES = 10
+FILES_CHARACTERS = 60_000
+MOST_ANCESTORS = 5
+LONGEST_CANNOT = 1_000
+_PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)+")
+
+ShowFile = Callable[[str], Sensed]
+"""A text file of the root, without secrets, or why it is not shown. May block."""
+
+
+class Evidence(Noun):
+    """As it was when the agent was asked."""
+
+    state: str = ""
+    """The bundle that was planned for, as JSON. Empty: nobody planned for it."""
+    files: tuple[Sensed, ...] = ()
+
+
+async def evidence(
+    ctx: FlowContext, store: Store, show: ShowFile, order: WorkOrder, safe_zones: Sequence[str]
+) -> Evidence:
+    """Looked at once for a run, and remembered."""
+
+    async def look(step: Step) -> Evidence:
+        names = (order.delivered_by, step.run_id)
+        bundle = await store.read(lambda view: _bundle(view, names))
+        places = paths_in(order, safe_zones)
+        files = await asyncio.to_thread(lambda: tuple(_within(show(place) for place in places)))
+        return Evidence(state=_state(bundle) if bundle else "", files=files)
+
+    return await ctx.step("evidence", look, returns=Evidence)
+
+
+def paths_in(order: WorkOrder, safe_zones: Sequence[str]) -> list[str]:
+    """Paths in the order's words that lie in the zones, in the order in which they are named."""
+    words = "\n".join((order.title, order.summary, *order.tasks))
+    named = (found.rstrip(".") for found in _PATH.findall(words))
+    zones = tuple(f"{zone.rstrip('/')}/" for zone in safe_zones)
+    inside = (each for each in named if each.startswith(zones) and ".." not in each.split("/"))
+    return list(dict.fromkeys(inside))[:MOST_FILES]
+
+
+def _within(files: Iterator[Sensed]) -> Iterator[Sensed]:
+    """All of them, and of those that have no room any more the names."""
+    room = FILES_CHARACTERS
+    for each in files:
+        size = len(each.content) if isinstance(each.content, str) else 0
+        if size > room:
+            left_out = {"condition": "too_large", "why": "there is no room for it here"}
+            yield each.model_copy(update={**left_out, "content": None})
+        else:
+            room -= size
+            yield each
+
+
+def _bundle(view: View, names: Sequence[str]) -> Bundle | None:
+    """What was planned for when the order was proposed, found through the runs that led to it."""
+    for name in names:
+        run = view.run(name) if name else None
+        for _ in range(MOST_ANCESTORS):
+            if run is None:
+                break
+            if run.flow == SENSE:
+                return SenseJob.model_validate(run.input).bundle
+            run = view.run(run.parent_id) if run.parent_id else None
+    return None
+
+
+def _state(bundle: Bundle) -> str:
+    return bundle_json(bundle_of(bundle.root, bundle.looks, limit_bytes=BUNDLE_BYTES))
+
+
+def evidence_words(shown: Evidence) -> str:
+    """The sections of a prompt that hold it."""
+    return "\n\n".join(_sections(shown))
+
+
+def _sections(shown: Evidence) -> Iterator[str]:
+    if shown.state:
+        yield f"# The state of the system that led to it\n{as_data(shown.state)}"
+    for each in shown.files:
+        head = f"# The file {each.place}"
+        if isinstance(each.content, str) and each.condition == "ok":
+            yield f"{head}\n{as_data(each.content)}" if each.content else f"{head}\nIt is empty."
+        else:
+            yield f"{head}\nIt is not shown: {each.why or each.condition}."
+
+
+def writer_said(view: View, run_id: str) -> str:
+    """Why no operations could be made in this run, in the words of whom it asked. Empty: it asked nobody, or could."""
+    step = view.step(run_id, "operations")
+    output: Json = step.output if step is not None else None
+    payload = output.get("payload") if isinstance(output, dict) else None
+    cannot = payload.get("cannot") if isinstance(payload, dict) and not payload.get("ops") else ""
+    return cut(clean_line(cannot), LONGEST_CANNOT) if isinstance(cannot, str) else ""
