@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
 import pytest
 
+from podium.agents import GeminiAgent
 from podium.domain.asking import Reply, Turn
 from podium.domain.events import PlaybookEnded
 from podium.domain.playbook_runs import Criterion
 from podium.flows.playbook.news import Earlier, go_on, in_a_new_conversation, not_met
 from podium.library import run_playbook
+from podium.testing.modelserver import ModelServer
 from tests.cli.desk import Desk
 from tests.playbook.replay_rig import same
 from tests.playbook.stage import EDIT, READ, Stage, call, of_type, result_of, trace_of
 
+KEY = "AIza-loopback-0123456789"
 WRONG = call("write_file", path="version.txt", content="1.5\n")
 MENDED = call("write_file", path="version.txt", content="2.0\n")
 FAILED = Criterion(
@@ -136,6 +140,31 @@ def test_a_retry_says_what_was_done_and_which_criteria_failed(stage: Stage) -> N
     assert "read_file" not in told
     assert "It says 1.5 now." in told
     same(stage, run_id)
+
+
+def wants(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"tools": [{"name": tool, "arguments": arguments}]}
+
+
+async def test_a_model_that_finishes_too_early_goes_on_with_what_it_knows(stage: Stage) -> None:
+    steps = [
+        wants("write_file", path="version.txt", content="1.5\n"),
+        wants("finish", summary="Bumped."),
+        wants("write_file", path="version.txt", content="2.0\n"),
+        wants("finish", summary="Bumped for real."),
+    ]
+    async with ModelServer({"default": {"each_time": True, "steps": steps}}, key=KEY) as server:
+        result = await run_playbook(
+            stage.root / "bump.md",
+            stage.root / "plugin-profile.yaml",
+            agent=lambda kit: GeminiAgent(kit, lambda name: KEY, base_url=server.url),
+            environ={**os.environ, "PODIUM_HOME": str(stage.desk.home)},
+        )
+        said = json.dumps(server.requests[2].body)
+    assert (result.met, result.ends, len(server.requests)) == (True, 2, 4), result
+    assert said.count("Follow the playbook below") == 1
+    assert said.count("# Not done yet") == 1
+    assert said.index("Bumped.") < said.index("# Not done yet")
 
 
 class Forgetful:
