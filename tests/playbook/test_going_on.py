@@ -12,6 +12,7 @@ from podium.agents import GeminiAgent
 from podium.domain.asking import Reply, Turn
 from podium.domain.events import PlaybookEnded
 from podium.domain.playbook_runs import Criterion
+from podium.flows.playbook import following
 from podium.flows.playbook.news import Earlier, go_on, in_a_new_conversation, not_met
 from podium.library import run_playbook
 from podium.testing.modelserver import ModelServer
@@ -111,6 +112,7 @@ def test_going_on_ends_with_the_limits_of_the_run(stage: Stage) -> None:
     code, lines = stage.events()
     assert code == 5
     assert len(of_type(lines, "agent_stopped")) == 1
+    assert result_of(lines)["result"]["words"] == "All done, I promise."
     assert result_of(lines)["result"]["stop"]["kind"] == "tool_calls"
 
 
@@ -122,13 +124,28 @@ def test_a_criterion_that_may_not_be_run_is_not_put_to_the_agent(stage: Stage) -
     assert "a criterion was not run" in result_of(lines)["run"]["failure"]["message"]
 
 
+def test_what_a_person_says_to_an_agent_that_asks_too_often_reaches_it(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Patched because ten approvals would show no more than one."""
+    monkeypatch.setattr(following, "MOST_TURNS", 1)
+    stage.acts(call("ask_human", question="Which version?"), EDIT)
+    _, lines = stage.events()
+    run_id = lines[0]["run"]
+    (asked,) = of_type(lines, "approval_requested")
+    stage.desk.run("approve", asked["approval_id"], "--say", "the second one")
+    assert stage.desk.run("resume", run_id).code == 3
+    assert stage.desk.run("resume", run_id, "--note", "Ask no more.").code == 0
+    assert prompts(stage, run_id)[-1].endswith("\n\nA person says: Ask no more.")
+
+
 def test_a_retry_says_what_was_done_and_which_criteria_failed(stage: Stage) -> None:
-    stage.acts(READ, WRONG, reply="It says 1.5 now.")
+    mends = turn(MENDED, when="# What was done before")
+    stage.turns([mends, turn(READ, WRONG, reply="It says 1.5 now.")])
     stage.playbook(limits={"same_results": 2})
     code, lines = stage.events()
     assert code == 1
     run_id = lines[0]["run"]
-    stage.turns([turn(MENDED)])
     assert stage.desk.run("retry", run_id, "--from", "follow").code == 0
     first, *_, again = prompts(stage, run_id)
     assert again.startswith(first.rstrip())

@@ -33,13 +33,16 @@ async def followed(
 ) -> Ending:
     """Let the agent follow the playbook, and go back to it with the criteria that its end has left unmet."""
     talk, patience = _Talk(ctx, kit, bench, job, ground), _Patience(job.limits.same_results)
-    reply = await talk.turns()
+    reply, words = await talk.turns(), ""
     for ends in count(1):
+        # A limit may end a turn before it has said anything.
+        words = reply.text or words
         criteria = await proved(ctx, bench.prover, job, ground, ends - 1)
         changing = await _changing_calls(ctx, kit, ends - 1, criteria)
         over = patience.over(reply, criteria, changing)
         if over is not None:
-            return Ending(reply=reply, criteria=criteria, ends=ends, why=over)
+            last = reply.model_copy(update={"text": words})
+            return Ending(reply=last, criteria=criteria, ends=ends, why=over)
         idle = ends > 1 and patience.idle > 0
         reply = await talk.turns(not_met(criteria, idle=idle))
     raise AssertionError("ends are counted without end")
