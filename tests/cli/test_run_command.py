@@ -79,7 +79,6 @@ def test_a_task_becomes_a_branch_and_a_person_reads_how_line_by_line(
         "PODIUM: Spawning PLAN REVIEWER (A.2)...",
         "PODIUM: Spawning DEVELOPER (B)...",
         "PODIUM: Spawning AUDITOR (C)...",
-        "PODIUM: Spawning AUDITOR (D)...",
     ]
     made = next(line for line in told if line.startswith("ARCHITECT: "))
     shape = r"ARCHITECT: DONE\. 'docs/.+\.md', commit [0-9a-f]{7} \([\d.]+ s, \$0\.0123\)"
