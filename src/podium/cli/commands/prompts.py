@@ -149,8 +149,10 @@ def _tell(screen: Screen, found: list[Prompt], sent: bool, whole: bool) -> None:
         screen.line("no prompts were sent")
         return
     if not sent:
-        rows = [(e.stage, e.role, str(e.characters), ", ".join(e.inputs)) for e in found]
-        screen.table(("STAGE", "ROLE", "CHARACTERS", "INPUTS"), rows)
+        screen.table(
+            ("STAGE", "ROLE", "CHARACTERS", "INPUTS"),
+            [(e.stage, e.role, str(e.characters), ", ".join(e.inputs)) for e in found],
+        )
         screen.line(
             "`podium prompts --stage NAME` prints one; `podium prompts RUN` what a run sent."
         )
