@@ -90,9 +90,9 @@ def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
         return shown(say or telling.NO_REASON, ok=False)
     if answer.get("decision") != "allow" or not isinstance(outcome, dict):
         return shown(telling.told_refusal(say), ok=False)
-    if not outcome.get("ok"):
-        return failed(str(outcome.get("error") or ""))
-    return shown(telling.told_result(outcome.get("result")), ok=True)
+    ok, words = bool(outcome.get("ok")), str(outcome.get("error") or "")
+    text = telling.told_outcome(tool, ok, outcome.get("result"), words, LONGEST_RESULT_CHARACTERS)
+    return shown(text, ok=ok)
 
 
 def failed(words: str) -> dict[str, object]:

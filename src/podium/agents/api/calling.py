@@ -14,7 +14,7 @@ from podium.agents.api.offering import Offer
 from podium.domain.errors import AgentRejected
 from podium.domain.gating import Effect, Outcome, canonical_json
 from podium.domain.model import Json
-from podium.domain.telling import cut_to, told_failure, told_refusal, told_result
+from podium.domain.telling import cut_to, told_failure, told_outcome, told_refusal
 from podium.ports import TurnDoor
 
 LONGEST_TOLD = 200
@@ -75,7 +75,12 @@ class Calling:
             return None
         if answer.outcome is None or not answer.allowed:
             return self._result(call, told_refusal(answer.say), "denied")
-        return self._result(call, *_told(answer.outcome))
+        return self._ended(call, name, answer.outcome)
+
+    def _ended(self, call: ToolCallPart, tool: str, outcome: Outcome) -> ToolReturnPart:
+        longest = self._settings.longest_result_characters
+        text = told_outcome(tool, outcome.ok, outcome.result, outcome.error, longest)
+        return self._result(call, text, "success" if outcome.ok else "failed")
 
     def _result(
         self, call: ToolCallPart, text: str, outcome: Literal["success", "failed", "denied"]
@@ -118,12 +123,6 @@ def arguments_of(call: ToolCallPart) -> dict[str, Json]:
 
 def _refuse(constant: str) -> Json:
     raise ValueError(f"{constant} is no JSON")
-
-
-def _told(outcome: Outcome) -> tuple[str, Literal["success", "failed"]]:
-    if not outcome.ok:
-        return told_failure(outcome.error), "failed"
-    return told_result(outcome.result), "success"
 
 
 def unanswered(

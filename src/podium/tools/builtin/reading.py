@@ -59,7 +59,8 @@ def _lines_that_fit(lines: list[str], scope: ToolScope) -> list[str]:
     shown: list[str] = []
     left = _SHOWN_BYTES
     for line in lines:
-        left -= len(line.encode()) + 1
+        # As JSON: a result that is longer would be cut in its middle.
+        left -= len(json.dumps(line, ensure_ascii=False).encode())
         if left < 0:
             break
         shown.append(line)
