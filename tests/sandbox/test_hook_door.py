@@ -42,8 +42,10 @@ from podium.domain.model import Json
 from podium.journal import Redactor
 from podium.ports import Checkpoint
 from podium.sandbox import HookDoor, HookDoorSettings, ProcessLauncher, TurnDoor
-from podium.testing import FakeTool, FakeToolbox, retry_until
+from podium.sandbox.door_calls import TurnCalls, as_it_is
+from podium.testing import FakeTool, FakeToolbox, MemoryJournal, retry_until
 from tests.sandbox.door_rig import TURN, DoorRig, RealDoorRig, say, say_raw
+from tests.tools.rig import make_rig
 
 RigOf = type[DoorRig]
 
@@ -734,3 +736,44 @@ async def test_a_path_that_programs_read_in_their_own_way_is_refused(path: str) 
     assert not odd.allowed
     assert "no blanks around it" in odd.say
     assert plain.allowed
+
+
+def _offering(workspace: Path, allowed: tuple[str, ...] | None = None) -> list[str]:
+    tools = make_rig(workspace)
+    turn = TURN.model_copy(update={"workspace": str(tools.root), "allowed_tools": allowed})
+    calls = TurnCalls(
+        turn,
+        tools.door,
+        tools.toolbox,
+        MemoryJournal(tools.store),
+        agent="a",
+        translate=as_it_is,
+        answer_seconds=5,
+        perform_seconds=5,
+        expect_seconds=5,
+        redact=str,
+    )
+    return [spec.name for spec in calls.specs()]
+
+
+def test_git_is_offered_where_there_is_a_repository_and_undo_to_who_names_it(
+    tmp_path: Path,
+) -> None:
+    plain = _offering(tmp_path)
+    assert "read_file" in plain
+    assert not [name for name in plain if name.startswith(("git_", "restore_"))]
+    (tmp_path / "workspace" / ".git").mkdir()
+    assert {"git_status", "git_diff", "git_log", "git_commit"} < set(_offering(tmp_path))
+    assert _offering(tmp_path, ("restore_file",)) == ["restore_file"]
+
+
+async def test_a_tool_that_the_role_does_not_have_is_denied_and_names_those_it_has() -> None:
+    rig = RealDoorRig(Effect.ALLOW)
+    turn = TURN.model_copy(update={"role": "auditor", "allowed_tools": ("echo",)})
+    async with rig.hook_door.open(turn) as door:
+        answer = await door.perform("run_command", {"command": "ls"})
+    assert not answer.mistake
+    assert (
+        answer.say
+        == "the role 'auditor' does not have the tool 'run_command'; use one of these: echo"
+    )

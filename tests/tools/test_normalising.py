@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from podium.domain.errors import BadArguments, UnknownTool
 from podium.domain.gating import Access
 from podium.domain.model import Json
 from podium.tools.paths import real_path
+from podium.tools.shapes import shape_of
 from tests.tools.rig import SECRET, Rig, a_tool, make_rig, path_argument
 
 
@@ -69,7 +71,22 @@ def test_every_problem_with_the_arguments_is_named_at_once(rig: Rig) -> None:
     assert "'path' is a required property" in words
     assert "'offset': 'one' is not of type 'integer'" in words
     assert "'limit': 0 is less than the minimum of 1" in words
-    assert "the arguments are: limit, offset, path" in words
+    assert "there is no argument 'colour'" in words
+    assert caught.value.shape == (
+        "read_file takes {path: text, offset?: integer, limit?: integer}, "
+        'for example {"path": "src/app.py"}'
+    )
+
+
+def test_the_shape_of_every_tool_comes_with_an_example_that_fits(rig: Rig) -> None:
+    for spec in rig.toolbox.specs():
+        shape = shape_of(spec, rig.registry.validator(spec.name).is_valid)
+        assert len(shape) < 800
+        assert "change" not in shape
+        assert "sha256" not in shape or spec.offered == "by_name"
+        if spec.offered != "by_name":
+            _, _, example = shape.partition(", for example ")
+            assert rig.call(spec.name, **json.loads(example)).tool == spec.name
 
 
 @pytest.mark.parametrize(

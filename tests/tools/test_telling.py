@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from podium.domain.gating import Outcome
-from podium.domain.telling import LONGEST_STREAM, NOTE, told_outcome
+from podium.domain.telling import LONGEST_STREAM, NOTE, offered_schema, told_outcome
 from podium.tools import builtin_tools
 from podium.tools.builtin import checks_tool
 from tests.tools.rig import Rig, a_tool, make_rig
@@ -161,3 +161,29 @@ def test_any_other_result_is_json_without_digests() -> None:
     assert digest in told("pack.hash", only), "it was what the call was for"
     other = Outcome(ok=True, result={"echo": 1})
     assert told("run_command", other) == '{"echo":1}', "another tool of that name"
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, dict):
+        return [text for pair in value.items() for part in pair for text in _texts(part)]
+    if isinstance(value, list):
+        return [text for item in value for text in _texts(item)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_models_are_shown_no_fields_that_only_podium_uses() -> None:
+    tools = {tool.spec.name: tool.spec for tool in builtin_tools()}
+    for spec in tools.values():
+        offered = offered_schema(spec.input_schema)
+        hidden = {"propertyNames", "change", "expect_sha256", "examples"}
+        assert hidden.isdisjoint(_texts(offered)), spec.name
+        assert not [text for text in _texts(offered) if text.startswith("x-")], spec.name
+        assert len(spec.description) <= 180, f"{spec.name} takes more than two lines"
+    edit = offered_schema(tools["edit_file"].input_schema)
+    assert edit["required"] == ["path", "edits"]
+    assert "change" in tools["edit_file"].input_schema["properties"], "calls are held to the whole"
+
+
+def test_an_argument_may_be_called_as_a_keyword_is() -> None:
+    schema = {"type": "object", "properties": {"examples": {"type": "string", "minLength": 1}}}
+    assert offered_schema(schema)["properties"] == {"examples": {"type": "string"}}

@@ -268,10 +268,12 @@ class BadArguments(AgentMustAct):
 
     exit_code = 2
 
-    def __init__(self, tool: str, problems: Sequence[str]) -> None:
+    def __init__(self, tool: str, problems: Sequence[str], shape: str = "") -> None:
+        """`shape` tells whoever uses the tool by its own name what it takes, with an example."""
         super().__init__(f"arguments of {tool!r} do not fit: {'; '.join(problems)}")
         self.tool = tool
         self.problems = tuple(problems)
+        self.shape = shape
 
 
 class ToolBroke(AgentMustAct):

@@ -242,6 +242,8 @@ class DoorAnswer(Noun):
     outcome: Outcome | None = None
     """How the call ended, when Podium performed it."""
     approval_id: str | None = None
+    mistake: bool = False
+    """With deny: there is no such call. Nobody forbids anything; written rightly it would be judged."""
 
     @property
     def allowed(self) -> bool:

@@ -16,6 +16,11 @@ NOTE = "! from Podium"
 MARKS = "marks"
 MARKS_BESIDE_OTHERS = "podium_marks"
 """Fields with the places that the warning means: the second where the tool has one of the first name."""
+INTERNAL = "x-internal"
+"""Keyword of an argument's schema: no model is shown the argument. Calls are checked against the whole schema."""
+REQUIRED = "x-required"
+"""Keyword of an object's schema: what models are told to give, where `required` is less."""
+_NOT_OFFERED = ("propertyNames", "prefixItems", "minLength", "examples")
 LONGEST_STREAM = 16_000
 """Characters of a command's output, or of its errors, that are shown."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
@@ -41,6 +46,33 @@ def offered_names(names: Iterable[str], longest: int) -> dict[str, str]:
 def plain_name(name: str, longest: int) -> str:
     """The name as every provider takes it."""
     return _NOT_IN_NAMES.sub("_", name)[:longest]
+
+
+def offered_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """A tool's schema as models are shown it: without what only Podium uses, or checks for itself."""
+    shown: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key in _NOT_OFFERED or key.startswith("x-"):
+            continue
+        if key in ("properties", "$defs") and isinstance(value, dict):
+            shown[key] = {
+                name: _offered(inner) for name, inner in value.items() if not _is_internal(inner)
+            }
+        elif key in ("anyOf", "oneOf", "allOf") and isinstance(value, list):
+            shown[key] = [_offered(inner) for inner in value]
+        else:
+            shown[key] = _offered(value) if key in ("items", "additionalProperties") else value
+    if REQUIRED in schema:
+        shown["required"] = schema[REQUIRED]
+    return shown
+
+
+def _offered(schema: Any) -> Any:
+    return offered_schema(schema) if isinstance(schema, dict) else schema
+
+
+def _is_internal(schema: Any) -> bool:
+    return isinstance(schema, dict) and bool(schema.get(INTERNAL))
 
 
 def told_outcome(tool: str, ok: bool, result: object, error: str, longest: int) -> str:
@@ -69,9 +101,12 @@ def told_failure(error: str) -> str:
     return f"Error: {error or 'the tool failed'}"
 
 
-def told_refusal(say: str) -> str:
-    """For a call that did not run and will not. One that waits for a person is told so in the door's words."""
-    return f"Permission Denied: {say or NO_REASON}"
+def told_refusal(say: str, *, mistake: bool = False) -> str:
+    """For a call that did not run and will not. One that waits for a person is told so in the door's words.
+
+    `mistake`: nothing forbids it, it was only written wrongly.
+    """
+    return told_failure(say) if mistake else f"Permission Denied: {say or NO_REASON}"
 
 
 def cut_to(longest: int, text: str) -> str:

@@ -15,7 +15,7 @@ from podium.domain.digests import digest_of
 from podium.domain.errors import LockHeld, NotPossibleNow
 from podium.domain.gating import Tier, ToolSpec
 from podium.domain.model import Json, NonEmpty, Noun
-from podium.domain.telling import offered_names, told_failure, told_refusal
+from podium.domain.telling import offered_names, offered_schema, told_failure, told_refusal
 from podium.domain.work import Run, RunStatus
 from podium.flows.calling import CALL, CallJob
 from podium.mcp.desk import PROVENANCE, Desk, bounded, how_people_decide, run_line
@@ -195,7 +195,7 @@ def _listed(name: str, spec: ToolSpec) -> types.Tool:
             f"{spec.description}\nIn the project's folder, through Podium's gate: judged, journalled and receipted. "
             "When a person must agree you are told to wait; the same call afterwards brings the result."
         ),
-        input_schema={"properties": {}, **spec.input_schema, "type": "object"},
+        input_schema={"properties": {}, **offered_schema(spec.input_schema), "type": "object"},
         output_schema=CallAnswer.model_json_schema(mode="serialization"),
         annotations=hints(name, "nothing" if reads else "much", idempotent=spec.idempotent),
     )

@@ -57,7 +57,7 @@ class TurnDoor(Protocol):
         ...
 
     def specs(self) -> Sequence[ToolSpec]:
-        """The tools this turn may ask for."""
+        """The tools this turn is shown, with their schemas as models are shown them."""
         ...
 
     async def request(

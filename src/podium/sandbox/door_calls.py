@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections import Counter
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
 
 from podium.domain.asking import Finish, ModelAnswer, Turn
 from podium.domain.errors import (
@@ -31,6 +33,7 @@ from podium.domain.gating import (
 )
 from podium.domain.model import Json
 from podium.domain.own_tools import GRANTED_AS, granted_words
+from podium.domain.telling import offered_schema
 from podium.ports import Journal, Toolbox, ToolDoor, Translate, nameless_use
 from podium.sandbox.door_expected import ExpectedUses
 from podium.sandbox.door_faults import Faults
@@ -43,6 +46,7 @@ from podium.sandbox.door_messages import (
     RequestMessage,
     SettleMessage,
     denial,
+    mistake,
     outcome_answer,
     permit_answer,
     receipt_answer,
@@ -143,12 +147,19 @@ class TurnCalls:
         return tools_answer(self.specs())
 
     def specs(self) -> list[ToolSpec]:
-        """The tools this turn may ask for."""
+        """The tools this turn is shown, with their schemas as models are shown them."""
         return [
-            spec
+            spec.model_copy(update={"input_schema": offered_schema(spec.input_schema)})
             for spec in self._toolbox.specs()
-            if not spec.observed_only and self._is_allowed(spec.name)
+            if self._is_allowed(spec.name) and self._is_offered(spec)
         ]
+
+    def _is_offered(self, spec: ToolSpec) -> bool:
+        if spec.offered == "in_git":
+            return os.path.lexists(Path(self._turn.workspace) / ".git")
+        if spec.offered == "by_name":
+            return self._turn.allowed_tools is not None
+        return not spec.observed_only
 
     async def settle(self, call_key: str, outcome: Outcome) -> Receipt:
         """Settle an open call by its key. Raises `BadInput` when there is none."""
@@ -275,7 +286,7 @@ class TurnCalls:
     def _normalise(self, tool: str, arguments: dict[str, Json], *, observed: bool) -> Call:
         name, translated = self._translate(tool, arguments)
         if not self._may_use(tool, name, translated, observed):
-            raise UnknownTool(tool, [spec.name for spec in self.specs()])
+            self._refuse_tool(tool, name)
         if observed:
             self._refuse_odd_paths(name, translated)
         call = self._toolbox.normalise(
@@ -291,6 +302,15 @@ class TurnCalls:
             root=self._turn.workspace,
         )
         return call.model_copy(update={"index": self._take_index(call.fingerprint)})
+
+    def _refuse_tool(self, asked: str, tool: str) -> NoReturn:
+        """Raise `CallRefused` for a tool that others have, and `UnknownTool` for one that nobody has."""
+        names = [spec.name for spec in self.specs()]
+        if tool not in self._tiers or tool in self._observed_only:
+            raise UnknownTool(asked, names)
+        raise CallRefused(
+            f"the role {self._turn.role!r} does not have the tool {asked!r}; use one of these: {', '.join(sorted(names))}"
+        )
 
     def _refuse_odd_paths(self, tool: str, arguments: dict[str, Json]) -> None:
         """Programs trim blanks, follow `~` and drop an `@`, each in its own way: what is judged
@@ -330,11 +350,14 @@ class TurnCalls:
     async def _refused(
         self, message: RequestMessage | PerformMessage, call: Call | None, error: Exception
     ) -> Answer:
-        """Deny a call that never came to a judgement, and record that."""
+        """Refuse a call that never came to a judgement, and record that."""
         words = _words(error)
+        answer = mistake(words) if isinstance(error, BadArguments | UnknownTool) else denial(words)
+        if isinstance(error, BadArguments) and error.shape and isinstance(message, PerformMessage):
+            answer["say"] = f"{words}. {error.shape}"
         key = call.key if call else self._key_as_asked(message)
         if key in self.memory.refused:
-            return denial(words)
+            return answer
         self.faults.add(error)
         body = ToolRefused(
             call=key,
@@ -349,7 +372,7 @@ class TurnCalls:
             await self._journal.append(self._turn.run_id, body)
         except Exception as failure:
             self.faults.add(failure)
-        return denial(words)
+        return answer
 
     def _key_as_asked(self, message: RequestMessage | PerformMessage) -> str:
         """The key for a wish that could not be made a call."""

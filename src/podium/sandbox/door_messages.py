@@ -109,6 +109,11 @@ def denial(say: str) -> Answer:
     return {"decision": "deny", "say": say}
 
 
+def mistake(say: str) -> Answer:
+    """For what is no call, such as one whose arguments do not fit. Whoever asked may write it rightly."""
+    return {**denial(say), "mistake": True}
+
+
 def permit_answer(permit: Permit) -> Answer:
     """Leave to act, unless this very call was settled before."""
     if permit.settled is not None:

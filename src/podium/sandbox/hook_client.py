@@ -37,6 +37,10 @@ class Denied(Exception):
     """No. The text is what the agent is told."""
 
 
+class Mistaken(Denied):
+    """No call at all: nothing forbids what was meant."""
+
+
 def main() -> None:
     try:
         signal.signal(signal.SIGALRM, _out_of_time)
@@ -45,7 +49,8 @@ def main() -> None:
         answer = ask_door(_message_for(event))
         signal.setitimer(signal.ITIMER_REAL, 0)
         if answer.get("decision") != "allow":
-            raise Denied(str(answer.get("say") or "denied without a reason"))
+            kind = Mistaken if answer.get("mistake") else Denied
+            raise kind(str(answer.get("say") or "denied without a reason"))
         _write_all(1, json.dumps(_output_for(event, answer)))
     except BaseException as error:
         _deny(error)
@@ -55,8 +60,9 @@ def main() -> None:
 def _deny(error: BaseException) -> None:
     try:
         said = str(error) if isinstance(error, Denied) else f"the hook failed ({error!r}); denied"
+        word = "Error" if isinstance(error, Mistaken) else "Permission Denied"
         # Begins with our name: a reason that happened to be JSON would be read as an answer.
-        _write_all(2, f"podium: Permission Denied: {_plain(said)[:LONGEST_REASON_CHARACTERS]}\n")
+        _write_all(2, f"podium: {word}: {_plain(said)[:LONGEST_REASON_CHARACTERS]}\n")
     finally:
         os._exit(2)
 

@@ -89,7 +89,7 @@ def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
     if answer.get("decision") == "ask":
         return shown(say or telling.NO_REASON, ok=False)
     if answer.get("decision") != "allow" or not isinstance(outcome, dict):
-        return shown(telling.told_refusal(say), ok=False)
+        return shown(telling.told_refusal(say, mistake=bool(answer.get("mistake"))), ok=False)
     ok, words = bool(outcome.get("ok")), str(outcome.get("error") or "")
     text = telling.told_outcome(tool, ok, outcome.get("result"), words, LONGEST_RESULT_CHARACTERS)
     return shown(text, ok=ok)

@@ -17,6 +17,7 @@ from podium.domain.schemas import with_defaults
 from podium.tools.command_files import files_of, overwritten
 from podium.tools.paths import PathUnusable, path_uses
 from podium.tools.registry import Registry, Touched
+from podium.tools.shapes import shape_of
 from podium.tools.wording import LONGEST_COMMAND, length_of
 
 Commands = tuple[tuple[str, ...], ...]
@@ -65,7 +66,7 @@ class Normaliser:
         # Secrets first: the words of a schema problem quote the value.
         self._refuse(spec, self._secret_problems(arguments))
         complete = with_defaults(spec.input_schema, arguments)
-        self._refuse(spec, self._schema_problems(spec, complete))
+        self._refuse_misfits(spec, complete)
         touched = self._touched(spec, complete)
         commands, undecidable = self._commands(spec, complete, touched)
         paths = self._paths(spec, complete, root, touched)
@@ -76,6 +77,13 @@ class Normaliser:
         found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
         if found:
             raise BadArguments(spec.name, found)
+
+    def _refuse_misfits(self, spec: ToolSpec, arguments: dict[str, Json]) -> None:
+        problems = self._schema_problems(spec, arguments)
+        found = [problem[:_LONGEST_PROBLEM] for problem in islice(problems, _MOST_PROBLEMS)]
+        if found:
+            fits = self._registry.validator(spec.name).is_valid
+            raise BadArguments(spec.name, found, shape_of(spec, fits))
 
     def _shape_problems(self, arguments: Json) -> Iterator[str]:
         if not isinstance(arguments, dict):
@@ -100,7 +108,7 @@ class Normaliser:
     def _schema_problems(self, spec: ToolSpec, arguments: dict[str, Json]) -> Iterator[str]:
         errors = self._registry.validator(spec.name).iter_errors(arguments)
         for error in sorted(errors, key=lambda error: [str(part) for part in error.absolute_path]):
-            yield _in_words(error, spec)
+            yield _in_words(error)
 
     def _touched(self, spec: ToolSpec, arguments: dict[str, Json]) -> Touched:
         """What the arguments stand for. What cannot be told cannot be judged, and is refused."""
@@ -175,11 +183,12 @@ def _files(commands: Commands, paths: tuple[PathUse, ...], root: Path) -> tuple[
     return files_of(commands, folders[0] if folders else root, root)
 
 
-def _in_words(error: ValidationError, spec: ToolSpec) -> str:
+def _in_words(error: ValidationError) -> str:
     place = ".".join(str(part) for part in error.absolute_path)
-    if error.validator == "additionalProperties" and not place:
-        known = ", ".join(sorted(spec.input_schema.get("properties", {}))) or "none"
-        return f"{error.message}; the arguments are: {known}"
+    if error.validator == "additionalProperties" and isinstance(error.instance, dict):
+        known = cast("dict[str, Json]", error.schema).get("properties", {})
+        extra = ", ".join(repr(name) for name in error.instance if name not in known)
+        return f"there is no argument {extra}{f' in {place!r}' if place else ''}"
     message = _plainly(error)
     return f"{place!r}: {message}" if place else message
 

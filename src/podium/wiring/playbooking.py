@@ -106,10 +106,11 @@ def chosen_agent(podium: Podium, name: str) -> str:
 
 def _tools(podium: Podium, playbook: Playbook, profile: Profile) -> tuple[str, ...]:
     """Those that both files allow, by name. Raises `BadInput` for one that there is not."""
-    known = [spec.name for spec in registry_for(profile).specs()]
+    specs = registry_for(profile).specs()
+    known = [spec.name for spec in specs]
     wanted = tools_of(profile, playbook.head)
     if wanted is None:
-        return tuple(known)
+        return tuple(spec.name for spec in specs if spec.offered != "by_name")
     unknown = [name for name in wanted if name not in known]
     if unknown:
         raise BadInput(

@@ -10,6 +10,7 @@ from podium.agents.acp.wishes import Wish, title_of
 from podium.agents.rpc import METHOD_NOT_FOUND, Params, RpcError
 from podium.domain.gating import DoorAnswer
 from podium.domain.model import Json
+from podium.domain.telling import told_refusal
 from podium.ports import TurnDoor
 
 REFUSED = -32001
@@ -125,7 +126,7 @@ class Gatekeeper:
             raise RpcError(REFUSED, f"{path!r} was not written: {words}")
         if answer.approval_id is None:
             self._keep_untold(f"writing {path}", answer.say)
-        raise RpcError(REFUSED, f"Permission Denied: {answer.say}")
+        raise RpcError(REFUSED, told_refusal(answer.say, mistake=answer.mistake))
 
     def _keep_untold(self, what: str, words: str) -> None:
         if len(self.untold) < _MOST_UNTOLD:

@@ -74,7 +74,8 @@ class Calling:
         if answer.decision is Effect.ASK:
             return None
         if answer.outcome is None or not answer.allowed:
-            return self._result(call, told_refusal(answer.say), "denied")
+            text = told_refusal(answer.say, mistake=answer.mistake)
+            return self._result(call, text, "failed" if answer.mistake else "denied")
         return self._ended(call, name, answer.outcome)
 
     def _ended(self, call: ToolCallPart, tool: str, outcome: Outcome) -> ToolReturnPart:

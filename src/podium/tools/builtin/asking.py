@@ -27,8 +27,8 @@ ASK_HUMAN = Tool(
     ToolSpec(
         name="ask_human",
         description=(
-            "Ask a person something that you cannot find out. End your turn when you are told to wait; "
-            "the same call again brings the answer."
+            "Ask a person something that you cannot find out. The answer is the result; when you are told "
+            "to wait, end your turn: it is brought to you."
         ),
         tier=Tier.T0,
         idempotent=True,

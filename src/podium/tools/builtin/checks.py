@@ -130,8 +130,7 @@ def _spec(names: list[str], tier: Tier) -> ToolSpec:
         name="run_checks",
         within_workspace="commands",
         description=(
-            "Run checks of the project and tell how each ended. A check that fails is an answer, "
-            "not an error: look at `passed`."
+            "Run checks of the project. You are told which passed, and the output of those that failed."
         ),
         tier=tier,
         timeout_seconds=len(names) * LONGEST_SECONDS + GRACE_SECONDS,

@@ -109,8 +109,8 @@ RUN_COMMAND = Tool(
         name="run_command",
         within_workspace="commands",
         description=(
-            "Run a program in the workspace. A list is a program with its words; a text is a "
-            "shell line of plain commands. An exit code other than 0 is a failure."
+            "Run a program in the workspace: a list of words, or a shell line. You are told exit code, "
+            "stdout and stderr."
         ),
         tier=Tier.T1,
         timeout_seconds=LONGEST_SECONDS + GRACE_SECONDS,
@@ -134,7 +134,7 @@ RUN_COMMAND = Tool(
                 "cwd": {
                     "type": "string",
                     "default": ".",
-                    "description": "Folder to run in, relative to the workspace.",
+                    "description": "Folder to run in.",
                 },
                 "env": {
                     "type": "object",
@@ -155,6 +155,7 @@ RUN_COMMAND = Tool(
             },
             "required": ["command"],
             "additionalProperties": False,
+            "examples": [{"command": "python -m pytest -q tests/test_app.py"}],
         },
     ),
     _run_command,

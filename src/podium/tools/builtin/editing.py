@@ -162,8 +162,7 @@ WRITE_FILE = Tool(
         name="write_file",
         within_workspace="files",
         description=(
-            "Create or replace a text file in one step; folders above it are made. "
-            "Secrets cannot be written, nor can `secret://NAME`."
+            "Create or replace a text file; folders above it are made. Secrets cannot be written."
         ),
         tier=Tier.T1,
         idempotent=True,
@@ -174,7 +173,7 @@ WRITE_FILE = Tool(
         input_schema={
             "type": "object",
             "properties": {
-                "path": {"type": "string", "description": "Relative to the workspace."},
+                "path": {"type": "string"},
                 "content": {"type": "string", "description": "The whole new content."},
             },
             "required": ["path", "content"],
@@ -188,6 +187,7 @@ WRITE_FILE = Tool(
 RESTORE_FILE = Tool(
     ToolSpec(
         name="restore_file",
+        offered="by_name",
         within_workspace="files",
         description="Undo a write_file, provided nobody changed the file since.",
         tier=Tier.T1,

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from podium.domain.errors import OutcomeUnknown, ToolBroke
 from podium.domain.gating import Access, Outcome, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
+from podium.domain.telling import INTERNAL, REQUIRED
 from podium.tools.beneath import find_beneath, write_beneath
 from podium.tools.builtin.told_diffs import refusal, told_diff
 from podium.tools.edits import (
@@ -34,8 +35,7 @@ _MOST_EDITS = 100
 async def _edit_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json] | Outcome:
     if not arguments.get("edits"):
         raise ToolBroke(
-            "`edits` is missing: give a list of {find, replace}; `change` only describes what an "
-            "agent's own editor does, and Podium does not perform it"
+            '`edits` is missing: give a list such as [{"find": "old text", "replace": "new text"}]'
         )
     if arguments.get("change"):
         raise ToolBroke("`edits` and `change` are both given; leave out `change`")
@@ -132,13 +132,13 @@ _EDIT: Json = {
             "type": "string",
             "minLength": 1,
             "maxLength": 200_000,
-            "description": "The text as it stands at one place of the file: best whole lines, indented as there.",
+            "description": "Best whole lines, indented as in the file.",
         },
-        "replace": {"type": "string", "description": "What shall stand there."},
+        "replace": {"type": "string"},
         "at_line": {
             "type": "integer",
             "minimum": 1,
-            "description": "A line of the place that is meant, if the text stands at several.",
+            "description": "Which place, if the text stands at several.",
         },
     },
     "required": ["find", "replace"],
@@ -150,8 +150,8 @@ EDIT_FILE = Tool(
         name="edit_file",
         within_workspace="files",
         description=(
-            "Replace texts of a file, all of them or none, each found in the file as it is now. A text "
-            "that stands there nowhere, or at several places, is refused with the nearest lines."
+            "Replace texts of a file, all of them or none. Each `find` must stand in the file once; "
+            "quote it without the line numbers that read_file shows."
         ),
         tier=Tier.T1,
         idempotent=True,
@@ -162,20 +162,29 @@ EDIT_FILE = Tool(
         input_schema={
             "type": "object",
             "properties": {
-                "path": {"type": "string", "minLength": 1, "description": "Of the workspace."},
+                "path": {"type": "string", "minLength": 1},
                 "edits": {"type": "array", "items": _EDIT, "minItems": 1, "maxItems": _MOST_EDITS},
                 "expect_sha256": {
                     "type": "string",
                     "pattern": "^[0-9a-f]{64}$",
                     "description": "Refuse unless the file has this hash.",
+                    INTERNAL: True,
                 },
                 "change": {
                     "type": "string",
-                    "description": "Of an agent's own editor: what it does. Not for you.",
+                    "description": "Of an agent's own editor: what it does.",
+                    INTERNAL: True,
                 },
             },
             "required": ["path"],
+            REQUIRED: ["path", "edits"],
             "additionalProperties": False,
+            "examples": [
+                {
+                    "path": "src/app.py",
+                    "edits": [{"find": "retries = 3", "replace": "retries = 5"}],
+                }
+            ],
         },
     ),
     _edit_file,

@@ -57,8 +57,7 @@ FIND_FILES = Tool(
     ToolSpec(
         name="find_files",
         description=(
-            "Find files by name, sorted. `*.py` fits names anywhere, `src/**/test_*.py` whole paths. "
-            "Symbolic links are not followed."
+            "Find files by name. `*.py` fits names anywhere, `src/**/test_*.py` whole paths."
         ),
         tier=Tier.T0,
         idempotent=True,
@@ -73,12 +72,12 @@ FIND_FILES = Tool(
                     "minItems": 1,
                     "maxItems": 20,
                     "items": {"type": "string", "minLength": 1, "maxLength": 1_000},
-                    "description": "Files that fit any of these are found.",
+                    "description": "Any of these.",
                 },
                 "path": {
                     "type": "string",
                     "default": ".",
-                    "description": "Folder to look in, relative to the workspace.",
+                    "description": "Folder to look in.",
                 },
                 "case_sensitive": {"type": "boolean", "default": True},
                 "limit": {"type": "integer", "minimum": 1, "maximum": 2_000, "default": 200},

@@ -143,6 +143,7 @@ async def _commit_of_this_call(repository: Repository) -> str | None:
 GIT_STATUS = Tool(
     ToolSpec(
         name="git_status",
+        offered="in_git",
         description="What is changed, staged or untracked in the workspace.",
         tier=Tier.T0,
         idempotent=True,
@@ -156,6 +157,7 @@ GIT_STATUS = Tool(
 GIT_DIFF = Tool(
     ToolSpec(
         name="git_diff",
+        offered="in_git",
         description="Changes in the workspace, or against a commit.",
         tier=Tier.T0,
         idempotent=True,
@@ -183,6 +185,7 @@ GIT_DIFF = Tool(
 GIT_COMMIT = Tool(
     ToolSpec(
         name="git_commit",
+        offered="in_git",
         within_workspace="files",
         description="Commit the listed paths, or all changes, on the current branch.",
         tier=Tier.T1,

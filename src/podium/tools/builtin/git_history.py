@@ -59,7 +59,8 @@ def _commit(fields: list[str], scope: ToolScope) -> dict[str, Json]:
 GIT_LOG = Tool(
     ToolSpec(
         name="git_log",
-        description="Commits of the workspace's repository, the newest first, also of single files.",
+        offered="in_git",
+        description="Commits of the workspace's repository, the newest first.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=SECONDS + 10,
@@ -72,7 +73,7 @@ GIT_LOG = Tool(
                     "type": "string",
                     "default": "",
                     "pattern": REVISION,
-                    "description": "Where to begin, or two places as `a..b`. None: the current commit.",
+                    "description": "Where to begin, or two places as `a..b`.",
                 },
                 "paths": PATHS,
                 "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 20},

@@ -151,9 +151,8 @@ APPLY_PATCH = Tool(
         name="apply_patch",
         within_workspace="files",
         description=(
-            "Apply a patch to files of the workspace, all of it or nothing: a unified diff, or sections "
-            "between `*** Begin Patch` and `*** End Patch`. Files may be changed, added, deleted and "
-            "renamed. Lines that stand nowhere, or at several places, are refused with the nearest."
+            "Change, add, delete and rename files, all or nothing. The patch is a unified diff, or "
+            "sections between `*** Begin Patch` and `*** End Patch`."
         ),
         tier=Tier.T1,
         idempotent=True,
@@ -165,6 +164,12 @@ APPLY_PATCH = Tool(
             "properties": {"patch": {"type": "string", "minLength": 1, "maxLength": 500_000}},
             "required": ["patch"],
             "additionalProperties": False,
+            "examples": [
+                {
+                    "patch": "*** Begin Patch\n*** Update File: src/app.py\n-retries = 3\n+retries = 5\n"
+                    "*** End Patch\n"
+                }
+            ],
         },
     ),
     _apply_patch,
@@ -174,6 +179,7 @@ APPLY_PATCH = Tool(
 RESTORE_FILES = Tool(
     ToolSpec(
         name="restore_files",
+        offered="by_name",
         within_workspace="files",
         description="Undo an apply_patch, provided nobody changed one of its files since.",
         tier=Tier.T1,

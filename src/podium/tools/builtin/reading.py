@@ -148,20 +148,20 @@ def _text(content: bytes) -> str:
 _FOLDER = {
     "type": "string",
     "default": ".",
-    "description": "Folder to look in, relative to the workspace.",
+    "description": "Folder to look in.",
 }
 _GLOB = {
     "type": "string",
     "default": "**",
     "minLength": 1,
     "maxLength": 1_000,
-    "description": "Which files: `*.py` fits names anywhere, `src/**/*.py` whole paths.",
+    "description": "`*.py` fits names anywhere, `src/**/*.py` whole paths.",
 }
 
 READ_FILE = Tool(
     ToolSpec(
         name="read_file",
-        description="Read a text file, by lines. `next_offset` says where to go on.",
+        description="Read a text file. Each line is shown behind its number and a tab.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=30,
@@ -170,8 +170,13 @@ READ_FILE = Tool(
         input_schema={
             "type": "object",
             "properties": {
-                "path": {"type": "string", "description": "Relative to the workspace."},
-                "offset": {"type": "integer", "minimum": 1, "default": 1},
+                "path": {"type": "string", "description": "From the workspace on, as all paths."},
+                "offset": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "default": 1,
+                    "description": "First line.",
+                },
                 "limit": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 2_000},
             },
             "required": ["path"],
@@ -184,7 +189,7 @@ READ_FILE = Tool(
 LIST_FILES = Tool(
     ToolSpec(
         name="list_files",
-        description="List files of the workspace by glob. Symbolic links are not followed.",
+        description="List files of the workspace by glob.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=30,

@@ -48,7 +48,7 @@ PATHS: Json = {
     "type": "array",
     "items": {"type": "string"},
     "default": [],
-    "description": "Relative to the workspace; none means all.",
+    "description": "None means all.",
 }
 REVISION = "^([A-Za-z0-9_@][A-Za-z0-9_./@^~{}-]*)?$"
 """What a commit, a branch, or two of them as `a..b` may look like; never an option."""

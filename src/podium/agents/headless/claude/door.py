@@ -9,6 +9,7 @@ from podium.agents.headless.claude.tools import ANSWER_TOOL
 from podium.agents.headless.handless import OwnTools
 from podium.domain.gating import DoorAnswer, Effect
 from podium.domain.model import Json
+from podium.domain.telling import told_refusal
 
 BEFORE_TOOL = "podium-before-tool"
 ANSWER_SECONDS = 120
@@ -111,4 +112,4 @@ def _permission_refused(answer: DoorAnswer) -> dict[str, Json]:
 
 
 def _words(answer: DoorAnswer) -> str:
-    return f"Permission Denied: {answer.say}"
+    return told_refusal(answer.say, mistake=answer.mistake)
