@@ -256,7 +256,12 @@ async def test_what_a_reviewer_changes_beside_its_verdict_is_put_back_and_record
         writes(PLAN_PATH, "gone\n"),
         {"payload": {"verdict": "APPROVE"}},
     )
-    project = Project(tmp_path).build([meddles, *smooth()])
+    tools = ["write_file", "git_commit", "run_command"]
+    roles = {
+        "default": {"agent": "player"},
+        "plan_reviewer": {"agent": "player", "allowed_tools": tools},
+    }
+    project = Project(tmp_path).build([meddles, *smooth()], settings={"roles": roles})
     run = succeeded(await project.run())
     ended = [e for e in await project.events(run.id) if e["type"] == "stage_ended"]
     assert set(ended[1]["discarded"]) == {"calc.py", "extra.py", PLAN_PATH}

@@ -124,7 +124,7 @@ class RoleSettings(Section):
     """Who plays it. Of several, the next is asked when one is down, out of quota or not logged in."""
     description: str = ""
     allowed_tools: tuple[NonEmpty, ...] | None = None
-    """None: all that the gate allows."""
+    """None: all that the gate allows; in the pipeline, what a stage of its kind needs."""
     own_tools: tuple[NonEmpty, ...] | None = None
     """What its agent may use of its own beside files and shell: `web_search`, `web_fetch`, `subagents`, …"""
 

@@ -12,6 +12,7 @@ from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import Filed, clean_start, file
 from podium.flows.pipeline.payloads import Answer, Triage
 from podium.flows.pipeline.plain_text import fenced
+from podium.flows.pipeline.stage_tools import with_tools_for
 from podium.flows.pipeline.trip import SENT_BACK, Settled
 from podium.flows.pipeline.working import visit
 from podium.ports import Step
@@ -47,7 +48,7 @@ async def _triaged(desk: Desk, name: str, said: str) -> Triage:
 
     reply = await ask_until_answered(
         desk.ctx,
-        desk.kit.player_for(role, trip.job.agent),
+        with_tools_for(desk.kit.player_for(role, trip.job.agent), "review"),
         prompt,
         purse=desk.kit.purse,
         name=f"triage-{name}-{number}",

@@ -23,6 +23,7 @@ from podium.flows.pipeline.radar import look_around
 from podium.flows.pipeline.review_files import evidence_file
 from podium.flows.pipeline.settling import settle
 from podium.flows.pipeline.spec import DONE, Stage
+from podium.flows.pipeline.stage_tools import with_tools_for
 from podium.flows.pipeline.trip import RED, SENT_BACK, Settled, Told
 from podium.ports import Step
 
@@ -104,7 +105,7 @@ async def _ask(desk: Desk, name: str, stage: Stage, number: int) -> Reply:
 
     reply = await ask_until_answered(
         desk.ctx,
-        desk.kit.player_for(stage.role, trip.job.agent),
+        with_tools_for(desk.kit.player_for(stage.role, trip.job.agent), stage.does),
         words.prompt,
         purse=desk.kit.purse,
         name=f"{name}-{number}",
