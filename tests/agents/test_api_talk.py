@@ -121,6 +121,7 @@ async def test_after_the_approval_the_very_same_call_is_performed_and_the_model_
     assert [arguments["text"] for _, _, arguments in rig.doors.door.asked] == ["two", "three"]
     assert reply.text == "Done."
     assert reply.waiting_approvals == ()
+    assert (first.keeps_calls, reply.keeps_calls) == (True, False)
     assert "result of two" in last
     assert "Permission Denied: not three" in last
     assert last.count("SCRIPT:ask") == 1

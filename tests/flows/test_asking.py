@@ -515,19 +515,35 @@ async def test_what_a_turn_used_before_its_trouble_is_spent(house: House) -> Non
 
 
 @pytest.mark.parametrize(
-    ("answer", "words"),
+    ("answer", "keeps_calls", "words"),
     [
-        ({"status": "granted"}, "Approved: s. Ask for exactly this call again."),
+        (
+            {"status": "granted", "said": "go on"},
+            False,
+            "Approved: s. Make exactly this call now, once. They said: go on",
+        ),
+        (
+            {"status": "granted"},
+            True,
+            "Approved, and performed: s. The result is above. Continue.",
+        ),
+        (
+            {"status": "granted", "tool": "ask_human", "said": "blue"},
+            False,
+            "Answered: blue (you asked: s). Continue.",
+        ),
         (
             {"status": "rejected", "why": "not\nnow", "rejected_by": "ann"},
+            True,
             "Rejected: not now: s. Do not ask for it again.",
         ),
     ],
 )
-async def test_an_agent_is_told_what_a_person_said(
-    house: House, answer: dict[str, Any], words: str
+async def test_an_agent_is_told_what_a_person_said_and_what_is_left_to_do(
+    house: House, answer: dict[str, Any], keeps_calls: bool, words: str
 ) -> None:
-    agent = house.answers(Reply(text="", waiting_approvals=("apr_1",), session="s"), "done")
+    waits = Reply(text="", waiting_approvals=("apr_1",), session="s", keeps_calls=keeps_calls)
+    agent = house.answers(waits, "done")
     engine = house.open(tell=until_answered)
     await house.asks("run_1", "apr_1", seconds=90)
     run = await engine.start("story", run_id="run_1")

@@ -144,6 +144,9 @@ class Reply(Noun):
     """Set when a limit ended the turn; the text is then what was said until there."""
     waiting_approvals: tuple[str, ...] = Field(default=())
     """Approvals this turn's calls were told to wait for."""
+    keeps_calls: bool = False
+    """The calls that wait stay open in its conversation: when that goes on, Podium makes them and hands the results
+    over before anything else is said. False: the agent has to make them again."""
     approval_deadlines: dict[str, Moment] = Field(default_factory=dict)
     """Until when each of them can be answered. Filled in by whoever asked the turn."""
     snapshot: Snapshot | None = None

@@ -36,6 +36,7 @@ from podium.ports import Agent, EventQuery, FlowContext, Step, Store, Workspace
 Prepare = Callable[[], Awaitable[bool]]
 """Puts things where a turn starts from. False: that is not possible, and nothing is rolled back."""
 
+ASK_HUMAN = "ask_human"
 MOST_TURNS = 10
 LONGEST_LIMIT = timedelta(hours=6)
 """A rate limit that ends later is not waited for: the run is let go of, and can be resumed then."""
@@ -384,7 +385,9 @@ async def _news(store: Store, earlier: Reply | None) -> str:
         return ""
     waited = earlier.waiting_approvals
     approvals = await store.read(lambda view: [view.approval(each) for each in waited])
-    news = [*earlier.untold, *(_answer_to(each) for each in approvals if each is not None)]
+    kept = earlier.keeps_calls
+    answers = [_answer_to(each, performed=kept) for each in approvals if each is not None]
+    news = [*earlier.untold, *answers]
     told = "\n".join(f"- {' '.join(line.split())}" for line in news)
     return f"What became of your last turn:\n{told}" if news else ""
 
@@ -394,12 +397,19 @@ def _with_notes(prompt: str, notes: Sequence[str]) -> str:
     return "\n\n".join([prompt, *(f"A person says: {note}" for note in notes)])
 
 
-def _answer_to(approval: Approval) -> str:
-    """What a person said to a call, in words for the agent that asked for it."""
+def _answer_to(approval: Approval, *, performed: bool) -> str:
+    """What a person said to a call, in words for the agent that asked for it.
+
+    `performed`: Podium makes the call before the agent reads this.
+    """
     match approval.status:
+        case ApprovalStatus.GRANTED if performed:
+            return f"Approved, and performed: {approval.summary}. The result is above. Continue."
+        case ApprovalStatus.GRANTED if approval.tool == ASK_HUMAN and approval.said:
+            return f"Answered: {approval.said} (you asked: {approval.summary}). Continue."
         case ApprovalStatus.GRANTED:
             said = f" They said: {approval.said}" if approval.said else ""
-            return f"Approved: {approval.summary}. Ask for exactly this call again.{said}"
+            return f"Approved: {approval.summary}. Make exactly this call now, once.{said}"
         case ApprovalStatus.REJECTED:
             why = f": {approval.why}" if approval.why else " without a reason"
             return f"Rejected{why}: {approval.summary}. Do not ask for it again."

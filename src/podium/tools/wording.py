@@ -31,8 +31,8 @@ def denied(decision: Decision) -> str:
 def waiting(approval_id: str, deadline: datetime) -> str:
     return (
         f"Waiting for approval {approval_id}; end your turn. Nothing was done yet. "
-        f"A person has until {deadline.isoformat(timespec='minutes')} to answer; after a yes, "
-        "ask for exactly the same call again."
+        f"A person has until {deadline.isoformat(timespec='minutes')} to answer, and you will be told "
+        "what they said and what to do then."
     )
 
 

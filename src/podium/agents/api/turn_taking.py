@@ -134,6 +134,7 @@ class _Held:
             warnings=tuple(warnings),
             stopped=said.stopped,
             waiting_approvals=self._waiting,
+            keeps_calls=bool(self._waiting),
         )
         return finished(reply, self._turn, said.done)
 

@@ -160,4 +160,6 @@ def _reply(part: Part, replied: AgentReplied, waiting: tuple[str, ...]) -> Reply
         warnings=replied.warnings,
         stopped=part.stop,
         waiting_approvals=waiting,
+        # Only agents whose conversation Podium holds have their model's answers recorded.
+        keeps_calls=bool(waiting) and any(isinstance(body, ModelAnswered) for _, body in part.acts),
     )
