@@ -251,3 +251,26 @@ def test_closed_zones_with_plain_names_are_told_so_that_the_kernel_can_hold_them
     assert set(gate.closed_paths) >= {"secrets", "infra", "gen"}
     assert not {"notes", "/etc"} & set(gate.closed_paths)
     assert not any("*" in path for path in gate.closed_paths)
+
+
+@pytest.mark.parametrize(
+    ("command", "effect"),
+    [
+        ("python3 -m unittest discover -s tests", "allow"),
+        ("pytest -q tests/test_a.py", "allow"),
+        ("pytest tests/*.py 2>&1 | tail -5", "allow"),
+        ("some-editor tests/test_a.py", "allow"),
+        ("echo x > tests/test_a.py", "deny"),
+        ("rm -rf tests", "deny"),
+        ("mv tests elsewhere", "deny"),
+        ("pytest -c setup.cfg", "deny"),
+    ],
+)
+def test_commands_may_name_what_the_kernel_keeps_from_being_written(
+    command: str, effect: str
+) -> None:
+    zones = "zones: {proof: {paths: [tests, '*.cfg'], kind: read-only}}"
+    gate = gate_of(user=f"{EVERYTHING}\n{zones}")
+    found = run(gate, command, confined=True, holds_zones=True)
+    assert (found.effect, found.rule.startswith("read-only-zone")) == (effect, effect == "deny")
+    assert run(gate, command, confined=True).effect == "deny", "nothing else holds it there"

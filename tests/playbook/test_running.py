@@ -190,6 +190,22 @@ def test_what_is_closed_file_by_file_is_closed_as_a_folder(stage: Stage) -> None
     assert sorted(each.name for each in (stage.root / "vendor").iterdir()) == ["lib.txt"]
 
 
+def test_commands_may_read_what_is_read_only_and_the_kernel_keeps_them_from_more(
+    stage: Stage,
+) -> None:
+    stage.profile(read_only_paths=["vendor"], forbidden_paths=[])
+    before = stage.text("vendor/lib.txt")
+    runs = "python3 -c 'import sys; print(open(sys.argv[1]).read())' vendor/lib.txt"
+    spoils = "python3 -c 'import sys; open(sys.argv[1], \"w\")' vendor/lib.txt"
+    stage.acts(EDIT, call("run_command", command=f"{runs} && {spoils} || true"))
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    ran, *_ = [e for e in of_type(lines, "tool_completed") if e["tool"] == "run_command"]
+    assert ran["result"]["stdout"].strip() == before.strip()
+    assert "Read-only file system" in ran["result"]["stderr"]
+    assert stage.text("vendor/lib.txt") == before
+
+
 def test_names_that_are_no_text_do_not_stop_a_run(stage: Stage) -> None:
     (stage.root / os.fsdecode(b"caf\xe9.txt")).write_text("x\n")
     (stage.root / "vendor" / os.fsdecode(b"\xff")).write_text("x\n")

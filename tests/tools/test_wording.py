@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.gating import Effect, Refusal
+from podium.domain.gating import BuiltInRule, Decision, Effect, Refusal, Tier
 from podium.domain.model import Json
+from podium.tools.wording import denied
 from tests.tools.rig import RUN, Rig, always, make_rig
 
 
@@ -106,3 +107,36 @@ def test_files_outside_the_workspace_and_of_other_tools_are_not_looked_at(
     assert rig.call("run_command", command="cat /etc/passwd ../out link .").files == ()
     assert rig.call("read_file", path="a").files == ()
     assert rig.call("write_file", path="a", content="x").files == ()  # it loses nothing
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *BuiltInRule,
+        "read-only-zone:tests",
+        "forbidden-zone:keys",
+        "approval:apr_1",
+        "mode:dry-run",
+        "budget:run",
+        "no-deploys",
+    ],
+)
+def test_every_denial_says_what_to_do_instead(rule: str) -> None:
+    no = Decision(effect=Effect.DENY, rule=rule, reason="it may not be", tier=Tier.T2)
+
+    say = denied(no)
+
+    assert say.startswith(f"it may not be (rule {rule}). Nothing was done")
+    assert len(say.partition("Instead: ")[2]) > 10
+
+
+def test_what_is_denied_by_a_built_in_check_has_an_alternative_of_its_own() -> None:
+    say = {
+        denied(Decision(effect=Effect.DENY, rule=rule, reason="", tier=Tier.T2)).partition(
+            "Instead: "
+        )[2]
+        for rule in BuiltInRule
+    }
+
+    assert len(say) == len(BuiltInRule)
+    assert "say in your answer what you need and why." not in say

@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from podium.agents.confined import Needs, fenced
+from podium.domain.asking import Turn
 from podium.domain.errors import BadInput
+from podium.domain.gating import Effect
 from podium.domain.launching import Spawn
 from podium.wiring.duet_fence import duet_fence
 from podium.wiring.podium import Podium
@@ -126,3 +128,23 @@ async def test_a_folder_that_no_fence_can_be_drawn_around_is_refused(yard: Yard)
     (yard.root / "odd\nname" / ".git").mkdir(parents=True)
     with pytest.raises(BadInput, match="no fence can be drawn around such a name"):
         await duet_fence(yard.podium).confinement(str(yard.root))
+
+
+async def test_commands_of_a_pair_are_judged_as_those_of_every_confined_run(yard: Yard) -> None:
+    (yard.root / "a.txt").write_text("one\n")
+    doors = await yard.podium.hook_doors(enclosures=duet_fence(yard.podium, yard.socket))
+    turn = Turn(
+        run_id="run_1", step_key="leg:0", role="executer", prompt="go", workspace=str(yard.root)
+    )
+    async with doors.open(turn) as door:
+        listed = await door.perform("run_command", {"command": "cat *.txt nothing 2>&1 | head"})
+        removes = await door.perform("run_command", {"command": "rm a.txt"})
+    assert listed.outcome is not None, listed.say
+    assert listed.outcome.result["stdout"].startswith("one\n")
+    assert removes.decision is Effect.ASK, "nobody brings back what is removed in a person's folder"
+
+
+async def test_without_a_sandbox_the_words_alone_are_judged(tmp_path: Path) -> None:
+    podium = configured(tmp_path, user="sandbox: none\n")
+    assert duet_fence(podium).held(str(podium.folders.project)) is None
+    await podium.close()

@@ -146,6 +146,10 @@ class GateContext(Noun):
     """Real path of the workspace."""
     confined: bool = False
     """The kernel keeps what the call starts to the workspace and a git directory of its own."""
+    holds_zones: bool = False
+    """With `confined`: places with plain names that zones close can only be read, whatever the words of a command say."""
+    undoable: bool = True
+    """With `confined`: what its processes remove can be brought back."""
     network: NetworkPolicy = "open"
     """With `confined`: what its processes may connect to, and `hosts` which ones by name."""
     hosts: tuple[str, ...] = ()

@@ -124,6 +124,10 @@ class Held(Noun):
     hosts: tuple[str, ...] = ()
     disposable: bool = False
     """All that they can write lies in a workspace that can be rolled back."""
+    holds_zones: bool = False
+    """Places with plain names that the policy's zones close can only be read."""
+    undoable: bool = True
+    """What they remove can be brought back."""
 
     @property
     def is_offline(self) -> bool:

@@ -295,7 +295,7 @@ def _refuse_recursion(command: SimpleCommand) -> None:
 def _kind_terms(command: SimpleCommand, kind: Kind, context: GateContext) -> Iterator[TierTerm]:
     """What the kernel keeps in the workspace can be undone; what leaves the machine cannot."""
     name, confined = command.basename, context.confined
-    undone = Tier.T1 if confined else Tier.T2
+    undone = Tier.T1 if confined and context.undoable else Tier.T2
     if kind is Kind.NETWORK:
         hosts = hosts_of(command) if confined else None
         if hosts is None or context.network == "open":

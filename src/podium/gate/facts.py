@@ -163,8 +163,7 @@ def refuse_places(facts: Facts, zones: ZoneSet, writable: WritablePlaces) -> Ref
     confined = facts.context.confined and facts.starts_commands
     for touch in facts.touches():
         for zone in zones.near(touch, root):
-            closed = zone.kind == "forbidden" or (zone.kind == "read-only" and touch.may_write)
-            if closed and zone.holds(touch, root):
+            if zone.closes(touch, root, held=confined and facts.context.holds_zones):
                 return Refused(f"{zone.kind}-zone:{zone.name}", _closed(touch, zone))
             if zone.kind in ("forbidden", "read-only") and zone.would_move(touch, root):
                 return Refused(

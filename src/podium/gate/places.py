@@ -110,7 +110,7 @@ def plain_path(glob: str) -> str:
 class CompiledZone:
     """A zone of one layer, ready to be asked."""
 
-    __slots__ = ("globs", "kind", "name", "places", "read_tier", "write_tier")
+    __slots__ = ("_loose", "globs", "kind", "name", "places", "read_tier", "write_tier")
 
     def __init__(self, zone: Zone) -> None:
         self.name = zone.name
@@ -121,15 +121,20 @@ class CompiledZone:
         # Denying and raising is done as if letter case did not matter: on some file systems it
         # does not.
         self.places = PlaceGlob(zone.paths, ignore_case=zone.guards, but_not=zone.but_not)
+        loose = [glob for glob in zone.paths if not plain_path(glob)]
+        self._loose = PlaceGlob(loose, ignore_case=zone.guards, but_not=zone.but_not)
 
     def holds(self, touch: Touch, root: str) -> bool:
-        for path in touch.paths:
-            if self.places.covers(path, root):
-                return True
-            # Reading all names of a folder is no wish for those of a zone; walks leave them out too.
-            if ANY in path and self.places.meets(path, root, all_names=touch.changes):
-                return True
-        return False
+        return _holds(self.places, touch, root)
+
+    def closes(self, touch: Touch, root: str, *, held: bool = False) -> bool:
+        """Whether the zone denies it. `held`: the kernel keeps places with plain names from being written, so that a
+        command that only names one, such as a test runner, may read it."""
+        if self.kind == "forbidden":
+            return self.holds(touch, root)
+        if self.kind != "read-only" or not touch.may_write:
+            return False
+        return _holds(self._loose if held and touch.access is None else self.places, touch, root)
 
     def lies_below(self, touch: Touch, root: str) -> bool:
         """A folder above the zone is copied or filled with all that lies in it."""
@@ -140,6 +145,16 @@ class CompiledZone:
         return touch.access is Access.DELETE and any(
             self.places.lies_below(path, root) for path in touch.paths
         )
+
+
+def _holds(places: PlaceGlob, touch: Touch, root: str) -> bool:
+    for path in touch.paths:
+        if places.covers(path, root):
+            return True
+        # Reading all names of a folder is no wish for those of a zone; walks leave them out too.
+        if ANY in path and places.meets(path, root, all_names=touch.changes):
+            return True
+    return False
 
 
 class ZoneSet:

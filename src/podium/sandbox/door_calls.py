@@ -403,4 +403,5 @@ def _words(error: Exception) -> str:
     """What the agent is told. The insides of Podium are kept for people."""
     if isinstance(error, AgentMustAct | TimedOut):
         return str(error)
-    return f"the call could not be judged ({type(error).__name__}) and is denied"
+    kind = type(error).__name__
+    return f"the call could not be judged ({kind}) and is denied; try it once more, or go on without it"

@@ -143,6 +143,8 @@ class Judge:
                 attended=self.settings.attended,
                 root=root,
                 confined=held is not None,
+                holds_zones=held is not None and held.holds_zones,
+                undoable=held is None or held.undoable,
                 network=held.network if held else "open",
                 hosts=held.hosts if held else (),
                 approval=_shown_to_gate(approval, wish),

@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import datetime
 
-from podium.domain.gating import Approval, Call, Decision, ToolSpec
+from podium.domain.gating import Approval, BuiltInRule, Call, Decision, ToolSpec
 from podium.domain.model import Json
 from podium.domain.workspaces import GUARDED_TOOL
 from podium.tools.bounding import plain_text
@@ -20,11 +20,42 @@ _READ_WHOLE = ("ask_human", GUARDED_TOOL)
 """What a person is asked here is the question itself."""
 
 
+_ASK_FOR_IT = "go on with what is allowed, or say in your answer what you need and why"
+_INSTEAD: dict[str, str] = {
+    BuiltInRule.GATE_ERROR: "try it once in a simpler form, or say in your answer what you need",
+    BuiltInRule.NO_RULE: "use a command that reads, tests or builds, or say in your answer which one you need and why",
+    BuiltInRule.UNKNOWN_TOOL: "use a tool that you were offered",
+    BuiltInRule.UNKNOWN_MODE: "end your turn and say so: a person has to correct the settings",
+    BuiltInRule.UNDECIDABLE_COMMAND: "write plain commands, one call each, or put them into a script file of the "
+    "workspace and run that",
+    BuiltInRule.PRIVILEGE: "work with your own rights, or say in your answer what a person has to set up",
+    BuiltInRule.SHELL_INDIRECTION: "call the programs themselves, one call each",
+    BuiltInRule.DANGEROUS_VARIABLE: "run it without the variable",
+    BuiltInRule.GIT_FIREWALL: "work on your own branch with git status, diff, log, add, commit and restore; Podium "
+    "merges and pushes",
+    BuiltInRule.DESTRUCTIVE_COMMAND: "name single files, or leave them there and say so in your answer",
+    BuiltInRule.OUTSIDE_WORKSPACE: "use a path inside the workspace",
+    BuiltInRule.UNREACHABLE_HOST: "do without the network, or say in your answer which host you need",
+    BuiltInRule.CALL_CHANGED: "look at what is there now, and make the call anew if it is still needed",
+    BuiltInRule.UNDONE_ALREADY: "go on: it was reversed already",
+    BuiltInRule.HOOK_DOOR: "write the call as the tool takes it",
+    BuiltInRule.CLOSED_DOOR: "end your turn",
+    "forbidden-zone": "do without it, or say in your answer why the work needs it",
+    "read-only-zone": "read it, and make the change somewhere else",
+    "approval": "do something else; the same call will not be asked about again",
+    "mode": "go on without it, and say in your answer what you would do",
+    "budget": "end your turn, and say in your answer what is left to do",
+    "quota": "do something else first, or end your turn and say what is left to do",
+}
+"""By rule, or by what stands before its colon. Rules of a policy have what `_ASK_FOR_IT` says."""
+
+
 def denied(decision: Decision) -> str:
+    """The reason of a denial and what to do in place of the call."""
+    instead = _INSTEAD.get(decision.rule.partition(":")[0], _ASK_FOR_IT)
     return (
-        f"{decision.reason} (rule {decision.rule}). Nothing was done. "
-        "Do not try to get round this; go on with what is allowed, or say in your answer "
-        "what you need and why."
+        f"{decision.reason} (rule {decision.rule}). Nothing was done. Do not try to get round this. "
+        f"Instead: {instead}."
     )
 
 

@@ -40,6 +40,7 @@ def check_policy(
         mode=mode,
         root=root,
         confined=confined,
+        holds_zones=confined,
         network=network,
         hosts=hosts,
         now=now,

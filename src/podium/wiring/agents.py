@@ -62,21 +62,25 @@ def build_agent(
     doors: HookDoors,
     *,
     desk: Enclosures | None = None,
+    fence: Enclosures | None = None,
     unlisted: AgentSettings | None = None,
     command: tuple[str, ...] = (),
 ) -> Agent:
     """The agent that podium.yaml calls `name`, held to the contracts of its turns.
 
     With a `desk`, the fences of its own processes, it is without hands: CLIs have their tools switched off.
+    With a `fence` it has them in there, and not in the project's own.
     `unlisted` is what holds for an agent that podium.yaml does not have; `command` is how a person starts it
     instead.
     """
     from podium.agents import ContractedAgent
 
     if (make := podium.made_agents.get(name)) is not None:
-        made = make(_at_desk(kit_of(podium, doors), desk))
+        made = make(_within(kit_of(podium, doors), desk or fence))
         return ContractedAgent(made, redact=podium.redactor.text)
-    medium = build_medium(podium, name, doors, desk=desk, unlisted=unlisted, command=command)
+    medium = build_medium(
+        podium, name, doors, desk=desk, fence=fence, unlisted=unlisted, command=command
+    )
     listed = podium.settings.agents.get(name)
     if listed is not None and listed.kind == "scripted":
         # A script was written before the nonce was made.
@@ -92,6 +96,7 @@ def build_medium(
     model: str = "",
     unlisted: AgentSettings | None = None,
     desk: Enclosures | None = None,
+    fence: Enclosures | None = None,
     command: tuple[str, ...] = (),
 ) -> Agent:
     """The same as it is, for looking at its medium alone.
@@ -116,7 +121,7 @@ def build_medium(
         options = options.model_copy(update={"command": command})
     if desk is not None and about.is_program:
         options = _handless(options)
-    kit = _at_desk(kit_of(podium, doors), desk)
+    kit = _within(kit_of(podium, doors), desk or fence)
     agent = build(podium, settings, options, kit)
     if not about.is_program:
         return agent  # an API agent says by itself whom it asked, and a script asks nobody
@@ -140,8 +145,8 @@ def options_of(podium: Podium, name: str, model: str = "") -> AgentOptions:
     )
 
 
-def _at_desk(kit: AgentKit, desk: Enclosures | None) -> AgentKit:
-    return kit if desk is None else replace(kit, enclosures=desk)
+def _within(kit: AgentKit, fence: Enclosures | None) -> AgentKit:
+    return kit if fence is None else replace(kit, enclosures=fence)
 
 
 def _handless(options: AgentOptions) -> AgentOptions:

@@ -11,7 +11,9 @@ from podium.domain.guarded_files import is_guarded
 from podium.domain.launching import Confinement, Held
 from podium.domain.protected_paths import lies_in_zone
 from podium.ports import Enclosures
+from podium.wiring.enclosures import held_in_workspaces
 from podium.wiring.playbook_fence import PlaybookFence
+from podium.wiring.settings import SandboxSettings
 
 if TYPE_CHECKING:
     from podium.wiring.podium import Podium
@@ -23,11 +25,14 @@ _ANYWHERE = "/folder"
 class DuetFence:
     """Fences for folders that pairs work in; see `Enclosures`."""
 
-    def __init__(self, plain: Enclosures, folders: Enclosures, kept: Sequence[Path]) -> None:
-        """`plain` decides whether and how the network is held, `folders` what is shown. `kept` are places, such as the
-        socket of the pair's tmux, that no program of a pair may see."""
+    def __init__(
+        self, plain: Enclosures, folders: Enclosures, held: Held | None, kept: Sequence[Path]
+    ) -> None:
+        """`plain` decides whether and how the network is held, `folders` what is shown, and `held` is how commands are
+        kept. `kept` are places, such as the socket of the pair's tmux, that no program of a pair may see."""
         self._plain = plain
         self._folders = folders
+        self._held = held
         self._kept = tuple(place.resolve() for place in kept)
 
     async def confinement(self, root: str) -> Confinement:
@@ -46,7 +51,7 @@ class DuetFence:
         return fence.model_copy(update={"mounts": shown.mounts})
 
     def held(self, root: str) -> Held | None:
-        return self._plain.held(root)
+        return self._held
 
     def _refuse_kept(self, root: str) -> None:
         real = Path(root).resolve()
@@ -75,4 +80,10 @@ def duet_fence(podium: Podium, *kept: Path) -> DuetFence:
     folders = PlaybookFence(settings, exec_rules, empty, closed, hidden)
     # Without a fence nothing can be kept from programs.
     places = () if settings.kind == "none" else (own.user_state, own.user_config, *kept)
-    return DuetFence(podium.enclosures, folders, places)
+    return DuetFence(podium.enclosures, folders, _held(settings), places)
+
+
+def _held(settings: SandboxSettings) -> Held | None:
+    """As in a workspace, but that nobody can roll back a person's own folder."""
+    held = held_in_workspaces(settings)
+    return held and held.model_copy(update={"disposable": False, "undoable": False})

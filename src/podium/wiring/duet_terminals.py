@@ -208,7 +208,9 @@ def _kit(podium: Podium, pair: Pair, *, steering: bool) -> TuiKit:
         # Where a program may be restarted the fence is there first: one that cannot be drawn ends no program.
         enclosures=LateFence(fence) if steering else fence(),
         doors=LateDoors(
-            lambda: podium.hook_doors(doors, gate=MessagesGate(podium.gate, str(folder)))
+            lambda: podium.hook_doors(
+                doors, gate=MessagesGate(podium.gate, str(folder)), enclosures=LateFence(fence)
+            )
         ),
         transcripts=podium.transcripts,
         clock=podium.clock,

@@ -54,11 +54,15 @@ async def stage_of(podium: Podium, pair: Pair) -> Stage:
 
 
 async def _headless(podium: Podium, side: Side, seat: Seat) -> Chair:
+    from podium.wiring.duet_fence import duet_fence
+
     known = seat.agent in (*podium.settings.agents, *podium.made_agents)
+    fence = duet_fence(podium)
     agent = build_agent(
         podium,
         seat.agent,
-        await podium.hook_doors(),
+        await podium.hook_doors(enclosures=fence),
+        fence=fence,
         unlisted=None if known else AgentSettings(kind=seat.agent),
         command=seat.command,
     )

@@ -25,7 +25,9 @@ def held_in_workspaces(settings: SandboxSettings) -> Held | None:
     """How the settings hold commands in a workspace. None: only their words are judged."""
     if settings.kind != "kernel" or not settings.network:
         return None
-    return Held(network=settings.network, hosts=_listed(settings), disposable=True)
+    return Held(
+        network=settings.network, hosts=_listed(settings), disposable=True, holds_zones=True
+    )
 
 
 def _listed(settings: SandboxSettings) -> tuple[str, ...]:

@@ -51,7 +51,7 @@ class PlaybookFence:
     def held(self, root: str) -> Held | None:
         if self._settings.kind != "kernel":
             return None
-        return Held(network=self._network, hosts=self._hosts)
+        return Held(network=self._network, hosts=self._hosts, holds_zones=True)
 
     @property
     def _network(self) -> NetworkPolicy:

@@ -12,6 +12,7 @@ from podium.domain.errors import BadInput
 from podium.domain.guarded_files import is_guarded
 from podium.domain.playbook_runs import PLAYBOOK, Ground, PlaybookJob
 from podium.domain.playbooks import PROFILE_FILE, Playbook, Profile
+from podium.domain.protected_paths import lies_in_zone
 from podium.flows import Player
 from podium.flows.playbook import build_prompt, tools_of
 from podium.flows.playbook.kit import Bench, PlaybookKit
@@ -165,10 +166,10 @@ async def bench_for(
     from podium.wiring.profile_gate import off_limits, profile_gate
 
     root, named = Path(ground.root), off_limits(job.profile)
-    gate = profile_gate(podium.configuration, job.profile)
+    gate, zones = profile_gate(podium.configuration, job.profile), podium.gate.closed_paths
 
     def closed(path: str) -> bool:
-        return named(path) or is_guarded(path)
+        return named(path) or lies_in_zone(path, zones) or is_guarded(path)
 
     def hidden(path: str) -> bool:
         # Certificates that everybody has look like keys, and programs break without them.

@@ -525,17 +525,22 @@ class Podium:
         return self.toolbox_behind(await self.tool_door(root, attended=attended), root)
 
     async def hook_doors(
-        self, folder: Path | None = None, *, gate: Gate | None = None
+        self,
+        folder: Path | None = None,
+        *,
+        gate: Gate | None = None,
+        enclosures: Enclosures | None = None,
     ) -> HookDoors:
         """Opens the door that an agent's processes use for a turn, in the turn's workspace.
 
         Doors listen in `folder`, for programs that live longer than a turn and are shown it from the start.
-        `gate` is for a flow that has its own.
+        `gate` and `enclosures` are for a flow that has its own.
         """
         from podium.sandbox import HookDoor, HookDoorSettings
 
-        door = await self.tool_door(gate=gate)
-        toolbox, journal = self.toolbox_behind(door), await self.journal()
+        door = await self.tool_door(gate=gate, enclosures=enclosures)
+        toolbox = self.toolbox_behind(door, enclosures=enclosures)
+        journal = await self.journal()
         settings = HookDoorSettings(folder=str(folder) if folder else None)
         return HookDoor(door, toolbox, journal, settings, redact=self.redactor.text)
 
