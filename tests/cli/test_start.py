@@ -90,6 +90,7 @@ ONE_OF_EACH = {
     "login": ("login",),
     "logout": ("logout",),
     "whoami": ("whoami",),
+    "prompts": ("prompts", "--help"),
     "resolve": ("resolve", "abcd1234:act:0", "--happened"),
     "trust": ("trust",),
     "pack": ("pack", "list"),

@@ -32,9 +32,6 @@ async def next_stage(desk: Desk, name: str, settled: Settled) -> str:
         if stage.does in ("review", "audit"):
             # Until then both sides of a disagreement are told what a person said.
             trip.guidance.clear()
-        if stage.does == "audit":
-            trip.is_unreviewed = False
-            trip.merged_onto = "" if name in _merge_reviews(trip.job.spec) else trip.merged_onto
         target = await _made_up_for(desk, name, target)
         return _resolved(desk, name, _proved(desk, _past_skipped(desk, target)))
     trip.after_review = ("", "")
@@ -79,7 +76,7 @@ def _past_skipped(desk: Desk, target: str) -> str:
     mode = spec.mode(trip.job.mode)
     unmoved: tuple[str, ...] = ()
     if not (trip.merged_onto or trip.is_unreviewed) and spec.unmoved_base == "deliver":
-        unmoved = tuple(each for each in _merge_reviews(spec) if each not in mode.always)
+        unmoved = tuple(each for each in spec.merge_reviews if each not in mode.always)
     skipped = (*unmoved, *(() if trip.too_large else mode.skip))
     while target in skipped:
         if target in unmoved:
@@ -88,19 +85,6 @@ def _past_skipped(desk: Desk, target: str) -> str:
         forward = spec.stages[target].next
         target = next(forward[verdict] for verdict in forward if verdict in FORWARD)
     return target
-
-
-def _merge_reviews(spec: PipelineSpec) -> tuple[str, ...]:
-    """The stages that look at what a merge of the base made."""
-    after = [
-        target
-        for stage in spec.stages.values()
-        if stage.does == "integrate"
-        for target in stage.next.values()
-    ]
-    return tuple(
-        each for each in after if each in spec.stages and spec.stages[each].does == "audit"
-    )
 
 
 def _close(desk: Desk, name: str) -> None:

@@ -133,6 +133,19 @@ class PipelineSpec(Noun):
         known = self.modes[name]
         return known if isinstance(known, Mode) else Mode(start=known)
 
+    @property
+    def merge_reviews(self) -> tuple[str, ...]:
+        """The stages that look at what a merge of the base made."""
+        after = [
+            target
+            for stage in self.stages.values()
+            if stage.does == "integrate"
+            for target in stage.next.values()
+        ]
+        return tuple(
+            each for each in after if each in self.stages and self.stages[each].does == "audit"
+        )
+
     def action_on(self, finding: Finding) -> Action:
         """Whether what was found out about the remote ends the run before it begins."""
         if isinstance(self.remote, dict):

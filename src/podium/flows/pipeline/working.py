@@ -22,7 +22,7 @@ from podium.flows.pipeline.people import approved_step, ask_a_person
 from podium.flows.pipeline.radar import look_around
 from podium.flows.pipeline.review_files import evidence_file
 from podium.flows.pipeline.settling import settle
-from podium.flows.pipeline.spec import DONE, Stage
+from podium.flows.pipeline.spec import DONE, FORWARD, Stage
 from podium.flows.pipeline.stage_tools import with_tools_for
 from podium.flows.pipeline.trip import RED, SENT_BACK, Settled, Told
 from podium.ports import Step
@@ -137,6 +137,10 @@ def _take_in(desk: Desk, name: str, stage: Stage, settled: Settled) -> None:
     edited = stage.does == "edit" and bool(settled.paths)
     trip.is_stale |= edited
     trip.is_unreviewed |= edited
+    if stage.does == "audit" and settled.verdict in FORWARD:
+        trip.is_unreviewed = False
+        if name in trip.job.spec.merge_reviews:
+            trip.merged_onto = ""
     trip.draft = settled.draft
     trip.withheld = settled.withheld
     trip.backlog += settled.backlog
