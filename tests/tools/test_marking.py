@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from podium.domain.events import ToolCompleted, ToolFailed
 from podium.domain.gating import Outcome, canonical_json
 from podium.domain.model import Json
-from podium.tools.marking import MOST_MARKS, NOTE, marked, marks_in
+from podium.domain.telling import NOTE
+from podium.tools.marking import MOST_MARKS, marked, marks_in
 from tests.tools.rig import Rig, a_tool, make_rig
 
 LIMIT = 32_768
