@@ -78,7 +78,7 @@ async def test_names_and_matches_are_told_by_lines(rig: Rig) -> None:
     assert (await shown(rig, "find_files", patterns=["a*"])).split("\n") == ["1 file", "a.py"]
     assert await shown(rig, "find_files", patterns=["*.rs"]) == "no files"
     assert (await shown(rig, "search_text", pattern="= 1", limit=1)).split("\n") == [
-        "1 match in 2 files; there is more: use a closer pattern, or a higher `limit`",
+        "1 match; 2 files searched; there is more: use a closer pattern, or a higher `limit`",
         "a.py:1: x = 1",
     ]
 
@@ -115,7 +115,7 @@ async def test_git_is_told_in_short_lines(rig: Rig) -> None:
     assert await shown(rig, "git_status", 1) == "on branch main; nothing is changed"
     assert await shown(rig, "git_diff") == "no changes"
     first, *rest = (await shown(rig, "git_log")).split("\n")
-    assert first.startswith(committed.split()[1])
+    assert committed.split()[1].startswith(first.split()[0])
     assert first.endswith("A | Add a")
     assert rest == ["    Because."], "the trailer is Podium's"
 

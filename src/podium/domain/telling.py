@@ -220,7 +220,8 @@ def _listed(result: Fields, longest: int) -> str:
 
 
 def _searched(result: Fields, longest: int) -> str:
-    head = f"{_counted(result['count'], 'match', 'matches')} in {_counted(result['files_searched'], 'file')}"
+    searched = _counted(result["files_searched"], "file")
+    head = f"{_counted(result['count'], 'match', 'matches')}; {searched} searched"
     if not result["complete"]:
         head = f"{head}; there is more: use a closer pattern, or a higher `limit`"
     return "\n".join([head, *map(_match, result["matches"])])
@@ -308,7 +309,7 @@ def _diff(result: Fields, longest: int) -> str:
 
 
 def _committed(result: Fields, longest: int) -> str:
-    return f"committed {result['commit'][:_SHORT_COMMIT]} on branch {_one_line(result['branch'])}"
+    return f"committed {result['commit']} on branch {_one_line(result['branch'])}"
 
 
 def _written(result: Fields, longest: int) -> str:

@@ -33,9 +33,18 @@ class Calling:
     """Performs calls. Whatever comes of one goes back to the model as its result."""
 
     def __init__(
-        self, agent: str, door: TurnDoor, offer: Offer, settings: ApiSettings, *, counts: bool
+        self,
+        agent: str,
+        door: TurnDoor,
+        offer: Offer,
+        settings: ApiSettings,
+        *,
+        counts: bool,
+        has_flag: bool = True,
     ) -> None:
-        """`counts`: notice here when the model goes in a circle, since the door does not."""
+        """`counts`: notice here when the model goes in a circle, since the door does not. `has_flag`: the protocol has
+        a flag for errors; where it has none, the library would hide the text in JSON."""
+        self._has_flag = has_flag
         self._agent = agent
         self._counts = counts
         self._door = door
@@ -87,7 +96,8 @@ class Calling:
         self, call: ToolCallPart, text: str, outcome: Literal["success", "failed", "denied"]
     ) -> ToolReturnPart:
         told = cut_to(self._settings.longest_result_characters, text)
-        return ToolReturnPart(call.tool_name, told, call.tool_call_id, outcome=outcome)
+        flag = outcome if self._has_flag else "success"
+        return ToolReturnPart(call.tool_name, told, call.tool_call_id, outcome=flag)
 
     def _tell(self, words: str, told: bool) -> None:
         if not told:

@@ -16,7 +16,7 @@ from podium.domain.asking import Turn
 _TOOLS = """\
 You work under Podium, a supervisor. You act only through the tools you are given: Podium checks every call, performs it and \
 records it.
-- Ask for independent calls in one reply.
+- Ask for several calls in one reply where you can: they are performed in order.
 - A denied call was not performed. Do not work around a denial: use what it suggests, or say in your answer what you need.
 - A call that waits for a person's approval: end your turn. You are told the result when the person has answered.
 - Risk of a call: T0 reads, T1 changes files in the workspace, T2 changes shared state, T3 cannot be undone or reaches people.

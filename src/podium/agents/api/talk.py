@@ -23,6 +23,9 @@ from podium.domain.asking import Finish, Stop, Turn
 from podium.domain.model import Json
 from podium.ports import TurnDoor
 
+_WITH_ERROR_FLAG = ("anthropic", "google")
+"""Whose protocols tell an error from a result."""
+
 
 @dataclass
 class Said:
@@ -58,7 +61,14 @@ class Talk:
         self._exchange = exchange
         self._door = door
         counts = turn.limits.same_results is None
-        self._calling = Calling(choice.agent, door, offer, choice.settings, counts=counts)
+        self._calling = Calling(
+            choice.agent,
+            door,
+            offer,
+            choice.settings,
+            counts=counts,
+            has_flag=choice.provider in _WITH_ERROR_FLAG,
+        )
         self._words: list[str] = []
         self.said = Said(model=choice.model)
 

@@ -183,13 +183,18 @@ async def _files(desk: Desk) -> AsyncIterator[_Input]:
     if not wanted:
         return
     tracked = set(await trip.workspace.tracked(*(f":(literal){path}" for path in wanted)))
-    shown, left = [], _FILES_CHARACTERS
+    shown, left_out, left = [], [], _FILES_CHARACTERS
     for path in wanted:
         content = await _read(desk, path) if path in tracked else None
-        if content is None or len(content) > left or "\0" in content:
+        if content is None or "\0" in content:
+            continue
+        if len(content) > left:
+            left_out.append(f"{path} ({content.count(chr(10))} lines)")
             continue
         left -= len(content)
         shown.append(f"{path}:\n{fenced(content)}")
+    if left_out:
+        shown.append(f"Named too, and too long to be shown here: {', '.join(left_out)}")
     if shown:
         yield _Input("files", "\n\n".join(["Files named above, as they are now:", *shown]))
 

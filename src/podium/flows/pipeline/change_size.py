@@ -9,8 +9,10 @@ from podium.domain.guarded_files import is_guarded
 from podium.domain.model import Noun
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.spec import Mode
+from podium.flows.pipeline.trip import BACKLOG, MEMORY
 from podium.ports import Step
 
+_OWN_ATTRIBUTES = tuple(f"+/{path} merge=union" for path in (MEMORY, BACKLOG))
 _SECTION = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _PATHS = re.compile(r'diff --git "?a/(.*?)"? "?b/(.*?)"?$', re.MULTILINE)
 
@@ -19,8 +21,17 @@ def sections_of(diff: str, own: Collection[str] = ()) -> Iterator[tuple[str, str
     """Path and text of each file of a diff, without the documents that are Podium's own."""
     for text in _SECTION.split(diff):
         named = _PATHS.match(text)
-        if named and named[2] not in own:
+        if named and named[2] not in own and not _is_own_attributes(named[2], text):
             yield named[2], text
+
+
+def _is_own_attributes(path: str, text: str) -> bool:
+    """Whether this is nothing but the lines by which Podium lets its own lists be merged."""
+    if path != ".gitattributes":
+        return False
+    body = [line for line in text.split("\n") if line[:1] in ("+", "-")]
+    changed = [line for line in body if not line.startswith(("+++", "---"))]
+    return bool(changed) and all(line.rstrip("\r") in _OWN_ATTRIBUTES for line in changed)
 
 
 class _Size(Noun):

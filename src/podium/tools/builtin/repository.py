@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from podium.domain.errors import ToolBroke
-from podium.domain.launching import Ended, ProcessLimits, Spawn
+from podium.domain.launching import Confinement, Ended, ProcessLimits, Spawn
 from podium.domain.model import Json
 from podium.domain.protected_paths import protected_in
 from podium.tools.scope import ToolScope, inside
@@ -110,9 +110,11 @@ class Repository:
         self, *words: str, stdin: bytes = b"", output_bytes: int = _OUTPUT_BYTES
     ) -> Ended:
         """The same, however it ends."""
+        fence = await self._fence()
+        place = self._place() if fence is None else ()
         return await self.scope.launcher.run(
             Spawn(
-                argv=(*_HARDENED, *self._place(), *words),
+                argv=(*_HARDENED, *place, *words),
                 cwd=str(self.scope.root),
                 stdin=stdin,
                 env={
@@ -124,8 +126,19 @@ class Repository:
                     **self._switched_off(),
                 },
                 limits=ProcessLimits(seconds=SECONDS, output_bytes=output_bytes),
+                confinement=fence or Confinement(),
             )
         )
+
+    async def _fence(self) -> Confinement | None:
+        """The fence of a workspace that has a git directory of its own: the user's repository is not there inside.
+
+        None: the folder is the user's own, and so is its repository.
+        """
+        fence = await self.scope.enclosures.confinement(str(self.scope.root))
+        if "GIT_DIR" not in fence.unmounted_env:
+            return None
+        return fence.model_copy(update={"execs": None, "network": "none", "hosts": ()})
 
     def _said(self, ended: Ended) -> str:
         said = (ended.stderr or ended.stdout).decode(errors="replace")
