@@ -24,10 +24,13 @@ def options(**mode: Any) -> dict[str, Any]:
 async def test_a_small_change_goes_through_one_analysis_one_change_and_one_review(
     tmp_path: Path,
 ) -> None:
-    project = Project(tmp_path).build(smooth())
+    project = Project(tmp_path).build([develops(feedback={"debt": "No types"}), *smooth()])
     run = await project.run(mode="quick")
     assert stages(run) == ["plan", "develop", "audit", "integrate"]
     assert run.result["checks"][0]["exit_code"] == 0
+    asked = [each["role"] for each in await project.events(run.id) if each["type"] == "agent_asked"]
+    assert asked == ["architect", "developer", "auditor"]
+    assert any("No types" in each for each in run.result["backlog"])
 
 
 @pytest.mark.parametrize(

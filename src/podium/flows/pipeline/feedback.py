@@ -36,7 +36,9 @@ async def hear_feedback(desk: Desk, name: str, settled: Settled) -> None:
 
 async def _triaged(desk: Desk, name: str, said: str) -> Triage:
     trip, role = desk.trip, desk.trip.job.spec.triage_role
-    if not role:
+    is_light = bool(trip.job.spec.mode(trip.job.mode).skip) and not trip.too_large
+    if not role or is_light:
+        # A session to decide about a remark costs as much as the review that a light run does without.
         return Triage(decision="backlog")
     number = trip.visits[name]
     inputs = f"Stage: triage, round {number}.\n\nFeedback of {name}:\n{fenced(said)}"
