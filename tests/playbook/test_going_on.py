@@ -12,7 +12,7 @@ from podium.agents import GeminiAgent
 from podium.domain.asking import Reply, Turn
 from podium.domain.events import PlaybookEnded
 from podium.domain.playbook_runs import Criterion
-from podium.flows.playbook import following
+from podium.flows.playbook import conversation
 from podium.flows.playbook.news import Earlier, go_on, in_a_new_conversation, not_met
 from podium.library import run_playbook
 from podium.testing.modelserver import ModelServer
@@ -128,7 +128,7 @@ def test_what_a_person_says_to_an_agent_that_asks_too_often_reaches_it(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Patched because ten approvals would show no more than one."""
-    monkeypatch.setattr(following, "MOST_TURNS", 1)
+    monkeypatch.setattr(conversation, "MOST_TURNS", 1)
     stage.acts(call("ask_human", question="Which version?"), EDIT)
     _, lines = stage.events()
     run_id = lines[0]["run"]

@@ -10,7 +10,7 @@ from podium.domain.events import PlaybookBegan, ToolsGiven
 from podium.domain.model import Json
 from podium.domain.playbook_runs import PLAYBOOK, Ground, PlaybookJob
 from podium.domain.work import Run
-from podium.flows.playbook.following import followed
+from podium.flows.playbook.conversation import followed
 from podium.flows.playbook.kit import Bench, PlaybookKit
 from podium.flows.playbook.reporting import ended, verdict
 from podium.ports import FlowBody, FlowContext, RunQuery, Step, Tx, View
