@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -306,3 +307,20 @@ async def test_no_part_of_a_secret_is_left_where_a_found_line_is_cut(
 
     assert outcome.result["count"] == 1
     assert not parts_of_the_secret_in(outcome, await rig.events())
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("list_files", {"glob": "*.{py,rst}"}),
+        ("search_text", {"pattern": "x", "glob": "src/**/*.{py,rst}"}),
+        ("find_files", {"patterns": ["*.{py,rst}"]}),
+    ],
+)
+async def test_a_glob_with_alternatives_is_refused_instead_of_finding_nothing(
+    rig: Rig, tool: str, arguments: dict[str, Any]
+) -> None:
+    (rig.root / "a.py").write_text("x\n")
+    outcome = await rig.use(tool, **arguments)
+    assert not outcome.ok
+    assert "globs here have no {a,b}; ask once for each" in outcome.error

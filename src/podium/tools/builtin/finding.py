@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from podium.domain.gating import Access, PathArgument, Tier, ToolSpec
 from podium.domain.model import Json
 from podium.tools import walking
+from podium.tools.builtin.reading import refuse_alternatives
 from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
 
@@ -16,6 +17,8 @@ _SHOWN_BYTES = 24_000
 
 async def _find_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
     globs = [*arguments["patterns"]]
+    for glob in globs:
+        refuse_alternatives(glob)
     if not arguments["case_sensitive"]:
         globs = [glob.lower() for glob in globs]
     found, walked = await in_thread(

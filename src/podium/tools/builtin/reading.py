@@ -27,6 +27,7 @@ _LONGEST_PLACE = 5_000
 """More than the path and the number of a line can take."""
 _ESCAPED_BYTES = 6
 """What one character takes at most in JSON."""
+_ALTERNATIVES = re.compile(r"\{[^{}]*,[^{}]*\}")
 _LONGEST_LIST_BYTES = 16_000_000
 """How long the names of the files of one search may be together."""
 
@@ -72,7 +73,14 @@ def _lines_that_fit(lines: list[str], scope: ToolScope) -> list[str]:
     return shown
 
 
+def refuse_alternatives(glob: str) -> None:
+    """Raise `ToolBroke` for what other globs have: taken literally it would find nothing, and look like an answer."""
+    if _ALTERNATIVES.search(glob):
+        raise ToolBroke(f"{glob!r}: globs here have no {{a,b}}; ask once for each")
+
+
 async def _list_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+    refuse_alternatives(arguments["glob"])
     start = scope.relative("path")
     found = await in_thread(_listed, str(scope.root), start, arguments["glob"])
     listed = [path for path in found if not scope.passed_over(str(scope.root / path))]
@@ -97,6 +105,7 @@ async def _search_text(arguments: dict[str, Json], scope: ToolScope) -> dict[str
         re.compile(arguments["pattern"])
     except (re.error, RecursionError, OverflowError) as error:
         raise ToolBroke(f"the pattern is not a regular expression: {error}") from error
+    refuse_alternatives(arguments["glob"])
     present = await in_thread(_listed, str(scope.root), scope.relative("path"), arguments["glob"])
     wanted = [path for path in present if not scope.passed_over(str(scope.root / path))]
     files = _that_fit(wanted)
