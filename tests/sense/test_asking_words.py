@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
+from podium.agents.contract.instructions import with_form
 from podium.bridge.installing import last_tick
 from podium.cli.sense_words import weight_words
 from podium.domain.events import AgentAsked
@@ -62,11 +63,29 @@ def test_the_planner_is_told_the_time_what_waits_what_was_rejected_and_what_orde
         "# Rules\n"
         "- Do not propose again what waits for a person. Propose what was rejected only when the state shows what the "
         "person could not know, and say in the summary what that is.\n"
-        "- `alert` and `log` say in `message` what is the matter. `create_wo` says in `tasks` which steps it takes, each "
-        "so that one can check it.\n"
+        "- `context_summary` says in a sentence or two how the system is. `target` names what an item is about, such as "
+        "`opal_api`.\n"
+        "- `alert` and `log` say in `message` what is the matter. `create_wo` needs `wo_suggestion`, with a `wo_id_hint` "
+        "of letters, digits and dashes, a `title`, and in `tasks` the steps, each so that one can check it. An item of the "
+        "type `noop` or `info` creates no work order.\n"
         f"- A work order is a list of these operations: {OPERATIONS}. {ZONES} What needs anything else is nothing for a "
-        "work order: tell people of it with an `alert`.\n"
+        "work order: tell people of it with an `alert`. Give the operations in `ops` where you know all of their fields; "
+        "where you do not, leave `ops` out.\n"
     )
+
+
+def test_the_form_of_a_plan_shows_all_that_the_parser_wants() -> None:
+    form = with_form("Plan.", PlanReply, None)
+    shown = json.loads(form[form.index("{") :])["properties"]["items"]["items"]
+    given = {
+        name: field["enum"][0] for name, field in shown["properties"].items() if "enum" in field
+    }
+    fields = shown["properties"]["wo_suggestion"]["properties"]
+    suggestion = {"wo_id_hint": "FIX-1", "title": "Mend it", "tasks": ["Look"]}
+    assert {*shown["required"]} == {*given, "target"}
+    assert fields.keys() == {*suggestion, "summary", "ops"}
+    plan = parse_plan({"items": [given | {"target": "a", "wo_suggestion": suggestion}]})
+    assert (len(plan.candidates), plan.skipped_items) == (1, ())
 
 
 async def test_a_planner_hears_of_what_waits_and_of_the_reason_of_a_rejection(

@@ -44,7 +44,7 @@ def plan_schema() -> dict[str, Json]:
             "timestamp": _optional("When it was made."),
             "source": _optional("Who made it."),
             "context_summary": _optional("The state of the system in a sentence or two."),
-            "items": {"type": "array", "maxItems": MOST_ITEMS, "items": _item()},
+            "items": {"type": "array", "maxItems": MOST_ITEMS, "items": _published_item()},
         },
         "$defs": {"Operation": operation_schema()},
     }
@@ -90,7 +90,24 @@ def _without_null(field: dict[str, Any]) -> dict[str, Json]:
     return kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
 
 
-def _item() -> dict[str, Json]:
+def item_schema() -> dict[str, Json]:
+    """An item of a plan, as a planner is shown it; the prompt says which fields an operation has."""
+    return _item(operation={"type": "object", "required": ["op"]})
+
+
+def _published_item() -> dict[str, Json]:
+    return _item(operation={"$ref": "#/$defs/Operation"}) | {
+        "if": {"properties": {"action": {"const": "create_wo"}}, "required": ["action"]},
+        "then": {
+            "required": ["wo_suggestion"],
+            "properties": {
+                "wo_suggestion": {"type": "object", "required": ["wo_id_hint", "title"]}
+            },
+        },
+    }
+
+
+def _item(*, operation: Json) -> dict[str, Json]:
     return {
         "type": "object",
         "required": ["type", "priority", "target", "action"],
@@ -108,19 +125,12 @@ def _item() -> dict[str, Json]:
                 "What people are told: with `alert` and `log` the reason, in a sentence or two.",
                 LONGEST_SUMMARY,
             ),
-            "wo_suggestion": _suggestion(),
-        },
-        "if": {"properties": {"action": {"const": "create_wo"}}, "required": ["action"]},
-        "then": {
-            "required": ["wo_suggestion"],
-            "properties": {
-                "wo_suggestion": {"type": "object", "required": ["wo_id_hint", "title"]}
-            },
+            "wo_suggestion": _suggestion(operation),
         },
     }
 
 
-def _suggestion() -> dict[str, Json]:
+def _suggestion(operation: Json) -> dict[str, Json]:
     return {
         "type": ["object", "null"],
         "description": "The work order that is needed; with `create_wo` it must be there.",
@@ -136,7 +146,7 @@ def _suggestion() -> dict[str, Json]:
             "ops": {
                 "type": ["array", "null"],
                 "maxItems": MOST_OPS,
-                "items": {"$ref": "#/$defs/Operation"},
+                "items": operation,
                 "description": "The work as operations, where the planner knows them.",
             },
         },

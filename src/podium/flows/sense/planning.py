@@ -26,7 +26,7 @@ from podium.flows.sense.cleaning import ONLY_DATA, as_data
 from podium.flows.sense.kit import SenseJob, SenseKit
 from podium.flows.sense.options import Profile, SenseOptions
 from podium.flows.sense.parsing import parse_plan
-from podium.flows.sense.plan_schema import operations_in_words, zones_in_words
+from podium.flows.sense.plan_schema import item_schema, operations_in_words, zones_in_words
 from podium.flows.sense.situation import Situation, situation, situation_words
 from podium.ports import Agent, FlowContext, Step
 
@@ -39,8 +39,10 @@ _RULES = """\
 # Rules
 - Do not propose again what waits for a person. Propose what was rejected only when the state shows what the person could \
 not know, and say in the summary what that is.
-- `alert` and `log` say in `message` what is the matter. `create_wo` says in `tasks` which steps it takes, each so that one \
-can check it."""
+- `context_summary` says in a sentence or two how the system is. `target` names what an item is about, such as `opal_api`.
+- `alert` and `log` say in `message` what is the matter. `create_wo` needs `wo_suggestion`, with a `wo_id_hint` of letters, \
+digits and dashes, a `title`, and in `tasks` the steps, each so that one can check it. An item of the type `noop` or `info` \
+creates no work order."""
 
 
 class PlanReply(BaseModel):
@@ -51,15 +53,8 @@ class PlanReply(BaseModel):
 
     timestamp: str = ""
     source: str = ""
-    context_summary: str = Field(default="", description="The state in one or two sentences.")
-    items: list[dict[str, Any]] = Field(
-        description=(
-            "Each: type (clc_task | health_fix | telemetry | noop | info), priority (low | medium | high), target (a "
-            "short name), action (create_wo | log | noop | alert); with alert and log also message (what is the matter, "
-            "in a sentence or two); with create_wo also wo_suggestion: {wo_id_hint (letters, digits, dashes), title, "
-            "summary, tasks (list of steps)}."
-        )
-    )
+    context_summary: str = ""
+    items: list[dict[str, Any]] = Field(json_schema_extra={"items": item_schema()})
 
 
 async def planned(ctx: FlowContext, kit: SenseKit, job: SenseJob) -> Planned:
@@ -135,7 +130,8 @@ def planning_prompt(
         f"{_DELIVERABLE}\n\n"
         f"{_RULES}\n"
         f"- A work order is a list of these operations: {operations_in_words()}. {zones} What needs anything else is "
-        "nothing for a work order: tell people of it with an `alert`.\n"
+        "nothing for a work order: tell people of it with an `alert`. Give the operations in `ops` where you know all of "
+        "their fields; where you do not, leave `ops` out.\n"
     )
 
 
