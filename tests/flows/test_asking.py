@@ -19,6 +19,7 @@ from podium.domain.ids import short_id
 from podium.domain.work import QueueSpec, Run, RunStatus
 from podium.engine import EngineSettings, FlowDefinition, FolderPresence, LocalEngine
 from podium.flows import Player, Purse, ask, ask_until_answered
+from podium.flows.asking import GO_ON
 from podium.ports import EventQuery, FlowContext, Tx
 from podium.testing import FakeAgent, FixedClock, MemoryStore, SteadyIds, retry_until
 
@@ -451,9 +452,15 @@ async def test_an_agent_that_asks_without_end_stops_for_a_person_and_goes_on_whe
     assert len(agent.turns) == 2
     await house.stop(engine)
     other = house.open(tell=until_answered)
-    await other.resume(run.id)
+    await other.resume(run.id, note="Ask no more.", by="ann")
     assert (await other.finish(run.id)).result == "done"
-    assert len(agent.turns) == 4
+    assert [turn.step_key for turn in agent.turns] == ["act", "act#1", "act#2", "act#3"]
+    assert [turn.prompt for turn in agent.turns[1:]] == [
+        "go",
+        "go\n\nA person says: Ask no more.",
+        "go",
+    ]
+    assert agent.turns[2].news == f"{GO_ON}\n\nA person says: Ask no more."
 
 
 class Verdict(BaseModel):

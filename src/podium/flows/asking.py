@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
+from typing import Required, TypedDict, Unpack
 
 from pydantic import BaseModel
 
@@ -26,7 +27,7 @@ from podium.domain.gating import Approval, ApprovalStatus, Usage
 from podium.domain.ids import short_id
 from podium.domain.messages import Awaited
 from podium.domain.model import Moment, Noun
-from podium.domain.work import AGENT_LOST, RATE_LIMIT, Failure, Run
+from podium.domain.work import AGENT_LOST, RATE_LIMIT, Failure, Run, Signal
 from podium.flows.finishing import to_the_end
 from podium.flows.rollback import restore_turn, roll_back_calls, snapshot_turn
 from podium.flows.spending import Purse
@@ -44,8 +45,7 @@ MOST_LIMITS = 10
 """Rate limits that one turn waits out."""
 MAX_LOSSES = 6
 """How often in a row a turn's agent may be lost before a person is asked."""
-_NO_NEWS = "Your last turn is over."
-_GO_ON = "Your assignment is unchanged: continue where you were, and end with the answer that it asks for."
+GO_ON = "Your assignment is unchanged: continue where you were, and end with the answer that it asks for."
 FIRST_PAUSE_SECONDS = 1.0
 """Pause after the first loss; each later one is twice as long."""
 
@@ -86,7 +86,8 @@ async def ask(
     workspace: str | Workspace,
     index: int = 0,
     earlier: Reply | None = None,
-    goes_on: bool = False,
+    news: str = "",
+    notes: Sequence[str] = (),
     contract: type[BaseModel] | None = None,
     nonce_slot: str = "",
     awaits: Awaited | None = None,
@@ -96,8 +97,8 @@ async def ask(
     """Put one turn to a player, remembered as step `name` and `index`.
 
     With an `earlier` reply its conversation goes on: the agent is told what people said to what it
-    waited for, and of refusals whose reason its protocol could not carry. Where it `goes_on` with the
-    same prompt, an agent that kept the conversation is told the news alone.
+    waited for, and of refusals whose reason its protocol could not carry. An agent that kept the
+    conversation gets `news`, if there are any, in place of the prompt; `notes` of people are added to either.
 
     With a `contract` the reply's payload validates as it, or `ReplyInvalid` is raised; `nonce_slot` is the text
     in the prompt's own examples that the nonce of the turn goes in place of. `provenance`
@@ -114,22 +115,27 @@ async def ask(
     is one whose agent was lost, after pauses that grow; then a person is asked, whose words go into the prompt.
     """
 
-    async def take_turn(step: Step, key: str, notes: Sequence[str]) -> Reply:
+    async def take_turn(step: Step, key: str, later_notes: Sequence[str]) -> Reply:
         await purse.check(ctx.run, key)
-        told = await _news(purse.store, earlier)
+        outcome = await _outcome(purse.store, earlier)
         session = earlier.session if earlier else None
-        words = _with_notes(f"{told}\n\n{prompt}" if told else prompt, notes)
-        news = _with_notes(f"{told or _NO_NEWS}\n\n{_GO_ON}", notes) if goes_on else ""
-        said = news if news and session else words
+
+        def full(text: str) -> str:
+            said = [f"A person says: {note}" for note in (*notes, *later_notes)]
+            return "\n\n".join([outcome, text, *said] if outcome else [text, *said])
+
+        sent = news if news and session is not None else prompt
         if not await _asked_before(purse.store, ctx.run, key):
-            asked = AgentAsked(role=player.role, agent=player.agent.name, prompt=said, step=key)
+            asked = AgentAsked(
+                role=player.role, agent=player.agent.name, prompt=full(sent), step=key
+            )
             ctx.note(asked)
         turn = Turn(
             run_id=step.run_id,
             step_key=key,
             role=player.role,
-            prompt=words,
-            news=news,
+            prompt=full(prompt),
+            news=full(news) if news else "",
             workspace=folder_of(workspace),
             session=session,
             limits=player.limits,
@@ -263,6 +269,11 @@ async def _guidance(
     signal = await ctx.ask_person(
         f"{place}:lost", reason, index=losses // max(1, player.max_losses) - 1
     )
+    return _notes(signal)
+
+
+def _notes(signal: Signal) -> list[str]:
+    """What a person said when they let the run go on, for the agent's prompt."""
     said = signal.payload
     return [said.strip()] if isinstance(said, str) and said.strip() else []
 
@@ -295,61 +306,143 @@ def _worth_waiting(error: RateLimited, now: datetime, limits: int) -> datetime |
     return max(ends, now + timedelta(seconds=2.0**limits))
 
 
+class AskOptions(TypedDict, total=False):
+    """Arguments of `ask` that are the same for every turn of a conversation."""
+
+    purse: Required[Purse]
+    contract: type[BaseModel] | None
+    nonce_slot: str
+    awaits: Awaited | None
+    provenance: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TurnText:
+    """What an agent is told in one turn of a conversation."""
+
+    prompt: str
+    """For an agent that kept no conversation: complete in itself."""
+    news: str = ""
+    """For one that kept it. Empty: the prompt."""
+
+
+WriteText = Callable[[int, Reply | None, str], Awaitable[TurnText]]
+"""Gives the text of a turn from its number, the reply before it, and what is new since that reply."""
+
+
+class Conversation:
+    """Turns of one agent that follow on each other, remembered as steps `name`, `name#1`, `name#2`, …
+
+    `go_on` is the news of a turn that follows on one that waited for people. After each `most_turns` turns that
+    did, a person is asked whether to go on, and what they say is put to the agent. `prepare` is for the first
+    turn: later ones start from what the last one left, of which a snapshot is recorded with its reply. The first
+    turn goes on with the conversation of an `earlier` reply.
+    """
+
+    def __init__(
+        self,
+        ctx: FlowContext,
+        player: Player,
+        write_text: WriteText,
+        *,
+        name: str,
+        workspace: str | Workspace,
+        go_on: str = GO_ON,
+        most_turns: int = MOST_TURNS,
+        earlier: Reply | None = None,
+        prepare: Prepare | None = None,
+        **options: Unpack[AskOptions],
+    ) -> None:
+        self._ctx = ctx
+        self._player = player
+        self._write_text = write_text
+        self._name = name
+        self._workspace = workspace
+        self._go_on = go_on
+        self._most_turns = most_turns
+        self._last = earlier
+        self._prepare = prepare
+        self._options = options
+        self._turns = 0
+        self._waits = 0
+
+    async def answer(self, news: str = "") -> Reply:
+        """Ask until nothing of the agent's last turn waits for a person any more.
+
+        Between two turns every approval that is waited for is answered or too late; what came too late is
+        asked anew by the next turn. `news` is what the agent is told since its last answer.
+        """
+        notes: list[str] = []
+        while True:
+            reply = await self._turn(news, notes)
+            if not reply.waiting_approvals:
+                return reply
+            for approval, deadline in reply.approval_deadlines.items():
+                await self._ctx.wait(f"approval:{approval}", index=self._turns - 1, until=deadline)
+            self._waits += 1
+            news, notes = self._go_on, []
+            if self._waits % self._most_turns == 0:
+                notes = await self._ask_to_go_on()
+
+    async def _turn(self, news: str, notes: Sequence[str]) -> Reply:
+        text = await self._write_text(self._turns, self._last, news)
+        reply = await ask(
+            self._ctx,
+            self._player,
+            text.prompt,
+            name=self._name,
+            workspace=self._workspace,
+            index=self._turns,
+            earlier=self._last,
+            news=text.news,
+            notes=notes,
+            prepare=self._prepare,
+            **self._options,
+        )
+        self._turns += 1
+        self._last = reply
+        if self._prepare is not None:
+            self._prepare = partial(restore_turn, self._ctx, self._workspace, reply.snapshot)
+        return reply
+
+    async def _ask_to_go_on(self) -> list[str]:
+        reason = (
+            f"{self._name!r} has asked for approval in {self._waits} turns and is not done; look at what "
+            "it asks for, then resume the run for more turns or cancel it"
+        )
+        index = self._waits // self._most_turns - 1
+        return _notes(await self._ctx.ask_person(f"{self._name}:go-on", reason, index=index))
+
+
 async def ask_until_answered(
     ctx: FlowContext,
     player: Player,
     prompt: str,
     *,
-    purse: Purse,
     name: str,
     workspace: str | Workspace,
     most_turns: int = MOST_TURNS,
     earlier: Reply | None = None,
-    contract: type[BaseModel] | None = None,
-    nonce_slot: str = "",
-    awaits: Awaited | None = None,
-    provenance: tuple[str, ...] = (),
     prepare: Prepare | None = None,
+    **options: Unpack[AskOptions],
 ) -> Reply:
-    """Ask until nothing waits for a person any more.
+    """Put a prompt to a player in a conversation of its own, until nothing waits for a person any more."""
 
-    Between two turns of the conversation every approval it waits for is answered or too late; what
-    came too late is asked anew by the next turn. After each `most_turns` turns a person is asked
-    whether to go on. `prepare` is for the first turn: later ones start from what the last one left, of which a
-    snapshot is recorded with its reply. The first turn goes on with the conversation of an `earlier` reply.
-    """
-    start = prepare
-    for number in count():
-        if number and number % most_turns == 0:
-            reason = (
-                f"{name!r} has asked for approval in {number} turns and is not done; look at what "
-                "it asks for, then resume the run for more turns or cancel it"
-            )
-            await ctx.ask_person(f"{name}:go-on", reason, index=number // most_turns - 1)
-        reply = await ask(
-            ctx,
-            player,
-            prompt,
-            purse=purse,
-            name=name,
-            workspace=workspace,
-            index=number,
-            earlier=earlier,
-            goes_on=number > 0,
-            contract=contract,
-            nonce_slot=nonce_slot,
-            awaits=awaits,
-            provenance=provenance,
-            prepare=start,
-        )
-        if not reply.waiting_approvals:
-            return reply
-        for approval, deadline in reply.approval_deadlines.items():
-            await ctx.wait(f"approval:{approval}", index=number, until=deadline)
-        earlier = reply
-        if prepare is not None:
-            start = partial(restore_turn, ctx, workspace, reply.snapshot)
-    raise AssertionError("turns are counted without end")
+    async def write_text(number: int, last: Reply | None, news: str) -> TurnText:
+        return TurnText(prompt, news)
+
+    conversation = Conversation(
+        ctx,
+        player,
+        write_text,
+        name=name,
+        workspace=workspace,
+        most_turns=most_turns,
+        earlier=earlier,
+        prepare=prepare,
+        **options,
+    )
+    return await conversation.answer()
 
 
 async def _turn_key(store: Store, step: Step, first: str) -> str:
@@ -379,7 +472,7 @@ async def _asked_before(store: Store, run: Run, step_key: str) -> bool:
     return asked
 
 
-async def _news(store: Store, earlier: Reply | None) -> str:
+async def _outcome(store: Store, earlier: Reply | None) -> str:
     """What became of the agent's last turn. Empty: nothing that it does not know."""
     if earlier is None:
         return ""
@@ -390,11 +483,6 @@ async def _news(store: Store, earlier: Reply | None) -> str:
     news = [*earlier.untold, *answers]
     told = "\n".join(f"- {' '.join(line.split())}" for line in news)
     return f"What became of your last turn:\n{told}" if news else ""
-
-
-def _with_notes(prompt: str, notes: Sequence[str]) -> str:
-    """The prompt, and what people said when they had it asked again."""
-    return "\n\n".join([prompt, *(f"A person says: {note}" for note in notes)])
 
 
 def _answer_to(approval: Approval, *, performed: bool) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 
 from podium.domain.asking import Reply
 from podium.domain.gating import CallRecord, CallStatus, Tier
 from podium.domain.playbook_runs import Criterion, Ending, Ground, PlaybookJob
-from podium.flows.asking import MOST_TURNS, Player, ask
+from podium.flows.asking import Conversation, TurnText, WriteText
 from podium.flows.playbook.agreeing import commands_of
 from podium.flows.playbook.kit import Bench, PlaybookKit
 from podium.flows.playbook.limiting import LimitedAgent
@@ -32,8 +33,18 @@ async def followed(
     ctx: FlowContext, kit: PlaybookKit, bench: Bench, job: PlaybookJob, ground: Ground
 ) -> Ending:
     """Let the agent follow the playbook, and go back to it with the criteria that its end has left unmet."""
-    talk, patience = _Talk(ctx, kit, bench, job, ground), _Patience(job.limits.same_results)
-    reply, words = await talk.turns(), ""
+    agent = LimitedAgent(bench.player.agent, kit.store, kit.clock, job.limits)
+    conversation = Conversation(
+        ctx,
+        replace(bench.player, agent=agent),
+        _turn_text(ctx, kit, job),
+        purse=kit.purse,
+        name=TURN,
+        workspace=ground.root,
+        go_on=go_on(commands_of(job.profile, job.playbook.head)),
+    )
+    patience = _Patience(job.limits.same_results)
+    reply, words = await conversation.answer(), ""
     for ends in count(1):
         # A limit may end a turn before it has said anything.
         words = reply.text or words
@@ -44,85 +55,36 @@ async def followed(
             last = reply.model_copy(update={"text": words})
             return Ending(reply=last, criteria=criteria, ends=ends, why=over)
         idle = ends > 1 and patience.idle > 0
-        reply = await talk.turns(not_met(criteria, idle=idle))
+        reply = await conversation.answer(not_met(criteria, idle=idle))
     raise AssertionError("ends are counted without end")
 
 
-class _Talk:
-    """The conversation with the agent. Each turn is told the news; the first, and one that kept nothing, all."""
+def _turn_text(ctx: FlowContext, kit: PlaybookKit, job: PlaybookJob) -> WriteText:
+    """The assignment or the news, and what became of the turn where a person had it asked again."""
+    assignment = build_prompt(job.profile, job.playbook, job.inputs, job.facts).text
 
-    def __init__(
-        self, ctx: FlowContext, kit: PlaybookKit, bench: Bench, job: PlaybookJob, ground: Ground
-    ) -> None:
-        self._ctx = ctx
-        self._kit = kit
-        self._root = ground.root
-        given = bench.player
-        self._player = Player(
-            role=given.role,
-            agent=LimitedAgent(given.agent, kit.store, kit.clock, job.limits),
-            allowed_tools=given.allowed_tools,
-            own_tools=(),
-            limits=given.limits,
+    async def recall(step: Step) -> str:
+        return await kit.store.read(lambda view: calls_made(view, step.run_id))
+
+    async def write_text(number: int, last: Reply | None, news: str) -> TurnText:
+        run_id, prompt = ctx.run.id, assignment
+        if last is not None:
+            # Only an agent that has forgotten them needs to be told of its calls.
+            calls = ""
+            if last.session is None:
+                calls = await ctx.step("recall", recall, index=number)
+            prompt = in_a_new_conversation(assignment, last, calls, news)
+        discarded = await kit.store.read(
+            lambda view: discarded_attempt(view, run_id, turn_key(number))
         )
-        self._assignment = build_prompt(job.profile, job.playbook, job.inputs, job.facts).text
-        self._go_on = go_on(commands_of(job.profile, job.playbook.head))
-        self._number = 0
-        self._waits = 0
-        self._last: Reply | None = None
-
-    async def turns(self, news: str = "") -> Reply:
-        """Ask, and wait for people, until nothing of the agent's last turn waits for them any more."""
-        while True:
-            reply = await self._turn(news)
-            if not reply.waiting_approvals:
-                return reply
-            for approval, deadline in reply.approval_deadlines.items():
-                await self._ctx.wait(f"approval:{approval}", index=self._number - 1, until=deadline)
-            self._waits += 1
-            news = self._go_on
-            if self._waits % MOST_TURNS == 0:
-                news = await self._guided()
-
-    async def _turn(self, news: str) -> Reply:
-        self._last = await ask(
-            self._ctx,
-            self._player,
-            await self._prompt(news),
-            purse=self._kit.purse,
-            name=TURN,
-            workspace=self._root,
-            index=self._number,
-            earlier=self._last,
+        if discarded is None:
+            return TurnText(prompt, news)
+        told = discarded.told()
+        return TurnText(
+            f"{prompt.rstrip()}\n\n{told}\n", f"{news.rstrip()}\n\n{told}\n" if news else ""
         )
-        self._number += 1
-        return self._last
 
-    async def _prompt(self, news: str) -> str:
-        run_id, turn = self._ctx.run.id, turn_key(self._number)
-        text = news
-        if self._last is None:
-            text = self._assignment
-        elif self._last.session is None:
-            calls = await self._ctx.step("recall", self._recall, index=self._number)
-            text = in_a_new_conversation(self._assignment, self._last, calls, news)
-        earlier = await self._kit.store.read(lambda view: discarded_attempt(view, run_id, turn))
-        return text if earlier is None else f"{text.rstrip()}\n\n{earlier.told()}\n"
-
-    async def _recall(self, step: Step) -> str:
-        return await self._kit.store.read(lambda view: calls_made(view, step.run_id))
-
-    async def _guided(self) -> str:
-        """What the agent is told once a person has looked at how often it asks."""
-        reason = (
-            f"{TURN!r} has asked for approval in {self._waits} turns and is not done; look at what "
-            "it asks for, then resume the run for more turns or cancel it"
-        )
-        signal = await self._ctx.ask_person(
-            f"{TURN}:go-on", reason, index=self._waits // MOST_TURNS - 1
-        )
-        said = signal.payload.strip() if isinstance(signal.payload, str) else ""
-        return f"{self._go_on}\n\nA person says: {said}" if said else self._go_on
+    return write_text
 
 
 class _Patience:
