@@ -11,7 +11,7 @@ import yaml
 
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer, Script
-from tests.cli.desk import Desk, Said
+from tests.cli.desk import AS_OS_USER, Desk, Said
 from tests.playbook.stage import Stage, of_type, trace_of
 
 KEY = "sk-very-secret-0123456789"
@@ -78,7 +78,10 @@ async def test_answers_of_a_model_happen_again_without_it(stage: Stage) -> None:
         assert said.code == 3, said.err
         run_id = json.loads(said.out.splitlines()[0])["run"]
         (asked,) = of_type(trace_of(stage.root, run_id), "approval_requested")
-        await spawned(stage, "approve", asked["approval_id"], "--say", "yes")
+        answered = await spawned(
+            stage, "approve", asked["approval_id"], "--say", "yes", **AS_OS_USER
+        )
+        assert answered.code == 0, answered.err
         said = await spawned(stage, "resume", run_id, MODEL_KEY=KEY)
         assert said.code == 0, said.err
         asked_models = len(server.requests)
