@@ -105,6 +105,20 @@ def test_unusable_inputs_are_refused(desk: Desk, given: list[str], word: str) ->
     assert "ghp_" not in said.out + said.err
 
 
+def test_an_input_whose_variable_the_user_calls_no_secret_is_sound(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEMO_PASSWORD", "open-demo-77")
+    given = ("playbook", "check", "bump.md", "--input", "version=open-demo-77")
+    refused = desk.run(*given)
+    assert (refused.code, "open-demo-77" in refused.out) == (2, False)
+    assert "looks like a secret" in refused.out
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "config.yaml").write_text("not_secret: [DEMO_PASSWORD]\n")
+    said = desk.run(*given)
+    assert (said.code, "open-demo-77" in said.out) == (0, True), said.out
+
+
 def test_a_profile_or_playbook_that_is_not_there_is_told(desk: Desk) -> None:
     (desk.project / "plugin-profile.yaml").unlink()
     said = desk.run("playbook", "check", "none.md")

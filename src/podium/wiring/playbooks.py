@@ -152,10 +152,9 @@ def surroundings() -> dict[str, str]:
     return {"system": platform.system(), "processor": platform.machine()}
 
 
-def secret_inputs(given: Mapping[str, str], redactor: Redactor | None = None) -> None:
+def secret_inputs(given: Mapping[str, str], redactor: Redactor) -> None:
     """Refuse values that look like secrets: they would be in the prompt. Raises `BadInput`."""
-    hide = (redactor or Redactor.from_environment(os.environ)).text
-    caught = [name for name, value in given.items() if hide(value) != value]
+    caught = [name for name, value in given.items() if redactor.text(value) != value]
     if caught:
         raise BadInput(
             "\n".join(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from podium.cli.command import command_app
+from podium.cli.door import Door
 from podium.cli.playbook_restoring import restore
 from podium.cli.playbook_running import given_inputs, run
 from podium.cli.playbook_sampling import sample
@@ -17,6 +19,7 @@ from podium.domain.errors import BadInput, ConfigFault, ConfigInvalid
 from podium.domain.model import Json
 from podium.telling.untrusted import shown_line
 from podium.telling.wording import counted
+from podium.wiring import Podium
 
 if TYPE_CHECKING:
     from podium.domain.playbooks import Profile, Prompt
@@ -61,7 +64,9 @@ def check(
     """
     screen = Screen(json=context.obj.json)
     here = context.obj.project or Path.cwd()
-    checked = _checked(here, file, profile, inputs or [])
+    # Settings that cannot be used are no fault of the playbook's.
+    door = Door(context.obj, lenient=True)
+    checked = _checked(door, here, file, profile, inputs or [])
     screen.answer(checked.record(), lambda: _tell(screen, checked))
     if checked.faults:
         raise typer.Exit(BROKEN)
@@ -121,7 +126,9 @@ class _Checked:
         }
 
 
-def _checked(here: Path, file: Path, profile: Path | None, inputs: list[str]) -> _Checked:
+def _checked(
+    door: Door, here: Path, file: Path, profile: Path | None, inputs: list[str]
+) -> _Checked:
     from podium.wiring.playbooks import read_playbook
 
     checked = _Checked(str(file))
@@ -136,7 +143,7 @@ def _checked(here: Path, file: Path, profile: Path | None, inputs: list[str]) ->
     if loaded and known:
         checked.faults += [(str(file), each) for each in loaded.disagreements(known)]
     if loaded and known and not checked.faults:
-        _build(checked, known, loaded, given)
+        _build(door, checked, known, loaded, given)
     return checked
 
 
@@ -164,13 +171,14 @@ def _given(checked: _Checked, written: list[str]) -> dict[str, str]:
 
 
 def _build(
-    checked: _Checked, profile: Profile, loaded: LoadedPlaybook, given: dict[str, str]
+    door: Door, checked: _Checked, profile: Profile, loaded: LoadedPlaybook, given: dict[str, str]
 ) -> None:
     from podium.flows.playbook import build_prompt
     from podium.wiring.playbooks import notes_on, secret_inputs, surroundings
 
     try:
-        secret_inputs(given)
+        if given:
+            secret_inputs(given, Podium(door.configuration, os.environ).redactor)
         prompt = build_prompt(profile, loaded.playbook, given, surroundings(), sample=True)
     except BadInput as broken:
         checked.fails(broken, "--input")
