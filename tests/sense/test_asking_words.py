@@ -16,6 +16,7 @@ from podium.cli.sense_words import weight_words
 from podium.domain.events import AgentAsked
 from podium.domain.orders import WorkOrder
 from podium.domain.sensing import Bundle, Look, Sensed, notices_of
+from podium.flows.sense import wording
 from podium.flows.sense.bundling import bundle_json
 from podium.flows.sense.evidence import Evidence, paths_in
 from podium.flows.sense.kit import OpsReply
@@ -25,7 +26,7 @@ from podium.flows.sense.planning import PlanReply, planning_prompt
 from podium.flows.sense.situation import Situation
 from podium.flows.sense.wording import writing_prompt
 from podium.ports import EventQuery
-from tests.sense.station import HEALTH, REPORT, Post, Station, item, plan
+from tests.sense.station import HEALTH, INBOX, REPORT, Post, Station, item, plan
 
 NOW = datetime(2026, 5, 4, 9, 30, tzinfo=UTC)
 OPTIONS = SenseOptions(safe_zones=("g/docs", "logs"), forbidden_zones=("CLC",))
@@ -227,6 +228,29 @@ async def test_the_writer_sees_the_state_and_the_files_but_nothing_outside_of_th
     assert "not for anybody" not in prompt
     assert "hunter2" not in prompt
     assert (candidate.state, candidate.cannot, candidate.zones) == ("waiting", "", ("g/docs",))
+
+
+async def test_a_candidate_that_waits_since_an_earlier_version_is_delivered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Patched because only the earlier version's code recorded no evidence."""
+
+    async def nothing(*given: Any, **more: Any) -> Evidence:
+        return Evidence()
+
+    station = with_writer(tmp_path, {"ops": [REPORT], "cannot": ""}, tasks=["see g/docs/a.md"])
+    station.write("g/docs/a.md", "alpha\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(wording, "evidence", nothing)
+        async with station.open() as post:
+            [candidate] = (await post.tick(manual=True)).candidates
+    async with station.open() as post:
+        await post.serve()
+        await post.say_yes(candidate.approval_id)
+        assert (await post.standing(candidate.run_id)).state == "delivered"
+    assert (
+        "files" not in yaml.safe_load(station.read(f"{INBOX}/{candidate.wo_id}.yaml"))["provenance"]
+    )
 
 
 async def test_people_are_shown_what_the_writer_could_not_do(tmp_path: Path) -> None:

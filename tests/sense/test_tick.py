@@ -15,7 +15,9 @@ import pytest
 from podium.domain.asking import Reply, Turn
 from podium.domain.errors import AgentLost, LockHeld, NotPossibleNow, PodiumError, ToolMissing
 from podium.domain.sensing import PlannerStatus, SenseMemory, TickOutcome
-from podium.flows.sense import SENSE, House, SenseOptions, TickKit, loop, tick
+from podium.flows.sense import SENSE, House, SenseKit, SenseOptions, TickKit, loop, planning, tick
+from podium.flows.sense.situation import Situation
+from podium.ports import FlowContext
 from podium.testing import FixedClock, FixedSource, MemorySenseRecord, retry_until
 from podium.wiring.sensing import record_of, sense_options, sources_of, tick_kit
 from tests.sense.dying import Death
@@ -318,6 +320,31 @@ def _forgetful(post: Post) -> MemorySenseRecord:
     record = MemorySenseRecord()
     record.remember(post.station.memory.model_copy(update={"pending": {}}))
     return record
+
+
+async def test_a_plan_that_an_earlier_version_recorded_without_the_situation_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Patched because only the earlier version's code recorded no such step."""
+
+    async def unrecorded(ctx: FlowContext, kit: SenseKit, **more: str) -> Situation:
+        return Situation(now=kit.clock.now())
+
+    station = Station(tmp_path, [plan(item("FIX-A", REPORT))], mode="supervised")
+    death = Death(2, "recorded")
+    with monkeypatch.context() as patched:
+        patched.setattr(planning, "situation", unrecorded)
+        async with station.open({SENSE: death}) as post:
+            ticking = asyncio.create_task(post.tick())
+            await post.dies_with(death)
+            ticking.cancel()
+            await asyncio.gather(ticking, return_exceptions=True)
+    assert death.steps == ["afford", "plan"]
+    async with station.open() as post:
+        outcome = await post.tick()
+    assert (outcome.status, outcome.why) == (PlannerStatus.OK, "")
+    assert [each.state for each in outcome.candidates] == ["waiting"]
+    assert len(station.planner.turns) == 1
 
 
 async def test_what_changed_while_the_loop_was_dead_is_planned_for_after_its_last_plan(

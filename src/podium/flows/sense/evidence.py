@@ -11,7 +11,7 @@ from podium.domain.orders import WorkOrder
 from podium.domain.sensing import Bundle, Sensed
 from podium.flows.sense.bundling import bundle_json, bundle_of
 from podium.flows.sense.cleaning import as_data, clean_line, cut
-from podium.flows.sense.kit import SENSE, SenseJob
+from podium.flows.sense.kit import SENSE, SenseJob, recorded_without
 from podium.ports import FlowContext, Step, Store, View
 
 BUNDLE_BYTES = 40_000
@@ -34,9 +34,16 @@ class Evidence(Noun):
 
 
 async def evidence(
-    ctx: FlowContext, store: Store, show: ShowFile, order: WorkOrder, safe_zones: Sequence[str]
+    ctx: FlowContext,
+    store: Store,
+    show: ShowFile,
+    order: WorkOrder,
+    safe_zones: Sequence[str],
+    *,
+    before: str,
 ) -> Evidence:
-    """Looked at once for a run, and remembered."""
+    """Looked at once for a run, and remembered. `before` is the step that it is for."""
+    run_id = ctx.run.id
 
     async def look(step: Step) -> Evidence:
         names = (order.delivered_by, step.run_id)
@@ -45,6 +52,9 @@ async def evidence(
         files = await asyncio.to_thread(lambda: tuple(_within(show(place) for place in places)))
         return Evidence(state=_state(bundle) if bundle else "", files=files)
 
+    if await store.read(lambda view: recorded_without(view, run_id, "evidence", before=before)):
+        # Nothing was shown then, and where the order came from has to stay as it was approved.
+        return Evidence()
     return await ctx.step("evidence", look, returns=Evidence)
 
 

@@ -14,7 +14,7 @@ from podium.domain.trust import Standing
 from podium.flows.asking import Player
 from podium.flows.sense.options import Profile, SenseOptions
 from podium.flows.spending import Purse
-from podium.ports import Clock, Ids, Inbox, Store, Toolbox, TrustBook
+from podium.ports import Clock, Ids, Inbox, Store, Toolbox, TrustBook, View
 
 SENSE = "sense"
 """The flow of a tick that plans, the role of its calls, and the queue of its candidates."""
@@ -28,6 +28,14 @@ WRITER = "order_writer"
 """The role of the agent that makes operations of words."""
 ORDERS = "orders"
 """The queue of claimed orders."""
+
+
+def recorded_without(view: View, run_id: str, step: str, *, before: str) -> bool:
+    """Whether an earlier version, whose flow did not have `step`, has recorded the step `before` which it comes.
+
+    A step that is new must come after all recorded ones: such a run goes on without it.
+    """
+    return view.step(run_id, step) is None and view.step(run_id, before) is not None
 
 
 class SenseJob(Noun):

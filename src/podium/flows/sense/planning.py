@@ -45,6 +45,10 @@ digits and dashes, a `title`, and in `tasks` the steps, each so that one can che
 creates no work order."""
 
 
+PLAN = "plan"
+"""The step of the planner's answer."""
+
+
 class PlanReply(BaseModel):
     """The plan. `items` is empty when nothing should be done."""
 
@@ -66,7 +70,7 @@ async def planned(ctx: FlowContext, kit: SenseKit, job: SenseJob) -> Planned:
         async def by_rules(step: Step) -> Json:
             return rules(job.bundle, now)
 
-        document = await ctx.step("plan", by_rules)
+        document = await ctx.step(PLAN, by_rules)
         return _read(document, job, planner.name, ctx.run.id)
     if planner.player is None or planner.profile is None:
         now = await ctx.now("planning")
@@ -85,10 +89,10 @@ async def _asked(
     )
     if spent := await _spent(ctx, kit):
         return _mock(PlannerStatus.ERROR, player.agent.name, spent, await ctx.now("planning"))
-    seen = await situation(ctx, kit)
+    seen = await situation(ctx, kit, before=PLAN)
     reply = await ask(
         ctx, sheltered, planning_prompt(profile, job.bundle, seen, kit.options),
-        purse=kit.purse, name="plan", workspace=kit.planner.desk,
+        purse=kit.purse, name=PLAN, workspace=kit.planner.desk,
         contract=PlanReply, provenance=job.bundle.provenance,
     )  # fmt: skip
     now = await ctx.now("planning")

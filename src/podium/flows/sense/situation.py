@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from podium.domain.model import Json, Moment, Noun
 from podium.domain.work import Run, RunStatus
 from podium.flows.sense.cleaning import as_data, clean_line, cut
-from podium.flows.sense.kit import CANDIDATE, WORK_ORDER, SenseKit
+from podium.flows.sense.kit import CANDIDATE, WORK_ORDER, SenseKit, recorded_without
 from podium.flows.sense.standings import standing_of
 from podium.ports import FlowContext, RunQuery, Step, View
 
@@ -25,13 +25,18 @@ class Situation(Noun):
     rejected: tuple[dict[str, Json], ...] = ()
 
 
-async def situation(ctx: FlowContext, kit: SenseKit) -> Situation:
-    """Looked at once for a run, and remembered."""
+async def situation(ctx: FlowContext, kit: SenseKit, *, before: str) -> Situation:
+    """Looked at once for a run, and remembered. `before` is the step that it is for."""
+    run_id = ctx.run.id
 
-    async def look(step: Step) -> Situation:
+    async def look(step: Step | None = None) -> Situation:
         now = kit.clock.now()
         return await kit.store.read(lambda view: _seen(view, now))
 
+    if await kit.store.read(
+        lambda view: recorded_without(view, run_id, "situation", before=before)
+    ):
+        return await look()
     return await ctx.step("situation", look, returns=Situation)
 
 

@@ -16,6 +16,8 @@ from podium.flows.sense.plan_schema import operations_in_words, zones_in_words
 from podium.flows.spending import Purse
 from podium.ports import FlowContext, Store
 
+OPERATIONS = "operations"
+"""The step of the writer's answer."""
 FILES = "files"
 """The source of what the writer is shown of files."""
 
@@ -64,11 +66,11 @@ async def with_ops(
     """The order with operations. As it is where it has some, or where nobody could make any of its words."""
     if order.ops or not order.tasks or writer is None:
         return Worded(order)
-    shown = await evidence(ctx, store, show, order, options.safe_zones)
+    shown = await evidence(ctx, store, show, order, options.safe_zones, before=OPERATIONS)
     sources = (*order.provenance, *((FILES,) if shown.files else ()))
     try:
         reply = await ask(
-            ctx, writer, writing_prompt(order, shown, options), purse=purse, name="operations",
+            ctx, writer, writing_prompt(order, shown, options), purse=purse, name=OPERATIONS,
             workspace=desk, contract=OpsReply, provenance=sources,
         )  # fmt: skip
         made = OpsReply.model_validate(reply.payload)
