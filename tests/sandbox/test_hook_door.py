@@ -11,7 +11,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
+from podium.domain.asking import Finish
 from podium.domain.errors import BadInput, CallInDoubt, NotPossibleNow, TimedOut
 from podium.domain.events import (
     AgentProgressed,
@@ -738,9 +740,14 @@ async def test_a_path_that_programs_read_in_their_own_way_is_refused(path: str) 
     assert plain.allowed
 
 
-def _offering(workspace: Path, allowed: tuple[str, ...] | None = None) -> list[str]:
+def _offering(
+    workspace: Path,
+    allowed: tuple[str, ...] | None = None,
+    contract: type[BaseModel] | None = None,
+) -> list[str]:
     tools = make_rig(workspace)
-    turn = TURN.model_copy(update={"workspace": str(tools.root), "allowed_tools": allowed})
+    update = {"workspace": str(tools.root), "allowed_tools": allowed, "contract": contract}
+    turn = TURN.model_copy(update=update)
     calls = TurnCalls(
         turn,
         tools.door,
@@ -765,6 +772,13 @@ def test_git_is_offered_where_there_is_a_repository_and_undo_to_who_names_it(
     (tmp_path / "workspace" / ".git").mkdir()
     assert {"git_status", "git_diff", "git_log", "git_commit"} < set(_offering(tmp_path))
     assert _offering(tmp_path, ("restore_file",)) == ["restore_file"]
+
+
+def test_finish_is_not_offered_where_the_answer_has_a_contract(tmp_path: Path) -> None:
+    named = ("read_file", "finish")
+    assert _offering(tmp_path, named) == ["read_file", "finish"]
+    assert _offering(tmp_path, named, Finish) == ["read_file"]
+    assert set(_offering(tmp_path)) - set(_offering(tmp_path, contract=Finish)) == {"finish"}
 
 
 async def test_a_tool_that_the_role_does_not_have_is_denied_and_names_those_it_has() -> None:

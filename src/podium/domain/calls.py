@@ -80,8 +80,9 @@ class ToolSpec(Noun):
     """Whether all that it changes lies in its workspace: by what it writes itself, or by commands that the kernel
     holds there."""
 
-    offered: Literal["always", "in_git", "by_name"] = "always"
-    """To which turns it is shown: to all, where the workspace is a git repository, or where the role names it."""
+    offered: Literal["always", "in_git", "by_name", "without_contract"] = "always"
+    """To which turns it is shown: to all, where the workspace is a git repository, where the role names it, or where the
+    answer has no contract to fit."""
 
     def digest(self) -> str:
         # Approvals that people have given are bound to it: what tells only of rollback or of offering is no part of it.

@@ -159,6 +159,9 @@ class TurnCalls:
             return os.path.lexists(Path(self._turn.workspace) / ".git")
         if spec.offered == "by_name":
             return self._turn.allowed_tools is not None
+        if spec.offered == "without_contract":
+            # The answer itself ends the turn: a second way to end it would contradict the prompt.
+            return self._turn.contract is None
         return not spec.observed_only
 
     async def settle(self, call_key: str, outcome: Outcome) -> Receipt:

@@ -18,7 +18,6 @@ JUDGING = (
     "git_log",
     "run_command",
     "ask_human",
-    "finish",
 )
 """Commands are among them: a judge may run the tests."""
 _DOCUMENT = (*JUDGING, "write_file", "edit_file")

@@ -20,6 +20,7 @@ FINISH = Tool(
         idempotent=True,
         timeout_seconds=5,
         receipt_fields=("summary",),
+        offered="without_contract",
         input_schema={
             "type": "object",
             "properties": {
