@@ -9,6 +9,7 @@ import pytest
 
 from podium.domain.gating import BuiltInRule, Decision, Effect, Refusal, Tier
 from podium.domain.model import Json
+from podium.gate import compile_policy
 from podium.tools.wording import denied
 from tests.tools.rig import RUN, Rig, always, make_rig
 
@@ -140,3 +141,17 @@ def test_what_is_denied_by_a_built_in_check_has_an_alternative_of_its_own() -> N
 
     assert len(say) == len(BuiltInRule)
     assert "say in your answer what you need and why." not in say
+
+
+@pytest.mark.parametrize(
+    ("char", "escape"), [("\ufeff", "`\\ufeff`"), ("\U000e0041", "`\\U000e0041`")]
+)
+async def test_a_command_with_an_invisible_character_is_to_leave_it_out_or_escape_it(
+    tmp_path: Path, char: str, escape: str
+) -> None:
+    rig = make_rig(tmp_path, gate=compile_policy([]))
+    refusal = await rig.toolbox.perform(rig.call("run_command", command=f"echo {char}x"))
+    assert isinstance(refusal, Refusal)
+    assert f"invisible character U+{ord(char):04X}; leave the character out" in refusal.say
+    assert escape in refusal.say
+    assert "plain commands" not in refusal.say

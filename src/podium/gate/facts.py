@@ -13,6 +13,7 @@ from podium.gate.refusing import Refused
 from podium.gate.routes import ConfinedRoute, Route
 from podium.gate.shell import MOST_WORDS, Reading, SimpleCommand, read_line, read_words
 from podium.gate.shell.lines import LONGEST_PLAIN_LINE
+from podium.gate.shell.unclear import unreadable
 
 FOLDER_ARGUMENT = "cwd"
 """A path argument of this name is the folder that the call's commands run in."""
@@ -62,11 +63,7 @@ def gather(call: Call, context: GateContext) -> Facts:
 
 def _read_commands(call: Call, context: GateContext, uses: list[CommandUse]) -> None:
     if call.undecidable:
-        raise Refused(
-            BuiltInRule.UNDECIDABLE_COMMAND,
-            f"the command cannot be read for certain: {call.undecidable}; "
-            "split it into plain commands without shell features and run them one by one",
-        )
+        raise Refused(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(call.undecidable))
     tool = context.tool
     if tool is not None and tool.command_argument is not None and not call.commands:
         raise Refused(

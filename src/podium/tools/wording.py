@@ -48,11 +48,15 @@ _INSTEAD: dict[str, str] = {
     "quota": "do something else first, or end your turn and say what is left to do",
 }
 """By rule, or by what stands before its colon. Rules of a policy have what `_ASK_FOR_IT` says."""
+_INVISIBLE = "the invisible character U+"
+"""In the gate's reason: to split the command would not help."""
 
 
 def denied(decision: Decision) -> str:
     """The reason of a denial and what to do in place of the call."""
     instead = _INSTEAD.get(decision.rule.partition(":")[0], _ASK_FOR_IT)
+    if decision.rule == BuiltInRule.UNDECIDABLE_COMMAND and _INVISIBLE in decision.reason:
+        instead = "make the same call without that character, or with its escape"
     return (
         f"{decision.reason} (rule {decision.rule}). Nothing was done. Do not try to get round this. "
         f"Instead: {instead}."

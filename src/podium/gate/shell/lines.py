@@ -32,7 +32,7 @@ from podium.gate.shell.nouns import (
 )
 from podium.gate.shell.reader import read_script
 from podium.gate.shell.simple import RESERVED
-from podium.gate.shell.unclear import Unclear
+from podium.gate.shell.unclear import Unclear, unreadable
 
 LONGEST_LINE = 131_072
 LONGEST_PLAIN_LINE = 32_768
@@ -82,7 +82,7 @@ def read_line(text: str) -> Reading:
         found.add_script(text.strip(" \t\n"), _Around())
     except Unclear as unclear:
         found.unclear = str(unclear)
-        found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, _unreadable(str(unclear)))
+        found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
     except Refused as refused:
         found.refusal = Objection(refused.rule, refused.reason, refused.tier)
     return found.reading()
@@ -107,17 +107,10 @@ def read_words(
         around = _Around(variables=variables, given=tuple(words), assigns=assigns)
         found.add(tuple(words), around)
     except Unclear as unclear:
-        found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, _unreadable(str(unclear)))
+        found.refusal = Objection(BuiltInRule.UNDECIDABLE_COMMAND, unreadable(str(unclear)))
     except Refused as refused:
         found.refusal = Objection(refused.rule, refused.reason, refused.tier)
     return found.reading()
-
-
-def _unreadable(why: str) -> str:
-    return (
-        f"the command cannot be read for certain: {why}; "
-        "split it into plain commands without shell features and run them one by one"
-    )
 
 
 class _Commands:
@@ -146,7 +139,7 @@ class _Commands:
     def beyond(self, why: str, rule: str = BuiltInRule.UNDECIDABLE_COMMAND) -> None:
         """Note what a run that is not confined may not do."""
         if self.beyond_plain is None:
-            reason = _unreadable(why) if rule == BuiltInRule.UNDECIDABLE_COMMAND else why
+            reason = unreadable(why) if rule == BuiltInRule.UNDECIDABLE_COMMAND else why
             self.beyond_plain = Objection(rule, reason)
 
     def add_script(self, text: str, around: _Around) -> None:
