@@ -112,6 +112,15 @@ def _tree(root: Path) -> None:
     (root / "src/hosts").symlink_to("/etc/hosts")
 
 
+async def test_the_git_file_of_a_worktree_is_not_shown(rig: Rig) -> None:
+    (rig.root / ".git").write_text("gitdir: /home/ann/project/.git/worktrees/task\n")
+    (rig.root / "a.py").write_text("gitdir = 1\n")
+    listed = await rig.use("list_files")
+    matches = await rig.use("search_text", pattern="gitdir")
+    assert listed.result["files"] == ["a.py"]
+    assert [match["path"] for match in matches.result["matches"]] == ["a.py"]
+
+
 @pytest.mark.parametrize(
     ("path", "glob", "files"),
     [

@@ -19,7 +19,7 @@ from itertools import groupby
 from typing import Any
 
 IGNORED = frozenset({".git", ".podium"})
-"""Folders that are not entered."""
+"""Names that a walk passes over. In a worktree `.git` is a file."""
 
 MOST_FILES = 100_000
 """A walk ends after so many files."""
@@ -51,7 +51,7 @@ def _files(top: int, prefix: str) -> Iterator[tuple[int, str, str]]:
         folders[:] = sorted(name for name in folders if name not in IGNORED)
         inner = prefix + ("" if folder == "." else f"{folder[2:]}/")
         for name in sorted(files):
-            if _is_plain(handle, name):
+            if name not in IGNORED and _is_plain(handle, name):
                 seen += 1
                 if seen > MOST_FILES:
                     return
