@@ -105,7 +105,9 @@ async def test_a_prompt_with_examples_is_the_only_form() -> None:
     contracted, inner = agent('{"verdict": "PASS", "podium_nonce": "aaaa1111"}', nonce="aaaa1111")
     await contracted.ask(turn(prompt=EXAMPLED, nonce_slot="[slot]"))
     assert inner.turns[0].prompt == EXAMPLED.replace("[slot]", "aaaa1111")
-    assert inner.turns[0].words(native=True) == EXAMPLED.replace(', "podium_nonce": "[slot]"', "")
+    asked = "Give your answer once, at the end, as your structured output, filled in like this:"
+    native = EXAMPLED.replace("End with exactly one JSON object, and nothing after it:", asked)
+    assert inner.turns[0].words(native=True) == native.replace(', "podium_nonce": "[slot]"', "")
 
 
 async def test_a_conversation_that_goes_on_is_told_the_news_alone() -> None:

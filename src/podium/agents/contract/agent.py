@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from podium.agents.contract.bounding import bounded
 from podium.agents.contract.fitness import check_contract, kept_form
-from podium.agents.contract.instructions import once_more, with_form, with_nonce
+from podium.agents.contract.instructions import natively, once_more, with_form, with_nonce
 from podium.agents.contract.message_bounding import bounded_answer
 from podium.agents.contract.misfit import quoted
 from podium.agents.contract.not_an_answer import NotAnAnswer
@@ -70,7 +70,7 @@ class ContractedAgent:
         began = asyncio.get_running_loop().time()
         nonce = self._nonce()
         prompt = _asked(turn, turn.contract, nonce)
-        native = with_nonce(turn.prompt, None, turn.nonce_slot)
+        native = natively(with_nonce(turn.prompt, None, turn.nonce_slot))
         asked = {"prompt": prompt, "native_prompt": native}
         first = await self._inner.ask(turn.model_copy(update=asked))
         try:

@@ -17,6 +17,10 @@ _FORM = """\
 
 End your reply with one JSON object in a ```json block and write nothing after it. It fits this JSON Schema:
 {schema}"""
+_ENDS_WITH_JSON = re.compile(
+    r"End with exactly one JSON object(?P<choice>, one of these)?,? and nothing after it"
+)
+"""How prompts with examples ask for the answer."""
 _UNNEEDED = ("title", "description")
 
 
@@ -64,6 +68,16 @@ def with_nonce(prompt: str, nonce: str | None, slot: str) -> str:
         return prompt.replace(slot, nonce)
     member = rf'"{NONCE_KEY}"\s*:\s*"{re.escape(slot)}"'
     return re.sub(rf",\s*{member}|{member}\s*,?\s*", "", prompt)
+
+
+def natively(prompt: str) -> str:
+    """The prompt for a medium with a schema of its own, which may be a tool: its last words on the answer's form say so."""
+    *_, last = [None, *_ENDS_WITH_JSON.finditer(prompt)]
+    if last is None:
+        return prompt
+    like = "one of these" if last["choice"] else "this"
+    form = f"Give your answer once, at the end, as your structured output, filled in like {like}"
+    return f"{prompt[: last.start()]}{form}{prompt[last.end() :]}"
 
 
 def once_more(problem: str, said: str, untold: Sequence[str] = ()) -> str:
