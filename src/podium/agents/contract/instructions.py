@@ -72,9 +72,10 @@ def with_nonce(prompt: str, nonce: str | None, slot: str) -> str:
 
 def natively(prompt: str) -> str:
     """The prompt for a medium with a schema of its own, which may be a tool: its last words on the answer's form say so."""
-    *_, last = [None, *_ENDS_WITH_JSON.finditer(prompt)]
-    if last is None:
+    matches = list(_ENDS_WITH_JSON.finditer(prompt))
+    if not matches:
         return prompt
+    last = matches[-1]
     like = "one of these" if last["choice"] else "this"
     form = f"Give your answer once, at the end, as your structured output, filled in like {like}"
     return f"{prompt[: last.start()]}{form}{prompt[last.end() :]}"
