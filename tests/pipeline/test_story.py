@@ -21,6 +21,7 @@ from tests.pipeline.rig import (
     PLAN_PATH,
     RESEARCH_PATH,
     RIGHT,
+    TASK,
     VERIFICATION_PATH,
     WRONG,
     Project,
@@ -363,6 +364,37 @@ async def test_feedback_is_triaged(tmp_path: Path, decision: str, lands: str) ->
     assert found == ({lands} if lands else set())
     said = [e["text"] for e in await project.events(run.id) if e["type"] == "note_taken"]
     assert any(decision in text for text in said)
+
+
+async def test_a_remark_on_the_plan_is_decided_about_once_the_work_is_done(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(
+        [
+            plans(feedback={"docs": "The README says nothing of negative numbers."}),
+            turn("feedback_triager", {"payload": {"decision": "docs", "entry": "Say it there"}}),
+            turn("documenter", writes("README.md", "Adds.\n"), {"payload": {"status": "success"}}),
+            develops("broken(\n", when="Stage: develop, round 1"),
+            *smooth(),
+        ]
+    )
+    run = succeeded(await project.run(mode="standard"))
+    assert stages(run)[:6] == [
+        ("plan", "DONE"),
+        ("plan_review", "APPROVE"),
+        ("develop", "RED"),
+        ("develop", "DONE"),
+        ("document", "DONE"),
+        ("audit", "PASS"),
+    ]
+    events = await project.events(run.id)
+    asked = {each["role"]: each["prompt"] for each in events if each["type"] == "agent_asked"}
+    triage = asked["feedback_triager"]
+    assert f"The task, in the user's words:\n```text\n{TASK}\n" in triage
+    assert "`add` subtracts; it has to add." in triage
+    assert "* `calc.py`" in triage
+    assert "The stage plan (role architect, round 1) ended with DONE." in triage
+    assert "nothing of negative numbers" in triage
+    assert "The remark about the documentation:\n```text\nSay it there" in asked["documenter"]
+    assert "last attempt" not in asked["documenter"]
 
 
 async def test_what_an_approver_says_stands_in_its_review(tmp_path: Path) -> None:

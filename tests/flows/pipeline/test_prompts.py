@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from podium.agents.contract import read_payload
-from podium.agents.contract.instructions import with_nonce
+from podium.agents.contract.instructions import natively, with_nonce
 from podium.flows.pipeline.briefing import NONCE_SLOT, filled
 from podium.flows.pipeline.payloads import (
     Answer,
@@ -145,7 +145,20 @@ def test_the_plan_that_the_prompt_shows_holds_all_parts() -> None:
     assert all(f"## {part.capitalize()}" in shown[1] for part in PARTS)
 
 
-def test_the_skill_that_the_prompt_shows_is_one() -> None:
-    shown = re.search(r'`"skill": (\{.*?\})`', prompt("resolve"))
-    assert shown is not None
-    SkillWish.model_validate_json(shown[1])
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_a_skill_is_in_the_schema_where_the_prompt_shows_one(name: str) -> None:
+    shown = re.search(r'`"skill": (\{.*?\})`', prompt(name))
+    assert (shown is not None) == (name in ("develop", "resolve"))
+    assert ("skill" in CONTRACTS[name].model_json_schema()["properties"]) == (shown is not None)
+    # Prompts of a project's own may ask for it anywhere.
+    assert "skill" in CONTRACTS[name].model_fields
+    if shown is not None:
+        SkillWish.model_validate_json(shown[1])
+
+
+@pytest.mark.parametrize("name", CONTRACTS)
+def test_an_agent_with_a_schema_of_its_own_is_not_told_to_end_with_json(name: str) -> None:
+    text = natively(prompt(name))
+    assert "exactly one JSON object" not in text
+    like = "one of these" if len(EXAMPLES[name]) > 1 else "this"
+    assert f"as your structured output, filled in like {like}" in text

@@ -20,7 +20,7 @@ from podium.flows.pipeline.human_notes import HumanNote, notes_of
 from podium.flows.pipeline.memory import relevant
 from podium.flows.pipeline.plain_text import fenced, in_code, shortened
 from podium.flows.pipeline.spec import Stage
-from podium.flows.pipeline.trip import MEMORY
+from podium.flows.pipeline.trip import MEMORY, Remark
 from podium.ports import Step
 
 INPUTS = ".podium-inputs"
@@ -28,6 +28,8 @@ INPUTS = ".podium-inputs"
 _INLINE_CHARACTERS = 20_000
 _DOCUMENT_CHARACTERS = 12_000
 """Of one document in a prompt; the rest is in its file."""
+_SHORT_CHARACTERS = 4_000
+"""Of a document that is told beside what a turn is about."""
 _MOST_OPEN_CHARACTERS = 16_000
 _MOST_COMMITS = 30
 _MOST_PATHS = 100
@@ -91,6 +93,37 @@ async def brief(desk: Desk, name: str, stage: Stage, number: int) -> Brief:
     return await desk.ctx.step(f"brief:{name}", work, index=number, returns=Brief)
 
 
+async def brief_triage(desk: Desk, remark: Remark) -> Brief:
+    """The prompt for the triager, with the remark and what it is about; remembered as a step."""
+
+    async def work(step: Step) -> Brief:
+        task, inputs = fenced(desk.trip.job.task), await _triage_inputs(desk, remark)
+        template = desk.trip.job.prompts["triage"]
+        return Brief(prompt=filled(template, {"task": task, "inputs": inputs}))
+
+    return await desk.ctx.step(
+        f"brief:triage-{remark.stage}", work, index=remark.round, returns=Brief
+    )
+
+
+async def _triage_inputs(desk: Desk, remark: Remark) -> str:
+    trip = desk.trip
+    parts = [
+        f"Stage: triage, round {remark.round}. You work in a git worktree on branch {in_code(trip.branch)}.",
+        f"The task, in the user's words:\n{fenced(trip.job.task)}",
+    ]
+    if trip.plan:
+        parts.append((await _document(desk, "The plan", trip.plan, _SHORT_CHARACTERS)).text)
+    changed = dict.fromkeys(sorted(trip.changed - trip.own_documents), "")
+    parts.append(f"Files that the branch has changed so far:\n{_paths(changed)}")
+    wrote = f" It wrote {remark.document}." if remark.document else ""
+    parts.append(
+        f"The stage {remark.stage} (role {remark.role}, round {remark.round}) ended with "
+        f"{remark.verdict}.{wrote} Its remark:\n{fenced(remark.text)}"
+    )
+    return "\n\n".join(parts)
+
+
 def _filled(desk: Desk, name: str, stage: Stage, number: int, inputs: str) -> str:
     trip, checks = desk.trip, desk.checks
     values = {
@@ -130,22 +163,23 @@ async def _inputs(desk: Desk, name: str, stage: Stage, number: int) -> AsyncIter
                 for path in trip.reports:
                     yield await _document(desk, "Report", path)
             case "plan" if trip.plan:
-                approved = "" if stage.does in ("plan", "review") else "The approved plan"
-                yield await _document(desk, approved or "The plan", trip.plan)
+                yield await _document(desk, "The plan", trip.plan)
             case "files":
                 async for each in _files(desk):
                     yield each
             case "verification" if trip.verification:
-                yield await _document(
-                    desk, "The developer's verification report", trip.verification
-                )
+                if stage.does == "work":
+                    title, characters = "Your verification report so far", _SHORT_CHARACTERS
+                else:
+                    title, characters = "The developer's verification report", _DOCUMENT_CHARACTERS
+                yield await _document(desk, title, trip.verification, characters)
             case "review":
                 async for each in _review(desk, name, stage):
                     yield each
             case "feedback" if trip.feedback:
                 yield _Input(
                     "findings",
-                    f"Findings on the last attempt. Settle each one:\n{fenced(trip.feedback)}",
+                    f"{_findings_title(stage, number)}:\n{fenced(trip.feedback)}",
                 )
             case "committed" if number > 1:
                 async for each in _committed(desk):
@@ -164,13 +198,22 @@ async def _inputs(desk: Desk, name: str, stage: Stage, number: int) -> AsyncIter
                 yield _Input("diff", await _merged(desk, stage, number))
 
 
-async def _document(desk: Desk, title: str, path: str) -> _Input:
+def _findings_title(stage: Stage, number: int) -> str:
+    if stage.does == "edit":
+        return "The remark about the documentation"
+    attempt = "on the last attempt" if number > 1 else "of an earlier stage"
+    return f"Findings {attempt}. Settle each one"
+
+
+async def _document(
+    desk: Desk, title: str, path: str, characters: int = _DOCUMENT_CHARACTERS
+) -> _Input:
     """A document in the prompt itself: asking for it would cost a request that sends everything again."""
     text = (await _read(desk, path) or "").strip()
     if not text:
         return _Input("documents", f"{title}: {path}")
-    shown = shortened(text, _DOCUMENT_CHARACTERS)
-    more = "" if shown == text else f", the first {_DOCUMENT_CHARACTERS} of {len(text)} characters"
+    shown = shortened(text, characters)
+    more = "" if shown == text else f", the first {characters} of {len(text)} characters"
     return _Input("documents", f"{title} ({path}{more}):\n{fenced(shown, 'markdown')}")
 
 

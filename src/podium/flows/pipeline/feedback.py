@@ -7,13 +7,13 @@ import json
 from podium.domain.events import NoteTaken
 from podium.domain.model import Json
 from podium.flows.asking import ask_until_answered
-from podium.flows.pipeline.briefing import NONCE_SLOT, filled
+from podium.flows.pipeline.briefing import NONCE_SLOT, brief_triage
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import Filed, clean_start, file
 from podium.flows.pipeline.payloads import Answer, Triage
-from podium.flows.pipeline.plain_text import fenced
+from podium.flows.pipeline.spec import DONE, FORWARD
 from podium.flows.pipeline.stage_tools import with_tools_for
-from podium.flows.pipeline.trip import SENT_BACK, Settled
+from podium.flows.pipeline.trip import SENT_BACK, Remark, Settled
 from podium.flows.pipeline.working import visit
 from podium.ports import Step
 
@@ -21,28 +21,62 @@ _MOST_CHARACTERS = 4_000
 
 
 async def hear_feedback(desk: Desk, name: str, settled: Settled) -> None:
-    """Have the feedback of an accepted answer triaged. What sent work back is dealt with already."""
-    if not settled.feedback or settled.verdict == SENT_BACK:
+    """Have the feedback of accepted answers triaged, once the work is there that decides about it.
+
+    What sent work back is dealt with already.
+    """
+    trip, stage = desk.trip, desk.stage(name)
+    if stage.does == "work":
+        trip.is_developed = settled.verdict == DONE
+    if settled.feedback and settled.verdict != SENT_BACK:
+        trip.remarks.append(
+            Remark(
+                stage=name,
+                role=stage.role,
+                round=trip.visits[name],
+                verdict=settled.verdict,
+                document=settled.document,
+                text=_in_words(settled.feedback),
+            )
+        )
+    if not _is_time(desk, settled):
         return
-    words = _in_words(settled.feedback)
-    triage = await _triaged(desk, name, words)
-    entry = triage.entry.strip() or words
-    desk.ctx.note(NoteTaken(text=f"Feedback of {name}: {triage.decision} ({entry[:200]})"))
+    remarks, trip.remarks = trip.remarks, []
+    for remark in remarks:
+        await _decide(desk, remark)
+
+
+def _is_time(desk: Desk, settled: Settled) -> bool:
+    """Whether remarks are decided about now: not on a plan, nor on work that is sent back."""
+    trip, spec = desk.trip, desk.trip.job.spec
+    if spec.remarks == "at_once" or _goes_to_backlog(desk):
+        return True
+    has_work = any(stage.does == "work" for stage in spec.stages.values())
+    return settled.verdict in FORWARD and (trip.is_developed or not has_work)
+
+
+def _goes_to_backlog(desk: Desk) -> bool:
+    """Whether nobody is asked about a remark: that costs as much as the review that a light run does without."""
+    trip, spec = desk.trip, desk.trip.job.spec
+    is_light = bool(spec.mode(trip.job.mode).skip) and not trip.too_large
+    return is_light or not spec.triage_role
+
+
+async def _decide(desk: Desk, remark: Remark) -> None:
+    triage = await _triaged(desk, remark)
+    entry = triage.entry.strip() or remark.text
+    desk.ctx.note(NoteTaken(text=f"Feedback of {remark.stage}: {triage.decision} ({entry[:200]})"))
     if triage.decision == "docs" and desk.trip.job.spec.document_stage:
         await _document(desk, entry)
     elif triage.decision != "ignore":
-        await _to_backlog(desk, name, entry)
+        await _to_backlog(desk, remark, entry)
 
 
-async def _triaged(desk: Desk, name: str, said: str) -> Triage:
+async def _triaged(desk: Desk, remark: Remark) -> Triage:
     trip, role = desk.trip, desk.trip.job.spec.triage_role
-    is_light = bool(trip.job.spec.mode(trip.job.mode).skip) and not trip.too_large
-    if not role or is_light:
-        # A session to decide about a remark costs as much as the review that a light run does without.
+    if _goes_to_backlog(desk):
         return Triage(decision="backlog")
-    number = trip.visits[name]
-    inputs = f"Stage: triage, round {number}.\n\nFeedback of {name}:\n{fenced(said)}"
-    prompt = filled(trip.job.prompts["triage"], {"task": fenced(trip.job.task), "inputs": inputs})
+    prompt = (await brief_triage(desk, remark)).prompt
 
     async def from_where_it_starts() -> bool:
         await trip.workspace.reset(trip.head, "a turn that did not end")
@@ -53,7 +87,7 @@ async def _triaged(desk: Desk, name: str, said: str) -> Triage:
         with_tools_for(desk.kit.player_for(role, trip.job.agent), "review"),
         prompt,
         purse=desk.kit.purse,
-        name=f"triage-{name}-{number}",
+        name=f"triage-{remark.stage}-{remark.round}",
         workspace=trip.workspace,
         contract=Triage,
         nonce_slot=NONCE_SLOT,
@@ -70,16 +104,16 @@ async def _document(desk: Desk, entry: str) -> None:
     desk.trip.feedback = kept
 
 
-async def _to_backlog(desk: Desk, name: str, entry: str) -> None:
+async def _to_backlog(desk: Desk, remark: Remark, entry: str) -> None:
     trip = desk.trip
-    label = f"feedback-{name}-{trip.visits[name]}"
+    label = f"feedback-{remark.stage}-{remark.round}"
 
     async def work(step: Step) -> Filed:
         await clean_start(desk, "before the backlog is written")
         answer = Answer(backlog_items=(entry[:2_000],))
         return await file(desk, label, f"Backlog: {trip.feat}", written={}, answer=answer)
 
-    filed = await desk.ctx.step(f"backlog:{name}", work, index=trip.visits[name], returns=Filed)
+    filed = await desk.ctx.step(f"backlog:{remark.stage}", work, index=remark.round, returns=Filed)
     trip.head = filed.head
     trip.backlog.append(entry)
 

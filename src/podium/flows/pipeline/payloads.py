@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
+from pydantic.json_schema import SkipJsonSchema
 
 from podium.domain.model import Json, NonEmpty
 
@@ -36,8 +37,8 @@ class Answer(BaseModel):
     """What whoever works here next should know."""
     feedback: dict[str, Json] | str | None = None
     """What should be looked at, beside the result: an unclear plan, debts, missing documentation."""
-    skill: SkillWish | None = None
-    """A way of solving something that is worth keeping."""
+    skill: SkipJsonSchema[SkillWish | None] = None
+    """A way of solving something that is worth keeping. Shown to who changes code, taken from all."""
 
 
 class Report(Answer):
@@ -68,6 +69,7 @@ class Work(Answer):
     commit_hash: str = ""
     disputed_checks: tuple[DisputedCheck, ...] = Field(default=(), max_length=10)
     """For a person to decide about: a red check stays red."""
+    skill: SkillWish | None = None
 
     @model_validator(mode="after")
     def _names_its_commit(self) -> Work:

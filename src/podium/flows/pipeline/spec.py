@@ -111,6 +111,8 @@ class PipelineSpec(Noun):
     """How often one verdict may send work back before a person looks."""
     triage_role: str = "feedback_triager"
     """Who decides what becomes of feedback. Empty: all of it goes to the backlog."""
+    remarks: Literal["at_once", "after_work"] = "at_once"
+    """When feedback is triaged: at once, as in runs that began before this could be chosen, or once the work is done."""
     document_stage: str = "document"
     """The stage that feedback about documentation leads to. Empty: it goes to the backlog."""
     memory_tokens: Annotated[PositiveInt, Strict()] = 800

@@ -88,6 +88,17 @@ class Told(Noun):
     usd: float = 0.0
 
 
+class Remark(Noun):
+    """What an agent said beside its result, and where."""
+
+    stage: str
+    role: str
+    round: int
+    verdict: str
+    document: str = ""
+    text: str
+
+
 @dataclass
 class Trip:
     """The state of one run between two steps."""
@@ -121,6 +132,10 @@ class Trip:
     open: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
     """Stage and verdict → what was found under it, until the stage is left with a verdict that leads on."""
     withheld: Withheld = field(default_factory=Withheld)
+    remarks: list[Remark] = field(default_factory=list)
+    """Those that nobody has decided about yet."""
+    is_developed: bool = False
+    """A stage that changes code was left with its checks passed."""
     producer: str = ""
     evidence: tuple[CheckResult, ...] = ()
     evidence_path: str = ""
