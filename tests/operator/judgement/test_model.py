@@ -334,7 +334,7 @@ async def test_each_tool_stands_under_its_domain() -> None:
     assert {line.partition("(")[0] for line in system.split("\n") if line} == {
         "- os.create_note", "- os.create_task", "- os.list_invoices",
     }  # fmt: skip
-    assert "Context (" not in prompt
+    assert "# Context\nNone: nobody told what was said or done before.\n" in prompt
 
 
 async def test_objects_are_told_by_their_keys_and_what_they_mean() -> None:
