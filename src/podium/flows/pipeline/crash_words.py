@@ -43,7 +43,9 @@ _TOLD = re.compile(
         (?:work(?:ing)?\b | compil(?:e|ing)\b | build(?:ing)?\s*(?:$|[,.:]|yet\b|because\b)
           | pass(?:ing|ed)?\s*(?:$|[,.:)]|yet\b|because\b|on\b|in\b|any\s?more\b|tests?\b|the\s+tests?\b))
     | \b(?:could|can|was|were|am|is|are|did)\s*(?:not|n['’]?t)\s+(?:\w+ly\s+)?(?:able\s+to\s+|manage\s+to\s+)?
-        (?:fix|resolve|solve|run|execute|complete|finish|implement|install|compile|build|get\b.{{0,60}}\b(?:work|pass|run|compile)\w*)\b
+        (?:fix|resolve|solve|complete|finish|implement|install|compile|build|get\b.{{0,60}}\b(?:work|pass|run|compile)\w*)\b
+    | \b(?:(?:could|can)\s*(?:not|n['’]?t)|(?:was|were|am|is|are|did)\s*(?:not|n['’]?t)\s+(?:\w+ly\s+)?(?:able|manage)\s+to)
+        \s+(?:\w+ly\s+)?(?:able\s+to\s+|manage\s+to\s+)?(?:run|execute)\b
     | \bunable\s+to\s+(?:fix|resolve|solve|run|execute|complete|finish|implement|install|compile|build|get|make|pass)\b
     | \b(?:fail(?:s|ed|ing)?|failure)\s+to\s+(?:\w+ly\s+)?(?:build|compile|run|start|import|install|load|launch|boot
         |fix|resolve|pass|complete|finish|initiali[sz]e|connect|parse|execute|write|read|open|render|implement|merge|apply)\b
