@@ -14,7 +14,7 @@ settings.register_profile("steady", settings.get_profile("unhurried"), derandomi
 settings.register_profile("searching", settings.get_profile("unhurried"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-pytest_plugins = ("tests.postgres", "tests.dispatched")
+pytest_plugins = ("tests.postgres", "tests.dispatched", "tests.timing")
 
 
 def pytest_collection_finish() -> None:

@@ -1,0 +1,128 @@
+"""What each test costs, and what kind of test it is: told at the end of every run, and kept where a file is named.
+
+The kind is seen, not declared: by the programs that a test starts, the fixtures it asks for and the files it opens.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+KINDS = (
+    "real CLIs", "Chromium", "PostgreSQL", "tmux", "sandbox", "command", "git", "other processes",
+    "servers", "hypothesis", "store", "pure",
+)  # fmt: skip
+"""From the heaviest on: a test is of the first kind that fits."""
+
+BUDGET = Path(__file__).with_name("budget.json")
+"""CPU seconds of each kind; see docs/testing.md."""
+GROWTH = 1.1
+"""A kind that costs more than this times its budget is told of."""
+
+_CLIS = ("claude", "codex", "gemini", "opencode", "node")
+_FIXTURES = {"browser": "Chromium", "page": "Chromium", "postgres_url": "PostgreSQL", "postgres_server": "PostgreSQL"}  # fmt: skip
+
+
+class _Seen:
+    """What happens in this process while a test runs. Hooks of the interpreter cannot be taken back."""
+
+    kinds: set[str] = set()
+
+    @classmethod
+    def event(cls, name: str, arguments: tuple[Any, ...]) -> None:
+        if name == "sqlite3.connect":
+            cls.kinds.add("store")
+        elif name == "socket.bind":
+            cls.kinds.add("servers")
+        elif name in ("subprocess.Popen", "os.posix_spawn", "os.exec"):
+            cls.kinds.add(kind_of_command(arguments[1]))
+        elif name == "os.fork":
+            cls.kinds.add("other processes")
+
+
+def kind_of_command(argv: Any) -> str:
+    """The kind of a test that starts this program."""
+    words = [os.fsdecode(word) for word in ([argv] if isinstance(argv, str | bytes) else argv)]
+    names = {word.rsplit("/", 1)[-1] for word in words[:12]}
+    if "isolated.py" in names or "bwrap" in names:
+        return "real CLIs" if names & {*_CLIS} else "sandbox"
+    if names & {*_CLIS}:
+        return "real CLIs"
+    if "tmux" in names:
+        return "tmux"
+    if "podium" in names:
+        return "command"
+    return "git" if words and words[0].rsplit("/", 1)[-1] == "git" else "other processes"
+
+
+class Timing:
+    """Measures in each worker, adds up in the process that reports."""
+
+    def __init__(self, kept: str | None) -> None:
+        self._kept = kept
+        self._began = (0.0, 0.0)
+        self.rows: dict[str, dict[str, Any]] = {}
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self) -> Iterator[None]:
+        _Seen.kinds = set()
+        self._began = (time.perf_counter(), _cpu())
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[None]:
+        report: Any = yield
+        if report.when == "teardown":
+            wall, cpu = time.perf_counter() - self._began[0], _cpu() - self._began[1]
+            report.user_properties.append(("timing", [_kind(item), wall, cpu]))
+        return report
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        for name, value in report.user_properties:
+            if name == "timing" and report.when == "teardown":
+                self.rows[report.nodeid] = dict(zip(("kind", "wall", "cpu"), value, strict=True))  # type: ignore[call-overload]
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        sums: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0])
+        for row in self.rows.values():
+            sums[row["kind"]][0] += 1
+            sums[row["kind"]][1] += row["cpu"]
+        told = [
+            f"{kind} {sums[kind][1]:.0f} ({sums[kind][0]:.0f})" for kind in KINDS if kind in sums
+        ]
+        terminalreporter.write_line(f"CPU seconds (tests): {', '.join(told)}")
+        if self._kept:
+            Path(self._kept).write_text(json.dumps(self.rows, indent=0, sort_keys=True))
+
+
+def _kind(item: pytest.Item) -> str:
+    kinds = {_FIXTURES[name] for name in getattr(item, "fixturenames", ()) if name in _FIXTURES}
+    if "postgres" in item.name:
+        kinds.add("PostgreSQL")
+    if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+        kinds.add("hypothesis")
+    seen = kinds | _Seen.kinds
+    return next((kind for kind in KINDS if kind in seen), "pure")
+
+
+def _cpu() -> float:
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in both)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--timing", metavar="FILE", help="Keep what each test cost, as JSON.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    sys.addaudithook(_Seen.event)
+    config.pluginmanager.register(Timing(config.getoption("--timing")), "timing")
