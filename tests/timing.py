@@ -32,21 +32,19 @@ _CLIS = ("claude", "codex", "gemini", "opencode", "node")
 _FIXTURES = {"browser": "Chromium", "page": "Chromium", "postgres_url": "PostgreSQL", "postgres_server": "PostgreSQL"}  # fmt: skip
 
 
-class _Seen:
-    """What happens in this process while a test runs. Hooks of the interpreter cannot be taken back."""
+_SEEN: set[str] = set()
+"""The kinds that fit what the running test has done in this process. The interpreter's hooks stay until its end."""
 
-    kinds: set[str] = set()
 
-    @classmethod
-    def event(cls, name: str, arguments: tuple[Any, ...]) -> None:
-        if name == "sqlite3.connect":
-            cls.kinds.add("store")
-        elif name == "socket.bind":
-            cls.kinds.add("servers")
-        elif name in ("subprocess.Popen", "os.posix_spawn", "os.exec"):
-            cls.kinds.add(kind_of_command(arguments[1]))
-        elif name == "os.fork":
-            cls.kinds.add("other processes")
+def _see(name: str, arguments: tuple[Any, ...]) -> None:
+    if name == "sqlite3.connect":
+        _SEEN.add("store")
+    elif name == "socket.bind":
+        _SEEN.add("servers")
+    elif name in ("subprocess.Popen", "os.posix_spawn", "os.exec"):
+        _SEEN.add(kind_of_command(arguments[1]))
+    elif name == "os.fork":
+        _SEEN.add("other processes")
 
 
 def kind_of_command(argv: Any) -> str:
@@ -70,11 +68,11 @@ class Timing:
     def __init__(self, kept: str | None) -> None:
         self._kept = kept
         self._began = (0.0, 0.0)
-        self.rows: dict[str, dict[str, Any]] = {}
+        self.rows: list[dict[str, Any]] = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self) -> Iterator[None]:
-        _Seen.kinds = set()
+        _SEEN.clear()
         self._began = (time.perf_counter(), _cpu())
         return (yield)
 
@@ -89,19 +87,21 @@ class Timing:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         for name, value in report.user_properties:
             if name == "timing" and report.when == "teardown":
-                self.rows[report.nodeid] = dict(zip(("kind", "wall", "cpu"), value, strict=True))  # type: ignore[call-overload]
+                kind, wall, cpu = value  # type: ignore[misc]
+                self.rows.append({"test": report.nodeid, "kind": kind, "wall": wall, "cpu": cpu})
+                if self._kept:  # at once: a run that is ended early has told what it saw
+                    with open(self._kept, "a") as file:
+                        file.write(f"{json.dumps(self.rows[-1])}\n")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         sums: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0])
-        for row in self.rows.values():
+        for row in self.rows:
             sums[row["kind"]][0] += 1
             sums[row["kind"]][1] += row["cpu"]
         told = [
             f"{kind} {sums[kind][1]:.0f} ({sums[kind][0]:.0f})" for kind in KINDS if kind in sums
         ]
         terminalreporter.write_line(f"CPU seconds (tests): {', '.join(told)}")
-        if self._kept:
-            Path(self._kept).write_text(json.dumps(self.rows, indent=0, sort_keys=True))
 
 
 def _kind(item: pytest.Item) -> str:
@@ -110,7 +110,7 @@ def _kind(item: pytest.Item) -> str:
         kinds.add("PostgreSQL")
     if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
         kinds.add("hypothesis")
-    seen = kinds | _Seen.kinds
+    seen = kinds | _SEEN
     return next((kind for kind in KINDS if kind in seen), "pure")
 
 
@@ -120,9 +120,13 @@ def _cpu() -> float:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--timing", metavar="FILE", help="Keep what each test cost, as JSON.")
+    parser.addoption(
+        "--timing",
+        metavar="FILE",
+        help="Add to this file what each test cost, a JSON object to a line.",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    sys.addaudithook(_Seen.event)
+    sys.addaudithook(_see)
     config.pluginmanager.register(Timing(config.getoption("--timing")), "timing")
