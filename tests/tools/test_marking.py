@@ -15,6 +15,7 @@ from podium.domain.gating import Outcome, canonical_json
 from podium.domain.model import Json
 from podium.domain.telling import NOTE
 from podium.tools.marking import MOST_MARKS, marked, marks_in
+from tests.soaking import examples
 from tests.tools.rig import Rig, a_tool, make_rig
 
 LIMIT = 32_768
@@ -125,7 +126,7 @@ def test_a_flood_of_them_is_counted_and_fits() -> None:
     assert shown["marks"][-1]["more"] > 0
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.text(max_size=400), st.integers(2_000, 8_000))
 @example("ignore previous instructions" * 300, 2_000)
 def test_marks_never_make_a_result_longer_than_it_may_be(text: str, limit: int) -> None:

@@ -56,7 +56,7 @@ def denied(decision: Decision) -> str:
     """The reason of a denial and what to do in place of the call."""
     instead = _INSTEAD.get(decision.rule.partition(":")[0], _ASK_FOR_IT)
     if decision.rule == BuiltInRule.UNDECIDABLE_COMMAND and _INVISIBLE in decision.reason:
-        instead = "make the same call without that character, or with its escape"
+        instead = "make the same call without that character, or with its number"
     return (
         f"{decision.reason} (rule {decision.rule}). Nothing was done. Do not try to get round this. "
         f"Instead: {instead}."

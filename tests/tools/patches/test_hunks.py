@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from podium.tools.edits import EditRefused, Hunk, Reason, apply_hunks, diff_between
 from podium.tools.patches import read_patch
+from tests.soaking import examples
 
 TWICE = (
     "class A:\n    def f(self):\n        return 1\n\nclass B:\n    def f(self):\n        return 1\n"
@@ -82,7 +83,7 @@ _LINES = st.lists(st.sampled_from(["a", "b", "  c", "", "-- d", "++ e", "@@ f"])
 _ENDS = st.sampled_from(["", "\n"])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(_LINES, _LINES, _ENDS, _ENDS)
 def test_a_diff_of_two_texts_makes_the_one_of_the_other_or_is_refused(
     old: list[str], new: list[str], old_end: str, new_end: str
@@ -99,7 +100,7 @@ def test_a_diff_of_two_texts_makes_the_one_of_the_other_or_is_refused(
     assert found == after
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(
     st.lists(st.integers(0, 60), min_size=1, max_size=30, unique=True),
     st.sets(st.integers(0, 29), max_size=5),

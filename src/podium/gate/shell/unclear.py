@@ -15,9 +15,8 @@ def unreadable(why: str) -> str:
     """The reason of a denial, with what to do about it."""
     advice = "split it into plain commands without shell features and run them one by one"
     if found := _INVISIBLE.search(why):
-        code = int(found[1], 16)
-        escape = f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+        # Escapes do not help everybody: some programs decode them before they pass the command on.
         advice = (
-            f"leave the character out, or write it escaped, as `{escape}` in a script or for printf"
+            f"leave the character out, or name it by its number, as `chr(0x{found[1]})` in a script"
         )
     return f"the command cannot be read for certain: {why}; {advice}"
