@@ -7,10 +7,14 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from tests.soaking import examples
+
 # How long an example takes says more about the machine than about the change.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# A change is judged by the same examples every time; `make soak` goes looking for new ones.
-settings.register_profile("steady", settings.get_profile("unhurried"), derandomize=True)
+# A change is judged by the same few examples every time; `make soak` goes looking for new ones.
+settings.register_profile(
+    "steady", settings.get_profile("unhurried"), derandomize=True, max_examples=examples(100)
+)
 settings.register_profile("searching", settings.get_profile("unhurried"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 

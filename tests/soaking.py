@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import pytest
@@ -10,3 +11,9 @@ import pytest
 def in_soak(*values: Any) -> Any:
     """Values of a parametrised test that only `make soak` tries."""
     return pytest.param(*values, marks=pytest.mark.soak)
+
+
+def examples(count: int) -> int:
+    """How many examples of a property are tried: all by `make soak`, a fifth every time."""
+    searching = os.environ.get("HYPOTHESIS_PROFILE") == "searching"
+    return count if searching else max(count // 5, 5)

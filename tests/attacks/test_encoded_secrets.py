@@ -28,6 +28,7 @@ from podium.wiring.notice_words import notice_of
 from podium.wiring.secrets import secret_finder
 from tests.attacks.encodings import ENCODINGS
 from tests.notices.stage import add_run, ask, podium_in
+from tests.soaking import examples
 from tests.workspaces.yard import Yard, agent_commits, agent_git
 
 VALUE = "Zk3v/Q9x+T7wLm2-p8Rb"
@@ -101,7 +102,7 @@ async def test_commits_with_one_are_refused(podium: Podium, tmp_path: Path) -> N
         agent_git(workspace.record, "reset", "--quiet", "--hard", "HEAD~1")
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.text("abcXYZ0123456789-_/+$", min_size=6, max_size=60),
     st.sampled_from([one for one in ENCODINGS if "base64" in one or "hex" in one]),

@@ -16,6 +16,7 @@ from podium.bridge import FileSource, FolderSource, LogSource
 from podium.domain.sensing import Look
 from podium.ports import Source
 from tests.bridge.sources_rig import LONG_AGO, NOON, Rig, names
+from tests.soaking import examples
 
 
 @pytest.fixture
@@ -292,7 +293,9 @@ FILES = st.dictionaries(
 
 @given(files=FILES, newest=st.integers(1, 5), reverse=st.booleans())
 @settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 async def test_the_same_files_give_the_same_look_in_whatever_order_they_came(
     files: dict[str, tuple[int, object]],

@@ -19,6 +19,7 @@ from podium.domain.gating import Tier
 from podium.domain.trust import TrustEntry, granted_tier, standings
 from podium.ports import TrustBook
 from tests.bridge.inbox_rig import without_secret
+from tests.soaking import examples
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 PLACE = ".podium/sense/trust.jsonl"
@@ -27,6 +28,7 @@ _ADD_MANY = """
 import sys
 from pathlib import Path
 from tests.bridge.test_trust_book import book_at, entry
+from tests.soaking import examples
 for number in range(20):
     book_at(Path(sys.argv[1])).add(entry("agreed", wo_id=f"{sys.argv[2]}-{number}"))
     book_at(Path(sys.argv[1])).add(entry("agreed", wo_id=f"both-{number}"))
@@ -183,7 +185,7 @@ _ENTRIES = st.lists(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(_ENTRIES)
 def test_the_book_tells_what_was_told(told: list[TrustEntry]) -> None:
     with TemporaryDirectory() as folder:

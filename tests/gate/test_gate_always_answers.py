@@ -20,6 +20,7 @@ from podium.gate import compile_policy
 from podium.gate.facts import Facts
 from podium.gate.rules import RuleBook, Verdict
 from tests.gate.rig import ROOT, RUN_COMMAND, context_for, gate_of, path, spec, tool_call
+from tests.soaking import examples
 
 DEFAULT = gate_of(default=True)
 EMPTY = gate_of()
@@ -79,7 +80,7 @@ _tools = st.sampled_from([None, RUN_COMMAND, spec("read_file"), spec("write_file
 _modes = st.sampled_from(["sensing", "dry-run", "supervised", "autonomous", "?"])
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(_calls, _tools, _modes, st.sampled_from([ROOT, "", "/"]))
 def test_any_call_gets_a_whole_decision_and_the_checks_do_not_break(
     call: Call, tool: Any, mode: str, root: str
@@ -93,7 +94,7 @@ def test_any_call_gets_a_whole_decision_and_the_checks_do_not_break(
         assert gate.quotas_for(call, context) == ()
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(_calls, _tools, _modes)
 def test_an_empty_policy_never_allows_nor_asks(call: Call, tool: Any, mode: str) -> None:
     assert EMPTY.decide(call, context_for(tool, mode=mode)).effect is Effect.DENY
@@ -138,7 +139,7 @@ _wrapping = st.sampled_from(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(st.lists(_wrapping, max_size=5), st.sampled_from(["checkout", "push", "reset", "switch"]))
 def test_no_wrapping_makes_a_refused_git_command_pass(words: list[str], forbidden: str) -> None:
     bare = tool_call("run_command", commands=((*words, "git", forbidden, "x"),))

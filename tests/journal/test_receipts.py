@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from podium.domain.errors import BadInput, StoreUnusable, UserMustAct
 from podium.domain.gating import Receipt, Tier, Usage
 from podium.journal.receipts import Anchors, FindingKind, Head, Sealer, load_or_create_key, verify
+from tests.soaking import examples
 
 RUN = "run_one"
 OTHER_RUN = "run_two"
@@ -78,7 +79,7 @@ drafts = st.builds(
 chains = st.lists(drafts, min_size=1, max_size=6).map(chained)
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(chains, st.data())
 def test_an_untouched_chain_has_no_findings_also_when_the_anchor_is_behind(
     chain: Chain, data: st.DataObject
@@ -184,7 +185,7 @@ def _take_one_of_another_run(chain: Chain, data: st.DataObject) -> Chain:
         _take_one_of_another_run,
     ],
 )
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(chain=chains, data=st.data())
 def test_any_single_tampering_is_found(
     tamper: Callable[[Chain, st.DataObject], Chain], chain: Chain, data: st.DataObject

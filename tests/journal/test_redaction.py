@@ -18,6 +18,7 @@ from podium.domain.gating import Call, CallRecord, CallStatus, Decision, Effect,
 from podium.domain.ids import mint_id
 from podium.domain.model import Json
 from podium.journal.redaction import Redactor
+from tests.soaking import examples
 
 GITHUB = "ghp_" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3z" + "Q1"
 
@@ -78,7 +79,7 @@ def redactor_for(secrets: list[str]) -> Redactor:
         raise
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.data(), st.lists(plain_secrets, min_size=1, max_size=3))
 def test_a_secret_anywhere_in_a_document_is_gone_from_its_text(
     data: st.DataObject, secrets: list[str]
@@ -90,7 +91,7 @@ def test_a_secret_anywhere_in_a_document_is_gone_from_its_text(
         assert secret.strip() not in written
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.data(), st.lists(wild_secrets, min_size=1, max_size=3))
 def test_the_text_parses_equals_the_cleaned_value_and_holds_no_secret_in_any_string(
     data: st.DataObject, secrets: list[str]
@@ -104,7 +105,7 @@ def test_the_text_parses_equals_the_cleaned_value_and_holds_no_secret_in_any_str
             assert secret.strip() not in string
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_a_clean_document_is_returned_byte_for_byte(document: Json) -> None:
     serialised = json.dumps(document, ensure_ascii=False, indent=3)
@@ -282,7 +283,7 @@ def test_a_pattern_that_fits_an_empty_place_puts_nothing_there() -> None:
 @pytest.mark.parametrize(
     "pattern", [r".+", r'"', r"[:,{}\[\]]", r"\w+", r"[0-9a-f]{8,}", r"(?=x)|y"]
 )
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(document=st.dictionaries(st.text(), leaves | st.lists(leaves), max_size=4))
 def test_no_pattern_can_damage_the_json(pattern: str, document: Json) -> None:
     redactor = Redactor({}, [pattern])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from podium.domain.model import Json
 from podium.domain.sensing import Look, Sensed
 from podium.flows.sense.bundling import bundle_json, bundle_of
+from tests.soaking import examples
 
 NOON = datetime(2030, 1, 1, 12, 0, tzinfo=UTC)
 PLENTY = 1_000_000
@@ -133,7 +134,7 @@ LOOKS = st.lists(
 
 
 @given(looks=LOOKS, limit=st.integers(600, 4_000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 def test_a_bundle_fits_is_json_and_is_the_same_every_time(looks: list[Look], limit: int) -> None:
     bundle = bundle_of("/srv/root", looks, limit_bytes=limit)
     text = bundle_json(bundle)
@@ -147,7 +148,7 @@ def test_a_bundle_fits_is_json_and_is_the_same_every_time(looks: list[Look], lim
 
 
 @given(looks=LOOKS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_what_fits_is_left_as_it_is(looks: list[Look]) -> None:
     whole = bundle_of("/srv/root", looks, limit_bytes=PLENTY)
     assert whole.looks == tuple(looks)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.soaking import examples
 from tests.workspaces.ground_rig import RUN, folder_in, grounds_in, image, restored
 
 KINDS = ("write", "delete", "link", "folder", "rights", "move")
@@ -24,7 +25,7 @@ wishes = st.lists(
 )
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(first=wishes, then=wishes)
 def test_after_any_edits_a_restore_gives_the_same_tree(first: Wishes, then: Wishes) -> None:
     see_it_through(first, then)
@@ -32,7 +33,7 @@ def test_after_any_edits_a_restore_gives_the_same_tree(first: Wishes, then: Wish
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(first=wishes, then=wishes)
 def test_after_very_many_edits_a_restore_gives_the_same_tree(first: Wishes, then: Wishes) -> None:
     see_it_through(first, then)

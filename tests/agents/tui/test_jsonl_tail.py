@@ -19,6 +19,7 @@ from podium.agents.tui import jsonl_tail
 from podium.agents.tui.adapting import Said
 from podium.agents.tui.jsonl_tail import JsonlTail, NewestFile, Record
 from podium.domain.model import Json
+from tests.soaking import examples
 
 
 def words(record: Record) -> list[Said]:
@@ -233,7 +234,7 @@ def test_what_is_no_plain_file_is_not_read(tmp_path: Path, planted: str) -> None
     assert heard(tail, tail.mark())[0] == []
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.tuples(st.text(max_size=30), st.integers(1, 40)), max_size=20))
 def test_however_a_file_grows_each_record_is_told_once_and_in_order(
     tmp_path_factory: pytest.TempPathFactory, growth: list[tuple[str, int]]

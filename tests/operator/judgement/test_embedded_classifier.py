@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from podium.domain.operating import Intent, Message, Urgency
 from podium.ports import Classifier
 from tests.operator.judgement.dental_clinic import CLASSIFIER, NOW, PACK, read, tools
+from tests.soaking import examples
 
 
 @pytest.mark.parametrize(
@@ -263,7 +264,7 @@ _SAID = st.lists(st.sampled_from(_PIECES.split(" ")), max_size=40).map(" ".join)
 
 
 @given(st.one_of(st.text(max_size=200), _SAID))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_whatever_is_said_a_reading_comes_back_that_names_tools_of_the_pack(text: str) -> None:
     reading = CLASSIFIER.reading(Message.model_construct(text=text, context={}, now=NOW))
     known = {tool.name for tool in PACK.registry.tools} | {
@@ -275,7 +276,7 @@ def test_whatever_is_said_a_reading_comes_back_that_names_tools_of_the_pack(text
 
 
 @given(st.sampled_from(["void bill B-9", "discharge patient P-12", "cancel visit V-3"]), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_no_ban_in_front_of_an_act_lets_it_through(act: str, data: st.DataObject) -> None:
     before = data.draw(st.sampled_from(["", "please ", "hey, ", "and ", "ok so "]))
     ban = data.draw(
