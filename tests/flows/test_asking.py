@@ -507,7 +507,7 @@ async def test_refusals_an_agent_was_not_told_the_reason_of_stand_in_its_next_pr
     assert (await engine.finish(run.id)).result == "done"
     assert agent.turns[1].prompt == (
         "What became of your last turn:\n- no pushing\n"
-        "- Nobody answered in time: s. Ask again only if it is needed.\n\ngo"
+        "- Nobody answered in time. Ask again only if it is needed. The call: s\n\ngo"
     )
 
 
@@ -527,7 +527,26 @@ async def test_what_a_turn_used_before_its_trouble_is_spent(house: House) -> Non
         (
             {"status": "granted", "said": "go on"},
             False,
-            "Approved: s. Make exactly this call now, once. They said: go on",
+            "Approved. Repeat your call exactly, once. The call: s\nThey said: go on",
+        ),
+        (
+            {
+                "status": "granted",
+                "tool": "run_command",
+                "arguments": {"command": "rm a\n  rm b", "cwd": ".", "env": {}},
+            },
+            False,
+            "Approved. Repeat your call exactly, once. The command:\n```\nrm a\n  rm b\n```",
+        ),
+        (
+            {"status": "granted", "arguments": {"command": ["rm", "a ```"]}},
+            False,
+            "Approved. Repeat your call exactly, once. The command:\n````\nrm 'a ```'\n````",
+        ),
+        (
+            {"status": "granted", "arguments": {"path": "a/b.py", "change": "-x\n+y"}},
+            False,
+            "Approved. Repeat your call exactly, once. The file: `a/b.py`",
         ),
         (
             {"status": "granted"},
@@ -542,7 +561,7 @@ async def test_what_a_turn_used_before_its_trouble_is_spent(house: House) -> Non
         (
             {"status": "rejected", "why": "not\nnow", "rejected_by": "ann"},
             True,
-            "Rejected: not now: s. Do not ask for it again.",
+            "Rejected: not now. Do not ask for it again. The call: s",
         ),
     ],
 )

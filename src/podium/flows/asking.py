@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -27,6 +29,7 @@ from podium.domain.gating import Approval, ApprovalStatus, Usage
 from podium.domain.ids import short_id
 from podium.domain.messages import Awaited
 from podium.domain.model import Moment, Noun
+from podium.domain.seeing import written_out
 from podium.domain.work import AGENT_LOST, RATE_LIMIT, Failure, Run, Signal
 from podium.flows.finishing import to_the_end
 from podium.flows.rollback import restore_turn, roll_back_calls, snapshot_turn
@@ -421,6 +424,7 @@ async def ask_until_answered(
     *,
     name: str,
     workspace: str | Workspace,
+    go_on: str = GO_ON,
     most_turns: int = MOST_TURNS,
     earlier: Reply | None = None,
     prepare: Prepare | None = None,
@@ -437,6 +441,7 @@ async def ask_until_answered(
         write_text,
         name=name,
         workspace=workspace,
+        go_on=go_on,
         most_turns=most_turns,
         earlier=earlier,
         prepare=prepare,
@@ -480,9 +485,9 @@ async def _outcome(store: Store, earlier: Reply | None) -> str:
     approvals = await store.read(lambda view: [view.approval(each) for each in waited])
     kept = earlier.keeps_calls
     answers = [_answer_to(each, performed=kept) for each in approvals if each is not None]
-    news = [*earlier.untold, *answers]
-    told = "\n".join(f"- {' '.join(line.split())}" for line in news)
-    return f"What became of your last turn:\n{told}" if news else ""
+    untold = [" ".join(line.split()) for line in earlier.untold]
+    told = "\n".join(f"- {line}" for line in (*untold, *answers))
+    return f"What became of your last turn:\n{told}" if told else ""
 
 
 def _answer_to(approval: Approval, *, performed: bool) -> str:
@@ -490,20 +495,36 @@ def _answer_to(approval: Approval, *, performed: bool) -> str:
 
     `performed`: Podium makes the call before the agent reads this.
     """
+    summary, call = " ".join(approval.summary.split()), _own_call(approval)
+    said, why = " ".join(approval.said.split()), " ".join(approval.why.split())
     match approval.status:
         case ApprovalStatus.GRANTED if performed:
-            return f"Approved, and performed: {approval.summary}. The result is above. Continue."
-        case ApprovalStatus.GRANTED if approval.tool == ASK_HUMAN and approval.said:
-            return f"Answered: {approval.said} (you asked: {approval.summary}). Continue."
+            return f"Approved, and performed: {summary}. The result is above. Continue."
+        case ApprovalStatus.GRANTED if approval.tool == ASK_HUMAN and said:
+            return f"Answered: {said} (you asked: {summary}). Continue."
         case ApprovalStatus.GRANTED:
-            said = f" They said: {approval.said}" if approval.said else ""
-            return f"Approved: {approval.summary}. Make exactly this call now, once.{said}"
+            comment = f"\nThey said: {said}" if said else ""
+            return f"Approved. Repeat your call exactly, once.{call}{comment}"
         case ApprovalStatus.REJECTED:
-            why = f": {approval.why}" if approval.why else " without a reason"
-            return f"Rejected{why}: {approval.summary}. Do not ask for it again."
+            reason = f": {why}" if why else " without a reason"
+            return f"Rejected{reason}. Do not ask for it again.{call}"
         case ApprovalStatus.EXPIRED | ApprovalStatus.PENDING:
-            return f"Nobody answered in time: {approval.summary}. Ask again only if it is needed."
-    return f"Already used: {approval.summary}."
+            return f"Nobody answered in time. Ask again only if it is needed.{call}"
+    return f"Already used.{call}"
+
+
+def _own_call(approval: Approval) -> str:
+    """The call as its agent knows it, to follow a sentence: a CLI's own tools have other names and arguments than Podium's."""
+    command, path = approval.arguments.get("command"), approval.arguments.get("path")
+    if isinstance(command, list):
+        command = shlex.join(map(str, command))
+    if isinstance(command, str) and command:
+        fence = "`" * max([3, *(len(run) + 1 for run in re.findall("`+", command))])
+        # Not indented: whoever copies it would copy that too.
+        return f" The command:\n{fence}\n{written_out(command)}\n{fence}"
+    if isinstance(path, str) and path:
+        return f" The file: `{' '.join(path.split())}`"
+    return f" The call: {' '.join(approval.summary.split())}"
 
 
 async def _reply(player: Player, turn: Turn, purse: Purse) -> Reply:

@@ -9,13 +9,15 @@ from typing import Any
 
 import pytest
 
+from podium.agents.contract.messages import read_messages
 from podium.domain.asking import Reply, Turn
 from podium.domain.duets import DUET, DuetJob
 from podium.domain.errors import TimedOut
 from podium.domain.events import BlockIgnored, LegOpened, MessageHeard, PairSeated, SideNudged
-from podium.domain.messages import Message, block_of
+from podium.domain.messages import Message, Side, block_of
 from podium.domain.work import RunStatus
 from podium.flows.duet import primer
+from podium.flows.duet.prompting import part_words
 from podium.testing import retry_until
 from tests.flows.duet.hall import Hall, pair, plans, results, says
 
@@ -109,7 +111,7 @@ async def test_a_part_that_comes_with_a_task_asks_for_no_other_answer(hall: Hall
     await hall.play()
     for turn in (*hall.planner.turns, *hall.executer.turns):
         assert "READY" not in turn.prompt
-        assert turn.prompt.count("[[/POLI:MSG]]") == 1
+        assert turn.prompt.count("<PLAN>\n…") + turn.prompt.count("<RESULT>\n…") == 1
     assert "answer with the word READY" in primer("PLANNER", on_screen=False)
 
 
@@ -126,6 +128,52 @@ async def test_each_side_is_told_whether_it_may_act(hall: Hall) -> None:
     await hall.play()
     assert "You have no tools: what has to be looked at" in hall.planner.turns[0].prompt
     assert "You have no tools: say in your result" in hall.executer.turns[0].prompt
+
+
+@pytest.mark.parametrize("side", ["PLANNER", "EXECUTER"])
+def test_a_side_is_told_of_calls_that_wait_for_a_person_where_it_has_tools(side: Side) -> None:
+    told = primer(side, on_screen=True)
+    assert "avoid needless ones" in told
+    assert "waits for a person's approval, end the turn without a final block" in told
+    assert "approval" not in part_words(side, has_tools=False)
+
+
+def test_status_and_blocker_have_a_form_that_is_read() -> None:
+    heard = read_messages(primer("EXECUTER", on_screen=False).replace("<ID>", "t-1"))
+    assert [(message.to, message.type) for message in heard.messages] == [
+        ("PLANNER", "result"),
+        ("USER", "status"),
+        ("USER", "blocker"),
+    ]
+    assert not heard.ignored
+
+
+@pytest.mark.parametrize("on_screen", [False, True])
+async def test_a_turn_that_goes_on_after_an_approval_keeps_its_id(
+    hall: Hall, on_screen: bool
+) -> None:
+    hall.on_screen = on_screen
+    waits = Reply(text="I wait.", waiting_approvals=("apr_unknown",), session="s1")
+    report = says("report", "USER", "done")
+    hall.cast([plans(), report], [waits, results()])
+    assert (await hall.play()).status is RunStatus.SUCCEEDED
+    asked, again = hall.executer.turns
+    assert asked.awaits is not None
+    assert asked.awaits == again.awaits
+    [line] = [line for line in asked.prompt.splitlines() if line.startswith("ID = ")]
+    assert line in again.news.splitlines()
+    assert "end with its `result`. The id stays." in again.news
+    assert (asked.awaits.id in again.news) is not on_screen
+
+
+async def test_a_report_is_asked_for_before_another_plan_and_its_form(hall: Hall) -> None:
+    hall.cast([plans(), REPORT], [results()])
+    await hall.play(rounds=2)
+    report, only_if, form = (
+        hall.planner.turns[1].prompt.index(text)
+        for text in ("without any POLI block.", "Only if EXECUTER must do more", "ID = ")
+    )
+    assert report < only_if < form
 
 
 async def test_a_planner_may_plan_again_until_its_rounds_are_used_up(hall: Hall) -> None:

@@ -13,7 +13,7 @@ from podium.domain.events import BlockIgnored, LegOpened, MessageHeard, SideNudg
 from podium.domain.messages import ADDRESSEES, TAG, Awaited, Heard, Message, MessageType, Side
 from podium.flows.asking import ask_until_answered
 from podium.flows.duet.kit import Chair, DuetKit, Stage
-from podium.flows.duet.prompting import answer_words, first_words, nudge_words
+from podium.flows.duet.prompting import answer_words, first_words, go_on_words, nudge_words
 from podium.ports import FlowContext, Step, Tx
 
 LEG = "leg"
@@ -137,6 +137,7 @@ class Router:
                 name=name,
                 workspace=chair.workspace,
                 earlier=earlier,
+                go_on=go_on_words(awaited, on_screen=chair.on_screen),
                 awaits=awaited,
             )
         except StepFailed as error:

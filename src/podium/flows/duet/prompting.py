@@ -20,7 +20,7 @@ def primer(side: Side, *, on_screen: bool) -> str:
 def part_words(side: Side, *, has_tools: bool = True) -> str:
     """Which part a side plays, and whether it may act."""
     part, acts, has_none = _PARTS[side]
-    return f"{part}\n\n{acts if has_tools else has_none}"
+    return f"{part}\n\n{f'{acts} {_APPROVALS}' if has_tools else has_none}"
 
 
 def first_words(side: Side, prompt: str, *, has_tools: bool) -> str:
@@ -56,27 +56,26 @@ def plan_words(plan: Message, awaited: Awaited, *, on_screen: bool) -> str:
 
 def result_words(result: Message, awaited: Awaited, *, on_screen: bool, may_go_on: bool) -> str:
     """A result, for the planner: it reports to the user, or plans the next round."""
-    closing = (
+    report = (
         "write a short final report for the user as a `report` block"
         if on_screen
         else "write a short final report for the user, as plain words and without any POLI block"
     )
-    choice = (
-        f"If the task is done, or cannot be done, {closing}. If EXECUTER has to do more, emit one new `plan` block "
-        "instead, and nothing else."
-        if may_go_on
-        else f"No further round is left: {closing}. Say plainly what is not done."
+    block_id = _id_line(
+        awaited, on_screen, "your block" if on_screen or may_go_on else "a `blocker` block"
     )
-    forms = [*(["report"] if on_screen else []), *(["plan"] if may_go_on else [])]
-    return "\n\n".join(
-        (
-            "EXECUTER answers:",
-            section_of(result),
-            choice,
-            _id_line(awaited, on_screen, "your block" if forms else "a `blocker` block"),
-            *(_form_of(each, on_screen) for each in forms),
+    report_form = (block_id, _form_of("report", on_screen)) if on_screen else ()
+    parts = ["EXECUTER answers:", section_of(result)]
+    if may_go_on:
+        parts += [f"If the task is done, or cannot be done, {report}.", *report_form]
+        parts.append(
+            "Only if EXECUTER must do more, emit one new `plan` block instead, and nothing else."
         )
-    )
+        parts += [*(() if on_screen else (block_id,)), _form_of("plan", on_screen)]
+    else:
+        parts.append(f"No further round is left: {report}. Say plainly what is not done.")
+        parts += report_form or (block_id,)
+    return "\n\n".join(parts)
 
 
 def answer_words(said: str, awaited: Awaited, *, on_screen: bool) -> str:
@@ -89,6 +88,17 @@ def answer_words(said: str, awaited: Awaited, *, on_screen: bool) -> str:
             f"Go on, and emit one `{wanted}` block when you are finished.",
             _id_line(awaited, on_screen),
             _form_of(wanted, on_screen),
+        )
+    )
+
+
+def go_on_words(awaited: Awaited, *, on_screen: bool) -> str:
+    """For a turn that goes on after people have answered what it waited for. Its id is still the same."""
+    ends = " or ".join(f"`{kind}`" for kind in awaited.types)
+    return "\n\n".join(
+        (
+            f"Your assignment is unchanged: continue where you were, and end with its {ends}. The id stays.",
+            _id_line(awaited, on_screen),
         )
     )
 
@@ -126,6 +136,10 @@ def _form_of(kind: str, on_screen: bool) -> str:
     return f"Put the whole block into a code fence, so that nothing in it is rendered:\n```text\n{block}\n```"
 
 
+def _short_form(kind: str) -> str:
+    return f'[[{TAG} {{"to":"USER","type":"{kind}","id":"<ID>"}}]]\n…\n[[/{TAG}]]'
+
+
 _TO = {"plan": "EXECUTER", "result": "PLANNER", "report": "USER"}
 _OWN_TYPE: dict[Side, str] = {"PLANNER": "plan", "EXECUTER": "result"}
 
@@ -144,10 +158,16 @@ _PARTS: dict[Side, tuple[str, str, str]] = {
     ),
 }
 """Who a side is; what it may do with its tools; what it does without any."""
-_MANNERS = (
-    "Tags stand on lines of their own, to the letter. Every message to you names a new id; your blocks have that one and "
-    "no other. You may tell of progress meanwhile by blocks of type `status`, and when only the user can help, emit a "
-    "block of type `blocker` for USER that says what you need. After the final block say nothing more and wait for the "
-    "next message."
+_APPROVALS = (
+    "A call that deletes or overwrites files may have to wait for a person: avoid needless ones, for example run tests "
+    "without caches. If a call waits for a person's approval, end the turn without a final block; you will be told what "
+    "came of it."
 )
+_MANNERS = f"""\
+Tags stand on lines of their own, to the letter. Every new assignment names a new id; your blocks have that one and no \
+other. You may tell of progress meanwhile, in the same way:
+{_short_form("status")}
+When only the user can help, say what you need and end the turn:
+{_short_form("blocker")}
+After the final block say nothing more and wait for the next message."""
 _READY = "Now answer with the word READY and wait."
