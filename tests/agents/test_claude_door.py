@@ -328,6 +328,16 @@ async def test_the_permission_question_alone_is_judged_too() -> None:
     assert answer == {"behavior": "deny", "message": "Permission Denied: no"}
 
 
+async def test_a_call_that_waits_for_a_person_is_stopped_and_not_called_denied() -> None:
+    waits = DoorAnswer(decision=Effect.ASK, say="Waiting for approval apr_1", approval_id="apr_1")
+    gatekeeper = ClaudeDoor(FakeTurnDoor(answers=deque([waits])), "/w", takes_answers=False)
+    answer = await gatekeeper.answer(before("Bash", {"command": "ls"}))
+    assert answer is not None
+    decision = answer["hookSpecificOutput"]
+    assert decision["permissionDecision"] == "deny"
+    assert decision["permissionDecisionReason"] == "Waiting for approval apr_1"
+
+
 @pytest.mark.parametrize(
     "question",
     [

@@ -31,11 +31,16 @@ EVENT: dict[str, Json] = {
 
 
 async def run_hook(
-    env: dict[str, str], event: Json = None, *, stdin: bytes | None = None, deadline: str = "60"
+    env: dict[str, str],
+    event: Json = None,
+    *,
+    stdin: bytes | None = None,
+    deadline: str = "60",
+    arguments: tuple[str, ...] = (),
 ) -> Ended:
     """Run the client as a CLI would."""
     spawn = Spawn(
-        argv=hook_command(),
+        argv=(*hook_command(), *arguments),
         cwd="/",
         env={**env, "PODIUM_DOOR_DEADLINE": deadline},
         stdin=json.dumps(event or EVENT).encode() if stdin is None else stdin,
@@ -101,7 +106,28 @@ async def test_a_question_to_a_person_is_a_denial_at_once() -> None:
     async with rig.hook_door.open(TURN) as door:
         ended = await run_hook(door.env)
         assert_denied(ended, f"waiting for approval {door.waiting_approvals[0]}; end your turn")
+    assert b"Permission Denied" not in ended.stderr
     assert ended.seconds < 50  # of the sixty that it has
+
+
+@pytest.mark.parametrize(
+    ("effect", "reason"),
+    [(Effect.ASK, "waiting for approval "), (Effect.DENY, "Permission Denied: as the test says")],
+)
+async def test_a_cli_that_reads_decisions_is_denied_without_an_exit_code(
+    effect: Effect, reason: str
+) -> None:
+    rig = DoorRig(effect)
+    async with rig.hook_door.open(TURN) as door:
+        ended = await run_hook(door.env, arguments=(hook_client.DENY_AS_JSON,))
+    assert (ended.exit_code, ended.stderr) == (0, b"")
+    answer = json.loads(ended.stdout)["hookSpecificOutput"]
+    assert (answer["hookEventName"], answer["permissionDecision"]) == ("PreToolUse", "deny")
+    assert answer["permissionDecisionReason"].startswith(reason)
+
+
+async def test_a_hook_that_cannot_ask_denies_by_its_exit_code_in_either_form() -> None:
+    assert_denied(await run_hook({}, arguments=(hook_client.DENY_AS_JSON,)), "Podium is not there")
 
 
 @pytest.mark.parametrize("event", ["PostToolUse", "PostToolUseFailure", "AfterTool"])

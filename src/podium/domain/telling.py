@@ -101,11 +101,14 @@ def told_failure(error: str) -> str:
     return f"Error: {error or 'the tool failed'}"
 
 
-def told_refusal(say: str, *, mistake: bool = False) -> str:
-    """For a call that did not run and will not. One that waits for a person is told so in the door's words.
+def told_refusal(say: str, *, mistake: bool = False, waits: bool = False) -> str:
+    """For a call that did not run.
 
-    `mistake`: nothing forbids it, it was only written wrongly.
+    `mistake`: nothing forbids it, it was only written wrongly. `waits`: it may run when a person has agreed, as the
+    door's words say.
     """
+    if waits:
+        return say or NO_REASON
     return told_failure(say) if mistake else f"Permission Denied: {say or NO_REASON}"
 
 
@@ -220,10 +223,13 @@ def _listed(result: Fields, longest: int) -> str:
 
 
 def _searched(result: Fields, longest: int) -> str:
-    searched = _counted(result["files_searched"], "file")
-    head = f"{_counted(result['count'], 'match', 'matches')}; {searched} searched"
-    if not result["complete"]:
-        head = f"{head}; there is more: use a closer pattern, or a higher `limit`"
+    count = _counted(result["count"], "match", "matches")
+    head = f"{count}; {_counted(result['files_searched'], 'file')} searched"
+    if stopped := result.get("stopped_in_file"):
+        place = f"{stopped} of {total}" if (total := result.get("files_total")) else stopped
+        head = f"first {count}; stopped in file {place}: use a closer pattern, or a higher `limit`"
+    elif not result["complete"]:
+        head = f"{head}; there are more files: use a smaller folder, or a closer glob"
     return "\n".join([head, *map(_match, result["matches"])])
 
 

@@ -8,6 +8,9 @@ a turn is on.
 Allowed is exit 0 with the decision on stdout. Everything else is a denial: exit 2, the reason on
 stderr and nothing on stdout. That is the one form all CLIs take for a no; they go on as if
 nothing had been said after exit 1, after other output, and after their own timeout.
+
+With the argument `deny-as-json` the door's own no is a decision on stdout too. Only for a CLI that reads it and runs
+nothing without an allow: others take exit 0 for one. Claude Code shows the model the whole hook command after exit 2.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ else:
     import _signal as signal
     import _socket as socket
 
+DENY_AS_JSON = "deny-as-json"
 BEFORE = ("PreToolUse", "BeforeTool")
 DEFAULT_DEADLINE_SECONDS = 5.0
 LONGEST_ANSWER_BYTES = 1_000_000
@@ -36,35 +40,59 @@ LONGEST_DOOR_FILE_BYTES = 10_000
 class Denied(Exception):
     """No. The text is what the agent is told."""
 
+    label = "Permission Denied: "
+
 
 class Mistaken(Denied):
     """No call at all: nothing forbids what was meant."""
 
+    label = "Error: "
 
-def main() -> None:
+
+class Waiting(Denied):
+    """Not yet: a person is asked. The text says so."""
+
+    label = ""
+
+
+def main(denial_form: str = "") -> None:
     try:
         signal.signal(signal.SIGALRM, _out_of_time)
         signal.setitimer(signal.ITIMER_REAL, _deadline_seconds())
         event = _read_event()
         answer = ask_door(_message_for(event))
         signal.setitimer(signal.ITIMER_REAL, 0)
+        decision, reason = "allow", str(answer.get("reason") or "allowed by policy")
         if answer.get("decision") != "allow":
-            kind = Mistaken if answer.get("mistake") else Denied
-            raise kind(str(answer.get("say") or "denied without a reason"))
-        _write_all(1, json.dumps(_output_for(event, answer)))
+            denied = _refusal(answer)
+            if denial_form != DENY_AS_JSON:
+                raise denied
+            decision, reason = "deny", _reason(denied)
+        _write_all(1, json.dumps(_output_for(event, decision, reason)))
     except BaseException as error:
         _deny(error)
     os._exit(0)
 
 
+def _refusal(answer: dict[str, object]) -> Denied:
+    kind = Waiting if answer.get("decision") == "ask" else Denied
+    if answer.get("mistake"):
+        kind = Mistaken
+    return kind(str(answer.get("say") or "denied without a reason"))
+
+
 def _deny(error: BaseException) -> None:
     try:
-        said = str(error) if isinstance(error, Denied) else f"the hook failed ({error!r}); denied"
-        word = "Error" if isinstance(error, Mistaken) else "Permission Denied"
+        if not isinstance(error, Denied):
+            error = Denied(f"the hook failed ({error!r}); denied")
         # Begins with our name: a reason that happened to be JSON would be read as an answer.
-        _write_all(2, f"podium: {word}: {_plain(said)[:LONGEST_REASON_CHARACTERS]}\n")
+        _write_all(2, f"podium: {_reason(error)}\n")
     finally:
         os._exit(2)
+
+
+def _reason(error: Denied) -> str:
+    return f"{error.label}{_plain(str(error))[:LONGEST_REASON_CHARACTERS]}"
 
 
 def _out_of_time(*_: object) -> None:
@@ -143,11 +171,9 @@ def _read_line(door: socket.socket) -> bytes:
     return heard
 
 
-def _output_for(event: dict[str, object], answer: dict[str, object]) -> dict[str, object]:
-    name = event["hook_event_name"]
-    reason = str(answer.get("reason") or "allowed by policy")
-    decision = {"permissionDecision": "allow", "permissionDecisionReason": reason}
-    return {"hookSpecificOutput": {"hookEventName": name, **decision}}
+def _output_for(event: dict[str, object], decision: str, reason: str) -> dict[str, object]:
+    answer = {"permissionDecision": decision, "permissionDecisionReason": reason}
+    return {"hookSpecificOutput": {"hookEventName": event["hook_event_name"], **answer}}
 
 
 def _plain(text: str) -> str:

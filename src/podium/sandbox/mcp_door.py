@@ -86,10 +86,10 @@ def _performed(tool: str, arguments: dict[str, object]) -> dict[str, object]:
     except Unreachable as error:
         return failed(f"{error}. Whether it was done is not known; end your turn and say so")
     outcome, say = answer.get("outcome"), str(answer.get("say") or "")
-    if answer.get("decision") == "ask":
-        return shown(say or telling.NO_REASON, ok=False)
     if answer.get("decision") != "allow" or not isinstance(outcome, dict):
-        return shown(telling.told_refusal(say, mistake=bool(answer.get("mistake"))), ok=False)
+        waits = answer.get("decision") == "ask"
+        text = telling.told_refusal(say, mistake=bool(answer.get("mistake")), waits=waits)
+        return shown(text, ok=False)
     ok, words = bool(outcome.get("ok")), str(outcome.get("error") or "")
     text = telling.told_outcome(tool, ok, outcome.get("result"), words, LONGEST_RESULT_CHARACTERS)
     return shown(text, ok=ok)

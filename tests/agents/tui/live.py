@@ -17,6 +17,7 @@ from podium.agents.tui.adapting import Adapter, Launch, Place, Said, Status, Wri
 from podium.agents.tui.parting import end_program
 from podium.domain.errors import TimedOut
 from podium.domain.model import Json
+from podium.sandbox.hook_client import DENY_AS_JSON
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer, Script
 from tests.agents.tui.rig import House, housed
@@ -197,7 +198,9 @@ def _place(root: Path, options: AgentOptions, hook: Sequence[str], confined: boo
 def recording_hook(root: Path, *denied: str) -> tuple[str, ...]:
     """A tool hook that writes down what it is asked in `hooked`, and denies what has one of these words in it."""
     script = root / "hook.py"
-    script.write_text(_HOOK.format(record=str(root / "hooked.jsonl"), denied=denied))
+    script.write_text(
+        _HOOK.format(record=str(root / "hooked.jsonl"), denied=denied, as_json=DENY_AS_JSON)
+    )
     return (sys.executable, "-IS", str(script))
 
 
@@ -212,9 +215,13 @@ import json, sys
 event = json.load(sys.stdin)
 open({record!r}, "a").write(json.dumps(event) + "\\n")
 if any(word in json.dumps(event["tool_input"]) for word in {denied!r}):
-    sys.stderr.write("podium: Permission Denied: the rules of the house")
-    sys.exit(2)
-answer = {{"hookEventName": event["hook_event_name"], "permissionDecision": "allow",
-    "permissionDecisionReason": "permitted"}}
+    if sys.argv[1:] != [{as_json!r}]:
+        sys.stderr.write("podium: Permission Denied: the rules of the house")
+        sys.exit(2)
+    decision, reason = "deny", "Permission Denied: the rules of the house"
+else:
+    decision, reason = "allow", "permitted"
+answer = {{"hookEventName": event["hook_event_name"], "permissionDecision": decision,
+    "permissionDecisionReason": reason}}
 print(json.dumps({{"hookSpecificOutput": answer}}))
 """

@@ -77,7 +77,8 @@ async def test_every_tool_is_asked_for_and_what_is_denied_does_not_run(root: Pat
     assert kinds_of(said) == ["prompt", "words", "used", "words", "used", "words", "end"]
     allowed, denied = [each for each in said if each.kind == "used"]
     assert (allowed.ok, denied.ok) == (True, False)
-    assert "the rules of the house" in denied.text
+    assert "Permission Denied: the rules of the house" in denied.text
+    assert "hook.py" not in denied.text, "the model reads where the hook lies"
     assert [event["tool_use_id"] for event in hooked(root)] == [allowed.use, denied.use]
 
 

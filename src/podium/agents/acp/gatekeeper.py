@@ -126,7 +126,8 @@ class Gatekeeper:
             raise RpcError(REFUSED, f"{path!r} was not written: {words}")
         if answer.approval_id is None:
             self._keep_untold(f"writing {path}", answer.say)
-        raise RpcError(REFUSED, told_refusal(answer.say, mistake=answer.mistake))
+        waits = answer.approval_id is not None
+        raise RpcError(REFUSED, told_refusal(answer.say, mistake=answer.mistake, waits=waits))
 
     def _keep_untold(self, what: str, words: str) -> None:
         if len(self.untold) < _MOST_UNTOLD:

@@ -132,7 +132,8 @@ def _lay_out(home: Folders, place: Place) -> None:
 def _settings(place: Place) -> Json:
     hook = {
         "type": "command",
-        "command": shlex.join(place.hook_command),
+        # Without an allow nothing runs in its mode, so a no need not be an exit code.
+        "command": shlex.join((*place.hook_command, "deny-as-json")),
         "timeout": HOOK_SECONDS,
     }
     settings: dict[str, Json] = {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [hook]}]}}

@@ -112,4 +112,5 @@ def _permission_refused(answer: DoorAnswer) -> dict[str, Json]:
 
 
 def _words(answer: DoorAnswer) -> str:
-    return told_refusal(answer.say, mistake=answer.mistake)
+    waits = answer.decision is Effect.ASK
+    return told_refusal(answer.say, mistake=answer.mistake, waits=waits)
