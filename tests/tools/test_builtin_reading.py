@@ -143,6 +143,18 @@ async def test_files_are_listed_by_glob_without_git_and_links(
     assert outcome.result == {"files": files, "total": len(files), "complete": True}
 
 
+async def test_compiled_python_is_listed_only_where_the_glob_names_it(rig: Rig) -> None:
+    for name in ("a.py", "__pycache__/a.cpython-311.pyc", "__pycache__/hidden.py"):
+        (rig.root / name).parent.mkdir(exist_ok=True)
+        (rig.root / name).touch()
+
+    everything = await rig.use("list_files")
+    compiled = await rig.use("list_files", 1, glob="*.pyc")
+
+    assert everything.result["files"] == ["a.py", "__pycache__/hidden.py"]
+    assert compiled.result["files"] == ["__pycache__/a.cpython-311.pyc"]
+
+
 async def test_a_long_list_is_bounded_and_says_so(rig: Rig) -> None:
     for number in range(30):
         (rig.root / f"{number:02}").touch()
@@ -186,6 +198,7 @@ async def test_a_search_is_bounded_and_skips_what_is_no_text(rig: Rig) -> None:
     whole = await rig.use("search_text", 1, pattern="nothing")
 
     assert (outcome.result["count"], outcome.result["complete"]) == (5, False)
+    assert (outcome.result["stopped_in_file"], outcome.result["files_total"]) == (1, 2)
     assert (whole.result["files_searched"], whole.result["files_skipped"]) == (1, 1)
 
 

@@ -78,7 +78,7 @@ async def test_names_and_matches_are_told_by_lines(rig: Rig) -> None:
     assert (await shown(rig, "find_files", patterns=["a*"])).split("\n") == ["1 file", "a.py"]
     assert await shown(rig, "find_files", patterns=["*.rs"]) == "no files"
     assert (await shown(rig, "search_text", pattern="= 1", limit=1)).split("\n") == [
-        "1 match; 2 files searched; there is more: use a closer pattern, or a higher `limit`",
+        "first 1 match; stopped in file 2 of 2: use a closer pattern, or a higher `limit`",
         "a.py:1: x = 1",
     ]
 

@@ -69,7 +69,10 @@ def matches(path: str, glob: str) -> bool:
 
 
 def search(request: dict[str, Any]) -> dict[str, Any]:
-    """Lines that a regular expression finds in the listed files, up to `limit`, with their places."""
+    """Lines that a regular expression finds in the listed files, up to `limit`, with their places.
+
+    Of a search that stopped at its limit, `stopped_in_file` is the number of the file that it was in.
+    """
     pattern = re.compile(request["pattern"], 0 if request["case_sensitive"] else re.IGNORECASE)
     found: list[dict[str, Any]] = []
     searched = skipped = 0
@@ -82,7 +85,9 @@ def search(request: dict[str, Any]) -> dict[str, Any]:
             if not pattern.search(line):
                 continue
             if len(found) == request["limit"]:
-                return _answer(found, searched, skipped, complete=False)
+                answer = _answer(found, searched, skipped, complete=False)
+                total = len(request["files"]) if request["whole"] else None
+                return {**answer, "stopped_in_file": searched + skipped, "files_total": total}
             shown = line[: request["longest_line"]]
             whole = len(shown) == len(line)
             found.append({"path": path, "line": number, "text": shown, "whole": whole})

@@ -138,7 +138,7 @@ _EDIT: Json = {
         "at_line": {
             "type": "integer",
             "minimum": 1,
-            "description": "Which place, if the text stands at several.",
+            "description": "A line of the place that is meant, if there are several.",
         },
     },
     "required": ["find", "replace"],
@@ -150,8 +150,8 @@ EDIT_FILE = Tool(
         name="edit_file",
         within_workspace="files",
         description=(
-            "Replace texts of a file, all of them or none. Each `find` must stand in the file once; "
-            "quote it without the line numbers that read_file shows."
+            "Replace texts of a file, all or none. Each `find` must stand in it once, or `at_line` says where; "
+            "quote it without the line numbers of read_file."
         ),
         tier=Tier.T1,
         idempotent=True,

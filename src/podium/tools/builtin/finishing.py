@@ -1,4 +1,4 @@
-"""`finish`: an agent says that it is done, and with what."""
+"""`finish`: an agent ends its work, and says with what."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ async def _finish(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Jso
 FINISH = Tool(
     ToolSpec(
         name="finish",
-        description="Say that the work is done: a summary for people and, if asked for, a payload.",
+        description=(
+            "End the work: a summary for people of what is done, or of what cannot be done and why; "
+            "if asked for, a payload."
+        ),
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=5,

@@ -82,8 +82,14 @@ def refuse_alternatives(glob: str) -> None:
 async def _list_files(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
     refuse_alternatives(arguments["glob"])
     start = scope.relative("path")
-    found = await in_thread(_listed, str(scope.root), start, arguments["glob"])
-    listed = [path for path in found if not scope.passed_over(str(scope.root / path))]
+    glob = arguments["glob"]
+    found = await in_thread(_listed, str(scope.root), start, glob)
+    listed = [
+        path
+        for path in found
+        if not scope.passed_over(str(scope.root / path))
+        and (glob.endswith(_COMPILED) or not path.endswith(_COMPILED))
+    ]
     limit: int = arguments["limit"]
     return {"files": listed[:limit], "total": len(listed), "complete": len(listed) <= limit}
 
@@ -154,6 +160,7 @@ def _text(content: bytes) -> str:
     return content.decode(errors="replace")
 
 
+_COMPILED = ".pyc"
 _FOLDER = {
     "type": "string",
     "default": ".",
@@ -198,7 +205,7 @@ READ_FILE = Tool(
 LIST_FILES = Tool(
     ToolSpec(
         name="list_files",
-        description="List files of the workspace by glob.",
+        description="List files of the workspace by glob; `*.pyc` only if it names them.",
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=30,
