@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from podium.domain.duets import DUET, DuetJob
 from podium.domain.events import AgentReplied, MessageHeard
 from podium.domain.work import RunStatus
-from tests.duet.real_pairs import body_in, leaks, nasty, real_pair, script
+from podium.usecases import approve
+from tests.duet.real_pairs import ID, body_in, leaks, nasty, real_pair, script
 
 CLIS = ("claude", "codex", "gemini")
 REPORT = "Everything is *done*.\n\n- ünïcödé 漢字 🎭"
@@ -64,3 +66,33 @@ async def test_bodies_of_64_kb_arrive_to_the_byte(root: Path, who: str) -> None:
         told = await live.told(run, "message_heard")
         bodies = [each.message.body for each in told if isinstance(each, MessageHeard)]
         assert bodies[:2] == [plan, result]
+
+
+async def test_a_call_that_waits_for_a_person_is_made_after_the_approval_in_the_same_turn(
+    root: Path,
+) -> None:
+    said = script("1. remove old.txt", "removed", REPORT)
+    remove = {"run": "rm old.txt"}
+    said["rules"][1]["steps"] = [remove, "I wait for the approval."]
+    block = said["rules"][0]["steps"][0].replace("EXECUTER", "PLANNER").replace("plan", "result")
+    continued = {"when": rf"What became of your last turn[\s\S]*{ID}", "steps": [remove, block]}
+    said["rules"].insert(0, continued)
+    async with real_pair(root, "claude", "claude", said) as live:
+        old = Path(live.pair.executer.cwd) / "old.txt"
+        old.write_text("old")
+        engine = await live.podium.hosting_engine()
+        job = DuetJob(text="tidy up", pairs=(live.pair,))
+        run = await engine.start(DUET, job.model_dump(mode="json"), task="tidy up")
+        waits = await engine.finish(run.id, stop_when_waiting=True)
+        assert old.exists()
+        approval = waits.waiting_for.removeprefix("approval:")
+        podium = live.podium
+        await approve(await podium.store(), podium.clock, podium.ids, approval, by="ann")
+        done = await engine.finish(run.id)
+        assert done.status is RunStatus.SUCCEEDED, done.failure
+        assert not old.exists()
+        sent = repr([request.body for request in live.model.requests])
+        assert f"hook error: Waiting for approval {approval}" in sent
+        assert "hook_client" not in sent
+        [news] = dict.fromkeys(live.asked("What became of your last turn"))
+        assert "once. The command:\n```\nrm old.txt\n```\n" in news
