@@ -85,6 +85,7 @@ async def test_a_call_that_waits_for_a_person_is_made_after_the_approval_in_the_
         run = await engine.start(DUET, job.model_dump(mode="json"), task="tidy up")
         waits = await engine.finish(run.id, stop_when_waiting=True)
         assert old.exists()
+        assert waits.waiting_for is not None
         approval = waits.waiting_for.removeprefix("approval:")
         podium = live.podium
         await approve(await podium.store(), podium.clock, podium.ids, approval, by="ann")
