@@ -9,7 +9,7 @@ BENCH_STAMP := $(VENV)/.ready-to-measure
 CODE := src tests benchmarks examples packs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test attacks lint format bench many soak serve clean clis
+.PHONY: help demo test live durations attacks lint format bench many soak serve clean clis
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
@@ -27,12 +27,22 @@ test: $(DEV_STAMP) clis tests/__pycache__ ## the whole test suite, with the real
 tests/__pycache__: | $(DEV_STAMP)
 	@$(BIN)/pytest -qq --collect-only tests/[a-e]* >/dev/null & $(BIN)/pytest -qq --collect-only tests/[!a-e]* >/dev/null; wait
 
+live: export PODIUM_LIVE = all
+live: $(DEV_STAMP) clis ## every test with the real agent CLIs; `make test` runs a few of each
+	$(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" tests/agents tests/contract tests/duet tests/pipeline/test_real_clis.py \
+		tests/sense/test_real_planner.py tests/docs/test_modelserver_agents.py tests/cli/test_agents_command.py tests/playbook/killing
+	sh scripts/live-state > tests/live.state
+
+durations: $(DEV_STAMP) clis ## the whole suite once, with the cost of each test in durations.jsonl; for an idle machine
+	rm -f durations.jsonl
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not soak" --timing durations.jsonl
+
 attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary user and as root, with the counts
 	$(BIN)/pytest -q -n 2 -rP tests/attacks -k "not live_where and not layer_is_missing and not weaker_layouts"
 
 soak: $(DEV_STAMP) clis ## the long counts: hundreds of kills, ten thousand races, examples never tried before
-	$(BIN)/pytest -q -m soak --timeout 3600
-	HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 3 -m "not soak"
+	PODIUM_LIVE=all $(BIN)/pytest -q -m soak --timeout 3600
+	PODIUM_LIVE=all HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 3 -m "not soak"
 
 clis:
 	@sh scripts/agent-clis

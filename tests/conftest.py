@@ -18,7 +18,7 @@ settings.register_profile(
 settings.register_profile("searching", settings.get_profile("unhurried"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-pytest_plugins = ("tests.postgres", "tests.dispatched", "tests.timing")
+pytest_plugins = ("tests.postgres", "tests.dispatched", "tests.timing", "tests.live")
 
 
 def pytest_collection_finish() -> None:

@@ -12,7 +12,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,11 +21,6 @@ KINDS = (
     "servers", "hypothesis", "store", "pure",
 )  # fmt: skip
 """From the heaviest on: a test is of the first kind that fits."""
-
-BUDGET = Path(__file__).with_name("budget.json")
-"""CPU seconds of each kind; see docs/testing.md."""
-GROWTH = 1.1
-"""A kind that costs more than this times its budget is told of."""
 
 _CLIS = ("claude", "codex", "gemini", "opencode", "node")
 _FIXTURES = {"browser": "Chromium", "page": "Chromium", "postgres_url": "PostgreSQL", "postgres_server": "PostgreSQL"}  # fmt: skip
@@ -129,4 +123,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     sys.addaudithook(_see)
-    config.pluginmanager.register(Timing(config.getoption("--timing")), "timing")
+    # A worker measures; the process that reports writes.
+    kept = None if hasattr(config, "workerinput") else config.getoption("--timing")
+    config.pluginmanager.register(Timing(kept), "timing")

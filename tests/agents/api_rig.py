@@ -24,6 +24,7 @@ from podium.testing import (
     MemoryTranscripts,
 )
 from podium.testing.modelserver import ModelServer
+from tests.soaking import in_soak
 
 KEY = "sk-very-secret-0123456789"
 
@@ -42,6 +43,8 @@ KEY_NAMES = {
     "anthropic": "ANTHROPIC_API_KEY",
 }
 PROVIDERS = tuple(MODELS)
+TWO_PROVIDERS = [each if each in ("google", "anthropic") else in_soak(each) for each in PROVIDERS]
+"""The contract suite of function calling asks all of them every time; these tests do so in `make soak`."""
 
 NOTE = ToolSpec(
     name="keep.note",

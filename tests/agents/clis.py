@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.live import skip_unless_wanted
+
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
@@ -42,6 +44,7 @@ def versions() -> dict[str, str]:
 
 
 def _program(name: str) -> str:
+    skip_unless_wanted(name)
     folder = _cache() / f"{name}-{versions()[name]}"
     try:
         return str(folder / (folder / "program").read_text().strip())

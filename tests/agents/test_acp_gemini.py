@@ -103,6 +103,7 @@ async def test_the_exit_code_of_a_command_is_known(tmp_path: Path) -> None:
     assert reply.warnings == ()
 
 
+@pytest.mark.smoke
 async def test_a_denied_command_does_not_run_and_the_reason_goes_with_the_reply(
     tmp_path: Path,
 ) -> None:

@@ -14,7 +14,7 @@ from tests.agents.api_rig import (
     KEY,
     MODELS,
     NOTE,
-    PROVIDERS,
+    TWO_PROVIDERS,
     ApiRig,
     Verdict,
     allowed,
@@ -25,7 +25,7 @@ from tests.agents.api_rig import (
     waiting,
 )
 
-pytestmark = pytest.mark.parametrize("provider", PROVIDERS)
+pytestmark = pytest.mark.parametrize("provider", TWO_PROVIDERS)
 
 
 async def test_a_plain_answer_comes_with_words_usage_and_price(

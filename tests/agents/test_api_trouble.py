@@ -24,10 +24,10 @@ from podium.domain.errors import (
 from podium.domain.gating import Effect, Usage
 from podium.testing import retry_until
 from podium.testing.modelserver import ModelServer
-from tests.agents.api_rig import KEY, NOTE, PROVIDERS, ApiRig, allowed, note, script
+from tests.agents.api_rig import KEY, NOTE, TWO_PROVIDERS, ApiRig, allowed, note, script
 from tests.sandbox.door_rig import RealDoorRig
 
-pytestmark = pytest.mark.parametrize("provider", PROVIDERS)
+pytestmark = pytest.mark.parametrize("provider", TWO_PROVIDERS)
 
 WRONG = "sk-the-wrong-key-9876543210"
 

@@ -104,6 +104,7 @@ async def test_every_tool_is_put_before_the_gate_also_those_it_deems_harmless(
     assert reply.text == "Done."
 
 
+@pytest.mark.smoke
 async def test_a_subagent_is_under_the_same_gate(tmp_path: Path) -> None:
     hand_on = {"description": "d", "prompt": "SCRIPT:sub go", "subagent_type": "general-purpose"}
     steps = {

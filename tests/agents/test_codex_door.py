@@ -98,6 +98,7 @@ async def test_every_file_of_a_patch_is_judged(tmp_path: Path) -> None:
     assert (rig.workspace / "README").read_text() == "y\n"
 
 
+@pytest.mark.smoke
 async def test_a_patch_of_which_one_file_is_denied_changes_nothing(tmp_path: Path) -> None:
     steps = {"edits": [patching(PATCH), "I was not allowed to."]}
     async with codex_rig(tmp_path, steps, denies=["README"]) as rig:

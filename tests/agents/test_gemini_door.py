@@ -65,6 +65,7 @@ async def test_it_may_be_silent_when_it_waits_for_a_person(tmp_path: Path) -> No
     assert (len(reply.waiting_approvals), reply.text) == (1, "")
 
 
+@pytest.mark.smoke
 async def test_every_tool_of_a_role_is_put_before_the_gate(tmp_path: Path) -> None:
     """One after the other in one turn, and all of them denied."""
     calls = [

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.media import ACP, CLAUDE, CODEX, GEMINI, Medium, Stage, on_stage, run, say
+from tests.live import skip_unless_wanted
 from tests.soaking import in_soak
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +34,7 @@ def _has_namespaces() -> bool:
 )
 @pytest.mark.parametrize("medium", PROGRAMS, ids=lambda medium: medium.name)
 def test_a_turn_works_where_there_is_no_network_but_loopback(medium: Medium) -> None:
+    skip_unless_wanted(medium.name)
     suite = "tests/contract/test_agent_media_contract.py"
     test = f"{suite}::test_an_allowed_call_runs_and_is_receipted[{medium.name}]"
     pytest_line = f"{sys.executable} -m pytest -q -n 0 -p no:cacheprovider '{test}'"

@@ -28,6 +28,7 @@ from tests.agents.token_thief import assert_it_got_nowhere, plant_thief
 from tests.contract.agents import processes_in
 
 
+@pytest.mark.smoke
 async def test_it_answers_and_goes_on_with_the_conversation_and_reaches_loopback_alone(
     tmp_path: Path,
 ) -> None:
@@ -51,6 +52,7 @@ async def test_it_answers_and_goes_on_with_the_conversation_and_reaches_loopback
     assert [line for line in connections if '"127.0.0.1"' not in line] == []
 
 
+@pytest.mark.smoke
 async def test_what_the_gate_allows_it_does_and_the_door_learns_how_it_went(
     tmp_path: Path,
 ) -> None:
@@ -84,6 +86,7 @@ async def test_what_the_gate_allows_it_does_and_the_door_learns_how_it_went(
         assert "PODIUM_DOOR" not in seen
 
 
+@pytest.mark.smoke
 async def test_what_the_gate_denies_does_not_happen_whatever_the_workspace_says(
     tmp_path: Path,
 ) -> None:

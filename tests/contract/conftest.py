@@ -78,12 +78,15 @@ async def room(
 
 
 FAKES = {"MemoryJournal", "ScriptedToolDoor"}
-"""They keep their promises on two databases every time, and on the dear third in the soak."""
+DIFFERS = {"store", "store_queues", "engine", "engine_owners", "engine_queues"}
+"""Suites of what PostgreSQL does in its own way: transactions, locks, notifications, claims."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The dear third database is asked every time where it differs, and all else by `make soak`."""
     for item in items:
         parts = set(item.callspec.id.split("-")) if hasattr(item, "callspec") else set()
-        if "postgresql" in parts and parts & FAKES:
+        suite = item.path.stem.removeprefix("test_").removesuffix("_contract")
+        if "postgresql" in parts and (parts & FAKES or suite not in DIFFERS):
             item.add_marker(pytest.mark.soak)

@@ -55,6 +55,8 @@ from tests.contract.media import (
 )
 from tests.soaking import in_soak
 
+pytestmark = pytest.mark.smoke
+
 PROGRAMS = (GEMINI, CLAUDE, CODEX, ACP)
 
 

@@ -22,6 +22,8 @@ from tests.pipeline.rig import (
     Project,
 )
 
+pytestmark = pytest.mark.smoke
+
 COMMIT = "git add --all && git commit --quiet --message 'Add instead of subtracting'"
 
 

@@ -65,6 +65,7 @@ def model_was_told(live: Live) -> list[str]:
     ]
 
 
+@pytest.mark.smoke
 async def test_it_starts_without_a_dialog_and_words_are_exact_both_ways(root: Path) -> None:
     prompt = f"SCRIPT:md {MARKDOWN.rstrip()}"
     async with alive(root, CODEX, options, {"md": [MARKDOWN]}) as live:
@@ -80,6 +81,7 @@ async def test_it_starts_without_a_dialog_and_words_are_exact_both_ways(root: Pa
         assert files_with_the_key(root) == []
 
 
+@pytest.mark.smoke
 async def test_its_tools_pass_the_hook_and_what_is_denied_does_not_happen(root: Path) -> None:
     steps = {
         "no": [{"run": "touch forbidden.txt"}, "I may not"],

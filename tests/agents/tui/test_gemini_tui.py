@@ -49,6 +49,7 @@ BLOCK = (
 )
 
 
+@pytest.mark.smoke
 async def test_it_starts_without_a_question_and_words_go_both_ways_to_the_byte(root: Path) -> None:
     asked = "SCRIPT:plan `$(id)` ünïcödé 漢字 🎭\n\n  second;\n-x #{pid} [x] *y*\nfourth\\ !"
     async with alive(root, GeminiTui(), options, {"plan": [BLOCK]}) as live:
@@ -60,6 +61,7 @@ async def test_it_starts_without_a_question_and_words_go_both_ways_to_the_byte(r
         assert files_with_the_key(root) == []
 
 
+@pytest.mark.smoke
 async def test_every_tool_is_asked_for_and_what_is_denied_does_not_run(root: Path) -> None:
     steps = {
         "work": [
