@@ -11,7 +11,7 @@ import resource
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -65,13 +65,13 @@ class Timing:
         self.rows: list[dict[str, Any]] = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self) -> Iterator[None]:
+    def pytest_runtest_protocol(self) -> Generator[None, Any, Any]:
         _SEEN.clear()
         self._began = (time.perf_counter(), _cpu())
         return (yield)
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, Any, Any]:
         report: Any = yield
         if report.when == "teardown":
             wall, cpu = time.perf_counter() - self._began[0], _cpu() - self._began[1]
@@ -79,13 +79,14 @@ class Timing:
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        for name, value in report.user_properties:
-            if name == "timing" and report.when == "teardown":
-                kind, wall, cpu = value  # type: ignore[misc]
-                self.rows.append({"test": report.nodeid, "kind": kind, "wall": wall, "cpu": cpu})
-                if self._kept:  # at once: a run that is ended early has told what it saw
-                    with open(self._kept, "a") as file:
-                        file.write(f"{json.dumps(self.rows[-1])}\n")
+        if report.when != "teardown" or "timing" not in dict(report.user_properties):
+            return
+        timing: Any = dict(report.user_properties)["timing"]
+        kind, wall, cpu = timing
+        self.rows.append({"test": report.nodeid, "kind": kind, "wall": wall, "cpu": cpu})
+        if self._kept:  # at once: a run that is ended early has told what it saw
+            with open(self._kept, "a") as file:
+                file.write(f"{json.dumps(self.rows[-1])}\n")
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         sums: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0])
