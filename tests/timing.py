@@ -23,7 +23,7 @@ KINDS = (
 """From the heaviest on: a test is of the first kind that fits."""
 
 _CLIS = ("claude", "codex", "gemini", "opencode", "node")
-_FIXTURES = {"browser": "Chromium", "page": "Chromium", "postgres_url": "PostgreSQL", "postgres_server": "PostgreSQL"}  # fmt: skip
+_FIXTURES = {"browser": "Chromium", "postgres_url": "PostgreSQL", "postgres_server": "PostgreSQL"}  # fmt: skip
 
 
 _SEEN: set[str] = set()
