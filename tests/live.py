@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+from tests.timing import saw
+
 ALL = "PODIUM_LIVE"
 """Set to anything: every test with a real CLI runs."""
 
@@ -22,3 +24,4 @@ def skip_unless_wanted(name: str) -> None:
     chosen = any(item.get_closest_marker("smoke") for item in _running)
     if not chosen and not os.environ.get(ALL):
         pytest.skip(f"{name}: one of many tests with the real CLI, which `make live` runs")
+    saw("real CLIs")

@@ -30,6 +30,11 @@ _SEEN: set[str] = set()
 """The kinds that fit what the running test has done in this process. The interpreter's hooks stay until its end."""
 
 
+def saw(kind: str) -> None:
+    """For what starts in another process, where no hook sees it."""
+    _SEEN.add(kind)
+
+
 def _see(name: str, arguments: tuple[Any, ...]) -> None:
     if name == "sqlite3.connect":
         _SEEN.add("store")
