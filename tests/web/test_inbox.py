@@ -358,7 +358,10 @@ async def test_what_an_answer_names_must_be_there_and_fit(tmp_path: Path) -> Non
         asked = await add_approval(
             stage.podium, await add_run(stage.podium), "ask_human", QUESTION, tier=Tier.T0
         )
-        odd = {"digest": asked.digest, "said": "MongoDB"}
+        odd = {"digest": asked.digest, "said": "9"}
         assert (await client.post(f"/cards/{asked.id}/approve", data=odd)).status_code == 422
         for each in (approval, asked):
             assert (await approval_now(stage.podium, each.id)).status is ApprovalStatus.PENDING
+        own = {"digest": asked.digest, "said": "SQLite", "own_words": " MongoDB "}
+        assert (await client.post(f"/cards/{asked.id}/approve", data=own)).status_code < 400
+        assert (await approval_now(stage.podium, asked.id)).said == "MongoDB"

@@ -51,7 +51,9 @@ class CallAnswer(Noun):
 class Question(Noun):
     question: NonEmpty = Field(description="What a person shall decide.", max_length=2_000)
     choices: tuple[NonEmpty, ...] = Field(
-        default=(), max_length=12, description="The answer shall be one of these; two or more."
+        default=(),
+        max_length=12,
+        description="Two or more answers to choose from; a person may also answer in their own words.",
     )
 
 

@@ -106,15 +106,20 @@ def answer_to(approval: Approval, said: str) -> str:
 
 
 def _chosen(approval: Approval, words: str, choices: list[Json]) -> str:
-    """The choice that is meant, by its words or its number."""
+    """The choice that is meant, by its words or its number, or an answer in a person's own words."""
     names = [str(choice) for choice in choices]
     fitting = [name for name in names if name.casefold() == words.casefold()]
     if len(fitting) == 1:
         return fitting[0]
-    if words.isdecimal() and 0 < int(words) <= len(names):
+    if not words.isdecimal():
+        return words
+    if 0 < int(words) <= len(names):
         return names[int(words) - 1]
+    # More likely a slip than an answer.
     listed = ", ".join(f"{number} {name!r}" for number, name in enumerate(names, start=1))
-    raise BadInput(f"approval {approval.id} is answered with one of: {listed}; {words!r} is none")
+    raise BadInput(
+        f"approval {approval.id} has no choice {words}; answer with one of {listed}, or in your own words"
+    )
 
 
 def open_approval(tx: Tx, text: str, now: datetime) -> Approval:

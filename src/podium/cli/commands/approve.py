@@ -35,7 +35,10 @@ def approve(
     say: Annotated[
         str,
         typer.Option(
-            "--say", metavar="WORDS", help="Words for the agent: the answer to its question."
+            "--say",
+            metavar="WORDS",
+            help="Words for the agent: the answer to its question. Where it has choices, one of them, its number, or "
+            "your own words.",
         ),
     ] = "",
     root: RootToo = None,

@@ -44,7 +44,7 @@ ASK_HUMAN = Tool(
                     "minItems": 2,
                     "maxItems": 12,
                     "uniqueItems": True,
-                    "description": "The answer shall be one of these.",
+                    "description": "Answers to choose from; a person may also answer in their own words.",
                 },
             },
             "required": ["question"],

@@ -43,12 +43,14 @@ async def say_yes(
     approval_id: str,
     digest: Digest = "",
     said: Words = "",
+    own_words: Words = "",
 ) -> Response:
+    """`own_words` answer a question in place of the choice that is `said`."""
     await _meant(desk, approval_id)
     if not digest:
         raise BadInput("a yes says what it is for; load the page again and answer there")
     try:
-        granted = await _approve(desk, person, approval_id, digest, said)
+        granted = await _approve(desk, person, approval_id, digest, own_words.strip() or said)
     except NotPossibleNow as late:
         return await _too_late(request, desk, person, approval_id, late)
     return await _answered(request, desk, person, await _yes_words(desk, granted), granted.id)
