@@ -118,6 +118,30 @@ async def test_a_conversation_that_goes_on_is_told_the_news_alone() -> None:
     assert inner.turns[1].prompt.startswith("Review the diff.\n\n")
 
 
+async def test_a_conversation_that_goes_on_shows_the_examples_of_its_first_prompt_with_a_new_nonce() -> (
+    None
+):
+    contracted, inner = agent('{"verdict": "PASS", "podium_nonce": "bbbb2222"}', nonce="bbbb2222")
+    await contracted.ask(
+        turn(prompt=EXAMPLED, nonce_slot="[slot]", news="Approved.", session="s-1")
+    )
+    example = EXAMPLED.partition("nothing after it:\n\n")[2].replace("[slot]", "bbbb2222")
+    assert inner.turns[0].prompt == (
+        "Approved.\n\nEnd with exactly one JSON object and nothing after it. "
+        f"The value of `podium_nonce` is a new one:\n\n{example.rstrip()}\n"
+    )
+    assert inner.turns[0].words(native=True) == "Approved."
+
+
+async def test_a_schema_that_is_shown_again_says_that_its_nonce_is_a_new_one() -> None:
+    contracted, inner = agent(
+        "no", '{"verdict": "PASS", "podium_nonce": "bbbb2222"}', nonce="bbbb2222"
+    )
+    await contracted.ask(turn())
+    told = "The value of `podium_nonce` is a new one."
+    assert [told in each.prompt for each in inner.turns] == [False, True]
+
+
 async def test_by_default_each_asking_has_a_nonce_of_its_own_that_the_payload_must_carry() -> None:
     nonces: list[str] = []
 

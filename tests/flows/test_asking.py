@@ -556,7 +556,17 @@ async def test_what_a_turn_used_before_its_trouble_is_spent(house: House) -> Non
         (
             {"status": "granted", "tool": "ask_human", "said": "blue"},
             False,
-            "Answered: blue (you asked: s). Continue.",
+            "A person answered your question: blue",
+        ),
+        (
+            {
+                "status": "granted",
+                "tool": "ask_human",
+                "arguments": {"question": "Which?", "choices": ["red", "blue"]},
+                "said": "blue",
+            },
+            True,
+            "A person answered your question: blue",
         ),
         (
             {"status": "rejected", "why": "not\nnow", "rejected_by": "ann"},
@@ -578,6 +588,25 @@ async def test_an_agent_is_told_what_a_person_said_and_what_is_left_to_do(
     await engine.signal(run.id, "approval:apr_1", by="ann")
     await engine.finish(run.id)
     assert f"- {words}\n" in agent.turns[1].prompt
+
+
+async def test_an_agent_that_kept_no_conversation_is_told_its_question_with_the_answer(
+    house: House,
+) -> None:
+    agent = house.answers(Reply(text="", waiting_approvals=("apr_1",)), "done")
+    engine = house.open(tell=until_answered)
+    await house.asks("run_1", "apr_1", seconds=90)
+    run = await engine.start("story", run_id="run_1")
+    await engine.finish(run.id, stop_when_waiting=True)
+    question = {"question": f"Which? {'why ' * 200}", "choices": ["red", "blue"]}
+    answer = {"status": "granted", "tool": "ask_human", "arguments": question, "said": "blue"}
+    await house.store.write(lambda tx: _answer(tx, answer))
+    await engine.signal(run.id, "approval:apr_1", by="ann")
+    await engine.finish(run.id)
+    told = agent.turns[1].prompt.splitlines()[1]
+    assert told.startswith("- A person answered your question (Which? why why")
+    assert told.endswith("why…): blue")
+    assert len(told) < 400
 
 
 def _answer(tx: Tx, answer: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
+from textwrap import shorten
 from typing import Required, TypedDict, Unpack
 
 from pydantic import BaseModel
@@ -41,6 +42,8 @@ Prepare = Callable[[], Awaitable[bool]]
 """Puts things where a turn starts from. False: that is not possible, and nothing is rolled back."""
 
 ASK_HUMAN = "ask_human"
+ANSWERED = (ApprovalStatus.GRANTED, ApprovalStatus.RESERVED, ApprovalStatus.CONSUMED)
+"""States of a question that a person has answered."""
 MOST_TURNS = 10
 LONGEST_LIMIT = timedelta(hours=6)
 """A rate limit that ends later is not waited for: the run is let go of, and can be resumed then."""
@@ -49,6 +52,7 @@ MOST_LIMITS = 10
 MAX_LOSSES = 6
 """How often in a row a turn's agent may be lost before a person is asked."""
 GO_ON = "Your assignment is unchanged: continue where you were, and end with the answer that it asks for."
+_QUESTION_CHARACTERS = 300
 FIRST_PAUSE_SECONDS = 1.0
 """Pause after the first loss; each later one is twice as long."""
 
@@ -484,24 +488,33 @@ async def _outcome(store: Store, earlier: Reply | None) -> str:
     waited = earlier.waiting_approvals
     approvals = await store.read(lambda view: [view.approval(each) for each in waited])
     kept = earlier.keeps_calls
-    answers = [_answer_to(each, performed=kept) for each in approvals if each is not None]
+    # Whoever kept the conversation knows what it asked, unless it asked several things at once.
+    is_known = earlier.session is not None and len(waited) == 1
+    answers = [
+        _answer_to(each, performed=kept, is_known=is_known)
+        for each in approvals
+        if each is not None
+    ]
     untold = [" ".join(line.split()) for line in earlier.untold]
     told = "\n".join(f"- {line}" for line in (*untold, *answers))
     return f"What became of your last turn:\n{told}" if told else ""
 
 
-def _answer_to(approval: Approval, *, performed: bool) -> str:
+def _answer_to(approval: Approval, *, performed: bool, is_known: bool) -> str:
     """What a person said to a call, in words for the agent that asked for it.
 
-    `performed`: Podium makes the call before the agent reads this.
+    `performed`: Podium makes the call before the agent reads this. `is_known`: the agent knows which question
+    an answer is to.
     """
     summary, call = " ".join(approval.summary.split()), _own_call(approval)
     said, why = " ".join(approval.said.split()), " ".join(approval.why.split())
+    if approval.tool == ASK_HUMAN and said and approval.status in ANSWERED:
+        asked = str(approval.arguments.get("question") or summary)
+        question = "" if is_known else f" ({shorten(asked, _QUESTION_CHARACTERS, placeholder='…')})"
+        return f"A person answered your question{question}: {said}"
     match approval.status:
         case ApprovalStatus.GRANTED if performed:
             return f"Approved, and performed: {summary}. The result is above. Continue."
-        case ApprovalStatus.GRANTED if approval.tool == ASK_HUMAN and said:
-            return f"Answered: {said} (you asked: {summary}). Continue."
         case ApprovalStatus.GRANTED:
             comment = f"\nThey said: {said}" if said else ""
             return f"Approved. Repeat your call exactly, once.{call}{comment}"

@@ -10,7 +10,13 @@ from pydantic import BaseModel
 
 from podium.agents.contract.bounding import bounded
 from podium.agents.contract.fitness import check_contract, kept_form
-from podium.agents.contract.instructions import natively, once_more, with_form, with_nonce
+from podium.agents.contract.instructions import (
+    natively,
+    once_more,
+    with_examples,
+    with_form,
+    with_nonce,
+)
 from podium.agents.contract.message_bounding import bounded_answer
 from podium.agents.contract.misfit import quoted
 from podium.agents.contract.not_an_answer import NotAnAnswer
@@ -62,14 +68,16 @@ class ContractedAgent:
 
         `BadInput` for a contract that no JSON object can answer, before anything is asked.
         """
-        words = turn.news if turn.news and turn.session is not None else turn.prompt
-        turn = turn.model_copy(update={"prompt": self._redact(words), "news": ""})
+        is_news = bool(turn.news) and turn.session is not None
+        first_prompt = self._redact(turn.prompt)
+        words = self._redact(turn.news) if is_news else first_prompt
+        turn = turn.model_copy(update={"prompt": words, "news": ""})
         if turn.contract is None:
             return _short(await self._inner.ask(turn), turn.awaits)
         check_contract(turn.contract)
         began = asyncio.get_running_loop().time()
         nonce = self._nonce()
-        prompt = _asked(turn, turn.contract, nonce)
+        prompt = _asked(turn, turn.contract, nonce, first_prompt if is_news else "")
         native = natively(with_nonce(turn.prompt, None, turn.nonce_slot))
         asked = {"prompt": prompt, "native_prompt": native}
         first = await self._inner.ask(turn.model_copy(update=asked))
@@ -89,7 +97,7 @@ class ContractedAgent:
         """The same turn with other words, in the same conversation where there is one."""
         nonce = self._nonce()
         words = self._redact(once_more(str(problem), first.text, first.untold))
-        prompt = with_form(words, contract, nonce)
+        prompt = with_form(words, contract, nonce, is_new_nonce=True)
         if first.session is None:
             # Whether the conversation has kept the first asking is not known then.
             own = with_nonce(turn.prompt, nonce, turn.nonce_slot)
@@ -117,11 +125,17 @@ class ContractedAgent:
         return self._new_nonce() if self._new_nonce else None
 
 
-def _asked(turn: Turn, contract: type[BaseModel], nonce: str | None) -> str:
-    """The prompt with one form of answer in it: that of its own examples, else the contract's schema."""
+def _asked(turn: Turn, contract: type[BaseModel], nonce: str | None, first_prompt: str) -> str:
+    """The prompt with one form of answer in it: that of its own examples, else the contract's schema.
+
+    With the `first_prompt` of a conversation that goes on, the examples are its.
+    """
     own = with_nonce(turn.prompt, nonce, turn.nonce_slot)
     shows_form = bool(turn.nonce_slot) and turn.nonce_slot in turn.prompt
-    return own if shows_form else with_form(own, contract, nonce)
+    if shows_form:
+        return own
+    same = with_examples(own, first_prompt, nonce, turn.nonce_slot) if first_prompt else ""
+    return same or with_form(own, contract, nonce, is_new_nonce=bool(first_prompt))
 
 
 async def _answer(reply: Reply, contract: type[BaseModel], nonce: str | None, prompt: str) -> Reply:

@@ -21,13 +21,33 @@ _ENDS_WITH_JSON = re.compile(
     r"End with exactly one JSON object(?P<choice>, one of these)?,? and nothing after it"
 )
 """How prompts with examples ask for the answer."""
+_JSON_BLOCK = re.compile(r"^```json\n(?:(?!```).*\n)+```$", re.MULTILINE)
+_NEW_NONCE = f"The value of `{NONCE_KEY}` is a new one"
 _UNNEEDED = ("title", "description")
 
 
-def with_form(prompt: str, contract: type[BaseModel], nonce: str | None) -> str:
-    """The prompt, and behind it what the reply must end with."""
+def with_form(
+    prompt: str, contract: type[BaseModel], nonce: str | None, *, is_new_nonce: bool = False
+) -> str:
+    """The prompt, and behind it what the reply must end with. `is_new_nonce`: an earlier prompt named another."""
     schema = json.dumps(_with_nonce_key(_plain(contract.model_json_schema()), nonce))
-    return f"{prompt.rstrip()}\n\n{_FORM.format(schema=schema)}\n"
+    new = f"\n{_NEW_NONCE}." if is_new_nonce and nonce else ""
+    return f"{prompt.rstrip()}\n\n{_FORM.format(schema=schema)}{new}\n"
+
+
+def with_examples(news: str, prompt: str, nonce: str | None, slot: str) -> str:
+    """The news of a conversation, and behind it the answer's form as its first prompt has shown it, with a new nonce.
+
+    Empty: the prompt shows no example in a code block of its own.
+    """
+    examples = [block for block in _JSON_BLOCK.findall(prompt) if slot and slot in block]
+    if not examples:
+        return ""
+    choice = ", one of these," if len(examples) > 1 else ""
+    new = f". {_NEW_NONCE}" if nonce else ""
+    form = with_nonce("\n\n".join(examples), nonce, slot)
+    ends = f"End with exactly one JSON object{choice} and nothing after it{new}:"
+    return f"{news.rstrip()}\n\n{ends}\n\n{form}\n"
 
 
 def _plain(schema: Json) -> Json:
