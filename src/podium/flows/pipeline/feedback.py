@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 
 from podium.domain.events import NoteTaken
 from podium.domain.model import Json
 from podium.flows.asking import ask_until_answered
+from podium.flows.pipeline.backlog import MOST_ITEMS
 from podium.flows.pipeline.briefing import NONCE_SLOT, brief_triage
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import Filed, clean_start, file
-from podium.flows.pipeline.payloads import Answer, Triage
+from podium.flows.pipeline.payloads import Answer, Triage, feedback_points
 from podium.flows.pipeline.spec import DONE, FORWARD
 from podium.flows.pipeline.stage_tools import with_tools_for
 from podium.flows.pipeline.trip import SENT_BACK, Remark, Settled
@@ -64,12 +65,14 @@ def _goes_to_backlog(desk: Desk) -> bool:
 
 async def _decide(desk: Desk, remark: Remark) -> None:
     triage = await _triaged(desk, remark)
-    entry = triage.entry.strip() or remark.text
+    entry = triage.entry.strip()
+    entries = [entry] if entry else _entries(remark)
+    entry = entry or remark.text
     desk.ctx.note(NoteTaken(text=f"Feedback of {remark.stage}: {triage.decision} ({entry[:200]})"))
     if triage.decision == "docs" and desk.trip.job.spec.document_stage:
         await _document(desk, entry)
     elif triage.decision != "ignore":
-        await _to_backlog(desk, remark, entry)
+        await _to_backlog(desk, remark, entries)
 
 
 async def _triaged(desk: Desk, remark: Remark) -> Triage:
@@ -104,20 +107,25 @@ async def _document(desk: Desk, entry: str) -> None:
     desk.trip.feedback = kept
 
 
-async def _to_backlog(desk: Desk, remark: Remark, entry: str) -> None:
+def _entries(remark: Remark) -> list[str]:
+    """What a role said, for a list that people read: each point with who said it."""
+    role = remark.role.replace("_", " ").capitalize()
+    return [f"{role}: {point}" for point in remark.text.split("\n\n") if point.strip()]
+
+
+async def _to_backlog(desk: Desk, remark: Remark, entries: Sequence[str]) -> None:
     trip = desk.trip
     label = f"feedback-{remark.stage}-{remark.round}"
 
     async def work(step: Step) -> Filed:
         await clean_start(desk, "before the backlog is written")
-        answer = Answer(backlog_items=(entry[:2_000],))
+        answer = Answer(backlog_items=tuple(entry[:2_000] for entry in entries[:MOST_ITEMS]))
         return await file(desk, label, f"Backlog: {trip.feat}", written={}, answer=answer)
 
     filed = await desk.ctx.step(f"backlog:{remark.stage}", work, index=remark.round, returns=Filed)
     trip.head = filed.head
-    trip.backlog.append(entry)
+    trip.backlog += entries
 
 
 def _in_words(feedback: Json) -> str:
-    told = feedback if isinstance(feedback, str) else json.dumps(feedback, ensure_ascii=False)
-    return told[:_MOST_CHARACTERS]
+    return "\n\n".join(feedback_points(feedback))[:_MOST_CHARACTERS]

@@ -123,6 +123,10 @@ def _why_stuck(
     times = trip.taken[name, verdict]
     most = desk.stage(name).most.get(verdict, trip.job.spec.rounds)
     listed = "\n".join([*(f"- {each.text}" for each in found[:_MOST_LISTED]), *_others(desk)])
+    if settled.no_plan:
+        return (
+            f"{name} found nothing to plan (`podium cancel {trip.run_id}` ends the run):\n{listed}"
+        )
     if target == HUMAN:
         return f"{name} said {verdict}:\n{listed}"
     who = _BY_PODIUM.get(verdict, "{name} said {verdict}").format(name=name, verdict=verdict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
@@ -39,6 +40,21 @@ class Answer(BaseModel):
     """What should be looked at, beside the result: an unclear plan, debts, missing documentation."""
     skill: SkipJsonSchema[SkillWish | None] = None
     """A way of solving something that is worth keeping. Shown to who changes code, taken from all."""
+
+
+def feedback_points(feedback: Json) -> list[str]:
+    """What feedback says, in plain text: each member of an object is a point of its own."""
+    if not isinstance(feedback, dict):
+        return [feedback] if isinstance(feedback, str) and feedback.strip() else []
+    return [f"{name}: {_in_words(value)}" for name, value in feedback.items()]
+
+
+def _in_words(value: Json) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_in_words(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_in_words, value))
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 class Report(Answer):

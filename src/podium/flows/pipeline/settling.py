@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Sequence
@@ -15,9 +14,9 @@ from podium.domain.workspaces import CommitSeen, WorktreeState
 from podium.flows.pipeline.crash_words import tells_of_failure
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import APPENDICES, Filed, file, was_made
-from podium.flows.pipeline.payloads import Answer, Edit, Work
+from podium.flows.pipeline.payloads import Answer, Edit, Work, feedback_points
 from podium.flows.pipeline.people import approved_step
-from podium.flows.pipeline.plain_text import in_code
+from podium.flows.pipeline.plain_text import in_code, shortened
 from podium.flows.pipeline.plan_parts import missing_parts
 from podium.flows.pipeline.review_files import review_file
 from podium.flows.pipeline.spec import DONE, FORWARD, Stage
@@ -94,6 +93,9 @@ class _Visit:
         path, problems = self._named_document()
         discarded = await self._put_back([path] if path else [])
         text = await self._read(path) if path else None
+        if self._stage.does == "plan" and not problems and not text and self._remarks.strip():
+            why = shortened(self._remarks, _MOST_WORDS)
+            return self._sent_back([why], discarded).model_copy(update={"no_plan": why})
         if path and not (text or "").strip():
             problems.append(f"there is nothing in {path!r}; write your document there")
         elif self._stage.does == "plan":
@@ -305,13 +307,7 @@ class _Visit:
     @property
     def _remarks(self) -> str:
         """All that was said beside the verdict: beside an approval it is an object of remarks."""
-        told = self._answer.feedback
-        if not isinstance(told, dict):
-            return told or ""
-        return "\n".join(
-            f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-            for name, value in told.items()
-        )
+        return "\n".join(feedback_points(self._answer.feedback))
 
     @property
     def _aside(self) -> Json:

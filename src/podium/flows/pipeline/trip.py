@@ -71,6 +71,8 @@ class Settled(Noun):
     skill: SkillWish | None = None
     disputed: tuple[str, ...] = ()
     """Checks that the answer calls wrong, with its reasons."""
+    no_plan: str = ""
+    """Why there is nothing to plan, in the words of who was to plan it: a person decides."""
 
 
 class Told(Noun):
