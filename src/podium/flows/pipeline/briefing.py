@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,16 +12,18 @@ from pydantic import Field
 
 from podium.domain.errors import WorkspaceTampered
 from podium.domain.model import Noun
+from podium.flows.asking import ANSWERED, ASK_HUMAN
 from podium.flows.pipeline.change_size import sections_of
 from podium.flows.pipeline.checks import all_passed, in_words
 from podium.flows.pipeline.conventions import conventions_told
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.human_notes import HumanNote, notes_of
 from podium.flows.pipeline.memory import relevant
+from podium.flows.pipeline.named_files import excerpts, named_files
 from podium.flows.pipeline.plain_text import fenced, in_code, shortened
 from podium.flows.pipeline.spec import Stage
 from podium.flows.pipeline.trip import MEMORY, Remark
-from podium.ports import Step
+from podium.ports import Step, View
 
 INPUTS = ".podium-inputs"
 """A folder that ignores itself: what is too long for a prompt and belongs in no commit."""
@@ -34,9 +36,10 @@ _MOST_OPEN_CHARACTERS = 16_000
 _MOST_COMMITS = 30
 _MOST_PATHS = 100
 _FILES_CHARACTERS = 16_000
-"""Of all source files in one prompt. A file is there whole or not at all: an edit has to fit it."""
+"""Of all source files in one prompt."""
+_EXCERPT_CHARACTERS = 8_000
+"""Of one file that is too long to be shown whole, in the lines that the plan names."""
 _MAX_NAMED_FILES = 20
-_NAMED_FILE = re.compile(r"(?<![\w./-])(?:[\w.-]{1,80}/){0,12}[\w.-]{0,80}\.\w{1,10}(?![\w/-])")
 _REMOVED = re.compile(r"^diff --git a/(.+) b/.+\ndeleted file mode", re.MULTILINE)
 PLACEHOLDER = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 NONCE_SLOT = "{{nonce}}"
@@ -44,6 +47,8 @@ NONCE_SLOT = "{{nonce}}"
 PLACEHOLDERS = ("inputs", "task", "document", "verification", "feat", "round", "checks", "nonce")
 """What a prompt may leave to be filled in."""
 _JUDGES = ("review", "audit")
+_QUESTION_CHARACTERS = 500
+_MAX_ANSWERS = 20
 
 Kind = Literal[
     "task", "documents", "files", "findings", "diff", "evidence", "people", "conventions", "memory"
@@ -72,8 +77,10 @@ async def brief(desk: Desk, name: str, stage: Stage, number: int) -> Brief:
     async def work(step: Step) -> Brief:
         notes = await _notes(desk, stage)
         remembered = await _remembered(desk)
+        answers = await _answers(desk)
         inputs = [
-            *[part async for part in _inputs(desk, name, stage, number)],
+            *([] if "task" in stage.gives else answers),
+            *[part async for part in _inputs(desk, name, stage, number, answers)],
             *_open_findings(desk, name if stage.does in _JUDGES else ""),
             *_people(desk, notes),
             *_conventions(desk),
@@ -111,6 +118,7 @@ async def _triage_inputs(desk: Desk, remark: Remark) -> str:
     parts = [
         f"Stage: triage, round {remark.round}. You work in a git worktree on branch {in_code(trip.branch)}.",
         f"The task, in the user's words:\n{fenced(trip.job.task)}",
+        *(answer.text for answer in await _answers(desk)),
     ]
     if trip.plan:
         parts.append((await _document(desk, "The plan", trip.plan, _SHORT_CHARACTERS)).text)
@@ -153,15 +161,25 @@ def _without_slots(text: str) -> str:
     return text.replace(NONCE_SLOT, "{{ nonce }}")
 
 
-async def _inputs(desk: Desk, name: str, stage: Stage, number: int) -> AsyncIterator[_Input]:
+async def _inputs(
+    desk: Desk, name: str, stage: Stage, number: int, answers: Sequence[_Input]
+) -> AsyncIterator[_Input]:
     trip = desk.trip
     for given in stage.gives:
         match given:
             case "task":
                 yield _Input("task", f"The task, in the user's words:\n{fenced(trip.job.task)}")
+                for answer in answers:
+                    yield answer
             case "reports":
                 for path in trip.reports:
-                    yield await _document(desk, "Report", path)
+                    is_earlier = stage.does == "report" and path != trip.document_of(stage, number)
+                    title = (
+                        "An earlier report. Start from its open question"
+                        if is_earlier
+                        else "Report"
+                    )
+                    yield await _document(desk, title, path)
             case "plan" if trip.plan:
                 yield await _document(desk, "The plan", trip.plan)
             case "files":
@@ -198,10 +216,44 @@ async def _inputs(desk: Desk, name: str, stage: Stage, number: int) -> AsyncIter
                 yield _Input("diff", await _merged(desk, stage, number))
 
 
+async def _answers(desk: Desk) -> list[_Input]:
+    """What people answered to questions of this run's agents, for every role: it changes what the task asks for."""
+    parts = [
+        f"The {role} asked: {in_code(question, _QUESTION_CHARACTERS)}\nA person answered:\n{fenced(answer)}"
+        for role, question, answer in await desk.kit.purse.store.read(
+            lambda view: _questions(view, desk.trip.run_id)
+        )
+    ]
+    if not parts:
+        return []
+    title = "Questions about the task that a person answered. The answers belong to the task, and a later one overrides an earlier one"
+    return [_Input("people", "\n\n".join([f"{title}:", *parts]))]
+
+
+def _questions(view: View, run_id: str) -> list[tuple[str, str, str]]:
+    """Role, question and answer of the last questions, the oldest first."""
+    answered = [
+        approval
+        for approval in view.approvals(run_id=run_id, statuses=ANSWERED)
+        if approval.tool == ASK_HUMAN and approval.said
+    ]
+    rows = []
+    for approval in reversed(answered[:_MAX_ANSWERS]):
+        call = view.call(approval.call_key)
+        role = call.role.replace("_", " ") if call is not None and call.role else "agent"
+        rows.append((role, str(approval.arguments.get("question", "")), approval.said))
+    return rows
+
+
 def _findings_title(stage: Stage, number: int) -> str:
-    if stage.does == "edit":
-        return "The remark about the documentation"
     attempt = "on the last attempt" if number > 1 else "of an earlier stage"
+    match stage.does:
+        case "edit":
+            return "The remark about the documentation"
+        case "plan" if number > 1:
+            return "Findings about your last plan. Improve that plan and settle each one"
+        case "work" | "integrate":
+            return f"Findings {attempt}. Repair each one, or show that it is no fault"
     return f"Findings {attempt}. Settle each one"
 
 
@@ -218,24 +270,32 @@ async def _document(
 
 
 async def _files(desk: Desk) -> AsyncIterator[_Input]:
-    """The files that reports and plan name, as they are now, as far as there is room."""
+    """The files that plan and reports name, as they are now, as far as there is room."""
     trip = desk.trip
-    texts = [await _read(desk, path) or "" for path in (*trip.reports, trip.plan) if path]
-    named = dict.fromkeys(path for text in texts for path in _NAMED_FILE.findall(text))
-    wanted = [path for path in named if path not in trip.own_documents][:_MAX_NAMED_FILES]
-    if not wanted:
+    plan = await _read(desk, trip.plan) or "" if trip.plan else ""
+    reports = [await _read(desk, path) or "" for path in trip.reports]
+    named = [each for each in named_files(plan, reports) if each.path not in trip.own_documents]
+    if not named:
         return
-    tracked = set(await trip.workspace.tracked(*(f":(literal){path}" for path in wanted)))
+    literal = (f":(literal){each.path}" for each in named[:_MAX_NAMED_FILES])
+    tracked = set(await trip.workspace.tracked(*literal))
     shown, left_out, left = [], [], _FILES_CHARACTERS
-    for path in wanted:
-        content = await _read(desk, path) if path in tracked else None
+    for each in named:
+        content = await _read(desk, each.path) if each.path in tracked else None
         if content is None or "\0" in content:
             continue
-        if len(content) > left:
-            left_out.append(f"{path} ({content.count(chr(10))} lines)")
+        if len(content) <= left:
+            left -= len(content)
+            shown.append(f"{each.path}:\n{fenced(content)}")
             continue
-        left -= len(content)
-        shown.append(f"{path}:\n{fenced(content)}")
+        lines = content.count("\n")
+        parts = excerpts(content, each.ranges, min(left, _EXCERPT_CHARACTERS))
+        for first, text in parts:
+            left -= len(text)
+            last = first + len(text.splitlines()) - 1
+            shown.append(f"{each.path}, lines {first} to {last} of {lines}:\n{fenced(text)}")
+        if not parts:
+            left_out.append(f"{each.path} ({lines} lines)")
     if left_out:
         shown.append(f"Named too, and too long to be shown here: {', '.join(left_out)}")
     if shown:
@@ -254,7 +314,7 @@ async def _review(desk: Desk, name: str, stage: Stage) -> AsyncIterator[_Input]:
     trip = desk.trip
     if stage.does in _JUDGES:
         if path := trip.reviews.get(name):
-            title = "Your review of the last round. A point that is settled stays closed"
+            title = "Your review of the last round. Is each finding settled? What is settled stays closed"
             yield await _document(desk, title, path)
     elif trip.review and trip.feedback:
         yield _Input("documents", f"The last review: {trip.review}")
@@ -305,15 +365,20 @@ async def _diff(desk: Desk, stage: Stage, number: int) -> str:
 
 
 async def _merged(desk: Desk, stage: Stage, number: int) -> str:
-    """What came in from the base, and of both sides only the files that both have changed."""
+    """What came in from the base, and of both sides only the files that both have changed.
+
+    A change that nobody has audited is shown whole.
+    """
     trip = desk.trip
     base = in_code(trip.remote_base.name or trip.job.base)
     if not trip.merged_onto:
-        return f"Nothing came in: {base} has not moved.\n\n{await _diff(desk, stage, number)}"
+        nothing = f"Nothing came in: {base} has not moved."
+        return "\n\n".join([_scope(desk), nothing, await _diff(desk, stage, number)])
     ours = dict(sections_of(await trip.workspace.diff(trip.base), trip.own_documents))
     theirs = dict(sections_of(await trip.workspace.diff(trip.merged_onto), trip.own_documents))
     both = [path for path in theirs if path in ours]
     parts = [
+        _scope(desk),
         f"Files that came in with {base}:\n{_paths(theirs)}",
         f"Files of this change:\n{_paths(ours)}",
     ]
@@ -339,7 +404,25 @@ async def _merged(desk: Desk, stage: Stage, number: int) -> str:
         )
     else:
         parts.append("No file was changed on both sides.")
+    if not _was_audited(desk):
+        parts.append(await _diff(desk, stage, number))
     return "\n\n".join(parts)
+
+
+def _scope(desk: Desk) -> str:
+    if _was_audited(desk):
+        return "The change itself was reviewed before: judge only where it and the base meet."
+    return "Nobody has reviewed the change itself: judge it too, against the task and the plan, and whether its tests would fail without it."
+
+
+def _was_audited(desk: Desk) -> bool:
+    """Whether an audit other than one of a merge has seen the code."""
+    spec = desk.trip.job.spec
+    return any(
+        spec.stages[name].does == "audit" and name not in spec.merge_reviews
+        for name in desk.trip.reviews
+        if name in spec.stages
+    )
 
 
 def _paths(sections: Mapping[str, str]) -> str:
