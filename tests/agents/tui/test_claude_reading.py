@@ -240,7 +240,7 @@ def test_the_hook_is_one_command_line_whatever_is_in_its_words(tmp_path: Path) -
     launch = CLAUDE.launch(a_place(tmp_path), None)
     settings = json.loads(launch.argv[launch.argv.index("--settings") + 1])
     ((entry,),) = settings["hooks"].values()
-    assert entry["hooks"][0]["command"] == "hook 'a b'"
+    assert entry["hooks"][0]["command"] == "hook 'a b' deny-as-json"
 
 
 def test_only_a_conversation_that_has_begun_is_gone_on_with(tmp_path: Path) -> None:
