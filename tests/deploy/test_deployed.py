@@ -90,6 +90,7 @@ def key(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.soak
 def test_two_hosts_share_one_record_once_the_owner_has_made_the_schema(
     address: str, key: Path, tmp_path: Path
 ) -> None:

@@ -139,6 +139,7 @@ def test_a_killed_supervisor_is_gone_on_with_and_nothing_is_sent_twice(stage: Th
     assert len(stage.happened("EXECUTER", "took")) == 2
 
 
+@pytest.mark.soak
 def test_an_aborted_task_leaves_its_programs_up_and_free(stage: Theatre) -> None:
     stage.cast(ways=("stuck", "plain", "plain"))
     assert stage.duet("up", "--grant").code == 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from podium.domain.work import Run, RunStatus
 from podium.usecases import approve, reject
 from tests.pipeline.rig import VERIFICATION_PATH, Project, develops, smooth, turn, writes
@@ -53,6 +55,7 @@ async def test_a_workflow_waits_for_a_person_and_is_named_in_the_pull_request(
     assert WORKFLOW in body
 
 
+@pytest.mark.soak
 async def test_a_workflow_that_is_rejected_goes_back_to_the_developer(tmp_path: Path) -> None:
     again = turn(
         "developer",

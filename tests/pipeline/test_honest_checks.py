@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from podium.domain.work import Run, RunStatus
 from tests.pipeline.rig import TEST, Project, audits, develops, smooth
 
@@ -94,6 +96,7 @@ async def test_work_that_nothing_was_run_on_waits_for_a_person_and_is_never_call
     assert delivered["untested"] == "no checks were found"
 
 
+@pytest.mark.soak
 async def test_checks_that_a_person_names_meanwhile_are_run_before_it_goes_out(
     tmp_path: Path,
 ) -> None:

@@ -51,6 +51,7 @@ async def test_a_change_that_is_not_small_has_its_plan_reviewed_after_all(
     assert stages(run) == ["plan", "develop", "plan_review", "audit", "integrate"]
 
 
+@pytest.mark.soak
 async def test_a_plan_that_is_rejected_after_all_is_planned_and_built_anew(tmp_path: Path) -> None:
     rejects = says(
         "plan_reviewer", "REJECT", "Stage: plan_review, round 1", feedback="- Say what 0 gives."
@@ -69,6 +70,7 @@ async def test_a_plan_that_is_rejected_after_all_is_planned_and_built_anew(tmp_p
     ]  # fmt: skip
 
 
+@pytest.mark.soak
 async def test_a_thorough_run_reviews_the_merge_although_nothing_came_in(tmp_path: Path) -> None:
     run = await Project(tmp_path).build(smooth()).run(mode="thorough")
     assert stages(run) == [

@@ -82,6 +82,7 @@ async def test_a_remote_base_that_is_ahead_is_in_the_branch_and_moves_no_ref_of_
     assert not (shared.project.folder / ".git/FETCH_HEAD").exists()
 
 
+@pytest.mark.soak
 async def test_a_remote_base_that_conflicts_is_solved_before_the_push(tmp_path: Path) -> None:
     shared = Shared(tmp_path, [*smooth(), solves()])
     shared.move("calc.py", THEIRS.replace("\n", "\\n"))

@@ -73,6 +73,7 @@ def branch_of(project: Project) -> str:
     return project.git("branch", "--list", "task/*", "--format=%(refname:short)")
 
 
+@pytest.mark.soak
 async def test_a_workspace_that_somebody_removed_is_made_again_and_no_step_is_repeated(
     tmp_path: Path,
 ) -> None:
@@ -199,6 +200,7 @@ async def test_a_turn_whose_commits_were_lost_with_their_host_is_asked_for_again
     assert other.tree(branch)["calc.py"] == RIGHT.strip()
 
 
+@pytest.mark.soak
 async def test_a_host_that_was_left_behind_catches_up(tmp_path: Path) -> None:
     project = Project(tmp_path / "one").build(smooth())
     run = await stopped(project)

@@ -173,6 +173,7 @@ async def test_what_only_looks_like_one_in_test_data_is_for_a_person_before_it_g
     assert TOKEN in reachable(project, run.result["branch"])
 
 
+@pytest.mark.soak
 async def test_code_that_handles_credentials_is_no_secret_and_values_are_told_from_shapes(
     tmp_path: Path,
 ) -> None:
@@ -188,6 +189,7 @@ async def test_code_that_handles_credentials_is_no_secret_and_values_are_told_fr
     assert secrets_in(f"{TOKEN} and {VALUE}") == ("secret:DEPLOY_PASSWORD", "github-token")
 
 
+@pytest.mark.soak
 async def test_a_password_inside_an_address_is_a_value_that_podium_knows(tmp_path: Path) -> None:
     project = built(tmp_path)
     project.environ["SHOP_DATABASE_URL"] = "postgresql://shop:hunter2-winter-31@db/shop"
@@ -211,6 +213,7 @@ async def test_marks_that_stand_there_already_hide_no_secret(tmp_path: Path) -> 
 LEARNED = {"lessons": ["calc.py is imported by name"], "backlog_items": ["Subtract as well"]}
 
 
+@pytest.mark.soak
 async def test_after_a_refused_secret_files_of_podium_do_not_lie_in_the_developers_way(
     tmp_path: Path,
 ) -> None:

@@ -171,6 +171,7 @@ async def test_an_escalation_starts_the_researcher_and_a_second_one_needs_a_pers
     succeeded(run)
 
 
+@pytest.mark.soak
 async def test_a_plan_without_its_parts_is_sent_back_with_the_missing_ones_named(
     tmp_path: Path,
 ) -> None:
@@ -579,6 +580,7 @@ async def test_a_branch_does_not_wait_for_a_skill_that_nobody_has_approved(tmp_p
     assert not [path for path in project.tree(run.result["branch"]) if path.startswith(".agents")]
 
 
+@pytest.mark.soak
 async def test_a_skill_approved_after_the_end_is_refused_and_asked_about_again_by_a_retry(
     tmp_path: Path,
 ) -> None:

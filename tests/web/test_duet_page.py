@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from podium.testing import retry_until
@@ -126,6 +127,7 @@ async def test_whoever_takes_the_keyboard_types_and_what_podium_has_to_say_waits
         await expect(ladder).to_contain_text("keyboard returned of PLANNER by sam")
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_of_two_browsers_one_has_the_keyboard_and_the_other_is_told(
     tmp_path: Path, browser: Browser
@@ -192,6 +194,7 @@ async def run_in_pane(here: House, side: str, script: Path) -> None:
     )
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_task_is_handed_on_aborted_and_retried_from_the_page(
     tmp_path: Path, browser: Browser

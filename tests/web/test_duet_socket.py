@@ -116,6 +116,7 @@ async def test_only_an_operator_who_has_the_keyboard_types(tmp_path: Path, pair:
             await heard(sam, "state", who="", mine=False)
 
 
+@pytest.mark.soak
 async def test_what_makes_no_sense_is_refused_and_the_pane_goes_on(
     tmp_path: Path, pair: Theatre
 ) -> None:
@@ -134,6 +135,7 @@ async def test_what_makes_no_sense_is_refused_and_the_pane_goes_on(
             assert (await heard(socket, "refused"))["words"] == "that cannot be typed"
 
 
+@pytest.mark.soak
 async def test_a_keyboard_comes_back_when_its_person_left_and_stays_gone(
     tmp_path: Path, pair: Theatre, monkeypatch: pytest.MonkeyPatch
 ) -> None:
