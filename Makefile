@@ -27,7 +27,7 @@ test: $(DEV_STAMP) clis tests/__pycache__ ## the whole test suite, with the real
 tests/__pycache__: | $(DEV_STAMP)
 	@$(BIN)/pytest -qq --collect-only tests/[a-e]* >/dev/null & $(BIN)/pytest -qq --collect-only tests/[!a-e]* >/dev/null; wait
 
-live: export PODIUM_LIVE = all
+live: export REAL_CLIS = all
 live: $(DEV_STAMP) clis ## every test with the real agent CLIs; `make test` runs a few of each
 	$(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" tests/agents tests/contract tests/duet tests/pipeline/test_real_clis.py \
 		tests/sense/test_real_planner.py tests/docs/test_modelserver_agents.py tests/cli/test_agents_command.py tests/playbook/killing
@@ -41,8 +41,8 @@ attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary
 	$(BIN)/pytest -q -n 2 -rP tests/attacks -k "not live_where and not layer_is_missing and not weaker_layouts"
 
 soak: $(DEV_STAMP) clis ## the long counts: hundreds of kills, ten thousand races, examples never tried before
-	PODIUM_LIVE=all $(BIN)/pytest -q -m soak --timeout 3600
-	PODIUM_LIVE=all HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 3 -m "not soak"
+	REAL_CLIS=all $(BIN)/pytest -q -m soak --timeout 3600
+	REAL_CLIS=all HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 3 -m "not soak"
 
 clis:
 	@sh scripts/agent-clis

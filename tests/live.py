@@ -8,7 +8,7 @@ import pytest
 
 from tests.timing import saw
 
-ALL = "PODIUM_LIVE"
+ALL = "REAL_CLIS"
 """Set to anything: every test with a real CLI runs."""
 
 _running: list[pytest.Item] = []

@@ -64,10 +64,10 @@ def test_a_program_that_is_missing_skips_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(clis, "_cache", lambda: tmp_path)
-    monkeypatch.delenv("PODIUM_LIVE", raising=False)
+    monkeypatch.delenv("REAL_CLIS", raising=False)
     with pytest.raises(pytest.skip.Exception, match="which `make live` runs"):
         clis.codex()
-    monkeypatch.setenv("PODIUM_LIVE", "all")
+    monkeypatch.setenv("REAL_CLIS", "all")
     with pytest.raises(pytest.skip.Exception, match="not installed"):
         clis.codex()
     (tmp_path / f"codex-{clis.versions()['codex']}.failed").write_text("no room on the disk\n")
