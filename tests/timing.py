@@ -132,3 +132,29 @@ def pytest_configure(config: pytest.Config) -> None:
     # A worker measures; the process that reports writes.
     kept = None if hasattr(config, "workerinput") else config.getoption("--timing")
     config.pluginmanager.register(Timing(kept), "timing")
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """The cost of a run as Markdown: by folder, by kind, and the most expensive test functions."""
+    text = ""
+    for title, key in (
+        ("folder", lambda row: "/".join(row["test"].split("::")[0].split("/")[:-1])),
+        ("kind", lambda row: row["kind"]),
+        ("test function", lambda row: row["test"].split("[")[0].removeprefix("tests/")),
+    ):
+        sums: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0, 0.0])
+        for row in rows:
+            for place, value in enumerate((1, row["cpu"], row["wall"])):
+                sums[key(row)][place] += value
+        text += f"\n| {title} | tests | CPU s | wall s |\n|---|---|---|---|\n"
+        dearest = sorted(sums.items(), key=lambda item: -item[1][1])[:60]
+        text += "".join(
+            f"| {name} | {count:.0f} | {cpu:.1f} | {wall:.1f} |\n"
+            for name, (count, cpu, wall) in dearest
+        )
+    return text
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as lines:
+        print(table([json.loads(line) for line in lines]))
