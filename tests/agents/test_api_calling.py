@@ -15,6 +15,7 @@ from podium.domain.errors import AgentRejected
 from podium.sandbox import HookDoor
 from podium.testing import MemoryJournal
 from tests.contract.function_calling import NAME, House
+from tests.tools.rig import make_rig
 
 
 @pytest.fixture
@@ -112,3 +113,25 @@ async def test_a_circle_is_noticed_here_only_when_the_door_does_not_look_for_one
         await _performed(house, *calls, same_call_limit=3)
     performed = await _performed(house, *calls, counts=False, same_call_limit=3)
     assert len(performed.results) == 4
+
+
+async def test_lines_that_were_read_in_this_turn_are_not_sent_a_second_time(
+    tmp_path: Path,
+) -> None:
+    house = House(tmp_path)
+    house.tools = make_rig(tmp_path)
+    (house.tools.root / "long").write_text("a line\n" * 100)
+    first, again, other = (
+        await _performed(
+            house,
+            ("read_file", {"path": "long"}),
+            ("read_file", {"path": "long"}),
+            ("read_file", {"path": "long", "limit": 90}),
+        )
+    ).results
+    assert str(first.content).count("a line") == 100
+    assert _told(again) == (
+        "success",
+        "long, lines 1–100 of 100\nUnchanged since you read these lines in this turn: see above.",
+    )
+    assert str(other.content).count("a line") == 90

@@ -346,3 +346,16 @@ async def test_a_glob_with_alternatives_is_refused_instead_of_finding_nothing(
     outcome = await rig.use(tool, **arguments)
     assert not outcome.ok
     assert "globs here have no {a,b}; ask once for each" in outcome.error
+
+
+async def test_a_read_gives_at_most_250_lines_and_10_kb_unless_more_is_asked_for(rig: Rig) -> None:
+    (rig.root / "many").write_text("x\n" * 903)
+    (rig.root / "wide").write_text(f"{'x' * 98}\n" * 903)
+
+    many = (await rig.use("read_file", path="many")).result
+    wide = (await rig.use("read_file", 1, path="wide")).result
+    more = (await rig.use("read_file", 2, path="wide", limit=903)).result
+
+    assert (many["last_line"], many["next_offset"]) == (250, 251)
+    assert wide["last_line"] == 100
+    assert 200 < more["last_line"] < 250

@@ -21,7 +21,7 @@ INTERNAL = "x-internal"
 REQUIRED = "x-required"
 """Keyword of an object's schema: what models are told to give, where `required` is less."""
 _NOT_OFFERED = ("propertyNames", "prefixItems", "minLength", "examples")
-LONGEST_STREAM = 16_000
+LONGEST_STREAM = 10_000
 """Characters of a command's output, or of its errors, that are shown."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 _HASH = re.compile(r"(?:sha256:)?[0-9a-f]{64}")

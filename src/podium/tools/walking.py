@@ -24,7 +24,7 @@ IGNORED = frozenset({".git", ".podium"})
 MOST_FILES = 100_000
 """A walk ends after so many files."""
 LARGEST_SEARCHED_BYTES = 4_000_000
-LONGEST_LINE = 400
+LONGEST_LINE = 200
 """How much of a line is shown."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -18,6 +18,9 @@ from podium.domain.telling import cut_to, told_failure, told_outcome, told_refus
 from podium.ports import TurnDoor
 
 LONGEST_TOLD = 200
+_READ = "read_file"
+_SHORT_CHARACTERS = 400
+"""Lines that are shown again as they are."""
 
 
 @dataclass
@@ -52,6 +55,7 @@ class Calling:
         self._settings = settings
         self._last = ""
         self._repeats = 0
+        self._read = set[str]()
 
     async def perform(self, calls: Sequence[ToolCallPart], *, told: bool = False) -> Performed:
         """Stops at the first call that waits for a person. Raises `AgentRejected` on a circle.
@@ -90,7 +94,19 @@ class Calling:
     def _ended(self, call: ToolCallPart, tool: str, outcome: Outcome) -> ToolReturnPart:
         longest = self._settings.longest_result_characters
         text = told_outcome(tool, outcome.ok, outcome.result, outcome.error, longest)
+        if tool == _READ and outcome.ok:
+            text = self._once(text)
         return self._result(call, text, "success" if outcome.ok else "failed")
+
+    def _once(self, text: str) -> str:
+        """The same lines are in the conversation already: sending them twice costs in every later request."""
+        head, _, lines = text.partition("\n")
+        if len(lines) < _SHORT_CHARACTERS:
+            return text
+        if text in self._read:
+            return f"{head}\nUnchanged since you read these lines in this turn: see above."
+        self._read.add(text)
+        return text
 
     def _result(
         self, call: ToolCallPart, text: str, outcome: Literal["success", "failed", "denied"]

@@ -20,6 +20,9 @@ from podium.tools.registry import Tool
 from podium.tools.scope import ToolScope, in_thread
 
 _LARGEST_FILE_BYTES = 20_000_000
+_DEFAULT_LINES = 250
+_DEFAULT_BYTES = 10_000
+"""What a read shows unless the call asks for more lines: a model is sent it again with every later request."""
 _SHOWN_BYTES = 24_000
 """Less than a result may hold, so that whole lines are shown and nothing is cut behind them."""
 _SEARCH_SECONDS = 20.0
@@ -43,7 +46,9 @@ async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
     first: int = arguments["offset"]
     if first > max(1, len(lines)):
         raise ToolBroke(f"{path!r} has {len(lines)} lines; offset {first} is behind its end")
-    shown = _lines_that_fit(lines[first - 1 : first - 1 + arguments["limit"]], scope)
+    limit: int = arguments["limit"]
+    room = _SHOWN_BYTES if limit > _DEFAULT_LINES else _DEFAULT_BYTES
+    shown = _lines_that_fit(lines[first - 1 : first - 1 + limit], scope, room)
     last = first - 1 + len(shown)
     return {
         "path": path,
@@ -56,9 +61,9 @@ async def _read_file(arguments: dict[str, Json], scope: ToolScope) -> dict[str, 
     }
 
 
-def _lines_that_fit(lines: list[str], scope: ToolScope) -> list[str]:
+def _lines_that_fit(lines: list[str], scope: ToolScope, room: int) -> list[str]:
     shown: list[str] = []
-    left = _SHOWN_BYTES
+    left = room
     for line in lines:
         # As JSON: a result that is longer would be cut in its middle.
         left -= len(json.dumps(line, ensure_ascii=False).encode())
@@ -67,9 +72,7 @@ def _lines_that_fit(lines: list[str], scope: ToolScope) -> list[str]:
         shown.append(line)
     if lines and not shown:
         whole = len(lines[0])
-        return [
-            f"{scope.clean(lines[0])[: _SHOWN_BYTES // 4]} [cut: {whole} characters in this line]"
-        ]
+        return [f"{scope.clean(lines[0])[: room // 4]} [cut: {whole} characters in this line]"]
     return shown
 
 
@@ -177,7 +180,10 @@ _GLOB = {
 READ_FILE = Tool(
     ToolSpec(
         name="read_file",
-        description="Read a text file. Each line is shown behind its number and a tab.",
+        description=(
+            "Read a text file, each line behind its number and a tab: 250 lines or 10 KB at once. "
+            "Of a long file find the place with `search_text` and read the lines around it."
+        ),
         tier=Tier.T0,
         idempotent=True,
         timeout_seconds=30,
@@ -193,7 +199,13 @@ READ_FILE = Tool(
                     "default": 1,
                     "description": "First line.",
                 },
-                "limit": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 2_000},
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 10_000,
+                    "default": _DEFAULT_LINES,
+                    "description": "Lines; more than 250 are shown up to 24 KB.",
+                },
             },
             "required": ["path"],
             "additionalProperties": False,
@@ -240,7 +252,7 @@ SEARCH_TEXT = Tool(
                 "path": _FOLDER,
                 "glob": _GLOB,
                 "case_sensitive": {"type": "boolean", "default": True},
-                "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "default": 100},
+                "limit": {"type": "integer", "minimum": 1, "maximum": 1_000, "default": 50},
             },
             "required": ["pattern"],
             "additionalProperties": False,
