@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -22,11 +24,12 @@ from podium.domain.errors import (
 )
 from podium.domain.gating import Effect, Tier
 from podium.domain.model import Json
-from podium.domain.operating import Directive, Intent, Reading, Urgency, Wish
+from podium.domain.operating import Directive, Intent, Message, Reading, Urgency, Wish
 from podium.domain.packs import PackTool
 from podium.flows.operator.judgement.directives import find_conflict
 from podium.flows.operator.judgement.judging import judge
 from podium.flows.operator.judgement.model import MOST_TOOLS, ModelClassifier, ModelReading
+from podium.flows.operator.judgement.model_prompt import prompt_for
 from podium.testing import FakeAgent
 from podium.wiring.classifying import ReadingAgent
 from tests.operator.core.shop import unmarked
@@ -369,3 +372,13 @@ async def test_of_a_long_registry_the_best_tools_are_shown() -> None:
     assert asked == ["act 199"]
     assert "- things.act199(what: text)" in prompt
     assert prompt.count("- things.act") == MOST_TOOLS
+
+
+def test_the_prompt_tells_the_days_ahead_the_time_zone_and_which_ids_are_looked_up() -> None:
+    now = datetime(2026, 11, 18, 9, 30, tzinfo=ZoneInfo("Australia/Melbourne"))
+    prompt = prompt_for(Message(text="Call Sarah next Thursday", now=now), pack_of())
+    assert (
+        "# When and where\nIt is Wednesday 2026-11-18 09:30 +1100. Time zone: Australia/Melbourne.\n"
+        "The days after today: Thu 11-19, Fri 11-20, Sat 11-21, Sun 11-22, Mon 11-23, Tue 11-24, Wed 11-25, Thu 11-26, "
+    ) in prompt
+    assert "An id without `*` that nobody gave is left out, without a lookup" in prompt

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
 
 from podium.domain.model import Json, whole_text
 from podium.domain.operating import Message
@@ -14,6 +16,7 @@ from podium.domain.packs_table import most_specific
 LONGEST_LINE = 600
 MOST_CHOICES = 12
 MOST_NAMES = 40
+_DAYS_AHEAD = 14
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
 _PLAIN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -31,7 +34,8 @@ Names of tools and arguments are those of the registry, to the letter. A workflo
 nothing: no name, number, id, address or date.
 - `id:lead` is the id of a lead, and so on; a name is no id. Where a call needs an id that nobody gave, put the \
 call that looks the record up before it (find, get, list or search, with words of the message) and leave the id \
-out: the lookup is done, and the person is shown what it found.
+out: the lookup is done, and the person is shown what it found. An id without `*` that nobody gave is left out, \
+without a lookup, unless the message names the record.
 - Phone numbers have the code of their country (+61400123456), money is a plain number of dollars, dates are \
 YYYY-MM-DD, times HH:MM, choices as the registry writes them.
 - `intent`: `execute` when it is clear which tools are meant, also when a lookup comes first; `clarify` when one \
@@ -62,10 +66,28 @@ def prompt_for(message: Message, pack: Pack, names: Sequence[str] | None = None)
         _section("Tools by domain (* must be given)", _tool_lines(registry, shown)),
         _section("Workflows", skills),
         _section(_CONTEXT, _context_lines(message.context)) or _NO_CONTEXT,
-        _section("When", [f"It is {message.now:%A %Y-%m-%d %H:%M %z}."]),
+        _section("When and where", _when(message.now, registry)),
         _said(message),
     )
     return "\n".join(part for part in parts if part)
+
+
+def _when(now: datetime, registry: PackRegistry) -> list[str]:
+    """The time, and the days that people name by their weekdays: models count days badly."""
+    days = [now + timedelta(days=number) for number in range(1, _DAYS_AHEAD + 1)]
+    listed = ", ".join(f"{day:%a} {day:%m-%d}" for day in days)
+    zone = f" Time zone: {zone_name}." if (zone_name := _zone(now, registry)) else ""
+    return [
+        f"It is {now:%A %Y-%m-%d %H:%M %z}.{zone}",
+        f"The days after today: {listed}.",
+    ]
+
+
+def _zone(now: datetime, registry: PackRegistry) -> str:
+    """The name of the zone, which tells the country. Empty: only the offset is known."""
+    if isinstance(now.tzinfo, ZoneInfo):
+        return now.tzinfo.key
+    return registry.time_zone if "/" in registry.time_zone else ""
 
 
 _CONTEXT = "Context (arguments with one of these names are filled from it; leave them out)"
