@@ -66,12 +66,16 @@ def test_the_planner_is_told_the_time_what_waits_what_was_rejected_and_what_orde
         "person could not know, and say in the summary what that is.\n"
         "- `context_summary` says in a sentence or two how the system is. `target` names what an item is about, such as "
         "`opal_api`.\n"
+        "- `type`: `health_fix` for something that does not work, `clc_task` for other work on files and programs, "
+        "`telemetry` for what should be measured or recorded, `info` for what people should only know, `noop` for nothing to "
+        "do.\n"
         "- `alert` and `log` say in `message` what is the matter. `create_wo` needs `wo_suggestion`, with a `wo_id_hint` "
         "of letters, digits and dashes, a `title`, and in `tasks` the steps, each so that one can check it. An item of the "
         "type `noop` or `info` creates no work order.\n"
         f"- A work order is a list of these operations: {OPERATIONS}. {ZONES} What needs anything else is nothing for a "
-        "work order: tell people of it with an `alert`. Give the operations in `ops` where you know all of their fields; "
-        "where you do not, leave `ops` out.\n"
+        "work order: tell people of it with an `alert`. `tasks` tell people and the worker in words what is to be "
+        "done; `ops` are the same work as operations, performed to the letter. Give `ops` where you know all of their fields; "
+        "where you do not, leave `ops` out: they are written from the `tasks`.\n"
     )
 
 

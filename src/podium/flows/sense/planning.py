@@ -40,6 +40,8 @@ _RULES = """\
 - Do not propose again what waits for a person. Propose what was rejected only when the state shows what the person could \
 not know, and say in the summary what that is.
 - `context_summary` says in a sentence or two how the system is. `target` names what an item is about, such as `opal_api`.
+- `type`: `health_fix` for something that does not work, `clc_task` for other work on files and programs, `telemetry` for what should be \
+measured or recorded, `info` for what people should only know, `noop` for nothing to do.
 - `alert` and `log` say in `message` what is the matter. `create_wo` needs `wo_suggestion`, with a `wo_id_hint` of letters, \
 digits and dashes, a `title`, and in `tasks` the steps, each so that one can check it. An item of the type `noop` or `info` \
 creates no work order."""
@@ -134,8 +136,9 @@ def planning_prompt(
         f"{_DELIVERABLE}\n\n"
         f"{_RULES}\n"
         f"- A work order is a list of these operations: {operations_in_words()}. {zones} What needs anything else is "
-        "nothing for a work order: tell people of it with an `alert`. Give the operations in `ops` where you know all of "
-        "their fields; where you do not, leave `ops` out.\n"
+        "nothing for a work order: tell people of it with an `alert`. `tasks` tell people and the worker in words what "
+        "is to be done; `ops` are the same work as operations, performed to the letter. Give `ops` where you know all of their "
+        "fields; where you do not, leave `ops` out: they are written from the `tasks`.\n"
     )
 
 
