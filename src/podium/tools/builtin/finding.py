@@ -60,7 +60,7 @@ FIND_FILES = Tool(
     ToolSpec(
         name="find_files",
         description=(
-            "Find files by name. `*.py` fits names anywhere, `src/**/test_*.py` whole paths."
+            "Find files by name. `*.py` fits names anywhere, `src/**/test_*.py` whole paths; no `{a,b}`."
         ),
         tier=Tier.T0,
         idempotent=True,

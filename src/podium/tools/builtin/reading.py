@@ -174,7 +174,7 @@ _GLOB = {
     "default": "**",
     "minLength": 1,
     "maxLength": 1_000,
-    "description": "`*.py` fits names anywhere, `src/**/*.py` whole paths.",
+    "description": "`*.py` fits names anywhere, `src/**/*.py` whole paths; no `{a,b}`.",
 }
 
 READ_FILE = Tool(
