@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date, timedelta
 
 import pytest
 
-from podium.flows.pipeline.memory import MOST_LESSONS, Remembered, relevant, with_lessons
+from podium.flows.pipeline.memory import (
+    MAX_LESSONS_READ,
+    MAX_LESSONS_SHOWN,
+    MOST_LESSONS,
+    Remembered,
+    relevant,
+    with_lessons,
+)
 
 DAY = date(2026, 11, 15)
 
@@ -143,3 +151,17 @@ def test_a_huge_memory_and_many_paths_are_ranked() -> None:
 def test_a_hostile_task_and_memory_are_ranked(piece: str) -> None:
     text = piece * (100_000 // len(piece))
     relevant(text, task=text, paths=[text, "/", "//a", "/a/b", ""], day=DAY, most_tokens=100)
+
+
+def test_of_many_lessons_only_the_newest_are_told_and_not_many_of_them() -> None:
+    lessons = [f"- Parser lesson number {number}. (run, 2026-05-01)" for number in range(150)]
+    chosen = relevant(
+        "# Agent memory\n\n" + "\n".join(lessons),
+        task="the parser",
+        paths=(),
+        day=date(2026, 5, 2),
+        most_tokens=10_000,
+    )
+    assert len(chosen) == MAX_LESSONS_SHOWN
+    numbers = [int(re.findall(r"number (\d+)", each.lesson)[0]) for each in chosen]
+    assert min(numbers) >= 150 - MAX_LESSONS_READ

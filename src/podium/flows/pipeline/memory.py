@@ -14,6 +14,9 @@ MOST_LESSONS = 20
 """That one step may add."""
 LONGEST_LESSON = 600
 CHARACTERS_A_TOKEN = 4
+MAX_LESSONS_READ = 100
+"""The newest ones; older ones stay in the file, and are told to nobody."""
+MAX_LESSONS_SHOWN = 12
 
 _HEAD = """\
 # Agent memory
@@ -77,13 +80,14 @@ def with_lessons(
 def relevant(
     text: str, *, task: str, paths: Collection[str], day: date, most_tokens: int
 ) -> tuple[Chosen, ...]:
-    """The entries that fit the task and its paths best, the best first, within so many tokens."""
-    return tuple(_within(most_tokens, _ranked(text, task, paths, day)))
+    """Of the newest entries those that fit the task and its paths best, the best first, within so many tokens."""
+    return tuple(_within(most_tokens, _ranked(text, task, paths, day)))[:MAX_LESSONS_SHOWN]
 
 
 def _ranked(text: str, task: str, paths: Collection[str], day: date) -> list[Chosen]:
     # The last wording of the same lesson is the newest.
-    entries = {key_of(entry.text): entry for entry in entries_of(text)}
+    newest = list(entries_of(text))[-MAX_LESSONS_READ:]
+    entries = {key_of(entry.text): entry for entry in newest}
     entries.pop("", None)
     ranker = Ranker(entries.values(), task=task, paths=paths, day=day)
     chosen = [
