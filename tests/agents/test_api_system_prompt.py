@@ -25,5 +25,5 @@ async def test_the_python_behind_a_shim_is_the_one_that_starts_in_the_workspace(
     path = f"{shims}{os.pathsep}{os.environ['PATH']}"
     monkeypatch.setenv("PATH", path)
     kit = replace(house.kit(MemoryTranscripts()), environ={"PATH": path})
-    told = await system_prompt(house.turn(), kit, has_tools=True)
+    told = await system_prompt(house.turn(), kit, tools=["read_file"])
     assert "`python3` is Python 3.42." in told

@@ -111,7 +111,7 @@ class _Held:
                         answers,
                         exchange,
                         door,
-                        await system_prompt(turn, kit, has_tools=bool(offer.tools)),
+                        await system_prompt(turn, kit, tools=offer.tools),
                     )
                     self._said = await talk.hold()
                     self._waiting = door.waiting_approvals
