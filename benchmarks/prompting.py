@@ -79,7 +79,7 @@ End with exactly one JSON object:
 {"commit_hash": "4f2a9c1d8e7b6a5f4c3d2e1f0a9b8c7d6e5f4a3b", "status": "success", "podium_nonce": "{{nonce}}"}
 ```
 """
-LOOK = [{"run": "git ls-files && git log --oneline | head -5"}, {"read": "prices.py"}]
+LIST = {"run": "git ls-files && git log --oneline | head -5"}
 TESTS = {"run": "python3 -m unittest -q"}
 FIX = [
     {
@@ -135,6 +135,10 @@ REPORT = """# Diagnosis
 `python3 -c "import prices; print(prices.discounted(5, 120))"` prints `-1.00`. Cause: `prices.py:21`, `discounted` multiplies with `100 - percent`, which is
 negative above 100. `total` passes its percentage on to it. No test has a percentage above 50.
 """
+SHORT_PLAN = (
+    PLAN[PLAN.index("## Detailed") : PLAN.index("## Documentation")]
+    + PLAN[PLAN.index("## Expected") :]
+)
 REVIEW = "# Review\n\nRead the diff and ran the tests; `discounted(5, 120)` is 0 and fails without the change.\n\n## Findings\n\nNone\n"
 
 
@@ -207,25 +211,17 @@ def _rules(feat: str, change: list[dict[str, str]]) -> list[dict[str, Any]]:
         f"docs/dev_docs/plans/plan_{feat}.md",
     )
     verification = f"docs/dev_docs/reviews/verification_report_{feat}.md"
-    review = f"docs/dev_docs/reviews/code_review_{feat}_v1.md"
     work = {"status": "success", "commit_hash": "HEAD"}
+    # Whoever asks for all that it needs at once is told that it may, in every role and alone.
+    both = _at_once(("read_file", {"path": "prices.py"}), ("read_file", {"path": "test_prices.py"}))
+    shown = {"run": "python3 -c 'import prices; print(prices.discounted(5, 120))'"}
     return [
-        _rule("alone", *LOOK, {"read": "test_prices.py"}, {"run": "python3 -m unittest -q"}, *change, {"run": COMMIT}, payload=work),
-        _rule(
-            "investigate",
-            *LOOK,
-            {"run": "python3 -c 'import prices; print(prices.discounted(5, 120))'"},
-            _written(documents[0], REPORT),
-            payload={"report_path": documents[0]},
-        ),
+        _rule("alone", LIST, both, TESTS, *change, {"run": COMMIT}, payload=work),
+        _rule("investigate", LIST, both, shown, _written(documents[0], REPORT), payload={"report_path": documents[0]}),
         _rule("analyse", payload={"verdict": "APPROVE"}),
-        _rule(
-            "plan",
-            *LOOK,
-            {"read": "test_prices.py"},
-            _written(documents[1], PLAN),
-            payload={"plan_path": documents[1]},
-        ),
+        # A quick plan comes with the answer; its reader has searched, read both places and shown the fault.
+        _rule("plan", LIST, both, shown, payload={"document": SHORT_PLAN}, when="short plan"),
+        _rule("plan", LIST, both, shown, _written(documents[1], PLAN), payload={"plan_path": documents[1]}),
         _rule("plan_review", payload={"verdict": "APPROVE"}),
         _rule(
             "develop",
@@ -233,17 +229,18 @@ def _rules(feat: str, change: list[dict[str, str]]) -> list[dict[str, Any]]:
             _at_once(("write_file", {"path": verification, "content": VERIFIED}), ("run_command", {"command": COMMIT})),
             payload=work,
         ),
-        _rule(
-            "audit",
-            _written(review, REVIEW),
-            payload={"verdict": "PASS", "review_path": review},
-        ),
+        _rule("audit", payload={"verdict": "PASS", "document": REVIEW}),
     ]  # fmt: skip
 
 
-def _rule(stage: str, *steps: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any]:
+def _rule(
+    stage: str, *steps: dict[str, Any], payload: dict[str, Any], when: str = ""
+) -> dict[str, Any]:
+    """`when`: words of the prompt before those that name the stage."""
     answer = {"payload": {**payload, "podium_nonce": "{{nonce}}"}}
-    return {"name": stage, "when": f"Stage: {stage}, round 1\\.{NONCE}", "steps": [*steps, answer]}
+    words = f"{when}[\\s\\S]*" if when else ""
+    matches = f"{words}Stage: {stage}, round 1\\.{NONCE}"
+    return {"name": stage, "when": matches, "steps": [*steps, answer]}
 
 
 def _written(path: str, content: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from tests.pipeline.rig import (
     audits,
     develops,
     plans,
+    says,
     smooth,
     turn,
     writes,
@@ -129,3 +130,42 @@ async def test_an_architect_who_finds_nothing_to_plan_leaves_it_to_a_person(tmp_
     events = await project.events(run.id)
     again = [each["prompt"] for each in events if each["type"] == "agent_asked"][1]
     assert "It fails on Windows." in again
+
+
+async def test_plan_and_review_may_come_with_the_answer_and_a_quick_plan_may_be_short(
+    tmp_path: Path,
+) -> None:
+    short = PLAN[PLAN.index("## Detailed") : PLAN.index("## Documentation")]
+    short += PLAN[PLAN.index("## Expected") :]
+    review = "# Review\n\nRead the diff.\n\n## Findings\n\nNone"
+    turns = [
+        turn("architect", {"payload": {"document": short}}),
+        turn("auditor", {"payload": {"verdict": "PASS", "document": review}}),
+        *smooth(),
+    ]
+    project = Project(tmp_path).build(turns)
+    run = succeeded(await project.run(mode="quick"))
+    assert [each["verdict"] for each in run.result["stages"]] == ["DONE", "DONE", "PASS", "DONE"]
+    written = project.tree(run.result["branch"]).values()
+    assert {f"{short.rstrip()}\n", f"{review}\n"} <= set(written)
+
+
+async def test_remarks_that_are_settled_or_say_nothing_are_not_triaged(tmp_path: Path) -> None:
+    turns = [
+        {
+            **plans(feedback={"limits": "Are negative numbers meant?"}),
+            "when": "Stage: plan, round 1",
+        },
+        says("plan_reviewer", "REJECT", "Stage: plan_review, round 1", feedback="- Say it."),
+        {**plans(f"{PLAN}\nThey are.\n"), "when": "Stage: plan, round 2"},
+        develops(feedback={"doubts": "none"}),
+        *smooth(),
+    ]
+    project = Project(tmp_path).build(turns)
+    run = succeeded(await project.run())
+    assert "feedback_triager" not in await prompts(project, run)
+    notes = [each["text"] for each in await project.events(run.id) if each["type"] == "note_taken"]
+    assert [each for each in notes if each.startswith("Feedback of")] == [
+        "Feedback of plan: settled, not triaged (its document was written anew since)",
+        "Feedback of develop: settled, not triaged (nothing in it is open)",
+    ]

@@ -25,6 +25,7 @@ STEPS = (
     "investigate-1", "analyse-1", "plan-1", "plan_review-1", "develop-1", "audit-1", "develop-2",
     "audit-2", "merge_review-1",
 )  # fmt: skip
+QUICK_STEPS = ("plan-1", "develop-1", "audit-1")
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,17 @@ def thorough(tmp_path_factory: pytest.TempPathFactory) -> Done:
         files = {"AGENTS.md": AGENTS, "other/AGENTS.md": "Nobody works here.\n"}
         project = Project(folder).build(turns, files=files)
         run = succeeded(await project.run(mode="thorough"))
+        return Done(project, run, await project.events(run.id))
+
+    return asyncio.run(work())
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    async def work() -> Done:
+        folder = tmp_path_factory.mktemp("quick")
+        project = Project(folder).build(smooth(), files={"AGENTS.md": AGENTS})
+        run = succeeded(await project.run(mode="quick"))
         return Done(project, run, await project.events(run.id))
 
     return asyncio.run(work())
@@ -65,8 +77,15 @@ def _lasting(prompt: str, done: Done) -> str:
 
 @pytest.mark.parametrize("step", STEPS)
 def test_a_role_is_asked_what_the_golden_prompt_says(thorough: Done, step: str) -> None:
-    golden = GOLDEN / f"{step}.md"
-    text = sent(thorough)[step]
+    _compare(GOLDEN / f"{step}.md", sent(thorough)[step])
+
+
+@pytest.mark.parametrize("step", QUICK_STEPS)
+def test_a_role_of_a_quick_run_is_asked_what_the_golden_prompt_says(quick: Done, step: str) -> None:
+    _compare(GOLDEN / f"quick-{step}.md", sent(quick)[step])
+
+
+def _compare(golden: Path, text: str) -> None:
     if os.environ.get("PODIUM_WRITE_GOLDEN"):
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(text)
@@ -75,7 +94,8 @@ def test_a_role_is_asked_what_the_golden_prompt_says(thorough: Done, step: str) 
 
 def test_every_prompt_has_a_golden_one(thorough: Done) -> None:
     assert tuple(sent(thorough)) == STEPS
-    assert {each.stem for each in GOLDEN.iterdir()} == set(STEPS)
+    quick = {f"quick-{step}" for step in QUICK_STEPS}
+    assert {each.stem for each in GOLDEN.iterdir()} == {*STEPS, *quick}
 
 
 def test_the_auditor_sees_the_change_and_none_of_the_pipelines_own_documents(

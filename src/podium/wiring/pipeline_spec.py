@@ -31,9 +31,20 @@ def pipeline_spec(configuration: Configuration) -> PipelineSpec:
 
 def pipeline_prompts(configuration: Configuration, spec: PipelineSpec) -> dict[str, str]:
     """The words for every stage; a file of the project's own goes before the one that ships."""
-    names = {stage.prompt or name for name, stage in spec.stages.items()} | {"triage"}
+    own = {name: stage.prompt or name for name, stage in spec.stages.items()}
+    in_modes = [pair for mode in spec.modes for pair in spec.mode(mode).prompts.items()]
+    names = {*own.values(), *(name for _, name in in_modes), "triage"}
     folders = configuration.folders
-    return {name: _prompt(name, folders.state, folders.project) for name in sorted(names)}
+    texts = {name: _prompt(name, folders.state, folders.project) for name in sorted(names)}
+    for stage, name in in_modes:
+        # Who has words of their own for a stage means them in every mode.
+        if _is_own(own[stage], folders.state) and not _is_own(name, folders.state):
+            texts[name] = texts[own[stage]]
+    return texts
+
+
+def _is_own(name: str, state: Path) -> bool:
+    return name.endswith(".md") or (state / PROMPTS_FOLDER / f"{name}.md").is_file()
 
 
 def _prompt(name: str, state: Path, project: Path) -> str:

@@ -13,7 +13,7 @@ from podium.domain.errors import BadInput
 from podium.flows.pipeline.archiving import ACTIVE_FOLDERS, archived
 from podium.flows.pipeline.checks import CheckResult
 from podium.flows.pipeline.markdown import lines_of
-from podium.flows.pipeline.plain_text import fenced, in_code
+from podium.flows.pipeline.plain_text import fenced, in_code, shortened
 from podium.flows.pipeline.pull_requests import LONGEST_BODY, body_of, title_of
 from podium.flows.pipeline.review_files import evidence_file, review_file
 
@@ -225,3 +225,20 @@ def test_what_is_no_active_document_is_not_archived(path: str) -> None:
 def test_a_task_cannot_lead_out_of_the_archive() -> None:
     moved = archived("docs/dev_docs/plans/a.md", day=DAY, task="../../x y")
     assert moved == "docs/dev_docs/archived/plans/2026-11-15_x-y_a.md"
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown"),
+    [
+        ("One two. Three four five", 24, "One two. Three four five"),
+        ("One two. Three four. Five six", 26, "One two. Three four. …"),
+        ("- one\n- two\n- three", 15, "- one\n- two …"),
+        ("One two three four five", 16, "One two three …"),
+        ("x" * 50, 10, "x" * 9 + "…"),
+    ],
+)
+def test_a_text_is_cut_at_the_end_of_a_sentence_a_line_or_a_word(
+    text: str, most: int, shown: str
+) -> None:
+    assert shortened(text, most) == shown
+    assert len(shown) <= most

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from podium.flows.pipeline.named_files import MARGIN_LINES, NamedFile, excerpts, named_files
+from podium.flows.pipeline.named_files import (
+    MARGIN_LINES,
+    NamedFile,
+    excerpts,
+    named_files,
+    resolved,
+)
 
 PLAN = """# Plan
 
@@ -41,6 +47,11 @@ def test_what_is_delivered_comes_first_and_what_does_not_change_is_left_out() ->
         ("README.rst: no change", False),
         ("README.rst stays as it is", False),
         ("README.rst is not changed; calc.py is", False),
+        ("None: README.rst does not describe the limits.", False),
+        ("None. Its place would be README.rst, which says nothing of it.", False),
+        ("- None\n- README.rst is written for users", False),
+        ("README.rst: not needed", False),
+        ("README.rst does not mention it", False),
         ("README.rst: nothing but the new option", True),
         ("README.rst: the new option; the rest is unchanged", True),
         ("README.rst: nothing here\nREADME.rst: the new option", True),
@@ -85,3 +96,16 @@ def test_an_excerpt_has_a_margin_and_ends_where_there_is_no_more_room() -> None:
     ((first, text),) = excerpts(content, [(1, 2), (90, 200)], 25)
     assert (first, text) == (1, "line 1\nline 2\nline 3\n")
     assert excerpts(content, [(500, 510)], 4_000) == []
+
+
+def test_of_a_change_log_the_head_is_shown_whatever_its_file_is_called() -> None:
+    plan = "# Plan\n\n## Expected deliverables\n- calc.py\n- CHANGELOG: one entry\n"
+    named = named_files(plan)
+    assert [each.pathspecs for each in named] == [
+        (":(literal)calc.py",),
+        (":(literal)CHANGELOG", ":(glob)CHANGELOG.*"),
+    ]
+    there = resolved(named, ["CHANGELOG.md", "calc.py"])
+    assert there == [NamedFile("calc.py"), NamedFile("CHANGELOG.md", ((1, 20),))]
+    ((first, text),) = excerpts("line\n" * 500, there[1].ranges, 8_000)
+    assert (first, text.count("line")) == (1, 20 + MARGIN_LINES)

@@ -30,6 +30,7 @@ CONTRACTS: dict[str, type[Answer]] = {
     "research": Report,
     "analyse": review_of(("APPROVE", "REJECT", "ESCALATE")),
     "plan": Plan,
+    "quick_plan": Plan,
     "plan_review": review_of(("APPROVE", "REJECT")),
     "develop": Work,
     "audit": audit_of(("PASS", "FAIL")),
@@ -46,12 +47,13 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"verdict": "REJECT", "feedback": ...},
         {"verdict": "ESCALATE"},
     ],
-    "plan": [{"plan_path": "{{document}}"}],
+    "plan": [{"plan_path": "{{document}}"}, {"feedback": ...}],
+    "quick_plan": [{"document": ...}, {"feedback": ...}],
     "plan_review": [{"verdict": "APPROVE"}, {"verdict": "REJECT", "feedback": ...}],
     "develop": [{"commit_hash": ..., "status": "success"}],
-    "audit": [{"verdict": each, "review_path": "{{document}}"} for each in ("PASS", "FAIL")],
+    "audit": [{"verdict": each, "document": ...} for each in ("PASS", "FAIL")],
     "resolve": [{"status": "success", "commit_hash": ...}],
-    "merge_review": [{"verdict": each, "review_path": "{{document}}"} for each in ("PASS", "FAIL")],
+    "merge_review": [{"verdict": each, "document": ...} for each in ("PASS", "FAIL")],
     "triage": [{"decision": each, "entry": ...} for each in ("backlog", "docs", "ignore")],
     "document": [{"status": "success"}],
 }
@@ -126,14 +128,28 @@ def test_a_prompt_says_what_every_agent_has_to_know(name: str) -> None:
     assert len(words) < 5_000
 
 
-@pytest.mark.parametrize("name", ["develop", "resolve"])
-def test_who_commits_is_told_how(name: str) -> None:
-    assert "git add" in prompt(name)
-    assert "git commit" in prompt(name)
-    assert "{{checks}}" in prompt(name)
+def test_who_commits_is_told_so_and_how_only_where_there_is_one_way() -> None:
+    assert "Commit everything" in prompt("develop")
+    assert "git add" not in prompt("develop")
+    assert "`git add` and `git commit` in a shell" in prompt("resolve")
+    assert all("{{checks}}" in prompt(name) for name in ("develop", "resolve"))
 
 
-@pytest.mark.parametrize("name", ["audit", "merge_review", "analyse", "plan_review", "triage"])
+@pytest.mark.parametrize("name", ["plan", "quick_plan"])
+def test_the_architect_is_told_what_to_do_with_what_cannot_be_verified(name: str) -> None:
+    assert "What you cannot verify here" in prompt(name)
+    assert "is an assumption" in prompt(name)
+
+
+def test_a_plan_needs_no_path_where_there_is_nothing_to_plan() -> None:
+    assert Plan.model_validate({"feedback": "It works already."}).plan_path == ""
+    with pytest.raises(ValueError, match="give the plan, or say in feedback why"):
+        Plan.model_validate({})
+
+
+@pytest.mark.parametrize(
+    "name", ["audit", "merge_review", "analyse", "plan_review", "triage", "quick_plan"]
+)
 def test_who_judges_is_told_to_change_nothing(name: str) -> None:
     assert re.search(r"Change no(thing but| file)", prompt(name))
 

@@ -10,7 +10,7 @@ from podium.flows.pipeline.ledger import appended, new_entries
 
 MOST_ITEMS = 20
 """That one step may add."""
-LONGEST_ITEM = 300
+LONGEST_ITEM = 1_000
 
 _HEAD = """\
 # Backlog

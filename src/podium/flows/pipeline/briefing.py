@@ -19,7 +19,7 @@ from podium.flows.pipeline.conventions import conventions_told
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.human_notes import HumanNote, notes_of
 from podium.flows.pipeline.memory import relevant
-from podium.flows.pipeline.named_files import excerpts, named_files
+from podium.flows.pipeline.named_files import excerpts, named_files, resolved
 from podium.flows.pipeline.plain_text import fenced, in_code, shortened
 from podium.flows.pipeline.spec import Stage
 from podium.flows.pipeline.trip import MEMORY, Remark
@@ -122,8 +122,10 @@ async def _triage_inputs(desk: Desk, remark: Remark) -> str:
     ]
     if trip.plan:
         parts.append((await _document(desk, "The plan", trip.plan, _SHORT_CHARACTERS)).text)
-    changed = dict.fromkeys(sorted(trip.changed - trip.own_documents), "")
-    parts.append(f"Files that the branch has changed so far:\n{_paths(changed)}")
+    changed = dict(sections_of(await trip.workspace.diff(trip.base), trip.own_documents))
+    parts.append(
+        f"Files that the branch has changed so far, without Podium's own:\n{_paths(changed)}"
+    )
     wrote = f" It wrote {remark.document}." if remark.document else ""
     parts.append(
         f"The stage {remark.stage} (role {remark.role}, round {remark.round}) ended with "
@@ -277,14 +279,14 @@ async def _files(desk: Desk) -> AsyncIterator[_Input]:
     named = [each for each in named_files(plan, reports) if each.path not in trip.own_documents]
     if not named:
         return
-    literal = (f":(literal){each.path}" for each in named[:_MAX_NAMED_FILES])
-    tracked = set(await trip.workspace.tracked(*literal))
+    specs = [spec for each in named[:_MAX_NAMED_FILES] for spec in each.pathspecs]
+    tracked = await trip.workspace.tracked(*specs)
     shown, left_out, left = [], [], _FILES_CHARACTERS
-    for each in named:
-        content = await _read(desk, each.path) if each.path in tracked else None
+    for each in resolved(named, tracked):
+        content = await _read(desk, each.path)
         if content is None or "\0" in content:
             continue
-        if len(content) <= left:
+        if len(content) <= min(left, each.whole_characters):
             left -= len(content)
             shown.append(f"{each.path}:\n{fenced(content)}")
             continue
@@ -299,7 +301,12 @@ async def _files(desk: Desk) -> AsyncIterator[_Input]:
     if left_out:
         shown.append(f"Named too, and too long to be shown here: {', '.join(left_out)}")
     if shown:
-        yield _Input("files", "\n\n".join(["Files named above, as they are now:", *shown]))
+        yield _Input(
+            "files",
+            "\n\n".join(
+                ["Files named above, as they are now; you need not read them again:", *shown]
+            ),
+        )
 
 
 async def _read(desk: Desk, path: str) -> str | None:
@@ -348,7 +355,7 @@ def _evidence(desk: Desk) -> str:
 def _open_findings(desk: Desk, judge: str) -> Iterator[_Input]:
     # A judge has its own findings before it, in its last review.
     if before := desk.trip.open_before(judge):
-        listed = "\n".join(f"- {text}" for text in before)[:_MOST_OPEN_CHARACTERS]
+        listed = shortened("\n".join(f"- {text}" for text in before), _MOST_OPEN_CHARACTERS)
         words = "Found in earlier rounds and not known to be settled"
         yield _Input("findings", f"{words}:\n{fenced(listed)}")
 

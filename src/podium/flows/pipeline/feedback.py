@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from podium.domain.events import NoteTaken
@@ -12,6 +13,7 @@ from podium.flows.pipeline.briefing import NONCE_SLOT, brief_triage
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import Filed, clean_start, file
 from podium.flows.pipeline.payloads import Answer, Triage, feedback_points
+from podium.flows.pipeline.plain_text import key_of, shortened
 from podium.flows.pipeline.spec import DONE, FORWARD
 from podium.flows.pipeline.stage_tools import with_tools_for
 from podium.flows.pipeline.trip import SENT_BACK, Remark, Settled
@@ -19,6 +21,10 @@ from podium.flows.pipeline.working import visit
 from podium.ports import Step
 
 _MOST_CHARACTERS = 4_000
+_SAYS_NOTHING = re.compile(
+    r"(?:[\w ]{1,80}:\s*)?(?:none|no|nothing|n/a|-|no (?:doubts?|remarks?|findings?))?\W*",
+    re.IGNORECASE,
+)
 
 
 async def hear_feedback(desk: Desk, name: str, settled: Settled) -> None:
@@ -44,7 +50,37 @@ async def hear_feedback(desk: Desk, name: str, settled: Settled) -> None:
         return
     remarks, trip.remarks = trip.remarks, []
     for remark in remarks:
-        await _decide(desk, remark)
+        if still_open := _still_open(desk, remark):
+            await _decide(desk, still_open)
+
+
+def _still_open(desk: Desk, remark: Remark) -> Remark | None:
+    """The remark without the points that need no decision any more. None: none is left, and nobody is asked.
+
+    Settled is what was said of a document that was written anew, what was decided about before, and a point that says
+    that there is nothing.
+    """
+    trip = desk.trip
+    if trip.job.spec.remarks == "at_once":
+        return remark
+    is_document = desk.stage(remark.stage).does in ("report", "plan")
+    if is_document and remark.round < trip.visits[remark.stage]:
+        _tell_settled(desk, remark, "its document was written anew since")
+        return None
+    points = [
+        point
+        for point in remark.text.split("\n\n")
+        if key_of(point) not in trip.decided and not _SAYS_NOTHING.fullmatch(point.strip())
+    ]
+    trip.decided |= {key_of(point) for point in points}
+    if not points:
+        _tell_settled(desk, remark, "nothing in it is open")
+        return None
+    return remark.model_copy(update={"text": "\n\n".join(points)})
+
+
+def _tell_settled(desk: Desk, remark: Remark, why: str) -> None:
+    desk.ctx.note(NoteTaken(text=f"Feedback of {remark.stage}: settled, not triaged ({why})"))
 
 
 def _is_time(desk: Desk, settled: Settled) -> bool:
@@ -58,9 +94,7 @@ def _is_time(desk: Desk, settled: Settled) -> bool:
 
 def _goes_to_backlog(desk: Desk) -> bool:
     """Whether nobody is asked about a remark: that costs as much as the review that a light run does without."""
-    trip, spec = desk.trip, desk.trip.job.spec
-    is_light = bool(spec.mode(trip.job.mode).skip) and not trip.too_large
-    return is_light or not spec.triage_role
+    return desk.trip.is_light or not desk.trip.job.spec.triage_role
 
 
 async def _decide(desk: Desk, remark: Remark) -> None:
@@ -119,7 +153,9 @@ async def _to_backlog(desk: Desk, remark: Remark, entries: Sequence[str]) -> Non
 
     async def work(step: Step) -> Filed:
         await clean_start(desk, "before the backlog is written")
-        answer = Answer(backlog_items=tuple(entry[:2_000] for entry in entries[:MOST_ITEMS]))
+        answer = Answer(
+            backlog_items=tuple(shortened(entry, 2_000) for entry in entries[:MOST_ITEMS])
+        )
         return await file(desk, label, f"Backlog: {trip.feat}", written={}, answer=answer)
 
     filed = await desk.ctx.step(f"backlog:{remark.stage}", work, index=remark.round, returns=Filed)
@@ -128,4 +164,4 @@ async def _to_backlog(desk: Desk, remark: Remark, entries: Sequence[str]) -> Non
 
 
 def _in_words(feedback: Json) -> str:
-    return "\n\n".join(feedback_points(feedback))[:_MOST_CHARACTERS]
+    return shortened("\n\n".join(feedback_points(feedback)), _MOST_CHARACTERS)

@@ -63,8 +63,8 @@ class PipelineJob(Noun):
     """What a person should know before it begins."""
 
     def prompt(self, stage: str) -> str:
-        name = self.spec.stages[stage].prompt or stage
-        return self.prompts[name]
+        own = self.spec.stages[stage].prompt or stage
+        return self.prompts[self.spec.mode(self.mode).prompts.get(stage, own)]
 
 
 Trailers = Mapping[str, str]

@@ -4,18 +4,32 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 
-from podium.flows.pipeline.plan_parts import DELIVERABLES, REFERENCES, part_of
+from podium.flows.pipeline.plan_parts import DELIVERABLES, DOCUMENTATION, REFERENCES, part_of
 
 MARGIN_LINES = 10
 """Lines that are shown above and below those that a plan names."""
 
-_FILE = re.compile(r"(?<![\w./-])(?:[\w.-]{1,80}/){0,12}[\w.-]{0,80}\.\w{1,10}(?![\w/-])")
+WHOLE_CHARACTERS = 6_000
+"""A longer file of which the plan names lines is shown by these."""
+_NEWS_LINES = (1, 20)
+"""Of a change log, whose newest entry is its first."""
+_CHANGE_LOG = re.compile(
+    r"(?:.*/)?(?:CHANGELOG|CHANGES|HISTORY|NEWS)(?:\.\w{1,10})?", re.IGNORECASE
+)
+_FILE = re.compile(
+    r"(?<![\w./-])(?:(?:[\w.-]{1,80}/){0,12}[\w.-]{0,80}\.\w{1,10}|CHANGELOG|CHANGES|VERSION)(?![\w/-])"
+)
 _NOT_CHANGED = re.compile(
     r"\b(?:nothing(?! (?:but|else|except))|unchanged|untouched|stays as (?:it is|is)|not (?:be )?(?:changed|touched)"
-    r"|no (?:changes?|updates?|edits?)|(?:does|do|need|needs) not (?:to )?change)\b",
+    r"|no (?:changes?|updates?|edits?|need)|(?:does|do|need|needs) not (?:to )?change|not (?:needed|necessary|required)"
+    r"|(?:does|do) not (?:mention|describe|document|cover|list|show)|none)\b",
     re.IGNORECASE,
+)
+_NONE = re.compile(
+    r"[\s*_`-]*(?:none|nothing|no (?:documentation|document|change|update)s?)\b", re.IGNORECASE
 )
 _CLAUSE_END = re.compile(r";|(?<=[\w`)])\.\s")
 _LINES = re.compile(
@@ -38,6 +52,17 @@ class NamedFile:
     ranges: tuple[LineRange, ...] = ()
     """Lines that the plan names of it."""
 
+    @property
+    def pathspecs(self) -> tuple[str, ...]:
+        """What git finds it by. Plans speak of a CHANGELOG whose file has an ending."""
+        literal = f":(literal){self.path}"
+        return (literal,) if "." in self.path else (literal, f":(glob){self.path}.*")
+
+    @property
+    def whole_characters(self) -> int | float:
+        """How long it may be to be shown whole."""
+        return WHOLE_CHARACTERS if self.ranges else inf
+
 
 def named_files(plan: str, reports: Sequence[str] = ()) -> list[NamedFile]:
     """The files in the order in which they matter: what the plan delivers, what else it changes, what it refers to.
@@ -47,16 +72,36 @@ def named_files(plan: str, reports: Sequence[str] = ()) -> list[NamedFile]:
     """
     references = part_of(plan, REFERENCES)
     unchanged, changed = set[str](), set[str]()
+    documentation = part_of(plan, DOCUMENTATION)
+    if documentation and _NONE.match(documentation):
+        # Behind a `None` stands why: what is named there does not change.
+        unchanged.update(_FILE.findall(documentation))
+        plan = plan.replace(documentation, "", 1)
     for clause in _clauses(plan.replace(references, "", 1) if references else plan):
         (unchanged if _NOT_CHANGED.search(clause) else changed).update(_FILE.findall(clause))
     texts = (part_of(plan, DELIVERABLES), plan.replace(references, "", 1), references, *reports)
     paths = dict.fromkeys(path for text in texts for path in _FILE.findall(text))
     ranges = _ranges(plan)
     return [
-        NamedFile(path, tuple(ranges.get(path, ())))
+        NamedFile(path, tuple(ranges.get(path, ())) or _news_of(path))
         for path in paths
         if path in changed or path not in unchanged
     ]
+
+
+def _news_of(path: str) -> tuple[LineRange, ...]:
+    return (_NEWS_LINES,) if _CHANGE_LOG.fullmatch(path) else ()
+
+
+def resolved(named: Sequence[NamedFile], tracked: Sequence[str]) -> list[NamedFile]:
+    """Those of the files that are there, each once, under the names that git has for them."""
+    there: dict[str, NamedFile] = {}
+    for each in named:
+        stem = each.path if "." not in each.path else ""
+        for path in tracked:
+            if path == each.path or (stem and path.startswith(f"{stem}.")):
+                there.setdefault(path, replace(each, path=path))
+    return list(there.values())
 
 
 def excerpts(content: str, ranges: Sequence[LineRange], characters: int) -> list[tuple[int, str]]:

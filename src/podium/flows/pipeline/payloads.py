@@ -64,9 +64,17 @@ class Report(Answer):
 
 
 class Plan(Answer):
-    """Architect."""
+    """Architect. Without a plan, `feedback` says why there is nothing to plan."""
 
-    plan_path: NonEmpty
+    plan_path: str = ""
+    document: str = ""
+    """The plan itself, for Podium to write. Empty: the agent has written it to `plan_path`."""
+
+    @model_validator(mode="after")
+    def _has_a_plan_or_says_why_not(self) -> Plan:
+        if not (self.plan_path or self.document.strip() or feedback_points(self.feedback)):
+            raise ValueError("give the plan, or say in feedback why there is nothing to plan")
+        return self
 
 
 class DisputedCheck(BaseModel):
@@ -120,7 +128,15 @@ class _Verdict(Answer):
 
 
 class _Audit(_Verdict):
-    review_path: NonEmpty
+    review_path: str = ""
+    document: str = ""
+    """The review itself, for Podium to write. Empty: the agent has written it to `review_path`."""
+
+    @model_validator(mode="after")
+    def _has_a_review(self) -> _Audit:
+        if not (self.review_path or self.document.strip()):
+            raise ValueError("document: give the review itself, in Markdown")
+        return self
 
 
 def review_of(verdicts: tuple[str, ...]) -> type[Answer]:

@@ -15,6 +15,8 @@ _BLOCK_MARKS = re.compile(
 _FENCES = re.compile(r"`{3,}|~{3,}")
 _BACKTICKS = re.compile(r"`+")
 _WORDS = re.compile(r"[^\W_]+[+#]*")
+_SENTENCE_END = re.compile(r"\n|[.!?](?=\s)")
+_WORD_END = re.compile(r"\s")
 _LINE_ENDS = re.compile(r"\r\n?|[\u2028\u2029\x0b\x0c\x85]")
 
 
@@ -41,7 +43,15 @@ def one_line(text: str, most: int) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: max(0, most - 1)].rstrip() + "…"
+    """The text; of a longer one its beginning, to the end of a line, a sentence or at least a word, and `…`."""
+    if len(text) <= most:
+        return text
+    head = text[: max(0, most - len(" …"))]
+    for end in (_SENTENCE_END, _WORD_END):
+        ends = [match.end() for match in end.finditer(head, len(head) // 2)]
+        if ends:
+            return f"{head[: ends[-1]].rstrip()} …"
+    return text[: max(0, most - 1)].rstrip() + "…"
 
 
 def harmless(text: str, most: int) -> str:

@@ -17,6 +17,8 @@ DOCUMENTATION = "documentation to update"
 DELIVERABLES = "expected deliverables"
 CHECKLIST = "completion checklist"
 PARTS = (REFERENCES, LOGIC, TESTS, DOCUMENTATION, DELIVERABLES, CHECKLIST)
+SHORT_PLAN = (LOGIC, TESTS, DELIVERABLES, CHECKLIST)
+"""Parts of a plan that is not reviewed before the work begins."""
 
 _MOST_HEADINGS = 5_000
 """That are looked at: a plan with more is none."""

@@ -17,7 +17,7 @@ from podium.flows.pipeline.filing import APPENDICES, Filed, file, was_made
 from podium.flows.pipeline.payloads import Answer, Edit, Work, feedback_points
 from podium.flows.pipeline.people import approved_step
 from podium.flows.pipeline.plain_text import in_code, shortened
-from podium.flows.pipeline.plan_parts import missing_parts
+from podium.flows.pipeline.plan_parts import PARTS, SHORT_PLAN, missing_parts
 from podium.flows.pipeline.review_files import review_file
 from podium.flows.pipeline.spec import DONE, FORWARD, Stage
 from podium.flows.pipeline.trip import MEMORY, SENT_BACK, Settled, Withheld
@@ -92,25 +92,28 @@ class _Visit:
         """One document of the agent's own; everything else that it changed goes back."""
         path, problems = self._named_document()
         discarded = await self._put_back([path] if path else [])
-        text = await self._read(path) if path else None
+        written = {path: f"{given.rstrip()}\n"} if (given := self._given_document) else {}
+        text = written.get(path) or (await self._read(path) if path else None)
         if self._stage.does == "plan" and not problems and not text and self._remarks.strip():
             why = shortened(self._remarks, _MOST_WORDS)
             return self._sent_back([why], discarded).model_copy(update={"no_plan": why})
         if path and not (text or "").strip():
             problems.append(f"there is nothing in {path!r}; write your document there")
         elif self._stage.does == "plan":
-            problems += [f"the plan has no {part}" for part in missing_parts(text or "")]
+            parts = SHORT_PLAN if self._trip.is_light else PARTS
+            missing = [part for part in missing_parts(text or "") if part in parts]
+            problems += [f"the plan has no {part}" for part in missing]
         if problems:
             return self._sent_back(problems, discarded)
         told = f" {self._verdict}" if self._stage.does == "audit" else ""
         before = self._trip.head
-        filed = await self._file(f"{self._title}{told}: {self._trip.feat}", {}, [path])
+        filed = await self._file(f"{self._title}{told}: {self._trip.feat}", written, [path])
         if filed.head == before and (self._trip.feedback or self._stage.does == "audit"):
             return self._sent_back([f"{path!r} is as it was: write it in this turn"], discarded)
         settled = self._settled(self._verdict, filed, path, discarded)
         if self._stage.does != "audit" or self._verdict in FORWARD:
             return settled
-        return settled.model_copy(update={"words": (text or "")[:_MOST_WORDS]})
+        return settled.model_copy(update={"words": shortened(text or "", _MOST_WORDS)})
 
     async def review(self) -> Settled:
         """The verdict, in a review that the supervisor writes."""
@@ -242,16 +245,23 @@ class _Visit:
                 missing.append(f"{path} says nothing of this change; bring it up to date")
         return missing
 
+    @property
+    def _given_document(self) -> str:
+        """The document, where the answer itself holds it."""
+        return str(getattr(self._answer, "document", "")).strip()
+
     def _named_document(self) -> tuple[str, list[str]]:
         """The path that the answer names, if it may be a document of this stage."""
+        wanted = self._trip.document_of(self._stage, self._number)
         named = str(
             getattr(self._answer, "report_path", "")
             or getattr(self._answer, "plan_path", "")
             or getattr(self._answer, "review_path", "")
         )
+        if not named or self._given_document:
+            return wanted, []
         root = self._trip.workspace.record.path
         path = posixpath.normpath(named.removeprefix(f"{root}/"))
-        wanted = self._trip.document_of(self._stage, self._number)
         if path != wanted:
             return "", [f"{named[:200]!r} is not where this document goes; write it to {wanted!r}"]
         return path, []

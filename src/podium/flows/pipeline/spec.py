@@ -99,6 +99,8 @@ class Mode(Noun):
     max_files: Annotated[PositiveInt, Strict()] = 8
     always: tuple[NonEmpty, ...] = ()
     """Reviews of a merge that are held also when the base brought nothing."""
+    prompts: dict[NonEmpty, NonEmpty] = Field(default_factory=dict)
+    """Stage → the prompt that it has in this mode instead of its own."""
 
 
 class PipelineSpec(Noun):
@@ -171,7 +173,7 @@ class PipelineSpec(Noun):
 
 
 def _check_mode(name: str, mode: Mode, stages: Mapping[str, Stage]) -> None:
-    for each in (mode.start, *mode.skip, *mode.always):
+    for each in (mode.start, *mode.skip, *mode.always, *mode.prompts):
         if each not in stages:
             raise ValueError(f"modes: {name}: there is no stage {each!r}")
     for each in mode.skip:

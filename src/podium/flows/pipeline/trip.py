@@ -136,6 +136,8 @@ class Trip:
     withheld: Withheld = field(default_factory=Withheld)
     remarks: list[Remark] = field(default_factory=list)
     """Those that nobody has decided about yet."""
+    decided: set[str] = field(default_factory=set)
+    """Keys of the points of remarks that were decided about."""
     is_developed: bool = False
     """A stage that changes code was left with its checks passed."""
     producer: str = ""
@@ -199,6 +201,11 @@ class Trip:
         """What the pipeline itself has put on the branch about its work."""
         named = (*self.documents, *self.reports, self.plan, self.verification, self.review)
         return frozenset({*named, *self.archived.values(), BACKLOG, MEMORY} - {""})
+
+    @property
+    def is_light(self) -> bool:
+        """Whether this run does without the review of its plan, and so far may."""
+        return bool(self.job.spec.mode(self.job.mode).skip) and not self.too_large
 
     @property
     def branch(self) -> str:
