@@ -49,6 +49,12 @@ def total(prices, percent=0):
     """What all of them come to."""
     return rounded(sum((discounted(each, percent) for each in prices), Decimal(0)))
 '''
+MORE = "".join(
+    f'\n\ndef shipping_to_zone_{number}(weight):\n    """What a parcel to zone {number} costs."""\n'
+    f"    return rounded(Decimal(weight) * {number} / 7)\n"
+    for number in range(180)
+)
+"""Makes a file of 900 lines: what is read of it is sent again with every later request."""
 TEST = """import unittest
 from decimal import Decimal
 
@@ -111,7 +117,7 @@ PLAN = """# Plan
 - `prices.py`, `test_prices.py`
 
 ## Detailed logic
-`discounted` multiplies with `100 - percent`, which is negative above 100. Take `max(0, 100 - percent)`. `total` uses it and needs no change.
+`discounted` (`prices.py:18-20`) multiplies with `100 - percent`, which is negative above 100. Take `max(0, 100 - percent)`. `total` uses it and needs no change.
 
 ## Test scenarios with expected values
 | Scenario | Input | Expected |
@@ -144,13 +150,14 @@ REVIEW = "# Review\n\nRead the diff and ran the tests; `discounted(5, 120)` is 0
 
 async def measure() -> list[Figure]:
     figures = []
-    for task, kind, modes in (
-        (BUG, "a bug fix", {"quick": 1.5, "standard": 2.5, "bugfix": 2.5}),
-        (FEATURE, "a feature", {"quick": 1.5, "standard": 2.5}),
+    for task, kind, code, modes in (
+        (BUG, "a bug fix", CODE, {"quick": 1.5, "standard": 2.5, "bugfix": 2.5}),
+        (BUG, "a bug fix in a long file", CODE + MORE, {"quick": 1.5}),
+        (FEATURE, "a feature", CODE, {"quick": 1.5, "standard": 2.5}),
     ):
-        _, bare = (await _sent(task, "alone"))["alone"]
+        _, bare = (await _sent(task, "alone", code))["alone"]
         for mode, most in modes.items():
-            sent = await _sent(task, mode)
+            sent = await _sent(task, mode, code)
             requests = sum(count for count, _ in sent.values())
             size = sum(size for _, size in sent.values())
             label = f"sent for {kind}, {mode} ({requests} requests)"
@@ -164,13 +171,13 @@ async def measure() -> list[Figure]:
     return figures
 
 
-async def _sent(task: str, mode: str) -> dict[str, tuple[int, int]]:
+async def _sent(task: str, mode: str, code: str) -> dict[str, tuple[int, int]]:
     """Stage → requests and characters that the model was sent."""
     with tempfile.TemporaryDirectory() as folder:
         async with ModelServer(
             {"rules": _rules(slug_of(task), ADD if task == FEATURE else FIX)}, key=KEY
         ) as server:
-            project = _project(Path(folder), server.url)
+            project = _project(Path(folder), server.url, code)
             run = await project.run(task, mode=mode)
             if run.status is not RunStatus.SUCCEEDED:
                 raise RuntimeError(f"{mode}: {run.status.value}: {run.failure or run.waiting_for}")
@@ -181,7 +188,7 @@ async def _sent(task: str, mode: str) -> dict[str, tuple[int, int]]:
     return {stage: (counts[stage], sizes[stage]) for stage in counts}
 
 
-def _project(folder: Path, url: str) -> Project:
+def _project(folder: Path, url: str, code: str) -> Project:
     stages = {
         "alone": {"does": "work", "role": "developer", "prompt": "prompts/alone.md", "gives": ["task"], "next": {"DONE": "deliver"}}
     }  # fmt: skip
@@ -196,7 +203,7 @@ def _project(folder: Path, url: str) -> Project:
         "flows": {"pipeline": {"stages": stages, "modes": {"alone": "alone"}}},
     }
     files = {
-        "prices.py": CODE,
+        "prices.py": code,
         "test_prices.py": TEST,
         "prompts/alone.md": ALONE,
         "calc.py": "",

@@ -147,7 +147,7 @@ async def test_plan_and_review_may_come_with_the_answer_and_a_quick_plan_may_be_
     run = succeeded(await project.run(mode="quick"))
     assert [each["verdict"] for each in run.result["stages"]] == ["DONE", "DONE", "PASS", "DONE"]
     written = project.tree(run.result["branch"]).values()
-    assert {f"{short.rstrip()}\n", f"{review}\n"} <= set(written)
+    assert {short.rstrip(), review} <= set(written)
 
 
 async def test_remarks_that_are_settled_or_say_nothing_are_not_triaged(tmp_path: Path) -> None:
@@ -169,3 +169,25 @@ async def test_remarks_that_are_settled_or_say_nothing_are_not_triaged(tmp_path:
         "Feedback of plan: settled, not triaged (its document was written anew since)",
         "Feedback of develop: settled, not triaged (nothing in it is open)",
     ]
+
+
+async def test_the_plan_decides_about_the_change_log_and_the_triager_sees_no_files_of_podium(
+    tmp_path: Path,
+) -> None:
+    silent = "- CHANGELOG.md: no entry, nothing is released yet"
+    turns = [
+        plans(PLAN.replace("- none: nothing documents it", silent)),
+        turn("feedback_triager", {"payload": {"decision": "ignore", "entry": "known"}}),
+        develops(lessons=["Tests need no network."], feedback={"debt": "No types"}),
+        *smooth(),
+    ]
+    project = Project(tmp_path).build(turns, files={"CHANGELOG.md": "# Changes\n"})
+    run = succeeded(await project.run())
+    assert [each["verdict"] for each in run.result["stages"]].count("SENT_BACK") == 0
+    assert ".gitattributes" in project.tree(run.result["branch"])
+    asked = await prompts(project, run)
+    assert "\nCHANGELOG.md:\n" not in asked["developer"]
+    assert (
+        "Files that the branch has changed so far, without Podium's own:\n* `calc.py`\n\n"
+        in asked["feedback_triager"]
+    )

@@ -125,4 +125,7 @@ def test_sizes_by_part_add_up_and_are_shown(
     assert [each["stage"] for each in shown["prompts"]] == ["audit (round 1)", "audit (round 2)"]
     assert run_command([*place, "prompts", "--stage", "develop"]) == 0
     assert "# You are the Developer" in capsys.readouterr().out
+    assert run_command([*place, "prompts", "--stage", "plan", "--mode", "quick"]) == 0
+    assert "## How to look" in capsys.readouterr().out
+    assert run_command([*place, "prompts", "--mode", "hasty"]) == 2
     assert run_command([*place, "prompts", "--stage", "bake"]) == 2

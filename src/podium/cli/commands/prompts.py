@@ -55,6 +55,9 @@ def prompts(
     stage: Annotated[
         str, typer.Option("--stage", metavar="NAME", help="Print the text of this stage's prompts.")
     ] = "",
+    mode: Annotated[
+        str, typer.Option("--mode", metavar="NAME", help="Without RUN: the prompts of this mode.")
+    ] = "",
 ) -> None:
     """Show the pipeline's prompts, with sizes: as they are set up here, or as a run sent them.
 
@@ -66,6 +69,7 @@ def prompts(
     Example:
       podium prompts
       podium prompts --stage develop
+      podium prompts --mode quick
       podium prompts 9d1f5a6b
       podium prompts 9d1f5a6b --stage audit
     """
@@ -74,7 +78,7 @@ def prompts(
         door.must_have_state("run", run)
         found = door.run(lambda podium: _sent(podium, run))
     else:
-        found = _set_up(door)
+        found = _set_up(door, mode)
     if stage:
         known = list(dict.fromkeys(each.stage for each in found))
         found = [each for each in found if each.stage.partition(" ")[0] == stage]
@@ -86,20 +90,25 @@ def prompts(
     door.screen.answer(record, lambda: _tell(door.screen, found, bool(run), bool(stage)))
 
 
-def _set_up(door: Door) -> list[Prompt]:
+def _set_up(door: Door, mode: str) -> list[Prompt]:
     from podium.wiring.pipeline_spec import pipeline_prompts, pipeline_spec
 
     spec = pipeline_spec(door.configuration)
+    if mode and mode not in spec.modes:
+        raise BadInput(f"there is no mode {mode!r}; modes: {', '.join(spec.modes)}")
     texts = pipeline_prompts(door.configuration, spec)
+    own = spec.mode(mode).prompts if mode else {}
+    skipped = spec.mode(mode).skip if mode else ()
     return [
         Prompt(
             stage=name,
             role=stage.role,
-            text=texts[stage.prompt or name],
-            characters=len(texts[stage.prompt or name]),
+            text=(text := texts[own.get(name) or stage.prompt or name]),
+            characters=len(text),
             inputs=stage.gives,
         )
         for name, stage in spec.stages.items()
+        if name not in skipped
     ]
 
 
