@@ -98,7 +98,8 @@ class _Visit:
             why = shortened(self._remarks, _MOST_WORDS)
             return self._sent_back([why], discarded).model_copy(update={"no_plan": why})
         if path and not (text or "").strip():
-            problems.append(f"there is nothing in {path!r}; write your document there")
+            by_answer = ", or give it as `document`" if hasattr(self._answer, "document") else ""
+            problems.append(f"there is nothing in {path!r}; write your document there{by_answer}")
         elif self._stage.does == "plan":
             parts = SHORT_PLAN if self._trip.is_light else PARTS
             missing = [part for part in missing_parts(text or "") if part in parts]
