@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.domain.work import Run, RunStatus
-from tests.pipeline.rig import TEST, Project, audits, develops, smooth
+from tests.pipeline.rig import TEST, Project, audits, develops, smooth, turn
 
 
 def verdicts(run: Run, stage: str) -> list[str]:
@@ -129,18 +129,21 @@ async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path)
             when=f"Stage: develop, round {number}",
             files={"notes.txt": f"Round {number}\n"},
             disputed_checks=disputes if number == 1 else [],
+            feedback="The check fails, as it did before." if number == 1 else "",
         )
-        for number in (1, 2, 3)
+        for number in (1, 2)
     ]
+    triages = turn("feedback_triager", {"payload": {"decision": "ignore", "entry": "known"}})
     project = Project(tmp_path).build(
-        [*works, *smooth()], settings={"checks": ["python3 nowhere.py"]}
+        [*works, triages, *smooth()], settings={"checks": ["python3 nowhere.py"]}
     )
     run = await project.run()
     assert run.status is RunStatus.NEEDS_HUMAN
     words = f"`python3 nowhere.py`: {why}"
     events = await project.events(run.id)
     assert words in [e for e in events if e["type"] == "run_needed_human"][-1]["reason"]
-    assert [e["passed"] for e in events if e["type"] == "checks_ran"] == [False, False]
+    # At once: another round would change nothing.
+    assert [e["passed"] for e in events if e["type"] == "checks_ran"] == [False]
     assert (
         next(e for e in events if e["type"] == "stage_ended" and e["disputed"])["verdict"] == "RED"
     )
@@ -150,6 +153,25 @@ async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path)
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert run.result["check_notes"] == [f"disputed by who did the work: {words}"]
     assert why in Path(run.result["pull_request"]["file"]).read_text()
+
+
+async def test_a_failure_for_a_disputed_check_waits_for_a_person_with_its_reason(
+    tmp_path: Path,
+) -> None:
+    why = "It looks for tests in a folder that was removed."
+    gives_up = develops(
+        status="failure",
+        files={"notes.txt": "x\n"},
+        disputed_checks=[{"check": "python3 nowhere.py", "why": why}],
+    )
+    project = Project(tmp_path).build(
+        [gives_up, *smooth()], settings={"checks": ["python3 nowhere.py"]}
+    )
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN
+    events = await project.events(run.id)
+    asked = [e for e in events if e["type"] == "run_needed_human"][-1]["reason"]
+    assert f"you say that it failed: `python3 nowhere.py`: {why}" in asked
 
 
 async def test_what_was_red_before_the_work_is_told_as_such_and_not_called_green(

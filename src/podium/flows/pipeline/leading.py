@@ -9,7 +9,7 @@ from podium.flows.pipeline.change_size import why_not_small
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.findings import Finding, findings_of, repeats
 from podium.flows.pipeline.people import ask_a_person
-from podium.flows.pipeline.plain_text import shortened
+from podium.flows.pipeline.plain_text import in_code, shortened
 from podium.flows.pipeline.spec import BACK, DELIVER, FORWARD, HUMAN, PipelineSpec
 from podium.flows.pipeline.trip import RED, SENT_BACK, Settled
 
@@ -127,6 +127,8 @@ def _why_stuck(
         return (
             f"{name} found nothing to plan (`podium cancel {trip.run_id}` ends the run):\n{listed}"
         )
+    if _only_disputes(desk, settled):
+        return f"{name} disputes a check (`checks:` in podium.yaml decides):\n{listed}"
     if target == HUMAN:
         return f"{name} said {verdict}:\n{listed}"
     who = _BY_PODIUM.get(verdict, "{name} said {verdict}").format(name=name, verdict=verdict)
@@ -135,6 +137,20 @@ def _why_stuck(
     if repeats(trip.found.get((name, verdict), ()), found):
         return f"{who} again, with nothing new. Open findings:\n{listed}"
     return ""
+
+
+def _only_disputes(desk: Desk, settled: Settled) -> bool:
+    """Whether nothing is open but disputed checks that no work of this run broke: another round would change nothing."""
+    if not settled.disputed:
+        return False
+    if settled.verdict == SENT_BACK:
+        return len(settled.problems) == 1
+    return all(
+        (check.red_before or not check.before)
+        and any(text.startswith(f"{in_code(check.command)}:") for text in settled.disputed)
+        for check in desk.trip.evidence
+        if not check.passed
+    )
 
 
 def _others(desk: Desk) -> Iterator[str]:

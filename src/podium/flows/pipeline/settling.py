@@ -199,7 +199,8 @@ class _Visit:
         if not isinstance(answer, Work):
             return problems
         if answer.status == "failure":
-            problems.append(f"you say that it failed: {self._words or 'without a reason'}")
+            why = self._remarks or "; ".join(self._disputed)
+            problems.append(f"you say that it failed: {why or 'say in `feedback` why'}")
         elif not commits and not state.changed:
             problems.append("there is no new commit on the task's branch")
         elif self._trip.conflicts and not any(self._trip.base in each.parents for each in commits):
@@ -268,11 +269,11 @@ class _Visit:
         return path, []
 
     def _dishonest(self) -> list[str]:
-        """Who looks into a crash may speak of it; who has done the work may not speak of one that is left."""
-        if getattr(self._answer, "status", "") != "success":
+        """Problems of an answer that claims success and reports a failure. A disputed check is reported to a person."""
+        if getattr(self._answer, "status", "") != "success" or self._disputed:
             return []
         told = tells_of_failure(self._answer.feedback)
-        return [f"success with a failure in the feedback is none: {told}"] if told else []
+        return [f'`status` is "success" but `feedback` reports a failure: {told}'] if told else []
 
     async def _put_back(self, keep: Sequence[str]) -> tuple[str, ...]:
         if await self._is_filed():
