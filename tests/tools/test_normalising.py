@@ -24,7 +24,7 @@ def test_defaults_are_filled_in_and_the_given_arguments_are_left_alone(rig: Rig)
 
     call = rig.toolbox.normalise("read_file", given, run_id="r", step_key="s#0", index=3)
 
-    assert call.arguments == {"path": "a.txt", "offset": 1, "limit": 2000}
+    assert call.arguments == {"path": "a.txt", "offset": 1, "limit": 250}
     assert given == {"path": "a.txt"}
     assert (call.run_id, call.step_key, call.index) == ("r", "s#0", 3)
 
