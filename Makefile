@@ -21,7 +21,8 @@ demo: $(RUN_STAMP) ## a bug becomes a reviewed branch, whatever gets in the way,
 # Each worker takes a stretch of the tests, so that what a file sets up once is set up once, and then helps out.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_STAMP) clis tests/__pycache__ ## the whole test suite, with the real agent CLIs where Node is
-	$(BIN)/pytest -q -n 4 --dist worksteal -m "not soak"
+	@rm -f durations.jsonl
+	$(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing durations.jsonl
 
 # In a new checkout each worker would prepare every file of tests, at twenty seconds apiece: two do it first, half each.
 tests/__pycache__: | $(DEV_STAMP)
@@ -33,9 +34,8 @@ live: $(DEV_STAMP) clis ## every test with the real agent CLIs; `make test` runs
 		tests/sense/test_real_planner.py tests/docs/test_modelserver_agents.py tests/cli/test_agents_command.py tests/playbook/killing
 	sh scripts/live-state > tests/live.state
 
-durations: $(DEV_STAMP) clis ## the whole suite once, with the cost of each test in durations.jsonl; for an idle machine
-	rm -f durations.jsonl
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "not soak" --timing durations.jsonl
+durations: test ## the whole suite once, then its cost by folder and kind; for an idle machine
+	@$(BIN)/python -m tests.timing durations.jsonl
 
 attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary user and as root, with the counts
 	$(BIN)/pytest -q -n 2 -rP tests/attacks -k "not live_where and not layer_is_missing and not weaker_layouts"

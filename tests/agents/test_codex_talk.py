@@ -203,7 +203,9 @@ async def test_a_turn_over_its_price_is_ended(tmp_path: Path) -> None:
 async def test_messages_of_any_shape_are_survived(
     tmp_path: Path, method: str, params: dict[str, Any]
 ) -> None:
-    await Talk(tmp_path).talk.hear(method, params)
+    talk = Talk(tmp_path)
+    await talk.talk.hear(method, params)
+    assert talk.door.asked == []
 
 
 @pytest.mark.parametrize(

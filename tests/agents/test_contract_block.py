@@ -6,6 +6,7 @@ import pytest
 
 from podium.agents.contract import NotAnAnswer, read_block
 from podium.agents.contract.block import LOOKED_AT, MOST_BLOCKS
+from tests.linear_cost import assert_linear_cost
 from tests.soaking import in_soak
 
 OPEN = '[[POLI:MSG {"to": "EXECUTER", "id": "n1"}]]'
@@ -106,4 +107,4 @@ def test_floods_of_almost_tags_are_read_in_bounded_time(piece: str, size: int) -
     flood = piece * (size // len(piece))
     block = read_block(f"{flood}\n{OPEN}\nbody\n{CLOSE}", "POLI:MSG", nonce="n1")
     assert block.body == "body"
-    refusal(flood, "<PLAN>")
+    assert_linear_cost(lambda size: refusal(piece * (size // len(piece)), "<PLAN>"), size)

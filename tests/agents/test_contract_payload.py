@@ -14,6 +14,7 @@ from podium.agents.contract.conserving import says_the_same
 from podium.agents.contract.payload import LOOKED_AT
 from podium.agents.contract.repairing import repair_object
 from podium.domain.errors import ReplyInvalid
+from tests.linear_cost import assert_linear_cost
 from tests.soaking import in_soak
 
 
@@ -109,7 +110,7 @@ def test_floods_are_read_in_bounded_time_with_and_without_a_payload_behind_them(
     piece: str, size: int
 ) -> None:
     flood = piece * (size // len(piece))
-    refusal(flood)
+    assert_linear_cost(lambda size: refusal(piece * (size // len(piece))), size)
     try:
         assert read_payload(f'{flood}\n\n{{"verdict": "PASS"}}', Review).payload.verdict == "PASS"
     except NotAnAnswer as refused:
@@ -181,10 +182,13 @@ def test_small_faults_are_mended_in_objects_of_any_length() -> None:
     ['\\"', '"', ", ", ",\n", "a ", "a:", "$", "a", "/*", "//\n", "\\", '"\n', " ", '"a",', "{a:"],
 )
 def test_floods_of_small_faults_are_read_in_bounded_time(piece: str) -> None:
-    flood = piece * (190_000 // len(piece))
-    for source in (f'{{"verdict": {flood}}}', f'{{"verdict": "{flood}"}}', f"{{{flood}}}"):
-        with suppress(ValueError):
-            repair_object(source)
+    def repair(size: int) -> None:
+        flood = piece * (size // len(piece))
+        for source in (f'{{"verdict": {flood}}}', f'{{"verdict": "{flood}"}}', f"{{{flood}}}"):
+            with suppress(ValueError):
+                repair_object(source)
+
+    assert_linear_cost(repair, 190_000)
 
 
 @pytest.mark.parametrize(
@@ -197,12 +201,16 @@ def test_floods_of_small_faults_are_read_in_bounded_time(piece: str) -> None:
 def test_a_flood_of_anything_before_or_after_an_answer_is_read_in_bounded_time(
     piece: str, size: int
 ) -> None:
-    flood = piece * (size // len(piece))
     answer = f'{{"verdict": "PASS", "{NONCE_KEY}": "n1"}}'
-    for text in (f"{flood}\n{answer}", f"{flood}{answer}", f"{answer}{flood}", flood):
-        for nonce in (None, "n1"):
-            with suppress(NotAnAnswer):
-                read_payload(text, Review, nonce=nonce)
+
+    def read(size: int) -> None:
+        flood = piece * (size // len(piece))
+        for text in (f"{flood}\n{answer}", f"{flood}{answer}", f"{answer}{flood}", flood):
+            for nonce in (None, "n1"):
+                with suppress(NotAnAnswer):
+                    assert read_payload(text, Review, nonce=nonce).payload.verdict == "PASS"
+
+    assert_linear_cost(read, size)
 
 
 def test_a_megabyte_of_things_that_are_wrong_is_refused_unread() -> None:
@@ -328,8 +336,11 @@ def test_another_answer_behind_the_one_with_the_nonce_is_never_passed_over(other
 
 
 def test_a_megabyte_of_blanks_behind_an_answer_is_read_in_linear_time() -> None:
-    text = f"{ANSWER}\n— Claude{' ' * (LOOKED_AT - 1000)}."
-    assert read_payload(text, Review, nonce="n1").payload.verdict == "PASS"
+    def read(size: int) -> None:
+        text = f"{ANSWER}\n— Claude{' ' * size}."
+        assert read_payload(text, Review, nonce="n1").payload.verdict == "PASS"
+
+    assert_linear_cost(read, LOOKED_AT - 1000)
 
 
 def test_another_object_without_the_nonce_is_no_rival() -> None:

@@ -116,7 +116,8 @@ async def test_a_pipe_in_the_place_of_a_repository_is_not_waited_on(
 ) -> None:
     (tmp_path / "odd").mkdir()
     os.mkfifo(tmp_path / "odd/.git")
-    list(identity._files_of_git(somebody.home, tmp_path / "odd"))
+    files = list(identity._files_of_git(somebody.home, tmp_path / "odd"))
+    assert [file.name for file in files[2:]] == ["config", "config.worktree"]
 
 
 async def test_names_in_the_settings_need_no_git(somebody: Somebody) -> None:

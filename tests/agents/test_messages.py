@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 
 from podium.agents.contract import read_messages
 from podium.agents.contract.message_reading import MOST_BODY, MOST_IGNORED, MOST_MESSAGES
 from podium.domain.messages import Message
+from tests.linear_cost import assert_linear_cost
 
 CLOSE = "[[/POLI:MSG]]"
 
@@ -290,17 +290,10 @@ _HOSTILE = {
 
 @pytest.mark.parametrize("unit", _HOSTILE.values(), ids=_HOSTILE.keys())
 def test_reading_takes_time_by_the_length_of_the_text(unit: str) -> None:
-    """Sixteen times as long takes sixteen times as long: with a margin of eight, only a product is caught."""
+    def read(size: int) -> None:
+        read_messages(f"{OPEN}\n{unit * (size // len(unit))}\n{CLOSE}\n", columns=80)
 
-    def seconds(characters: int) -> float:
-        text = f"{OPEN}\n{unit * (characters // len(unit))}\n{CLOSE}\n"
-        began = time.process_time()
-        read_messages(text, columns=80)
-        return time.process_time() - began
-
-    short, long = (min(seconds(length) for _ in range(3)) for length in (20_000, 320_000))
-
-    assert long <= max(short, 0.001) * 16 * 8
+    assert_linear_cost(read, 320_000)
 
 
 def test_a_hundred_thousand_opening_tags_hold_no_message() -> None:

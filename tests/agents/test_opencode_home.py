@@ -264,6 +264,9 @@ def test_settings_that_have_no_effect_are_let_be(tmp_path: Path) -> None:
     (tmp_path / "opencode.json").write_text(harmless)
     (tmp_path / ".opencode/agent").mkdir(parents=True)
     refuse_what_it_would_obey("coder", tmp_path)
+    (tmp_path / "opencode.json").write_text(harmless.replace("mcp", "plugin"))
+    with pytest.raises(NotPossibleNow):
+        refuse_what_it_would_obey("coder", tmp_path)
 
 
 async def test_a_model_that_says_nothing_is_given_up(tmp_path: Path) -> None:

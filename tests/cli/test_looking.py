@@ -107,4 +107,5 @@ async def test_nobody_waits_for_a_look_who_wants_to_leave(
     asyncio.get_running_loop().call_soon(leaving.set)
     eye = an_eye(store, trouble, patience_seconds=3600)
     await eye.look(unless=leaving)
+    assert eye.seen.at != FIRST_MOMENT
     eye.close()

@@ -196,7 +196,13 @@ async def test_what_a_caller_changes_afterwards_does_not_reach_the_store(store: 
 async def test_the_guard_lets_the_owner_of_the_fence_pass(store: Store) -> None:
     run = a_run(owner="w1", fence=3, status=RunStatus.RUNNING)
     await store.write(lambda tx: tx.save_run(run))
-    await store.write(lambda tx: tx.guard(run.id, 3))
+
+    def work(tx: Tx) -> None:
+        tx.guard(run.id, 3)
+        tx.append("run_a", a_note("kept"))
+
+    await store.write(work)
+    assert await texts(store) == ["kept"]
 
 
 @pytest.mark.parametrize(
@@ -247,7 +253,7 @@ async def test_notes_survive_the_failure_of_the_write_they_would_travel_with(sto
 
 async def test_changes_yields_at_once(store: Store) -> None:
     changes = store.changes()
-    await asyncio.wait_for(anext(changes), 120)
+    assert await asyncio.wait_for(anext(changes, "ended"), 120) is None
     await changes.aclose()  # type: ignore[attr-defined]  # an async generator in all stores
 
 
@@ -267,7 +273,7 @@ async def test_a_commit_between_two_looks_is_not_missed(store: Store) -> None:
     changes = store.changes()
     await anext(changes)
     await store.write(lambda tx: tx.append("run_a", a_note()))
-    await asyncio.wait_for(anext(changes), 120)
+    assert await asyncio.wait_for(anext(changes, "ended"), 120) is None
     await changes.aclose()  # type: ignore[attr-defined]  # an async generator in all stores
 
 

@@ -33,8 +33,13 @@ def test_every_object_keeps_to_kubernetes_own_schema() -> None:
         "kubernetes_validate",
         reason="kubernetes-validate is not installed: pip install kubernetes-validate",
     )
+    faults = []
     for each in OBJECTS:
-        validate.validate(each, validate.latest_version(), strict=True)
+        try:
+            validate.validate(each, validate.latest_version(), strict=True)
+        except validate.ValidationError as fault:
+            faults.append(f"{each['kind']}: {fault}")
+    assert faults == []
 
 
 def test_every_container_is_without_rights() -> None:

@@ -60,7 +60,8 @@ def test_the_example_files_run(example: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("block", blocks("yaml"), ids=str)
 def test_yaml_in_the_docs_is_valid(block: Block) -> None:
     located = parse_located(block.text.encode(), str(block))
-    located.validated(AgentScript if "turns" in located.data else SettingsFile)
+    model = AgentScript if "turns" in located.data else SettingsFile
+    assert isinstance(located.validated(model), model)
 
 
 @pytest.mark.parametrize("block", blocks("sh"), ids=str)

@@ -72,6 +72,7 @@ def test_other_programs_are_refused_while_the_server_is_there(root: Path) -> Non
 def test_a_claim_without_its_server_holds_nobody_up(root: Path) -> None:
     claim(podium(root), pair(root))
     claim(podium(root, "b"), pair(root, project="b"))
+    assert as_claimed(podium(root, "b"), pair(root, project="b")) == pair(root, project="b")
 
 
 def test_what_was_brought_up_is_not_kept_in_the_project(root: Path) -> None:

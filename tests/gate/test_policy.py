@@ -6,9 +6,9 @@ import pytest
 from pydantic import ValidationError
 
 from podium.domain.errors import BadInput
-from podium.domain.gating import BuiltInRule
+from podium.domain.gating import Access, BuiltInRule, Effect
 from podium.gate import PolicyFault, PolicyLayer, default_policy, find_faults
-from tests.gate.rig import gate_of, policy
+from tests.gate.rig import command_call, decide, gate_of, path, policy, tool_call
 
 
 def fault(text: str, *, project: bool = False) -> PolicyFault:
@@ -53,19 +53,22 @@ def test_an_example_that_should_not_fit_and_does_is_named() -> None:
     "line", ["git status; rm notes", "git status; rm -rf /", "git $x", "sh -c 'x $y'"]
 )
 def test_an_allow_rule_fits_no_line_with_something_else_in_it(line: str) -> None:
-    gate_of(
+    gate = gate_of(
         user=f'rules: [{{name: it, command: "git status *", decision: allow, not_match: ["{line}"]}}]'
     )
+    assert decide(gate, command_call(line)).rule != "it"
+    assert decide(gate, command_call("git status -s")).rule == "it"
 
 
 def test_a_deny_rule_fits_a_line_that_holds_one_such_command() -> None:
-    gate_of(
+    gate = gate_of(
         user='rules: [{name: it, command: "make *", decision: deny, match: ["ls && make all"]}]'
     )
+    assert decide(gate, command_call("ls && make all")).effect is Effect.DENY
 
 
 def test_examples_can_be_tool_calls_with_paths() -> None:
-    gate_of(
+    gate = gate_of(
         user="""
         zones: {protected: [config/**]}
         rules:
@@ -85,6 +88,12 @@ def test_examples_can_be_tool_calls_with_paths() -> None:
               - {tool: write_file, arguments: {path: config/a}, writes: [config/a], mode: sensing}
         """
     )
+    call = tool_call(
+        "write_file",
+        arguments={"path": "config/a.yaml"},
+        paths=(path("config/a.yaml", Access.WRITE),),
+    )
+    assert decide(gate, call).rule == "settings-need-a-person"
 
 
 def test_all_faults_can_be_had_at_once() -> None:

@@ -196,7 +196,7 @@ async def test_a_notice_that_never_came_is_made_up_for(postgres_url: str, tmp_pa
             line = connect(postgres_url)
             line.execute("INSERT INTO writers (id, last, at) VALUES ('silent', 1, 1)")
             line.close()
-            await anext(changes)
+            assert await anext(changes, "ended") is None
         await changes.aclose()  # type: ignore[attr-defined]  # an async generator
 
 

@@ -94,6 +94,7 @@ def test_a_full_disk_does_not_cost_the_turn(tmp_path: Path) -> None:
     transcript = FileTranscript(full.open("w", buffering=1), full, _redact)
     transcript.write("one")
     transcript.write("two")
+    assert (transcript._written, transcript._dropped_lines) == (transcripts.LARGEST_BYTES, 1)
     transcript.close()
 
 

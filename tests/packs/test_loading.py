@@ -39,11 +39,9 @@ def test_a_sound_pack_loads_with_its_words_and_schemas(tmp_path: Path) -> None:
 
 
 def test_loading_runs_nothing_of_the_pack(tmp_path: Path) -> None:
-    load_pack(
-        write_pack(
-            tmp_path / "bikes", **{"ledger.py": "raise SystemExit\nasync def read_row(*a): ..."}
-        )
-    )
+    code = "raise SystemExit\nasync def read_row(*a): ..."
+    pack = load_pack(write_pack(tmp_path / "bikes", **{"ledger.py": code}))
+    assert pack.tool("repair.book")
 
 
 CASES: list[tuple[str, Any, str, str]] = [
@@ -331,9 +329,8 @@ def test_a_folder_without_a_registry_is_no_pack(tmp_path: Path) -> None:
 
 
 def test_the_key_by_which_editors_find_the_schema_is_allowed(tmp_path: Path) -> None:
-    load_pack(
-        write_pack(tmp_path / "bikes", {"$schema": "../tools.registry.schema.json", **REGISTRY})
-    )
+    registry = {"$schema": "../tools.registry.schema.json", **REGISTRY}
+    assert load_pack(write_pack(tmp_path / "bikes", registry)).tool("repair.book")
 
 
 def test_any_edit_of_any_file_changes_the_digest(tmp_path: Path) -> None:

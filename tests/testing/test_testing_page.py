@@ -17,6 +17,7 @@ async def test_the_example_on_the_page_runs() -> None:
     exec(compile(code, str(PAGE), "exec"), names)
     (example,) = (made for name, made in names.items() if name.startswith("test_"))
     await example()
+    assert "assert " in code
 
 
 def test_every_public_name_is_on_the_page() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +14,7 @@ from podium.domain.gating import Outcome, canonical_json
 from podium.domain.model import Json
 from podium.domain.telling import NOTE
 from podium.tools.marking import MOST_MARKS, marked, marks_in
+from tests.linear_cost import assert_linear_cost
 from tests.soaking import examples
 from tests.tools.rig import Rig, a_tool, make_rig
 
@@ -149,17 +149,7 @@ _UNITS = (
 
 @pytest.mark.parametrize("unit", _UNITS)
 def test_searching_takes_time_by_the_length_of_the_text(unit: str) -> None:
-    """Twice as long takes twice as long: with a margin of ten, nothing but a product is caught."""
-
-    def seconds(characters: int) -> float:
-        text = unit * (characters // len(unit))
-        began = time.process_time()
-        list(marks_in(text))
-        return time.process_time() - began
-
-    short, long = min(seconds(31_250) for _ in range(3)), seconds(1_000_000)
-
-    assert long <= max(short, 0.001) * 32 * 10
+    assert_linear_cost(lambda size: list(marks_in(unit * (size // len(unit)))), 1_000_000)
 
 
 @pytest.fixture

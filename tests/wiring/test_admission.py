@@ -66,9 +66,10 @@ async def hosts(tmp_path: Path, postgres_url: str) -> AsyncIterator[Hosts]:
 
 async def test_a_clone_with_the_same_key_may_host(hosts: Hosts, tmp_path: Path) -> None:
     app = a_repository(tmp_path / "app")
-    await hosts.host("a", app).hosting_engine()
+    first = await hosts.host("a", app).hosting_engine()
     git(app, "commit", "--quiet", "--allow-empty", "-m", "second")
-    await hosts.host("b", hosts.clone("clone", app)).hosting_engine()
+    second = await hosts.host("b", hosts.clone("clone", app)).hosting_engine()
+    assert first.worker_id != second.worker_id
 
 
 async def test_a_host_with_another_key_is_refused_before_it_hosts(
@@ -133,6 +134,7 @@ async def test_what_has_no_known_beginning_is_not_compared(hosts: Hosts, tmp_pat
     app, plain = a_repository(tmp_path / "app"), tmp_path / "plain"
     git(app, "commit", "--quiet", "--allow-empty", "-m", "second")
     plain.mkdir()
-    await hosts.host("a", app).hosting_engine()
-    await hosts.host("b", hosts.clone("shallow", app, "--depth=1")).hosting_engine()
-    await hosts.host("c", plain).hosting_engine()
+    shallow = hosts.clone("shallow", app, "--depth=1")
+    podiums = [hosts.host("a", app), hosts.host("b", shallow), hosts.host("c", plain)]
+    engines = [await podium.hosting_engine() for podium in podiums]
+    assert len({engine.worker_id for engine in engines}) == 3

@@ -104,6 +104,7 @@ def as_ordinary_user(place: Path, work: Callable[[], None]) -> int:
 
 def test_what_is_not_there_is_cleared_away_already(tmp_path: Path) -> None:
     clear_away(tmp_path / "nothing")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_sizes_count_a_file_once_and_nothing_behind_links(tmp_path: Path) -> None:

@@ -102,7 +102,9 @@ async def test_a_failed_command_ends_the_set_up_and_the_end_of_its_output_is_tol
 
 
 async def test_a_command_that_reads_its_input_meets_the_end_of_it(tmp_path: Path) -> None:
-    await Scene(tmp_path).set_up(SetUp(after_create=(("cat",),), seconds=60))
+    scene = Scene(tmp_path)
+    await scene.set_up(SetUp(after_create=(("cat",),), seconds=60))
+    assert scene.told == ["set-up 1/1: cat"]
 
 
 async def test_a_command_that_takes_too_long_is_ended_with_all_its_children(tmp_path: Path) -> None:

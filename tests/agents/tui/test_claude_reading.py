@@ -190,8 +190,9 @@ ANY = st.recursive(
 def test_records_of_any_shape_are_taken(
     kind: str, message: Json, content: Json, flag: Json
 ) -> None:
-    for found in (message, {"content": content}):
-        said_in({"type": kind, "message": found, "promptSource": flag, "isApiErrorMessage": flag})
+    for body in (message, {"content": content}):
+        record = {"type": kind, "message": body, "promptSource": flag, "isApiErrorMessage": flag}
+        assert all(isinstance(said, Said) for said in said_in(record))
 
 
 def a_place(tmp_path: Path, **options: object) -> Place:

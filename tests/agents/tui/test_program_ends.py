@@ -37,8 +37,7 @@ async def test_of_a_program_that_is_gone_the_end_is_told_too() -> None:
         gone.wait()
     ended = asyncio.Event()
     EndWatch(gone.pid, ended.set)
-    async with asyncio.timeout(60):
-        await ended.wait()
+    assert await asyncio.wait_for(ended.wait(), 60)
 
 
 async def test_after_it_was_stopped_it_tells_nothing(program: subprocess.Popen[bytes]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.flows.pipeline.crash_words import tells_of_failure
+from tests.linear_cost import assert_linear_cost
 
 FAILURES: list[object] = [
     "Not all tests pass.",
@@ -223,4 +224,6 @@ def test_a_failure_deep_in_an_object_is_found() -> None:
     "piece", ["test ", "tests fail ", "no ", "error: ", "3 ", "could not ", "a"]
 )
 def test_endless_feedback_is_answered(piece: str) -> None:
-    tells_of_failure({"note": piece * 200_000})
+    assert_linear_cost(lambda size: tells_of_failure({"note": piece * size}), 200_000)
+    fails = piece in {"tests fail ", "error: "}
+    assert bool(tells_of_failure({"note": piece * 200_000})) is fails

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.flows.pipeline.findings import MOST_FINDINGS, findings_of, repeats
+from tests.linear_cost import assert_linear_cost
 from tests.soaking import in_soak
 
 FIRST = """\
@@ -148,4 +149,8 @@ def test_any_review_is_read_and_repeats_itself(review: str) -> None:
 )
 @pytest.mark.parametrize("size", [200_000, in_soak(1_000_000)])
 def test_a_hostile_review_is_read(piece: str, size: int) -> None:
-    findings_of("## Findings\n" + piece * (size // len(piece)))
+    def read(size: int) -> None:
+        findings = findings_of("## Findings\n" + piece * (size // len(piece)))
+        assert len(findings) <= MOST_FINDINGS
+
+    assert_linear_cost(read, size)

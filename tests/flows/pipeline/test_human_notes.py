@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.flows.pipeline.human_notes import LONGEST_NOTE, MOST_NOTES, notes_of
+from tests.linear_cost import assert_linear_cost
 
 FILE = """\
 # Human review
@@ -122,4 +123,9 @@ def test_any_text_is_read(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["@a ", "@a, ", "<!--", "- @", "@a and ", "> "])
 def test_a_hostile_file_is_read(piece: str) -> None:
-    notes_of(piece * 200_000)
+    def read(size: int) -> None:
+        notes = notes_of(piece * size)
+        assert len(notes) <= MOST_NOTES
+        assert all(len(note.text) <= LONGEST_NOTE for note in notes)
+
+    assert_linear_cost(read, 200_000)

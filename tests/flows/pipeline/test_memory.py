@@ -16,6 +16,7 @@ from podium.flows.pipeline.memory import (
     relevant,
     with_lessons,
 )
+from tests.linear_cost import assert_linear_cost
 
 DAY = date(2026, 11, 15)
 
@@ -149,8 +150,13 @@ def test_a_huge_memory_and_many_paths_are_ranked() -> None:
 
 @pytest.mark.parametrize("piece", ["a/b.", "../", "- a\n", "(", "/"])
 def test_a_hostile_task_and_memory_are_ranked(piece: str) -> None:
-    text = piece * (100_000 // len(piece))
-    relevant(text, task=text, paths=[text, "/", "//a", "/a/b", ""], day=DAY, most_tokens=100)
+    def rank(size: int) -> None:
+        text = piece * (size // len(piece))
+        paths = [text, "/", "//a", "/a/b", ""]
+        entries = relevant(text, task=text, paths=paths, day=DAY, most_tokens=100)
+        assert sum(len(entry.lesson) for entry in entries) <= 100 * 4
+
+    assert_linear_cost(rank, 100_000)
 
 
 def test_of_many_lessons_only_the_newest_are_told_and_not_many_of_them() -> None:

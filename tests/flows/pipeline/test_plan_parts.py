@@ -15,6 +15,7 @@ from podium.flows.pipeline.plan_parts import (
     missing_parts,
     part_of,
 )
+from tests.linear_cost import assert_linear_cost
 from tests.soaking import in_soak
 
 BODIES = {
@@ -228,8 +229,11 @@ def test_a_checklist_needs_items() -> None:
 )
 @pytest.mark.parametrize("size", [200_000, in_soak(1_000_000)])
 def test_a_hostile_plan_is_read(piece: str, size: int) -> None:
-    for start in ("", "## Tests\n", "## Checklist\n"):
-        assert missing_parts(start + piece * (size // len(piece)))
+    def read(size: int) -> None:
+        for start in ("", "## Tests\n", "## Checklist\n"):
+            assert missing_parts(start + piece * (size // len(piece)))
+
+    assert_linear_cost(read, size)
 
 
 def test_a_part_is_given_as_it_stands_below_its_heading() -> None:

@@ -19,6 +19,7 @@ from podium.flows.operator.judgement.tiers import highest, terms_of
 from podium.testing.utterances import NOW, UtteranceCase, utterance_cases
 from podium.tools.packs import load_pack, shipped_packs
 from podium.wiring.classifying import ground_check_for
+from tests.linear_cost import assert_linear_cost
 
 SMALL_TALK = ("say hello", "how are you today?", "thanks, that was great", "what a lovely morning")
 LIES: dict[str, Json] = {
@@ -269,6 +270,9 @@ def _composed(tool: PackTool) -> PackTool:
 
 
 def test_a_huge_text_is_checked_in_bounded_time() -> None:
-    text = "create a note: " + "a b " * 4_000
-    found = marks(text, ("os.create_note", {"text": "a b " * 3_000 + "c"}))
-    assert "text" in found[0]
+    def check(size: int) -> None:
+        text = "create a note: " + "a b " * size
+        found = marks(text, ("os.create_note", {"text": "a b " * (size * 3 // 4) + "c"}))
+        assert "text" in found[0]
+
+    assert_linear_cost(check, 4_000)

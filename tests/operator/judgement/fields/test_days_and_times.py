@@ -170,4 +170,5 @@ def test_a_day_with_its_year_means_the_same_whenever_it_is_said(day: date, now: 
 
 @given(st.datetimes(datetime(1, 1, 1), datetime(9999, 12, 31)), st.sampled_from(["tomorrow", "yesterday", "in 999 years", "in 99 weeks", "next Friday", "end of next month", "last year", "29 February", "the 31st", "100 years ago", "last 900 months"]))  # fmt: skip
 def test_words_for_days_never_run_off_the_calendar(now: datetime, words: str) -> None:
-    entities(words, now, {})
+    days = [entity.value for entity in entities(words, now, {}) if entity.kind == "date"]
+    assert all(date.fromisoformat(str(day)).isoformat() == day for day in days)

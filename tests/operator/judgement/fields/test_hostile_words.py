@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from podium.domain.operating import Message
 from podium.domain.packs import PackTool
 from podium.flows.operator.judgement.fields import entities
+from tests.linear_cost import assert_linear_cost
 from tests.operator.judgement.fields.bike_workshop import (
     EXTRACTOR,
     NOW,
@@ -53,11 +54,13 @@ def test_the_same_words_always_give_the_same_finds(text: str) -> None:
     ["1", "0 ", "1/", "@", "a@", "a.", "a", "A ", "Ab ", "$1,", '"', "' ", "'a", "repair ", "repair 1 ", "in ", "in Xyzzy ", "two ", "hundred and ", "1 a b c d ", "unit 1 ", "+1 ", "+61 ", "04 ", "a-", "a1-", "a_", "#1", ":", "a, ", " dot at ", "next mon ", "👩‍👩‍👧 ", "\u202e\u200f0400", "to ", "for ", "saying ", "1 to ", "at 1 ", "in zzzzzzzzzzzz ", "0a1b2c3d-", "\n", "e\u0301", "in claytn ", "because ", "Sarah 0400123456 ", "a at b dot c ", "two-", "1,", "1.", "aud ", "lot 1 ", "a-1", "half past "],
 )  # fmt: skip
 def test_no_pattern_runs_away_on_a_long_text(piece: str) -> None:
-    # A pattern that backtracks without bound would not come back within the suite's own time limit.
-    text = (piece * (LONG // len(piece) + 1))[:LONG]
-    for tool in TOOLS:
-        if tool.name in {"riders.add", "repair.add_part", "desk.errand", "desk.mail"}:
-            EXTRACTOR.arguments(text, tool, Message(text=text, now=NOW))
+    def read(size: int) -> None:
+        text = (piece * (size // len(piece) + 1))[:size]
+        for tool in TOOLS:
+            if tool.name in {"riders.add", "repair.add_part", "desk.errand", "desk.mail"}:
+                EXTRACTOR.arguments(text, tool, Message(text=text, now=NOW))
+
+    assert_linear_cost(read, LONG)
 
 
 def test_hidden_characters_neither_hide_a_field_nor_reach_a_value() -> None:
