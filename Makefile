@@ -9,10 +9,10 @@ BENCH_STAMP := $(VENV)/.ready-to-measure
 CODE := src tests benchmarks examples packs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test live durations attacks lint format bench many soak serve clean clis
+.PHONY: help demo test live durations attacks lint format bench many soak soak-list serve clean clis
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/' | expand -t 18
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
 
 demo: $(RUN_STAMP) ## a bug becomes a reviewed branch, whatever gets in the way, in under a minute
 	@$(BIN)/podium demo
@@ -28,10 +28,8 @@ test: $(DEV_STAMP) clis tests/__pycache__ ## the whole test suite, with the real
 tests/__pycache__: | $(DEV_STAMP)
 	@$(BIN)/pytest -qq --collect-only tests/[a-e]*/ >/dev/null & $(BIN)/pytest -qq --collect-only tests/[f-z]*/ >/dev/null; wait
 
-live: export REAL_CLIS = all
 live: $(DEV_STAMP) clis ## every test with the real agent CLIs; `make test` runs a few of each
-	$(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" tests/agents tests/contract tests/duet tests/pipeline/test_real_clis.py \
-		tests/sense/test_real_planner.py tests/docs/test_modelserver_agents.py tests/cli/test_agents_command.py tests/playbook/killing
+	$(BIN)/python -m tests.soak_parts live
 	sh scripts/live-state > tests/live.state
 
 durations: test ## the whole suite once, then its cost by folder and kind; for an idle machine
@@ -40,9 +38,11 @@ durations: test ## the whole suite once, then its cost by folder and kind; for a
 attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary user and as root, with the counts
 	$(BIN)/pytest -q -n 2 -rP tests/attacks -k "not live_where and not layer_is_missing and not weaker_layouts"
 
-soak: $(DEV_STAMP) clis ## the long counts: hundreds of kills, ten thousand races, examples never tried before
-	REAL_CLIS=all $(BIN)/pytest -q -m soak --timeout 3600
-	REAL_CLIS=all HYPOTHESIS_PROFILE=searching $(BIN)/pytest -q -n 3 -m "not soak"
+soak: $(DEV_STAMP) clis ## the long counts in parts of at most forty minutes; PART=name or number runs one
+	$(BIN)/python -m tests.soak_parts $(or $(PART),all)
+
+soak-list: $(DEV_STAMP) ## what each part of the soak holds, and how long it took last
+	@$(BIN)/python -m tests.soak_parts
 
 clis:
 	@sh scripts/agent-clis

@@ -18,7 +18,13 @@ settings.register_profile(
 settings.register_profile("searching", settings.get_profile("unhurried"), derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-pytest_plugins = ("tests.postgres", "tests.dispatched", "tests.timing", "tests.live")
+pytest_plugins = (
+    "tests.postgres",
+    "tests.dispatched",
+    "tests.timing",
+    "tests.live",
+    "tests.soak_parts",
+)
 
 
 def pytest_collection_finish() -> None:
