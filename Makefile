@@ -6,10 +6,11 @@ RUN_STAMP := $(VENV)/.ready-to-run
 SERVE_STAMP := $(VENV)/.ready-to-serve
 DEV_STAMP := $(VENV)/.ready-to-develop
 BENCH_STAMP := $(VENV)/.ready-to-measure
+WHOLE_SUITE := $(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing durations.jsonl
 CODE := src tests benchmarks examples packs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test live durations attacks lint format bench many soak soak-list serve clean clis
+.PHONY: help demo test budget live durations attacks lint format bench many soak soak-list serve clean clis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -22,7 +23,12 @@ demo: $(RUN_STAMP) ## a bug becomes a reviewed branch, whatever gets in the way,
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_STAMP) clis tests/__pycache__ ## the whole test suite, with the real agent CLIs where Node is
 	@rm -f durations.jsonl
-	$(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing durations.jsonl
+	$(WHOLE_SUITE)
+
+budget: export PYTHONDONTWRITEBYTECODE =
+budget: $(DEV_STAMP) clis tests/__pycache__ ## the whole suite once, and its CPU by kind as the new tests/budget.json; for an idle machine
+	@rm -f durations.jsonl
+	$(WHOLE_SUITE) --write-budget
 
 # In a new checkout each worker would prepare every file of tests, at twenty seconds apiece: two do it first, half each.
 tests/__pycache__: | $(DEV_STAMP)

@@ -16,11 +16,16 @@ from typing import Any
 
 import pytest
 
+from tests import budget
+
 KINDS = (
     "real CLIs", "Chromium", "PostgreSQL", "tmux", "sandbox", "command", "git", "other processes",
     "servers", "hypothesis", "store", "pure",
 )  # fmt: skip
 """From the heaviest on: a test is of the first kind that fits."""
+
+_CALIBRATE_EVERY = 50
+"""Tests of a worker between two measurements of the machine's speed."""
 
 _CLIS = ("claude", "codex", "gemini", "opencode", "node")
 _FIXTURES = {"browser": "Chromium", "postgres_url": "PostgreSQL", "postgres_server": "PostgreSQL"}  # fmt: skip
@@ -67,6 +72,8 @@ class Timing:
     def __init__(self, kept: str | None) -> None:
         self._kept = kept
         self._began = (0.0, 0.0)
+        self._count = 0
+        self._calibrations: list[float] = []
         self.rows: list[dict[str, Any]] = []
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -81,27 +88,48 @@ class Timing:
         if report.when == "teardown":
             wall, cpu = time.perf_counter() - self._began[0], _cpu() - self._began[1]
             report.user_properties.append(("timing", [_kind(item), wall, cpu]))
+            if self._count % _CALIBRATE_EVERY == 0:
+                report.user_properties.append(("calibration", budget.calibration()))
+            self._count += 1
         return report
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "teardown" or "timing" not in dict(report.user_properties):
             return
-        timing: Any = dict(report.user_properties)["timing"]
-        kind, wall, cpu = timing
+        properties: dict[str, Any] = dict(report.user_properties)
+        kind, wall, cpu = properties["timing"]
+        if "calibration" in properties:
+            self._calibrations.append(properties["calibration"])
         self.rows.append({"test": report.nodeid, "kind": kind, "wall": wall, "cpu": cpu})
         if self._kept:  # at once: a run that is ended early has told what it saw
             with open(self._kept, "a") as file:
                 file.write(f"{json.dumps(self.rows[-1])}\n")
 
-    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        sums: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0])
+    def pytest_terminal_summary(
+        self, terminalreporter: Any, exitstatus: int, config: pytest.Config
+    ) -> None:
+        cpu: defaultdict[str, list[float]] = defaultdict(list)
         for row in self.rows:
-            sums[row["kind"]][0] += 1
-            sums[row["kind"]][1] += row["cpu"]
-        told = [
-            f"{kind} {sums[kind][1]:.0f} ({sums[kind][0]:.0f})" for kind in KINDS if kind in sums
-        ]
-        terminalreporter.write_line(f"CPU seconds (tests): {', '.join(told)}")
+            cpu[row["kind"]].append(row["cpu"])
+        kinds = {kind: budget.Cost(sum(cpu[kind]), len(cpu[kind])) for kind in KINDS if kind in cpu}
+        costs = ", ".join(f"{kind} {cost.cpu:.0f} ({cost.tests})" for kind, cost in kinds.items())
+        terminalreporter.write_line(f"CPU seconds (tests): {costs}")
+        if not self._calibrations or not _is_whole_run(config, exitstatus):
+            return
+        run = budget.Costs.measured(kinds, self._calibrations)
+        if config.getoption("--write-budget"):
+            budget.FILE.write_text(run.to_json())
+        elif budget.FILE.exists():
+            for warning in budget.growth(budget.Costs.from_json(budget.FILE.read_text()), run):
+                terminalreporter.write_line(warning, yellow=True)
+
+
+def _is_whole_run(config: pytest.Config, exitstatus: int) -> bool:
+    """Whether it ran what `make test` runs, to the end."""
+    ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+    chosen = config.option.keyword or config.option.collectonly or os.environ.get("REAL_CLIS")
+    everywhere = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    return ended and everywhere and not chosen and config.option.markexpr == "not soak"
 
 
 def _kind(item: pytest.Item) -> str:
@@ -124,6 +152,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--timing",
         metavar="FILE",
         help="Add to this file what each test cost, a JSON object to a line.",
+    )
+    parser.addoption(
+        "--write-budget",
+        action="store_true",
+        help="Write what this run cost to tests/budget.json, when it ran the whole suite.",
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import budget
 from tests.linear_cost import assert_linear_cost
 from tests.soak_parts import PARTS, RESULTS, part_of, results, with_result
 
@@ -50,6 +51,37 @@ def test_quadratic_cost_is_noticed_and_linear_cost_is_not() -> None:
     assert_linear_cost(lambda size: sum(range(size)), 1_000_000)
     with pytest.raises(AssertionError, match="size 3000 against a tenth"):
         assert_linear_cost(lambda size: sum(range(size * size)), 3_000)
+
+
+def a_run(calibration: float, **cpu: float) -> budget.Costs:
+    return budget.Costs(
+        calibration, {kind: budget.Cost(seconds, 10) for kind, seconds in cpu.items()}
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "kinds"),
+    [
+        (a_run(0.002, store=100.0, pure=20.0), []),
+        (a_run(0.002, store=109.0, pure=22.0), []),
+        (a_run(0.002, store=112.0, pure=10.0), ["store"]),
+        (a_run(0.002, store=112.0, pure=24.0), ["store", "all"]),
+        (a_run(0.004, store=200.0, pure=40.0), []),
+        (a_run(0.001, store=100.0, pure=20.0), ["store", "pure", "all"]),
+        (a_run(0.002, store=60.0, git=6.0), ["git"]),
+    ],
+    ids=["same", "a little", "one kind", "the sum", "slower machine", "faster machine", "new kind"],
+)  # fmt: skip
+def test_a_kind_that_costs_a_tenth_more_than_its_budget_is_warned_of(
+    run: budget.Costs, kinds: list[str]
+) -> None:
+    recorded = budget.Costs.from_json(a_run(0.002, store=100.0, pure=20.0).to_json())
+    assert re.findall(r"of kind '(\w+)'", " ".join(budget.growth(recorded, run))) == kinds
+
+
+def test_the_speed_of_a_machine_is_measured_in_its_load() -> None:
+    assert budget.calibration() > 0
+    assert budget.Costs.measured({}, [0.001, 0.002, 0.009]).calibration == 0.002
 
 
 # --- assertions --------------------------------------------------------------------------------
