@@ -48,7 +48,8 @@ class Costs:
             kind: {"cpu": round(cost.cpu, 1), "tests": cost.tests}
             for kind, cost in self.kinds.items()
         }
-        return json.dumps({"calibration": round(self.calibration, 6), "kinds": kinds}, indent=2) + "\n"
+        data = {"calibration": round(self.calibration, 6), "kinds": kinds}
+        return json.dumps(data, indent=2) + "\n"
 
     @property
     def total(self) -> Cost:
