@@ -164,3 +164,7 @@ def test_repositories_and_their_own_worktrees_are_worked_in(tmp_path: Path) -> N
     (plain / ".git").write_text("gitdir: hidden/git")
     for workspace in (main, linked, plain, tmp_path):
         refuse_foreign_git("codex", workspace)
+    (plain / ".git").unlink()
+    (plain / ".git").symlink_to(main / ".git")
+    with pytest.raises(NotPossibleNow):
+        refuse_foreign_git("codex", plain)

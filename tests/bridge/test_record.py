@@ -81,7 +81,7 @@ def test_the_lock_dies_with_its_process(tmp_path: Path) -> None:
     with _holder(tmp_path) as process:
         process.kill()
         process.wait()
-    with record_at(tmp_path).alone():
+    with record_at(tmp_path).alone(), pytest.raises(LockHeld), record_at(tmp_path).alone():
         pass
 
 

@@ -159,6 +159,7 @@ def test_the_engine_hands_out_runs_as_podium_worker(database: Database) -> None:
 def test_a_schema_that_is_current_is_ready_for_a_worker(database: Database) -> None:
     prepare(database.url("podium_worker"))
     dbos.DBOS.migrate(database.url("podium_worker"))
+    assert database.execute("podium_worker", "SELECT count(*) FROM podium.runs") == [(0,)]
 
 
 def test_a_viewer_reads_and_cannot_write(database: Database) -> None:

@@ -56,6 +56,7 @@ async def test_departing_leaves_no_process_not_even_one_that_ignores_its_termina
 
 async def test_departing_without_a_server_is_harmless(root: Path) -> None:
     await a_server(root).departing()
+    assert list(root.iterdir()) == []
 
 
 async def test_another_life_at_the_same_socket_is_told_from_the_first(root: Path) -> None:
