@@ -16,6 +16,7 @@ from podium.flows.pipeline.slugs import slug_of
 from podium.ports import EventQuery
 from podium.wiring import Podium, load_configuration, open_podium
 from podium.wiring.pipelining import pipeline_job
+from tests.repositories import copy_repository
 
 TASK = "Make the sum right"
 FEAT = slug_of(TASK)
@@ -143,6 +144,18 @@ def smooth() -> list[dict[str, Any]]:
     ]
 
 
+def _run_git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"git {' '.join(words)}: {done.stderr}"
+    return done.stdout.strip()
+
+
+def _make_empty_repository(folder: Path) -> None:
+    _run_git(folder, "init", "--quiet", "--initial-branch=main")
+    _run_git(folder, "config", "user.name", "Ann")
+    _run_git(folder, "config", "user.email", "ann@example.org")
+
+
 class Project:
     """A repository with a mistake in it, and podium.yaml with agents who play a script."""
 
@@ -160,7 +173,7 @@ class Project:
         settings: Mapping[str, Any] | None = None,
         files: Mapping[str, str] | None = None,
     ) -> Project:
-        self.folder.mkdir(parents=True)
+        copy_repository(self.folder, ("pipeline",), _make_empty_repository)
         everything = {
             "agents": {"player": {"kind": "scripted", "script": "../script.yaml"}},
             "checks": ["python3 -m unittest -q"],
@@ -177,9 +190,6 @@ class Project:
         for path, text in content.items():
             (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
             (self.folder / path).write_text(text)
-        self.git("init", "--quiet", "--initial-branch=main")
-        self.git("config", "user.name", "Ann")
-        self.git("config", "user.email", "ann@example.org")
         self.git("add", "--all")
         self.git("commit", "--quiet", "--message=A project")
         return self
@@ -189,11 +199,7 @@ class Project:
         (self.folder.parent / "script.yaml").write_text(yaml.safe_dump({"turns": list(turns)}))
 
     def git(self, *words: str) -> str:
-        done = subprocess.run(
-            ["git", *words], cwd=self.folder, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"git {' '.join(words)}: {done.stderr}"
-        return done.stdout.strip()
+        return _run_git(self.folder, *words)
 
     @asynccontextmanager
     async def podium(self) -> AsyncIterator[Podium]:

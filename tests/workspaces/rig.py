@@ -22,6 +22,7 @@ from podium.sandbox import ProcessLauncher
 from podium.testing import FixedClock, SteadyIds
 from podium.workspaces.git.workspace import GitWorkspace
 from podium.workspaces.git.workspaces import GitWorkspaces
+from tests.repositories import copy_repository
 
 _ALONE = shlex.split(
     "--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-net --cap-drop ALL --die-with-parent "
@@ -110,7 +111,11 @@ def commit(folder: Path | str, message: str = "work", **files: str) -> str:
 
 def make_repository(folder: Path, *words: str) -> Path:
     """A repository of a user with a few files, a feature branch, a tag and a stash."""
-    folder.mkdir(parents=True)
+    copy_repository(folder, ("rig", *words), lambda template: _make_repository(template, *words))
+    return folder
+
+
+def _make_repository(folder: Path, *words: str) -> None:
     git(folder, "init", "-q", "-b", "main", *words)
     git(folder, "config", "user.name", "Uma User")
     git(folder, "config", "user.email", "uma@example.org")
@@ -120,7 +125,6 @@ def make_repository(folder: Path, *words: str) -> Path:
     (folder / "README").write_text("stashed\n")
     git(folder, "stash")
     commit(folder, "second", src__lib="lib\n")
-    return folder
 
 
 class Place:

@@ -12,6 +12,7 @@ from podium.ports import Workspace
 from podium.sandbox import ProcessLauncher
 from podium.wiring.clock import SystemClock, SystemIds
 from podium.workspaces.git import GitWorkspaces
+from tests.repositories import copy_repository
 
 _WHO = {
     "GIT_AUTHOR_NAME": "Ann",
@@ -59,16 +60,7 @@ class Yard:
         )
 
     def build(self) -> Yard:
-        self.repository.mkdir(parents=True)
-        self.git("init", "--quiet", "--initial-branch=main")
-        self.git("config", "user.name", "Ann")
-        self.git("config", "user.email", "ann@example.org")
-        for name in ("one.txt", "src/two.txt"):
-            (self.repository / name).parent.mkdir(exist_ok=True)
-            (self.repository / name).write_text(f"{name}\n")
-        (self.repository / ".gitignore").write_text("*.log\n")
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message=first")
+        copy_repository(self.repository, ("yard",), _make_repository)
         return self
 
     def git(self, *words: str) -> str:
@@ -81,6 +73,18 @@ class Yard:
     def refs(self) -> dict[str, str]:
         listed = self.git("for-each-ref", "--format=%(refname) %(objectname)")
         return dict(line.split(" ") for line in listed.splitlines())
+
+
+def _make_repository(folder: Path) -> None:
+    run_git("init", "--quiet", "--initial-branch=main", cwd=folder)
+    run_git("config", "user.name", "Ann", cwd=folder)
+    run_git("config", "user.email", "ann@example.org", cwd=folder)
+    for name in ("one.txt", "src/two.txt"):
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(f"{name}\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    run_git("add", "--all", cwd=folder)
+    run_git("commit", "--quiet", "--message=first", cwd=folder)
 
 
 def agent_git(record: WorkspaceRecord, *words: str) -> str:
