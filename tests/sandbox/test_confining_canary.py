@@ -158,6 +158,13 @@ async def test_the_verdict_is_kept_as_long_as_the_machine_stays_as_it_is(tmp_pat
     assert len(runs.tried) == 2
 
 
+async def test_one_verdict_is_enough_for_all_launchers_of_a_process(tmp_path: Path) -> None:
+    runs, verdicts = Runs(), dict[str, Mechanism]()
+    found = await Canary(runs, None, verdicts).mechanism()
+    assert await Canary(runs, tmp_path / "sandbox.json", verdicts).mechanism() == found
+    assert len(runs.tried) == 1
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"machine": {}, "mechanism": 1}', '"x"'])
 async def test_a_spoiled_memory_is_no_memory(tmp_path: Path, text: str) -> None:
     memory, runs = tmp_path / "sandbox.json", Runs()

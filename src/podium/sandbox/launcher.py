@@ -27,6 +27,9 @@ from podium.sandbox.terminal.preparing import (
     prepare_for_terminal,
 )
 
+_VERDICTS: dict[str, Mechanism] = {}
+"""Of the canaries of this process. All launchers confine in the same way."""
+
 
 class ProcessLauncher:
     """Starts processes: environment, output, time and tree are held, and by a confinement what they reach.
@@ -54,7 +57,7 @@ class ProcessLauncher:
         self._parent_env = os.environ if parent_env is None else parent_env
         self._serve = serve
         self._mechanism = mechanism
-        self._canary = Canary(self._run_by, memory)
+        self._canary = Canary(self._run_by, memory, _VERDICTS)
 
     async def start(self, spawn: Spawn) -> GuardedProcess:
         """Start it. Raises `ToolMissing` when the program is not there or cannot be executed,

@@ -76,10 +76,16 @@ async def survey(run: Run) -> tuple[Trial, ...]:
 class Canary:
     """Finds the mechanism once, and remembers it as long as the machine stays as it is."""
 
-    def __init__(self, run: Run, memory: Path | None = None) -> None:
-        """`memory` is a file in which the verdict is kept beyond this process."""
+    def __init__(
+        self, run: Run, memory: Path | None = None, verdicts: dict[str, Mechanism] | None = None
+    ) -> None:
+        """`memory` is a file in which the verdict is kept beyond this process.
+
+        `verdicts` are those of others in this process who run programs in the same way, by what they rest on.
+        """
         self._run = run
         self._memory = memory
+        self._verdicts = {} if verdicts is None else verdicts
         self._found: Mechanism | None = None
         self._lock = asyncio.Lock()
 
@@ -105,20 +111,23 @@ class Canary:
         )
 
     def _remembered(self) -> Mechanism | None:
-        if self._memory is None:
-            return None
         try:
-            kept = json.loads(self._memory.read_bytes())
-            if kept["machine"] == _machine():
+            machine = _machine()
+            if (mechanism := self._verdicts.get(json.dumps(machine))) is not None:
+                return mechanism
+            kept = json.loads(self._memory.read_bytes()) if self._memory else {"machine": None}
+            if kept["machine"] == machine:
                 return Mechanism.model_validate(kept["mechanism"])
         except (OSError, ValueError, KeyError, TypeError):
             pass
         return None
 
     def _remember(self, mechanism: Mechanism) -> None:
+        machine = _machine()
+        self._verdicts[json.dumps(machine)] = mechanism
         if self._memory is None:
             return
-        kept = {"machine": _machine(), "mechanism": mechanism.model_dump()}
+        kept = {"machine": machine, "mechanism": mechanism.model_dump()}
         fresh = self._memory.with_name(f"{self._memory.name}.{secrets.token_hex(4)}")
         try:
             make_private_folder(self._memory.parent)
