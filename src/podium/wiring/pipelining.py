@@ -94,7 +94,7 @@ async def pipeline_job(
         task=task.strip(),
         mode=mode,
         repository=look.checkout,
-        base=await _branch(podium, base or look.branch),
+        base=await _branch(podium, base) if base else look.branch,
         agent=agent,
         spec=spec,
         prompts=pipeline_prompts(podium.configuration, spec),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -110,7 +112,6 @@ async def find_remotes(git: Git, repository: str, base: str, wished: str = "") -
 
     Raises `BadInput` where there is no repository, or none of its remotes has the wished name.
     """
-    await find_git_dir(git, repository)
     settings = await _settings(git, repository)
     names = _names(settings)
     if wished and wished not in names:
@@ -138,9 +139,18 @@ async def find_remotes(git: Git, repository: str, base: str, wished: str = "") -
 
 
 async def _settings(git: Git, repository: str) -> dict[str, str]:
-    ended = await git.run("config", "--null", "--list", cwd=repository, user_settings=True)
-    entries = ended.stdout.decode(errors="surrogateescape").split("\0")
-    return {key: value for key, _, value in (entry.partition("\n") for entry in entries)}
+    if not await asyncio.to_thread(os.path.isdir, repository):
+        await find_git_dir(git, repository)
+    ended = await git.run(
+        "config", "--null", "--show-scope", "--list", cwd=repository, user_settings=True
+    )
+    fields = ended.stdout.decode(errors="surrogateescape").split("\0")
+    entries = [entry.partition("\n") for entry in fields[1::2]]
+    settings = {key: value for key, _, value in entries}
+    if "local" not in fields[::2] or settings.get("core.bare") == "true":
+        # git found no checkout that it may use. This says why.
+        await find_git_dir(git, repository)
+    return settings
 
 
 def _names(settings: Mapping[str, str]) -> list[str]:

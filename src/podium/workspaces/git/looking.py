@@ -19,30 +19,33 @@ async def look_at(git: Git, folder: str) -> RepositoryLook:
     except GitFailed as failed:
         raise BadInput(_why_not(folder, failed)) from failed
     checkout = top.decode(errors="surrogateescape").rstrip("\n")
-    head = await git.run(
-        "-C", checkout, "rev-parse", "--verify", "--quiet", "HEAD", accept=(0, 1, 128)
-    )
-    if head.exit_code != 0:
-        raise BadInput(f"{checkout!r} has no commit yet; commit something to start from")
-    branch = await git.run(
-        "-C", checkout, "symbolic-ref", "--quiet", "--short", "HEAD", accept=(0, 1)
-    )
-    changed = await git.run(
-        "-C", checkout, "status", "--porcelain", "-z", "--untracked-files=no", "--ignore-submodules=dirty",
+    status = await git.run(
+        "-C", checkout, "status", "--porcelain=v2", "--branch", "--no-ahead-behind", "--no-renames", "-z",
+        "--untracked-files=no", "--ignore-submodules=dirty",
         output_bytes=_OUTPUT_BYTES,
     )  # fmt: skip
+    rows = [row for row in status.stdout.decode(errors="replace").split("\0") if row]
+    told = dict(row.removeprefix("# branch.").split(" ", 1) for row in rows if row.startswith("#"))
+    if told["oid"] == "(initial)":
+        raise BadInput(f"{checkout!r} has no commit yet; commit something to start from")
+    changed = [_path(row) for row in rows if not row.startswith("#")]
     sparse = await git.run(
         "-C", checkout, "config", "--type=bool", "--get", "core.sparseCheckout", accept=(0, 1)
     )
-    rows = [row for row in changed.stdout.decode(errors="replace").split("\0") if row]
     return RepositoryLook(
         checkout=checkout,
-        head=head.stdout.decode().strip(),
-        branch=branch.stdout.decode(errors="replace").strip(),
-        changed=tuple(row[3:] for row in rows[:_MOST_LISTED]),
-        changed_count=len(rows),
+        head=told["oid"],
+        branch="" if told["head"] == "(detached)" else told["head"],
+        changed=tuple(changed[:_MOST_LISTED]),
+        changed_count=len(changed),
         sparse=sparse.stdout.strip() == b"true",
     )
+
+
+def _path(row: str) -> str:
+    """Of a row for a changed file, or one that is unmerged."""
+    count = 10 if row.startswith("u ") else 8
+    return row.split(" ", count)[count]
 
 
 def _why_not(folder: str, failed: GitFailed) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.workspaces.git.git import Git, GitFailed
@@ -45,9 +46,23 @@ def _is_filter(key: str) -> bool:
     return key.startswith("filter.") and key.count(".") >= 2
 
 
+class Location(NamedTuple):
+    """Where a repository is. The fields are those of `Repository`."""
+
+    checkout: str
+    own_git_dir: str
+    git_dir: str
+    object_format: str
+
+
 async def find_repository(git: Git, folder: str, base: str) -> Repository:
     """Raises `BadInput` or `NotPossibleNow`, with what to do, for one that cannot be worked with."""
-    checkout, own_git_dir, git_dir, object_format = await _located(git, folder)
+    return await read_repository(git, await locate(git, folder), base)
+
+
+async def read_repository(git: Git, location: Location, base: str) -> Repository:
+    """What is known of a repository now. Raises as `find_repository` does."""
+    checkout, own_git_dir, git_dir, object_format = location
     settings, refs, commit = await asyncio.gather(
         _settings(git, own_git_dir),
         _refs(git, git_dir),
@@ -60,10 +75,11 @@ async def find_repository(git: Git, folder: str, base: str) -> Repository:
 
 async def find_git_dir(git: Git, folder: str) -> str:
     """The common git directory alone, by which a repository is locked."""
-    return (await _located(git, folder))[2]
+    return (await locate(git, folder)).git_dir
 
 
-async def _located(git: Git, folder: str) -> tuple[str, str, str, str]:
+async def locate(git: Git, folder: str) -> Location:
+    """Find the repository that a folder lies in. Raises as `find_repository` does."""
     start = _existing(folder)
     try:
         ended = await git.run(
@@ -78,7 +94,7 @@ async def _located(git: Git, folder: str) -> tuple[str, str, str, str]:
         raise BadInput(f"the repository of {folder!r} has a line break in its path; move it")
     _, own, common, object_format, top = lines
     # The common one is relative to where git was started when it is not absolute.
-    return _real(top), _real(own), _real(start, common), object_format
+    return Location(_real(top), _real(own), _real(start, common), object_format)
 
 
 def _existing(folder: str) -> str:

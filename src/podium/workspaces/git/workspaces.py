@@ -33,7 +33,12 @@ from podium.workspaces.git.guarded_changes import Guarded, none_more
 from podium.workspaces.git.rebuilding import Rebuilding
 from podium.workspaces.git.records import Records
 from podium.workspaces.git.recovering import Recovery
-from podium.workspaces.git.repository import Repository, find_git_dir, find_repository
+from podium.workspaces.git.repository import (
+    Repository,
+    find_git_dir,
+    locate,
+    read_repository,
+)
 from podium.workspaces.git.setting_up import check_set_up, set_up
 from podium.workspaces.git.snapshots import Snapshots
 from podium.workspaces.git.tending import Tending
@@ -87,14 +92,14 @@ class GitWorkspaces:
         """Make one, whole or not at all."""
         check_task(wish.task)
         forbidden = forbidden_paths(wish.forbidden)
-        git_dir = await find_git_dir(self.git, wish.repository)
+        location = await locate(self.git, wish.repository)
 
         async def plan() -> tuple[Repository, WorkspaceRecord, str]:
-            repository = await find_repository(self.git, wish.repository, wish.base)
+            repository = await read_repository(self.git, location, wish.base)
             check_set_up(wish.set_up, Path(repository.checkout))
             return repository, self._planned(wish, forbidden, repository), ""
 
-        return await self._made(wish, git_dir, plan)
+        return await self._made(wish, location.git_dir, plan)
 
     async def rebuild(
         self, record: WorkspaceRecord, wish: WorkspaceWish, commit: str
