@@ -11,7 +11,7 @@ import pytest
 
 from podium.domain.errors import ImportRefused, NotPossibleNow
 from podium.workspaces.git.workspace import GitWorkspace
-from tests.workspaces.rig import Place, commit, git, make_repository, needs_bwrap
+from tests.workspaces.rig import BwrapLauncher, Place, commit, git, make_repository, needs_bwrap
 from tests.workspaces.yard import Yard, agent_commits
 
 pytestmark = needs_bwrap()
@@ -55,6 +55,16 @@ async def test_commits_come_back_to_the_one_branch_and_nothing_else_changes(plac
         == after["refs"]
     )
     place.user("fsck", "--strict", "--no-dangling")
+
+
+async def test_a_delivery_starts_git_a_dozen_times(tmp_path: Path) -> None:
+    launcher = BwrapLauncher()
+    place = Place(tmp_path, launcher)
+    workspace = await place.make()
+    await place.works(workspace, "echo 1 > a; git add a; git commit -qm one")
+    launcher.spawns.clear()
+    assert (await workspace.deliver()).paths == ("a",)
+    assert len(launcher.spawns) <= 12
 
 
 async def test_the_user_sees_a_clean_worktree_after_a_delivery(place: Place) -> None:

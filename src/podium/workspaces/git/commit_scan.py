@@ -70,9 +70,8 @@ async def scan_commits(
     may come in different ones.
     """
     merges = {commit for commit, parents in new.items() if len(parents) > 1}
-    ids = [f"{commit}\n" for commit in new]
-    raw = await history.output("cat-file", "--batch", stdin="".join(ids), max_bytes=MAX_BYTES)
-    if raw.stdout_dropped_bytes:
+    texts, complete = await history.texts(list(new), MAX_BYTES)
+    if not complete:
         return LookedThrough(whole=False)
     plain = [f"{commit}\n" for commit in new if commit not in merges]
     patches = await history.output(*_PATCHES, stdin="".join(plain), max_bytes=MAX_BYTES)
@@ -83,7 +82,7 @@ async def scan_commits(
     cut = not complete or bool(patches.stdout_dropped_bytes)
 
     def scan() -> list[Sighting]:
-        commits = {each.commit: each for each in _commits(raw.stdout)}
+        commits = {each.commit: each for each in _commits(texts)}
         _add_names(commits, made)
         _add_lines(commits, patches.stdout.decode(errors="replace").split("\n"))
         for (commit, path), rows in merged.items():
@@ -191,13 +190,10 @@ def _in_piece(commit: str, piece: _Piece, find: Find) -> Iterator[Sighting]:
         yield Sighting(commit=commit, path=piece.path, line=number, what=told)
 
 
-def _commits(raw: bytes) -> Iterator[_Seen]:
+def _commits(texts: Mapping[str, bytes]) -> Iterator[_Seen]:
     """Head and message of each commit. git says how many bytes one has: nothing in it can end it sooner."""
-    at = 0
-    while (end := raw.find(b"\n", at)) >= 0:
-        name, _, size = raw[at:end].decode().split(" ")
-        at = end + 1 + int(size) + 1
-        head, _, message = raw[end + 1 : at - 1].decode(errors="replace").partition("\n\n")
+    for name, text in texts.items():
+        head, _, message = text.decode(errors="replace").partition("\n\n")
         # Ids are nobody's words, and patterns may well fit them.
         told = [line for line in head.split("\n") if not line.startswith(_IDS)]
         yield _Seen(name, [_Piece("", 0, told), _Piece("", 1, message.split("\n"))])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -19,8 +19,7 @@ from podium.workspaces.git.git import Git, GitFailed, no_object
 from podium.workspaces.git.guarded_changes import (
     Guarded,
     GuardedReview,
-    hooks_folders,
-    included_settings,
+    named_by_settings,
     none_more,
 )
 from podium.workspaces.git.history import History
@@ -73,12 +72,15 @@ class Deliveries:
         """
         await asyncio.to_thread(mend_private_dir, record)
         async with self._records.repository_lock(record.git_dir):
-            before = await self._expected(record)
+            # One look at all of them: each git is a process of its own.
+            refs = await self._refs(record)
+            before = await self._expected(record, refs.get(record.branch, ""))
             tip = _tip(record)
             if tip == before:
                 return Delivery(branch=record.branch, before=before, after=before)
             content = await self._bundled(record, before, tip, confinement)
-            return await self._brought_in(record, before, tip, content, secrets_in, approved)
+            users = await self._users_own(record, refs)
+            return await self._brought_in(record, before, tip, content, users, secrets_in, approved)
 
     async def delivered(self, record: WorkspaceRecord) -> str:
         """The commit that came back last, also when Podium was killed before it noted that."""
@@ -97,10 +99,17 @@ class Deliveries:
             await self._moved(record, current or no_object(commit), commit)
         await self._settle(record, commit)
 
-    async def _expected(self, record: WorkspaceRecord) -> str:
+    async def _refs(self, record: WorkspaceRecord) -> dict[str, str]:
+        """Commits of the user's branches, and of what Podium keeps, by their refs."""
+        rows = await self._git.text(
+            "for-each-ref", "--format=%(refname) %(objectname)", "refs/heads", OWN_REFS,
+            git_dir=record.git_dir,
+        )  # fmt: skip
+        return dict(row.split(" ", 1) for row in rows.splitlines())
+
+    async def _expected(self, record: WorkspaceRecord, current: str) -> str:
         """Where the user's branch is, which must be where we left it."""
         delivered = self._records.delivered(record)
-        current = await self._git.resolve(record.branch, record.git_dir)
         if current == delivered:
             return delivered
         if current and current == _intent(record):
@@ -144,6 +153,7 @@ class Deliveries:
         before: str,
         tip: str,
         content: bytes,
+        users: Sequence[str],
         secrets_in: Find,
         approved: str,
     ) -> Delivery:
@@ -153,8 +163,11 @@ class Deliveries:
         async with quarantined(self._git, record.git_dir) as quarantine:
             await quarantine.take(bundle.pack)
             history = History(self._git, record.git_dir, quarantine)
-            await _refuse_rewritten(history, record, before, tip)
-            judged = await self.judge(history, record, record.branch, before, tip, secrets_in)
+            commits = await history.new_commits(tip, [before, *users])
+            await _refuse_rewritten(history, record, before, tip, commits)
+            judged = await self._judged(
+                history, record, record.branch, before, tip, commits, users, secrets_in
+            )
             if judged.guarded is not None and judged.guarded.digest != approved:
                 raise GuardedFilesChanged(judged.guarded)
             await quarantine.release()
@@ -179,21 +192,33 @@ class Deliveries:
 
         Raises `ImportRefused`. Guarded files that are changed are given: another word than a refusal may be due.
         """
-        users = await self.users_own(record)
+        users = await self._users_own(record, await self._refs(record))
         commits = await history.new_commits(tip, [before, *users])
+        return await self._judged(history, record, branch, before, tip, commits, users, secrets_in)
+
+    async def _judged(
+        self,
+        history: History,
+        record: WorkspaceRecord,
+        branch: str,
+        before: str,
+        tip: str,
+        commits: dict[str, list[str]],
+        users: Sequence[str],
+        secrets_in: Find,
+    ) -> Judged:
         forbidden = (*record.forbidden, *record.copied)
         merges = any(len(parents) > 1 for parents in commits.values())
         own = await history.parents(tip, users) if merges else commits
         paths = await ImportGate(history, forbidden).judge(record.base, tip, commits, own)
         lookalikes = await refuse_secrets(history, branch, commits, secrets_in, before)
         more = await asyncio.to_thread(self._guarded, record.repository)
-        hooks = await hooks_folders(self._git, record)
-        settings = await included_settings(self._git, record)
-        review = GuardedReview(history, record, [*hooks, *more], settings)
+        named = await named_by_settings(self._git, record)
+        review = GuardedReview(history, record, [*named.hooks, *more], named.settings)
         guarded = await review.changes(tip, commits)
         return Judged(tuple(commits), tuple(paths), lookalikes, guarded)
 
-    async def users_own(self, record: WorkspaceRecord) -> list[str]:
+    async def _users_own(self, record: WorkspaceRecord, refs: Mapping[str, str]) -> list[str]:
         """The base and the tips of the user's own branches: what they hold is his. Other workspaces' do not count.
 
         Nor do remotes', but for what Podium itself merged: anybody may have pushed what was fetched. Nor does a
@@ -201,17 +226,11 @@ class Deliveries:
         """
         held = [self._records.of(each) for each in self._records.ids()]
         others = {each.branch for each in held if each is not None}
-        # One look at all of them: each git is a process of its own.
-        rows = await self._git.text(
-            "for-each-ref", "--format=%(objectname) %(refname)", "refs/heads", OWN_REFS,
-            git_dir=record.git_dir,
-        )  # fmt: skip
-        pairs = [row.split(" ", 1) for row in rows.splitlines()]
-        kept = [commit for commit, name in pairs if name.startswith(OWN_REFS)]
+        kept = [commit for name, commit in refs.items() if name.startswith(OWN_REFS)]
         unjudged = await self._unjudged(record, kept) if kept else set()
         own = [
             commit
-            for commit, name in pairs
+            for name, commit in refs.items()
             if not name.startswith(OWN_REFS) and name not in others and commit not in unjudged
         ]
         return [record.base, *own, *await asyncio.to_thread(merged_bases, record)]
@@ -254,10 +273,11 @@ class Deliveries:
 
 
 async def _refuse_rewritten(
-    history: History, record: WorkspaceRecord, before: str, tip: str
+    history: History, record: WorkspaceRecord, before: str, tip: str, new: dict[str, list[str]]
 ) -> None:
     # What came back before contains the base: it could not have come back else.
-    if not await history.is_ancestor(before, tip):
+    stands_on_it = any(before in parents for parents in new.values())
+    if not stands_on_it and not await history.is_ancestor(before, tip):
         raise _rewritten(record, before)
 
 

@@ -6,6 +6,7 @@ import os
 import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from podium.domain.digests import digest_of
 from podium.domain.errors import ImportRefused
@@ -150,35 +151,35 @@ class GuardedReview:
         return text
 
 
-async def hooks_folders(git: Git, record: WorkspaceRecord) -> list[str]:
-    """Folders of the checkout that the user's settings name for git's hooks, from its top on."""
+class NamedBySettings(NamedTuple):
+    """Places of the checkout that the user's git settings name, from its top on."""
+
+    hooks: list[str]
+    """Folders that git takes hooks from."""
+    settings: list[str]
+    """Files of settings that are included."""
+
+
+async def named_by_settings(git: Git, record: WorkspaceRecord) -> NamedBySettings:
     ended = await git.run(
-        "config", "--null", "--show-scope", "--type=path", "--get-all", "core.hooksPath",
+        "config", "--null", "--show-scope", "--show-origin", "--includes", "--type=path",
+        "--get-regexp", rf"^core\.hookspath$|{INCLUDES}",
         git_dir=record.git_dir, user_settings=True, accept=(0, 1),
     )  # fmt: skip
     fields = ended.stdout.decode(errors="surrogateescape").split("\0")
-    named = [
-        place for scope, place in zip(fields[::2], fields[1::2], strict=False) if scope != "command"
+    hooks, settings = [], []
+    for scope, origin, row in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
+        key, _, place = row.partition("\n")
+        if key != "core.hookspath":
+            # Relative ones count from the file that includes them.
+            settings.append(posixpath.join(posixpath.dirname(origin.removeprefix("file:")), place))
+        elif scope != "command":  # our own hardening
+            hooks.append(place)
+    inside = [
+        [inner for each in places if (inner := _inside(each, record.repository))]
+        for places in (hooks, settings)
     ]
-    return [inner for each in named if (inner := _inside(each, record.repository))]
-
-
-async def included_settings(git: Git, record: WorkspaceRecord) -> list[str]:
-    """Files of the checkout that the user's git settings include, from its top on."""
-    ended = await git.run(
-        "config", "--null", "--show-origin", "--includes", "--get-regexp", INCLUDES,
-        git_dir=record.git_dir, user_settings=True, accept=(0, 1),
-    )  # fmt: skip
-    fields = ended.stdout.decode(errors="surrogateescape").split("\0")
-    rows = zip(fields[::2], fields[1::2], strict=False)
-    places = [_included_place(origin, row.partition("\n")[2]) for origin, row in rows]
-    return [inner for each in places if (inner := _inside(each, record.repository))]
-
-
-def _included_place(origin: str, named: str) -> str:
-    """Relative ones count from the file that includes them."""
-    folder = posixpath.dirname(origin.removeprefix("file:"))
-    return posixpath.join(folder, os.path.expanduser(named))  # noqa: PTH111 — which raises nothing
+    return NamedBySettings(*inside)
 
 
 def _inside(place: str, repository: str) -> str:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from podium.domain.errors import ImportRefused
 from podium.domain.launching import Ended
 from podium.workspaces.git.git import Git, GitFailed
 from podium.workspaces.git.judging import LINK, Change
 from podium.workspaces.git.quarantine import Quarantine
-from podium.workspaces.git.tree_size import FRUGAL, MEMORY_BYTES, larger_than_may_be
+from podium.workspaces.git.tree_size import (
+    FRUGAL,
+    MEMORY_BYTES,
+    CommitTrees,
+    Entry,
+    contents_of,
+    read_trees,
+)
 
 _LONGEST_TARGET_BYTES = 4096
 _MOST_OUTPUT_BYTES = 200_000_000
@@ -20,13 +26,7 @@ INCLUDES = r"^include(if\..*)?\.path$"
 """Keys of git settings that name further files of settings."""
 MOST_LINKS = 5000
 """That one delivery may make or change."""
-
-
-class Entry(NamedTuple):
-    """A file of a commit."""
-
-    mode: str
-    blob: str
+_PARENTS = ("rev-list", "--topo-order", "--reverse", "--format=%H %P", "--stdin")
 
 
 class History:
@@ -38,6 +38,7 @@ class History:
         self._env = quarantine.env
         self._changes: dict[tuple[str, ...], list[Change]] = {}
         self._merge_bases: dict[frozenset[str], str] = {}
+        self._trees: CommitTrees | None = None
 
     async def _lines(self, *words: str, stdin: bytes = b"", zero: bool = False) -> list[str]:
         try:
@@ -66,17 +67,12 @@ class History:
 
         Raises `ImportRefused` when an object that they need is missing.
         """
-        wanted = "\n".join([tip, *(f"^{each}" for each in known)]).encode() + b"\n"
-        await self._lines("rev-list", "--objects", "--quiet", "--stdin", stdin=wanted)
-        return await self.parents(tip, known)
+        objects = ("--objects", "--no-object-names")
+        return _parents(await self._lines(*_PARENTS, *objects, stdin=_range(tip, known)))
 
     async def parents(self, tip: str, known: Sequence[str]) -> dict[str, list[str]]:
         """The same, whether or not all their objects are there."""
-        wanted = "\n".join([tip, *(f"^{each}" for each in known)]).encode() + b"\n"
-        rows = await self._lines(
-            "rev-list", "--topo-order", "--reverse", "--parents", "--stdin", stdin=wanted
-        )
-        return {row.split()[0]: row.split()[1:] for row in rows}
+        return _parents(await self._lines(*_PARENTS, stdin=_range(tip, known)))
 
     async def changes(self, commits: Sequence[str]) -> list[Change]:
         """What each changes against each of its parents."""
@@ -117,23 +113,25 @@ class History:
     async def refuse_endless(self, commits: Sequence[str], base: str) -> None:
         """Raise `ImportRefused` for a commit with more paths than anything could list."""
 
-        async def ask(words: tuple[str, ...], stdin: bytes) -> bytes:
-            ended = await self._git.run(
+        async def ask(words: tuple[str, ...], stdin: bytes) -> Ended:
+            return await self._git.run(
                 *words, git_dir=self._git_dir, env=self._env, stdin=stdin, settings=FRUGAL,
-                output_bytes=_MOST_OUTPUT_BYTES, memory_bytes=MEMORY_BYTES,
+                output_bytes=_MOST_OUTPUT_BYTES, memory_bytes=MEMORY_BYTES, cut=True,
             )  # fmt: skip
-            return ended.stdout
 
-        if large := await larger_than_may_be(ask, commits, base):
+        trees = await read_trees(ask, [base, *commits])
+        if large := await asyncio.to_thread(trees.larger_than_may_be, commits, base):
             raise ImportRefused(f"{large}; go back before it with `git reset --soft`")
+        self._trees = trees
 
     async def entries(self, commit: str) -> dict[str, str]:
         """Modes by path of a whole commit."""
-        rows = await self._lines("ls-tree", "-r", "-z", commit, zero=True)
-        return await asyncio.to_thread(lambda: {row.split("\t", 1)[1]: row[:6] for row in rows})
+        return {path: entry.mode for path, entry in (await self.tree(commit)).items()}
 
     async def tree(self, commit: str) -> dict[str, Entry]:
         """Modes and blobs by path of a whole commit."""
+        if self._trees is not None and commit in self._trees.roots:
+            return await asyncio.to_thread(self._trees.files, commit)
         rows = await self._lines("ls-tree", "-r", "-z", commit, zero=True)
         return await asyncio.to_thread(lambda: dict(map(_entry, rows)))
 
@@ -180,6 +178,15 @@ class History:
         except GitFailed as failed:
             raise ImportRefused(f"the commits cannot be read: {failed.stderr[-300:]}") from failed
 
+    async def texts(self, commits: Sequence[str], max_bytes: int) -> tuple[dict[str, bytes], bool]:
+        """What commits themselves hold, as git stores it, and whether that is all of it: it may be too large."""
+        texts = self._trees.texts if self._trees is not None else {}
+        if not all(commit in texts for commit in commits):
+            return await self.contents(commits, max_bytes)
+        if sum(len(texts[commit]) for commit in commits) > max_bytes:
+            return {}, False
+        return {commit: texts[commit] for commit in commits}, True
+
     async def contents(self, blobs: Sequence[str], max_bytes: int) -> tuple[dict[str, bytes], bool]:
         """Contents by blob, and whether all of them are there: together they may be too large."""
         wanted = [blob for blob in blobs if blob.strip("0")]
@@ -189,7 +196,7 @@ class History:
         ended = await self.output(
             "cat-file", "--batch", "--buffer", stdin=lines, max_bytes=max_bytes
         )
-        contents = await asyncio.to_thread(_contents, ended.stdout)
+        contents = await asyncio.to_thread(contents_of, ended.stdout)
         return contents, not ended.stdout_dropped_bytes and len(contents) == len(wanted)
 
     async def leading_out(self, commit: str) -> set[str]:
@@ -206,6 +213,16 @@ class History:
             path for path, verdict in zip(askable, verdicts, strict=True) if verdict == "symlink"
         }
         return out | (set(links) - set(askable))
+
+
+def _range(tip: str, known: Sequence[str]) -> bytes:
+    return "".join([f"{tip}\n", *(f"^{each}\n" for each in known)]).encode()
+
+
+def _parents(rows: Sequence[str]) -> dict[str, list[str]]:
+    """Parents by commit. git puts a line of its own before each commit; objects may follow."""
+    parents = [rows[at + 1].split() for at, row in enumerate(rows) if row.startswith("commit ")]
+    return {commit: above for commit, *above in parents}
 
 
 def _entry(row: str) -> tuple[str, Entry]:
@@ -235,21 +252,8 @@ def _changes(fields: Sequence[str]) -> list[Change]:
 def _texts(answers: bytes) -> dict[str, str]:
     return {
         blob: content.decode(errors="surrogateescape")
-        for blob, content in _contents(answers).items()
+        for blob, content in contents_of(answers).items()
     }
-
-
-def _contents(answers: bytes) -> dict[str, bytes]:
-    """Contents by object, as `cat-file --batch` writes them, but for one that was cut off."""
-    contents: dict[str, bytes] = {}
-    stream = io.BytesIO(answers)
-    for head in stream:
-        blob, _, size = head.decode().split()
-        content = stream.read(int(size))
-        if len(content) == int(size):
-            contents[blob] = content
-        stream.seek(1, io.SEEK_CUR)
-    return contents
 
 
 def _followed(answers: bytes) -> list[str]:

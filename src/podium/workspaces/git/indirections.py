@@ -11,8 +11,9 @@ from functools import lru_cache
 from podium.domain.errors import ImportRefused
 from podium.domain.guarded_files import FurtherPaths, is_above_guarded, is_git_settings, is_guarded
 from podium.domain.protected_paths import comparable_parts
-from podium.workspaces.git.history import Entry, History
+from podium.workspaces.git.history import History
 from podium.workspaces.git.judging import GITLINK, LINK
+from podium.workspaces.git.tree_size import Entry
 
 _MOST_HOPS = 40
 """No system opens a path that goes through more links."""
