@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,12 +22,18 @@ _LARGEST_PROMPT_BYTES = 200_000
 
 def pipeline_spec(configuration: Configuration) -> PipelineSpec:
     """What ships, stage by stage under what podium.yaml changes. Raises `ConfigInvalid` with file and line."""
-    shipped = yaml.safe_load((files("podium.flows.pipeline") / "pipeline.yaml").read_text())
-    merged = _over(shipped, flow_options(configuration, FLOW))
+    merged = _over(_shipped(), flow_options(configuration, FLOW))
     try:
         return PipelineSpec.model_validate(merged)
     except ValidationError as error:
         raise _located(configuration, error) from None
+
+
+@cache
+def _shipped() -> Json:
+    text = (files("podium.flows.pipeline") / "pipeline.yaml").read_text()
+    shipped: Json = yaml.safe_load(text)
+    return shipped
 
 
 def pipeline_prompts(configuration: Configuration, spec: PipelineSpec) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from pathlib import PurePosixPath
 
 from podium.domain.launching import Mount
@@ -24,6 +24,7 @@ def is_under(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+@lru_cache(10_000)
 def normal(path: str) -> str:
     """Without `.`, `..` and doubled slashes. Links are left as they are."""
     return "/" + os.path.normpath(path).lstrip("/")
@@ -37,6 +38,7 @@ class Inside:
         self._home = normal(home) if home.startswith("/") else ""
         # Once for each start, and not for each folder on the way to a program.
         self._shown = [(normal(mount.target), mount) for mount in reversed(mounts)]
+        self._steps: dict[str, str] = {}
 
     @cached_property
     def private(self) -> tuple[str, ...]:
@@ -97,16 +99,23 @@ class Inside:
         links = 0
         while parts:
             at = normal(f"{at}/{parts.pop(0)}")
-            real = self.outside(at)
-            if real and os.path.islink(real):  # noqa: PTH114 — as above
+            target = self._link_at(at)
+            if target:
                 links += 1
                 if links > 40:
                     return ""
-                target = os.readlink(real)  # noqa: PTH115 — as above
                 whole = target if target.startswith("/") else f"{at.rpartition('/')[0]}/{target}"
                 parts = [*normal(whole).split("/")[1:], *parts]
                 at = "/"
         return self.outside(at)
+
+    def _link_at(self, path: str) -> str:
+        """Where a link inside leads; empty when there is none. Folders of a search path have many steps in common."""
+        if path not in self._steps:
+            real = self.outside(path)
+            is_link = bool(real) and os.path.islink(real)  # noqa: PTH114 — as above
+            self._steps[path] = os.readlink(real) if is_link else ""  # noqa: PTH115 — as above
+        return self._steps[path]
 
 
 _OWNED = ("/etc", "/opt", "/usr/local")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import podium
 from podium.sandbox.confining.guarded_places import Places, Workplaces, is_guarded, real_place
+from podium.sandbox.confining.inside import is_under
 from podium.sandbox.confining.interpreters import interpreters, on_search_path
 from podium.sandbox.confining.layouts import (
     BESIDE_LOCAL_PROGRAMS,
@@ -28,7 +29,7 @@ from podium.sandbox.confining.layouts import (
     parts_of_manager,
 )
 
-SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")))
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc")
 """What every confined tree sees."""
 _MOST_HOPS = 16
 _MOST_PROGRAMS = 256
@@ -70,7 +71,9 @@ class _Finder:
     def __init__(
         self, home: Path, project: str, closed: Sequence[str], untrusted: Sequence[str]
     ) -> None:
-        self._home = real_place(home)
+        # Asked of the same places many times.
+        self._real = cache(real_place)
+        self._home = self._real(home)
         self._homes = Places([self._home])
         self._closed = Places(closed)
         self._untrusted = Places(untrusted)
@@ -83,7 +86,7 @@ class _Finder:
 
     def may_be_shown(self, place: Path) -> bool:
         """Whether it lies outside of the system, and neither holds nor lies in what is closed."""
-        real = real_place(place)
+        real = self._real(place)
         if _of_system(real) or self._is_untrusted(place) or self._homes.lie_in(real):
             return False
         return not (self._closed.hold(real) or self._closed.lie_in(real))
@@ -91,7 +94,7 @@ class _Finder:
     def of_podium(self) -> Iterator[Path]:
         *prefixes, package = own_places()
         for prefix in dict.fromkeys(prefixes):
-            if self._stands_alone(real_place(prefix)):
+            if self._stands_alone(self._real(prefix)):
                 yield from parts_of(prefix)
             else:
                 yield from named_parts(prefix, PYTHON_PARTS)
@@ -135,13 +138,13 @@ class _Finder:
 
     def _around(self, folder: Path) -> Iterator[Path]:
         """What belongs to the programs of this folder; the folder; its programs; or nothing."""
-        folder = real_place(folder) if ".." in folder.parts else folder
-        real = real_place(folder)
+        folder = self._real(folder) if ".." in folder.parts else folder
+        real = self._real(folder)
         if _of_system(real) or self._homes.lie_in(real) or self._is_untrusted(folder):
             return
         yield from self._of_manager(folder)
         packages = _outermost(folder, "node_modules")
-        if packages is not None and real_place(packages).name == packages.name:
+        if packages is not None and self._real(packages).name == packages.name:
             yield packages
         elif folder.name in PROGRAM_FOLDERS and real.name in PROGRAM_FOLDERS:
             yield from self._of_programs(folder)
@@ -151,13 +154,13 @@ class _Finder:
     def _of_manager(self, folder: Path) -> Iterator[Path]:
         for place in folder.parents:
             layout = manager_at(place)
-            if layout is not None and not self._work.hold(real_place(place).parent):
+            if layout is not None and not self._work.hold(self._real(place).parent):
                 yield from self._managed(place, layout)
 
     def _of_programs(self, folder: Path) -> Iterator[Path]:
         prefix = folder.parent
         if _is_venv(prefix):
-            alone = self._stands_alone(real_place(prefix))
+            alone = self._stands_alone(self._real(prefix))
             yield from parts_of(prefix) if alone else named_parts(prefix, PYTHON_PARTS)
             base = _base_of_venv(prefix)
             if base is not None and base != folder:
@@ -166,7 +169,7 @@ class _Finder:
             yield from (part for part in parts_of(prefix) if not self._is_worked_in(part))
         else:
             yield from self._loose(folder)
-            yield from self._belonging(real_place(folder))
+            yield from self._belonging(self._real(folder))
 
     def _belonging(self, programs: Path) -> Iterator[Path]:
         """What a toolchain keeps elsewhere."""
@@ -179,13 +182,13 @@ class _Finder:
                 yield from parts_of_manager(self._local / name, layout)
 
     def _is_installation(self, prefix: Path) -> bool:
-        real = real_place(prefix)
+        real = self._real(prefix)
         if not self._stands_alone(real) or self._work.hold(real) or self._mixed.hold(real):
             return False
         return has_shape(prefix)
 
     def _is_worked_in(self, place: Path) -> bool:
-        real = real_place(place)
+        real = self._real(place)
         return self._work.hold(real) or self._work.are_marked(real) or self._work.lie_in(real)
 
     def _stands_alone(self, prefix: Path) -> bool:
@@ -196,14 +199,14 @@ class _Finder:
 
     def _loose(self, folder: Path) -> Iterator[Path]:
         """A folder of programs that belongs to nothing, or its programs alone if people work there."""
-        real, lexical = real_place(folder), real_place(folder.parent) / folder.name
+        real, lexical = self._real(folder), self._real(folder.parent) / folder.name
         if self._work.hold(lexical) and real != lexical:
             # A link in a checkout is anybody's who ever had a change of his taken over.
             return
         yield from _programs_in(folder) if self._is_worked_in(folder) else [folder]
 
     def _is_untrusted(self, path: Path) -> bool:
-        return any(map(self._untrusted.hold, {path, real_place(path)}))
+        return any(map(self._untrusted.hold, {path, self._real(path)}))
 
 
 def _programs_in(folder: Path) -> list[Path]:
@@ -237,7 +240,7 @@ def _outermost(folder: Path, name: str) -> Path | None:
 
 
 def _of_system(path: Path) -> bool:
-    return any(path.is_relative_to(place) for place in SYSTEM)
+    return any(is_under(str(path), place) for place in SYSTEM)
 
 
 def _without_inner(places: Sequence[Path]) -> tuple[str, ...]:
