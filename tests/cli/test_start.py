@@ -19,13 +19,9 @@ HEAVY = {
 
 LOADED = """
 import json, sys
-from podium.cli.start import main
+from podium.cli.start import run_command
 for arguments in json.loads(sys.argv.pop()):
-    sys.argv = ["podium", *arguments]
-    try:
-        main()
-    except SystemExit:
-        pass
+    run_command(arguments)
 sys.stderr.write("\\nLOADED " + " ".join(sys.modules))
 """
 
@@ -136,6 +132,48 @@ def test_a_message_is_read_without_the_record_the_engine_and_other_flows(desk: D
     assert "podium.flows.operator.operator" in loaded
     rooms = {"podium.engine", "podium.gate", "podium.sandbox", "podium.agents", "podium.testing"}
     assert not loaded & (rooms | {"podium.flows.pipeline", "sqlalchemy", "rich"})
+
+
+ENDING = """
+import atexit, sys, threading, weakref
+from podium.cli.start import end_process
+class Teardown:
+    def __del__(self):
+        sys.stderr.write("freed ")
+kept = Teardown()
+atexit.register(sys.stderr.write, "handler ")
+if "thread" in sys.argv:
+    threading.Thread(target=lambda: sys.stderr.write("thread ")).start()
+    going = threading.Event()
+    threading.Thread(target=going.wait).start()
+    threading._register_atexit(going.set)
+sys.stdout.write("answer")
+end_process(7)
+"""
+
+
+def test_process_ends_with_its_code_answer_and_exit_handlers_without_freeing_objects() -> None:
+    done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"answer", b"handler ")
+
+
+def test_process_with_threads_alive_waits_for_them() -> None:
+    done = subprocess.run([sys.executable, "-c", ENDING, "thread"], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (7, b"answer")
+    assert done.stderr == b"thread handler freed "
+
+
+def test_command_imports_without_collecting_garbage_after_every_700_objects(desk: Desk) -> None:
+    code = "import gc; from podium.cli.start import run_command; run_command(['runs']); print(gc.get_stats()[0]['collections'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=desk.project,
+        env=desk.environ,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert int(done.stdout) < 10
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)

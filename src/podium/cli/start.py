@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
 from podium import __version__
 
+GC_THRESHOLD = 200_000
+"""Objects between two garbage collections. With Python's 700, imports alone cause hundreds."""
+
 
 def main() -> None:
-    """Run the command line and leave with its exit code."""
+    """Run the command line and end the process with its exit code."""
+    end_process(run_command(sys.argv[1:]))
+
+
+def run_command(arguments: list[str]) -> int:
+    """Run one command line and return its exit code."""
     _open_what_is_closed()
     try:
-        if sys.argv[1:] in (["--version"], ["-V"]) and _told_version():
-            return
+        if arguments in (["--version"], ["-V"]) and _told_version():
+            return 0
+        gc.set_threshold(GC_THRESHOLD)
         # Typer, pydantic and the rest cost ten times what a bare interpreter start does.
         from podium.cli.edge import run
 
-        code = run(sys.argv[1:])
+        return run(arguments)
     except KeyboardInterrupt:
         # Before or behind any work: there is nothing to say.
-        code = 130
-    sys.exit(code)
+        return 130
+
+
+def end_process(code: int) -> None:
+    """Call the exit handlers, flush and end the process without freeing every object first.
+
+    Freeing them takes a fifth of a short command. With threads still alive Python ends as usual.
+    """
+    threads = sys.modules.get("threading")
+    if threads is not None and threads.active_count() > 1:
+        sys.exit(code)
+    try:
+        if handlers := sys.modules.get("atexit"):
+            handlers._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+    except (OSError, ValueError):
+        sys.exit(code)  # Python knows how to report a stream that cannot be flushed
+    os._exit(code)
 
 
 def _told_version() -> bool:
