@@ -127,6 +127,14 @@ def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None
     assert not loaded & rooms
 
 
+def test_list_of_runs_needs_no_event_no_redaction_and_no_other_use_case(desk: Desk) -> None:
+    desk.add_run()
+    loaded = modules_after(desk, ("runs",))
+    assert "podium.usecases.list_runs" in loaded
+    unneeded = {"podium.domain.events", "podium.journal.redaction", "podium.usecases.show_run"}
+    assert not loaded & unneeded
+
+
 def test_a_message_is_read_without_the_record_the_engine_and_other_flows(desk: Desk) -> None:
     loaded = modules_after(desk, ("ask", "system status"))
     assert "podium.flows.operator.operator" in loaded

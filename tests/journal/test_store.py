@@ -34,7 +34,7 @@ async def opened(folder: Path, **options: object) -> SqlStore:
         folder / "state",
         clock=SystemClock(),
         ids=SystemIds(),
-        redactor=redactor,
+        redact=redactor.json_text,
         vault=folder / "vault",
     )
 
@@ -53,6 +53,20 @@ def a_receipt(number: int = 0) -> Receipt:
         requested_at=now,
         settled_at=now,
     )
+
+
+async def test_store_without_a_given_redaction_hides_what_the_environment_held_when_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_PASSWORD", SECRET)
+    store = await SqlStore.open(tmp_path / "state", clock=SystemClock(), ids=SystemIds())
+    monkeypatch.delenv("SOME_PASSWORD")
+    journal = StoreJournal(store)
+    await journal.append(RUN, NoteTaken(text=f"it is {SECRET}"))
+    [event] = await journal.read(EventQuery(run_id=RUN))
+    await store.close()
+    assert isinstance(event.body, NoteTaken)
+    assert event.body.text == "it is [redacted:SOME_PASSWORD]"
 
 
 def test_what_was_appended_before_a_kill_is_there_after_it(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import ConfigDict
 
-from podium.domain.gating import Budget
 from podium.domain.model import Noun
+from podium.domain.usage import Budget
 from podium.domain.work import Run
 
 Mode = Literal["sensing", "dry-run", "supervised", "autonomous"]

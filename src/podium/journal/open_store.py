@@ -3,32 +3,55 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable
-from functools import cached_property
-from pathlib import Path
-from typing import TypeVar
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, TypeVar
 
-from podium.domain.errors import BadInput
-from podium.domain.events import EventBody
 from podium.journal.anchors import Anchors
 from podium.journal.figures import StoreFigures
-from podium.journal.receipts import Sealer
-from podium.journal.redaction import Redactor
-from podium.journal.statements import ClosableConnection
 from podium.journal.trace import TraceWriter
 from podium.journal.tracing import TraceListener
-from podium.journal.transaction import SqlTransaction
-from podium.journal.writer import Driver, Writer
-from podium.ports import Clock, Ids, Tx, View
+from podium.journal.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from pathlib import Path
+
+    from podium.domain.errors import BadInput
+    from podium.domain.event_body import EventBody
+    from podium.journal.receipts import Sealer
+    from podium.journal.redaction import Redactor
+    from podium.journal.statements import ClosableConnection
+    from podium.journal.transaction import SqlTransaction
+    from podium.journal.writer import Driver
+    from podium.ports import Clock, Ids, Tx, View
 
 T = TypeVar("T")
+
+Redact = Callable[[str], str]
+"""Takes a JSON document and returns it without secrets."""
 
 NOTE_SECONDS = 0.1
 """How long a noted event may wait for a commit to travel with."""
 
 MOST_UNREADABLE = 20
 """Rows that cannot be read and are told of one by one."""
+
+
+def environment_redaction() -> Redact:
+    """Redaction of the secrets that the environment holds now, prepared with the first document."""
+    environ = dict(os.environ)
+
+    @cache
+    def redactor() -> Redactor:
+        # It knows the words of every record, which takes all of them to be loaded.
+        from podium.journal.redaction import Redactor
+
+        return Redactor.from_environment(environ)
+
+    return lambda text: redactor().json_text(text)
 
 
 class OpenStore(ABC):
@@ -40,16 +63,17 @@ class OpenStore(ABC):
         folder: Path,
         clock: Clock,
         ids: Ids,
-        redactor: Redactor,
+        redact: Redact,
         vault: Path,
         receipt_key: Path | None,
         reader: Callable[[], ClosableConnection],
     ) -> None:
-        """`reader` makes a connection for the thread that keeps the traces below `folder`."""
+        """`redact` takes the secrets out of each JSON document before it is stored. `reader` makes a connection for
+        the thread that keeps the traces below `folder`."""
         self.ids = ids
         self.figures = StoreFigures()
         self._clock = clock
-        self._redactor = redactor
+        self._redact = redact
         self._vault = vault
         self._key = receipt_key or vault / "receipt.key"
         self._trace = TraceListener(TraceWriter(folder / "runs"), reader)

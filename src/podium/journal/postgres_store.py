@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -18,7 +17,7 @@ from podium.domain.errors import NotPossibleNow, StoreUnusable
 from podium.domain.gating import Receipt
 from podium.journal.doorbell import BURST_SECONDS
 from podium.journal.gathering import GatheringConnection
-from podium.journal.open_store import OpenStore
+from podium.journal.open_store import OpenStore, Redact, environment_redaction
 from podium.journal.postgres import prepare
 from podium.journal.postgres_connection import (
     LONGEST_WAIT_SECONDS,
@@ -30,7 +29,6 @@ from podium.journal.postgres_driver import CHANNEL, MICROSECONDS_NOW, PostgresDr
 from podium.journal.postgres_errors import explain, explained, is_passing
 from podium.journal.receipt_key import load_or_create_key
 from podium.journal.receipts import Sealer
-from podium.journal.redaction import Redactor
 from podium.journal.standing import StandingLine
 from podium.journal.statements import Connection, moment_of
 from podium.journal.transaction import Queued, SqlTransaction
@@ -59,7 +57,7 @@ class PostgresStore(OpenStore):
         folder: Path,
         clock: Clock,
         ids: Ids,
-        redactor: Redactor | None = None,
+        redact: Redact | None = None,
         vault: Path | None = None,
         receipt_key: Path | None = None,
         queued: Queued | None = None,
@@ -79,7 +77,7 @@ class PostgresStore(OpenStore):
             folder,
             clock,
             ids,
-            redactor or Redactor.from_environment(os.environ),
+            redact or environment_redaction(),
             vault or folder / "vault",
             receipt_key,
             queued,
@@ -93,7 +91,7 @@ class PostgresStore(OpenStore):
         folder: Path,
         clock: Clock,
         ids: Ids,
-        redactor: Redactor,
+        redact: Redact,
         vault: Path,
         receipt_key: Path | None,
         queued: Queued | None,
@@ -104,7 +102,7 @@ class PostgresStore(OpenStore):
             folder=folder,
             clock=clock,
             ids=ids,
-            redactor=redactor,
+            redact=redact,
             vault=vault,
             receipt_key=receipt_key,
             reader=partial(connect, url),
@@ -146,7 +144,7 @@ class PostgresStore(OpenStore):
         return SqlTransaction(
             line,
             moment_of(start.now_microseconds) if self._database_time else self._clock.now(),
-            self._redactor.json_text,
+            self._redact,
             partial(self._seal, line),
             partial(self._sealer_of, line, keep=True),
             report=self._report_unreadable,

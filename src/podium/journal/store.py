@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sqlite3
 import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from podium.domain.errors import NotPossibleNow, StoreUnusable
-from podium.domain.gating import Receipt
-from podium.journal.doorbell import BURST_SECONDS, Doorbell, Listening
-from podium.journal.open_store import OpenStore
+from podium.journal.doorbell import BURST_SECONDS, Doorbell
+from podium.journal.open_store import OpenStore, environment_redaction
 from podium.journal.receipt_key import load_or_create_key
 from podium.journal.receipts import Sealer
-from podium.journal.redaction import Redactor
 from podium.journal.reserve import Reserve
 from podium.journal.sqlite import connect, disk_full, explained, prepare
 from podium.journal.sqlite_driver import SqliteDriver
 from podium.journal.transaction import SqlTransaction
 from podium.journal.view import SqlView
 from podium.journal.writer import Failed
-from podium.ports import Clock, Ids, Tx, View
+
+if TYPE_CHECKING:
+    import sqlite3
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from podium.domain.gating import Receipt
+    from podium.journal.doorbell import Listening
+    from podium.journal.open_store import Redact
+    from podium.ports import Clock, Ids, Tx, View
 
 T = TypeVar("T")
 
@@ -48,7 +51,7 @@ class SqlStore(OpenStore):
         *,
         clock: Clock,
         ids: Ids,
-        redactor: Redactor | None = None,
+        redact: Redact | None = None,
         vault: Path | None = None,
         receipt_key: Path | None = None,
     ) -> SqlStore:
@@ -64,7 +67,7 @@ class SqlStore(OpenStore):
             path,
             clock,
             ids,
-            redactor or Redactor.from_environment(os.environ),
+            redact or environment_redaction(),
             vault or folder / "vault",
             receipt_key,
         )
@@ -74,7 +77,7 @@ class SqlStore(OpenStore):
         path: Path,
         clock: Clock,
         ids: Ids,
-        redactor: Redactor,
+        redact: Redact,
         vault: Path,
         receipt_key: Path | None,
     ) -> None:
@@ -82,7 +85,7 @@ class SqlStore(OpenStore):
             folder=path.parent,
             clock=clock,
             ids=ids,
-            redactor=redactor,
+            redact=redact,
             vault=vault,
             receipt_key=receipt_key,
             reader=partial(connect, path),
@@ -147,7 +150,7 @@ class SqlStore(OpenStore):
         return SqlTransaction(
             connection,
             self._clock.now(),
-            self._redactor.json_text,
+            self._redact,
             self._seal,
             lambda: self.sealer,
             report=self._report_unreadable,

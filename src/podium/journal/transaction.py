@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from podium.domain.errors import LeaseLost, NotPossibleNow
-from podium.domain.events import EventBody
 from podium.domain.gating import (
-    Approval,
-    CallRecord,
     CallStatus,
     Receipt,
 )
 from podium.domain.ids import short_id, tail_of
 from podium.domain.limits import refuse_heavy, refuse_long_key, refuse_long_keys
-from podium.domain.model import Noun, json_of
+from podium.domain.model import json_of
 from podium.domain.work import (
-    QueueSpec,
     Run,
     RunStatus,
-    Schedule,
-    Signal,
     StepRecord,
-    WorkerBeat,
 )
-from podium.journal.row_reading import Report
 from podium.journal.statements import Connection, microseconds, named, portions
 from podium.journal.view import UNENDED, SqlView
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from podium.domain.event_body import EventBody
+    from podium.domain.gating import (
+        Approval,
+        CallRecord,
+    )
+    from podium.domain.model import Noun
+    from podium.domain.work import (
+        QueueSpec,
+        Schedule,
+        Signal,
+        WorkerBeat,
+    )
+    from podium.journal.row_reading import Report
 
 UNSETTLED = (CallStatus.REQUESTED, CallStatus.IN_DOUBT)
 """Calls nobody may forget: whether they happened is not known."""

@@ -2,25 +2,21 @@
 
 The statements are plain SQL with named parameters, understood by every database the schema is
 made for; they go to the driver directly because most of a step's cost would otherwise be spent
-in building them.
+in building them. The classes of events are loaded with the first event that is read: there are many,
+and a list of runs needs none of them.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Sequence
-from datetime import datetime
 from itertools import count, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from podium.domain.events import Event, lifted, read_body
 from podium.domain.gating import (
     Approval,
-    ApprovalStatus,
     CallRecord,
-    CallStatus,
     Receipt,
     Tier,
 )
@@ -36,16 +32,29 @@ from podium.domain.work import (
     StepRecord,
     WorkerBeat,
 )
-from podium.journal.row_reading import Report, read_or_refuse, readable
+from podium.journal.row_reading import read_or_refuse, readable
 from podium.journal.statements import (
     EPOCH,
-    Connection,
     microseconds,
     moment_of,
     named,
     portions,
 )
-from podium.ports import EventQuery, RunQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from datetime import datetime
+
+    from podium.domain.events import Event
+    from podium.domain.gating import (
+        ApprovalStatus,
+        CallStatus,
+    )
+    from podium.journal.row_reading import Report
+    from podium.journal.statements import (
+        Connection,
+    )
+    from podium.ports import EventQuery, RunQuery
 
 N = TypeVar("N", bound=Noun)
 
@@ -72,6 +81,8 @@ class StoredEvent(NamedTuple):
 
     def line(self) -> dict[str, Any]:
         """As `Event.line` gives it."""
+        from podium.domain.events import lifted
+
         at = moment_of(self.at).isoformat()
         return {"run": self.run_id, "seq": self.seq, "at": at, **lifted(json.loads(self.body))}
 
@@ -486,6 +497,8 @@ def _receipt(run_id: str, number: int, body: str) -> Receipt:
 
 def _spent(row: Sequence[Any]) -> Spent:
     # Plain, since there may be hundreds of thousands: a noun for each would take seconds.
+    from podium.domain.events import lifted
+
     position, at, flow, body = row
     said = lifted(json.loads(body))
     usage = said["usage"]
@@ -495,6 +508,8 @@ def _spent(row: Sequence[Any]) -> Spent:
 
 
 def _event(row: Sequence[Any]) -> Event:
+    from podium.domain.events import Event, read_body
+
     run_id, seq, position, at, body = row
     return Event.model_construct(
         run_id=run_id,

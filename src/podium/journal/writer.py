@@ -8,15 +8,19 @@ import random
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from podium.domain.errors import BadInput, NotPossibleNow, StoreAway
-from podium.domain.events import EventBody
 from podium.journal.doorbell import BURST_SECONDS
-from podium.journal.figures import StoreFigures
 from podium.journal.transaction import SqlTransaction
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from podium.domain.event_body import EventBody
+    from podium.journal.figures import StoreFigures
 
 LARGEST_BATCH = 128
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.asking import Reply, Turn
+if TYPE_CHECKING:
+    from podium.domain.asking import Reply, Turn
 
 
 class Agent(Protocol):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.gating import Usage
-from podium.domain.operating import Message, Reading
+if TYPE_CHECKING:
+    from podium.domain.gating import Usage
+    from podium.domain.operating import Message, Reading
 
 
 class Classifier(Protocol):

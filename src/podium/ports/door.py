@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.asking import Finish, ModelAnswer, Stop, Turn
-from podium.domain.events import ProgressKind
-from podium.domain.gating import DoorAnswer, ToolSpec, digest_of
+from podium.domain.gating import digest_of
 from podium.domain.model import Json
+
+if TYPE_CHECKING:
+    from podium.domain.asking import Finish, ModelAnswer, Stop, Turn
+    from podium.domain.events import ProgressKind
+    from podium.domain.gating import DoorAnswer, ToolSpec
 
 Translate = Callable[[str, dict[str, Json]], tuple[str, dict[str, Json]]]
 """Turns a CLI's own tool name and arguments into those of a registered tool."""

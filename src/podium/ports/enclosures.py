@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.launching import Confinement, Held
+if TYPE_CHECKING:
+    from podium.domain.launching import Confinement, Held
 
 
 class Enclosures(Protocol):

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from podium.domain.errors import StoreFull
-from podium.domain.events import EventBody
-from podium.domain.model import Json, Noun
-from podium.domain.work import QueueSpec, Run, Schedule, Signal
-from podium.ports.gate import Checkpoint
-from podium.ports.store import RunQuery, Tx
+from podium.domain.model import Noun
+
+if TYPE_CHECKING:
+    from podium.domain.errors import StoreFull
+    from podium.domain.events import EventBody
+    from podium.domain.model import Json
+    from podium.domain.work import QueueSpec, Run, Schedule, Signal
+    from podium.ports.gate import Checkpoint
+    from podium.ports.store import RunQuery, Tx
 
 T = TypeVar("T")
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.forging import Preflight, PullRequest, PullRequestWish, RemoteBase
+if TYPE_CHECKING:
+    from podium.domain.forging import Preflight, PullRequest, PullRequestWish, RemoteBase
 
 
 class Forge(Protocol):

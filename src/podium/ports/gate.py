@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.gating import (
-    Budget,
-    Call,
-    Decision,
-    GateContext,
-    Outcome,
-    Permit,
-    Quota,
-    Receipt,
-    Refusal,
-    ToolSpec,
-)
-from podium.domain.model import Json, Noun
+from podium.domain.model import Noun
 from podium.ports.store import Tx
+
+if TYPE_CHECKING:
+    from podium.domain.gating import (
+        Budget,
+        Call,
+        Decision,
+        GateContext,
+        Outcome,
+        Permit,
+        Quota,
+        Receipt,
+        Refusal,
+        ToolSpec,
+    )
+    from podium.domain.model import Json
 
 Checkpoint = Callable[[Tx, Noun], None]
 """Writes a step's record, with this as its output, inside the transaction that makes it true."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.operating import OperatorAnswer
+if TYPE_CHECKING:
+    from podium.domain.operating import OperatorAnswer
 
 
 class Habits(Protocol):

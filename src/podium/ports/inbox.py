@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from podium.domain.model import Noun
-from podium.domain.orders import Ack, WorkOrder
+from podium.domain.orders import WorkOrder
+
+if TYPE_CHECKING:
+    from podium.domain.orders import Ack
 
 Shelf = Literal["done", "parked"]
 """Where a file goes when its order has ended."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.launching import Ended, Spawn
+if TYPE_CHECKING:
+    from podium.domain.launching import Ended, Spawn
 
 
 class Process(Protocol):

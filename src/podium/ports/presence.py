@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.work import WorkerBeat
-from podium.ports.store import View
+if TYPE_CHECKING:
+    from podium.domain.work import WorkerBeat
+    from podium.ports.store import View
 
 
 class Presence(Protocol):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from podium.domain.model import Json, Moment
-from podium.domain.sensing import Bundle, SenseMemory, TickOutcome
-from podium.domain.trust import TrustEntry
+if TYPE_CHECKING:
+    from podium.domain.model import Json, Moment
+    from podium.domain.sensing import Bundle, SenseMemory, TickOutcome
+    from podium.domain.trust import TrustEntry
 
 
 class SenseRecord(Protocol):

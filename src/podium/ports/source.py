@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.sensing import Look
+if TYPE_CHECKING:
+    from podium.domain.sensing import Look
 
 
 class Source(Protocol):

@@ -4,28 +4,32 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from datetime import datetime
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from podium.domain.events import Event, EventBody
-from podium.domain.gating import (
-    Approval,
-    ApprovalStatus,
-    CallRecord,
-    CallStatus,
-    Receipt,
-)
 from podium.domain.model import Noun
-from podium.domain.spending import Spent
 from podium.domain.work import (
-    QueueSpec,
-    QueueTally,
-    Run,
     RunStatus,
-    Schedule,
-    Signal,
-    StepRecord,
-    WorkerBeat,
 )
+
+if TYPE_CHECKING:
+    from podium.domain.events import Event, EventBody
+    from podium.domain.gating import (
+        Approval,
+        ApprovalStatus,
+        CallRecord,
+        CallStatus,
+        Receipt,
+    )
+    from podium.domain.spending import Spent
+    from podium.domain.work import (
+        QueueSpec,
+        QueueTally,
+        Run,
+        Schedule,
+        Signal,
+        StepRecord,
+        WorkerBeat,
+    )
 
 T = TypeVar("T")
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.keyboards import KeyboardHold
-from podium.domain.terminals import (
-    KeyboardWish,
-    KeysPressed,
-    NewSize,
-    PaneView,
-    Terminal,
-    TerminalNews,
-    TerminalPicture,
-    TerminalState,
-    TextPasted,
-)
+if TYPE_CHECKING:
+    from podium.domain.keyboards import KeyboardHold
+    from podium.domain.terminals import (
+        KeyboardWish,
+        KeysPressed,
+        NewSize,
+        PaneView,
+        Terminal,
+        TerminalNews,
+        TerminalPicture,
+        TerminalState,
+        TextPasted,
+    )
 
 
 class Terminals(Protocol):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.asking import Turn
+if TYPE_CHECKING:
+    from podium.domain.asking import Turn
 
 
 class Transcript(Protocol):

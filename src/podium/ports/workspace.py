@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from podium.domain.launching import Confinement
-from podium.domain.workspaces import (
-    Collision,
-    CommitSeen,
-    Delivery,
-    Leftover,
-    Merge,
-    Recovered,
-    RefsSeen,
-    Removal,
-    RemovedWorkspace,
-    Snapshot,
-    TurnEnd,
-    WorkspaceListing,
-    WorkspaceRecord,
-    WorkspaceWish,
-    WorktreeState,
-)
+if TYPE_CHECKING:
+    from podium.domain.launching import Confinement
+    from podium.domain.workspaces import (
+        Collision,
+        CommitSeen,
+        Delivery,
+        Leftover,
+        Merge,
+        Recovered,
+        RefsSeen,
+        Removal,
+        RemovedWorkspace,
+        Snapshot,
+        TurnEnd,
+        WorkspaceListing,
+        WorkspaceRecord,
+        WorkspaceWish,
+        WorktreeState,
+    )
 
 
 class Workspace(Protocol):

@@ -1,71 +1,84 @@
 """What every door offers beside starting a flow: list, show, follow, answer, end, go on, prove."""
 
-from podium.usecases.approve import approve
-from podium.usecases.cancel import cancel
-from podium.usecases.check_policy import check_policy
-from podium.usecases.continuation import Continuation, how_it_continues, left_alone
-from podium.usecases.deploy import deliver, say_yes_to_candidate
-from podium.usecases.find_candidate import (
-    CANDIDATE,
-    approval_meant,
-    candidate_runs,
-    find_candidate,
-    wo_id_of,
-)
-from podium.usecases.find_id import find_call_key, find_id
-from podium.usecases.find_receipt import find_undoable
-from podium.usecases.follow_logs import follow_logs
-from podium.usecases.list_approvals import (
-    NewestApprovals,
-    list_approvals,
-    newest_approvals,
-    show_approval,
-)
-from podium.usecases.list_candidates import (
-    CandidateSeen,
-    answer_to,
-    list_candidates,
-    show_candidate,
-)
-from podium.usecases.list_receipts import follow_receipts, list_receipts
-from podium.usecases.list_runs import (
-    INTERRUPTED,
-    ShownStatus,
-    Standing,
-    how_they_stand,
-    list_runs,
-    list_standings,
-)
-from podium.usecases.promote import Promotion, demote, plan_promotion, promote
-from podium.usecases.prune import Pruned, prune
-from podium.usecases.reject import reject
-from podium.usecases.resolve import resolve_call
-from podium.usecases.resubmit import Resubmitted, resubmit
-from podium.usecases.resume import resume, see_through
-from podium.usecases.retry import retry
-from podium.usecases.see_collisions import RunsCollide, see_collisions
-from podium.usecases.see_duets import DuetTask, find_duet, see_duets, with_hosts
-from podium.usecases.see_inbox import Answer, Blocked, Card, CardKind, Inbox, see_card, see_inbox
-from podium.usecases.see_ladder import Rung, see_ladder
-from podium.usecases.see_queues import QueueSeen, QueuesSeen, see_queues
-from podium.usecases.see_workers import Held, WorkerSeen, WorkersSeen, see_workers
-from podium.usecases.show_run import RunReport, show_run
-from podium.usecases.take_keyboard import keyboard_came_back, return_keyboard, take_keyboard
-from podium.usecases.try_policy import PolicyCase, Tried, policy_cases, try_policy
-from podium.usecases.verify_receipts import Verdict, Verifier, verify_receipts
-from podium.usecases.watch_work import RunSeen, WorkSeen, WorkWatch
-from podium.usecases.workspaces import (
-    Collected,
-    Needed,
-    Overview,
-    collect_workspaces,
-    find_removed,
-    find_workspace,
-    needed_by_runs,
-    recover_workspace,
-    snapshot_workspace,
-    survey_workspaces,
-)
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.usecases.approve import approve
+    from podium.usecases.cancel import cancel
+    from podium.usecases.check_policy import check_policy
+    from podium.usecases.continuation import Continuation, how_it_continues, left_alone
+    from podium.usecases.deploy import deliver, say_yes_to_candidate
+    from podium.usecases.find_candidate import (
+        CANDIDATE,
+        approval_meant,
+        candidate_runs,
+        find_candidate,
+        wo_id_of,
+    )
+    from podium.usecases.find_id import find_call_key, find_id
+    from podium.usecases.find_receipt import find_undoable
+    from podium.usecases.follow_logs import follow_logs
+    from podium.usecases.list_approvals import (
+        NewestApprovals,
+        list_approvals,
+        newest_approvals,
+        show_approval,
+    )
+    from podium.usecases.list_candidates import (
+        CandidateSeen,
+        answer_to,
+        list_candidates,
+        show_candidate,
+    )
+    from podium.usecases.list_receipts import follow_receipts, list_receipts
+    from podium.usecases.list_runs import (
+        INTERRUPTED,
+        ShownStatus,
+        Standing,
+        how_they_stand,
+        list_runs,
+        list_standings,
+    )
+    from podium.usecases.promote import Promotion, demote, plan_promotion, promote
+    from podium.usecases.prune import Pruned, prune
+    from podium.usecases.reject import reject
+    from podium.usecases.resolve import resolve_call
+    from podium.usecases.resubmit import Resubmitted, resubmit
+    from podium.usecases.resume import resume, see_through
+    from podium.usecases.retry import retry
+    from podium.usecases.see_collisions import RunsCollide, see_collisions
+    from podium.usecases.see_duets import DuetTask, find_duet, see_duets, with_hosts
+    from podium.usecases.see_inbox import (
+        Answer,
+        Blocked,
+        Card,
+        CardKind,
+        Inbox,
+        see_card,
+        see_inbox,
+    )
+    from podium.usecases.see_ladder import Rung, see_ladder
+    from podium.usecases.see_queues import QueueSeen, QueuesSeen, see_queues
+    from podium.usecases.see_workers import Held, WorkerSeen, WorkersSeen, see_workers
+    from podium.usecases.show_run import RunReport, show_run
+    from podium.usecases.take_keyboard import keyboard_came_back, return_keyboard, take_keyboard
+    from podium.usecases.try_policy import PolicyCase, Tried, policy_cases, try_policy
+    from podium.usecases.verify_receipts import Verdict, Verifier, verify_receipts
+    from podium.usecases.watch_work import RunSeen, WorkSeen, WorkWatch
+    from podium.usecases.workspaces import (
+        Collected,
+        Needed,
+        Overview,
+        collect_workspaces,
+        find_removed,
+        find_workspace,
+        needed_by_runs,
+        recover_workspace,
+        snapshot_workspace,
+        survey_workspaces,
+    )
 
 __all__ = [
     "CANDIDATE",
@@ -162,3 +175,102 @@ __all__ = [
     "with_hosts",
     "wo_id_of",
 ]
+
+export_lazily(
+    __name__,
+    {
+        "approve": "approve",
+        "cancel": "cancel",
+        "check_policy": "check_policy",
+        "Continuation": "continuation",
+        "how_it_continues": "continuation",
+        "left_alone": "continuation",
+        "deliver": "deploy",
+        "say_yes_to_candidate": "deploy",
+        "CANDIDATE": "find_candidate",
+        "approval_meant": "find_candidate",
+        "candidate_runs": "find_candidate",
+        "find_candidate": "find_candidate",
+        "wo_id_of": "find_candidate",
+        "find_call_key": "find_id",
+        "find_id": "find_id",
+        "find_undoable": "find_receipt",
+        "follow_logs": "follow_logs",
+        "NewestApprovals": "list_approvals",
+        "list_approvals": "list_approvals",
+        "newest_approvals": "list_approvals",
+        "show_approval": "list_approvals",
+        "CandidateSeen": "list_candidates",
+        "answer_to": "list_candidates",
+        "list_candidates": "list_candidates",
+        "show_candidate": "list_candidates",
+        "follow_receipts": "list_receipts",
+        "list_receipts": "list_receipts",
+        "INTERRUPTED": "list_runs",
+        "ShownStatus": "list_runs",
+        "Standing": "list_runs",
+        "how_they_stand": "list_runs",
+        "list_runs": "list_runs",
+        "list_standings": "list_runs",
+        "Promotion": "promote",
+        "demote": "promote",
+        "plan_promotion": "promote",
+        "promote": "promote",
+        "Pruned": "prune",
+        "prune": "prune",
+        "reject": "reject",
+        "resolve_call": "resolve",
+        "Resubmitted": "resubmit",
+        "resubmit": "resubmit",
+        "resume": "resume",
+        "see_through": "resume",
+        "retry": "retry",
+        "RunsCollide": "see_collisions",
+        "see_collisions": "see_collisions",
+        "DuetTask": "see_duets",
+        "find_duet": "see_duets",
+        "see_duets": "see_duets",
+        "with_hosts": "see_duets",
+        "Answer": "see_inbox",
+        "Blocked": "see_inbox",
+        "Card": "see_inbox",
+        "CardKind": "see_inbox",
+        "Inbox": "see_inbox",
+        "see_card": "see_inbox",
+        "see_inbox": "see_inbox",
+        "Rung": "see_ladder",
+        "see_ladder": "see_ladder",
+        "QueueSeen": "see_queues",
+        "QueuesSeen": "see_queues",
+        "see_queues": "see_queues",
+        "Held": "see_workers",
+        "WorkerSeen": "see_workers",
+        "WorkersSeen": "see_workers",
+        "see_workers": "see_workers",
+        "RunReport": "show_run",
+        "show_run": "show_run",
+        "keyboard_came_back": "take_keyboard",
+        "return_keyboard": "take_keyboard",
+        "take_keyboard": "take_keyboard",
+        "PolicyCase": "try_policy",
+        "Tried": "try_policy",
+        "policy_cases": "try_policy",
+        "try_policy": "try_policy",
+        "Verdict": "verify_receipts",
+        "Verifier": "verify_receipts",
+        "verify_receipts": "verify_receipts",
+        "RunSeen": "watch_work",
+        "WorkSeen": "watch_work",
+        "WorkWatch": "watch_work",
+        "Collected": "workspaces",
+        "Needed": "workspaces",
+        "Overview": "workspaces",
+        "collect_workspaces": "workspaces",
+        "find_removed": "workspaces",
+        "find_workspace": "workspaces",
+        "needed_by_runs": "workspaces",
+        "recover_workspace": "workspaces",
+        "snapshot_workspace": "workspaces",
+        "survey_workspaces": "workspaces",
+    },
+)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from podium.domain.events import CollisionSeen
 from podium.domain.model import Noun
-from podium.domain.work import Run
-from podium.ports import EventQuery, Store
+from podium.ports import EventQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from podium.domain.work import Run
+    from podium.ports import Store
 
 
 class RunsCollide(Noun):
@@ -25,6 +29,11 @@ async def see_collisions(store: Store, runs: Sequence[Run]) -> list[RunsCollide]
         return []
     query = EventQuery(types=("collision_seen",), limit=10_000)
     seen = await store.read(lambda view: view.events(query))
+    if not seen:
+        return []
+    # Late: with the first event all classes of events are loaded.
+    from podium.domain.events import CollisionSeen
+
     found: dict[frozenset[str], RunsCollide] = {}
     for event in seen:
         body = event.body

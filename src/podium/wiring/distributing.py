@@ -31,7 +31,7 @@ async def open_postgres_store(podium: Podium, url: str) -> PostgresStore:
         folder=state,
         clock=podium.clock,
         ids=podium.ids,
-        redactor=podium.redactor,
+        redact=lambda text: podium.redactor.json_text(text),
         vault=podium.vault,
         receipt_key=podium.named_receipt_key,
         queued=enqueue,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +15,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from podium.domain.errors import NotPossibleNow, RecordLost
 from podium.wiring.clock import SystemClock, SystemIds
-from podium.wiring.configuration import Configuration
 from podium.wiring.confining import ConfiningLauncher
 from podium.wiring.database_mark import has_mark
-from podium.wiring.flows import FLOWS, FlowBuilder
+from podium.wiring.flows import FLOWS
 from podium.wiring.local_sockets import local_socket
 from podium.wiring.secrets import resolved, secret_finder, secret_in
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+
     from podium.agents.bus import Bus
     from podium.domain.workspaces import WorkspaceWish
     from podium.flows import Purse
@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from podium.tools import LocalToolbox, Registry
     from podium.usecases import Verifier
     from podium.wiring.agents import AgentMaker
+    from podium.wiring.configuration import Configuration
+    from podium.wiring.flows import FlowBuilder
     from podium.wiring.traces import TraceExport
     from podium.workspaces.git.git import Git
 
@@ -249,7 +251,7 @@ class Podium:
             state,
             clock=self.clock,
             ids=self.ids,
-            redactor=self.redactor,
+            redact=lambda text: self.redactor.json_text(text),
             vault=self.vault,
             receipt_key=self.named_receipt_key,
         )

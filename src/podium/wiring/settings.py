@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -20,14 +20,16 @@ from pydantic import (
     model_validator,
 )
 
-from podium.domain.asking import TurnLimits
-from podium.domain.gating import Budget
 from podium.domain.launching import NetworkPolicy
 from podium.domain.model import Json, NonEmpty, Noun
 from podium.domain.steering_files import PROGRAM_FILES, STEERING_FILE
 from podium.domain.terms import Mode
+from podium.domain.usage import Budget
 from podium.domain.work import QueueSpec
 from podium.wiring.chat_settings import ChatSettings, NoticeSettings
+
+if TYPE_CHECKING:
+    from podium.domain.asking import TurnLimits
 
 Limit = TypeVar("Limit", int, float)
 
@@ -109,6 +111,9 @@ class AgentSettings(Section):
 
     @property
     def limits(self) -> TurnLimits:
+        # Late: it comes with all that an agent is asked with, which most commands do without.
+        from podium.domain.asking import TurnLimits
+
         return TurnLimits(
             seconds=self.timeout_seconds,
             tokens=self.max_tokens,
