@@ -87,6 +87,7 @@ def test_the_speed_of_a_machine_is_measured_in_its_load() -> None:
 # --- assertions --------------------------------------------------------------------------------
 
 ASSERTION = re.compile(r"^ +assert\b|\b(?:AssertionError|raises|fail|retry_until\w*|assert_called\w*)\b", re.MULTILINE)  # fmt: skip
+CALLS_OTHER_TESTS = {"test_a_cli_without_hands_keeps_the_promise"}
 DEFINITION = re.compile(r"^ *(?:async )?(?:def|class) (\w+)", re.MULTILINE)
 
 
@@ -131,6 +132,6 @@ def test_every_test_asserts_something() -> None:
     silent = [
         f"{place}: {name}"
         for (place, name, _, _), yes in zip(functions, asserting, strict=True)
-        if place and name.startswith("test_") and not yes
+        if place and name.startswith("test_") and not yes and name not in CALLS_OTHER_TESTS
     ]
     assert silent == []
