@@ -47,7 +47,7 @@ EXAMPLES: dict[str, list[dict[str, Any]]] = {
         {"verdict": "REJECT", "feedback": ...},
         {"verdict": "ESCALATE"},
     ],
-    "plan": [{"plan_path": "{{document}}"}, {"feedback": ...}],
+    "plan": [{"document": ...}, {"feedback": ...}],
     "quick_plan": [{"document": ...}, {"feedback": ...}],
     "plan_review": [{"verdict": "APPROVE"}, {"verdict": "REJECT", "feedback": ...}],
     "develop": [{"commit_hash": ..., "status": "success"}],

@@ -52,13 +52,16 @@ def _seen(commit: str, parents: str, subject: str, trailers: str) -> CommitSeen:
     )
 
 
+_CONTEXT_LINES = 12
+
+
 async def diff_since(desk: Desk, record: WorkspaceRecord, since: str, most_bytes: int) -> str:
-    """What the branch changed since it left `since`; the beginning of that when it is longer."""
+    """What the branch changed since it left `since`, with enough lines around it to judge it; the beginning when it is longer."""
     tip = await asyncio.to_thread(_tip, record)
     try:
         ended = await desk.run(
             "diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty",
-            f"{since}...{tip}", "--",
+            f"--unified={_CONTEXT_LINES}", f"{since}...{tip}", "--",
             settings=("core.quotePath=false",), output_bytes=most_bytes, cut=True,
         )  # fmt: skip
     except GitFailed as failed:
