@@ -47,6 +47,18 @@ async def test_a_second_look_at_a_clean_tree_starts_git_once(place: Place) -> No
     assert [("status" in spawn.argv) for spawn in place.launcher.spawns] == [True, True]
 
 
+async def test_a_commit_of_new_and_removed_files_starts_one_process(place: Place) -> None:
+    workspace = await place.make()
+    await workspace.write({"it's new/$(one) file": "1\n"})
+    (_top(workspace) / "README").unlink()
+    await workspace.state()
+    assert isinstance(place.launcher, BwrapLauncher)
+    place.launcher.spawns.clear()
+    await workspace.commit("both", ["it's new/$(one) file", "README"])
+    assert len(place.launcher.spawns) == 1
+    assert (await workspace.state()).is_clean
+
+
 async def test_the_state_tells_changed_deleted_and_untracked_files_but_no_ignored_ones(
     place: Place,
 ) -> None:

@@ -19,6 +19,10 @@ from podium.workspaces.git.tidying import tidy
 
 _LITERAL = {"GIT_LITERAL_PATHSPECS": "1"}
 _FROM_INPUT = ("--pathspec-from-file=-", "--pathspec-file-nul")
+_REMOVE = (
+    "rm", "-r", "--cached", "--force", "--quiet", "--ignore-unmatch", "--sparse", *_FROM_INPUT,
+)  # fmt: skip
+_ADD = ("update-index", "--add", "--replace", "-z", "--stdin")
 
 
 class Committing:
@@ -54,8 +58,8 @@ class Committing:
             await asyncio.to_thread(move_file, Path(self._record.path), old, new)
         await self._desk.stand_at(tip)
         self._desk.leave()
-        await self._add(list(dict.fromkeys(clean_path(path) for path in named)))
-        return await self._committed(tip, text, what_for)
+        added = await self._add(list(dict.fromkeys(clean_path(path) for path in named)))
+        return await self._committed(tip, text, what_for, added)
 
     async def was_made(self, trailers: Mapping[str, str]) -> bool:
         """Whether there is a commit for these on the branch."""
@@ -69,24 +73,17 @@ class Committing:
         asked = await self._desk.run("merge-base", "--is-ancestor", made, tip, accept=(0, 1, 128))
         return asked.exit_code == 0
 
-    async def _add(self, paths: Sequence[str]) -> None:
-        """Let the index have these paths as they lie in the worktree."""
+    async def _add(self, paths: Sequence[str]) -> list[tuple[Sequence[str], bytes]]:
+        """Let the index have these paths as they lie in the worktree. Gives what is left to be done for that."""
         files, folders, gone = await asyncio.to_thread(self._sorted_out, paths)
-        if gone:
-            await self._desk.run(
-                "rm", "-r", "--cached", "--force", "--quiet", "--ignore-unmatch", "--sparse", *_FROM_INPUT,
-                stdin=_listed(gone), env=_LITERAL,
-            )  # fmt: skip
         if folders:
             # A repository that was planted in one of them would become a submodule.
             await tidy(self._git, self._record)
         for folder in folders:
             await self._add_folder(folder)
-        if files:
-            # Unlike `add`, it takes what is ignored: whoever names a file means it.
-            await self._desk.run(
-                "update-index", "--add", "--replace", "-z", "--stdin", stdin=_listed(files)
-            )
+        left: list[tuple[Sequence[str], bytes]] = [(_REMOVE, _listed(gone))] if gone else []
+        # Unlike `add`, it takes what is ignored: whoever names a file means it.
+        return [*left, (_ADD, _listed(files))] if files else left
 
     async def _add_folder(self, folder: str) -> None:
         try:
@@ -109,11 +106,14 @@ class Committing:
         folders = [path for path, kind in kinds.items() if kind == "folder"]
         return files, folders, [path for path, kind in kinds.items() if kind == "missing"]
 
-    async def _committed(self, tip: str, text: str, what_for: str) -> str:
+    async def _committed(
+        self, tip: str, text: str, what_for: str, added: Sequence[tuple[Sequence[str], bytes]]
+    ) -> str:
         ended = await self._desk.run(
             "commit", "--quiet", "--no-verify", "--no-gpg-sign", "--cleanup=verbatim", "--file=-",
             "--untracked-files=no",
-            stdin=text.encode(errors="replace"), env=dated(self._clock), cut=True, accept=(0, 1),
+            stdin=text.encode(errors="replace"), env={**_LITERAL, **dated(self._clock)}, cut=True, accept=(0, 1),
+            after=added,
         )  # fmt: skip
         made = await asyncio.to_thread(self._desk.head)
         if ended.exit_code == 1 and made == tip and not ended.stderr.strip():

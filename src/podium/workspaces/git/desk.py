@@ -91,8 +91,12 @@ class Desk:
         output_bytes: int = 64_000_000,
         cut: bool = False,
         accept: Sequence[int] = (0,),
+        after: Sequence[tuple[Sequence[str], bytes]] = (),
     ) -> Ended:
-        """git at the desk, inside the confinement."""
+        """git at the desk, inside the confinement. `after` are words and inputs of others that run before it."""
+        inputs = [(each, self.folder / f"{each[0]}.input", content) for each, content in after]
+        for _, file, content in inputs:
+            await asyncio.to_thread(file.write_bytes, content)
         return await self._git.run(
             *words,
             cwd=self._record.path,
@@ -108,6 +112,7 @@ class Desk:
             confinement=self._fence if self._confined else None,
             cut=cut,
             accept=accept,
+            after=[(each, str(file)) for each, file, _ in inputs],
         )
 
     def _places(self, *, mounted: bool) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 
 from podium.domain.errors import NotPossibleNow
@@ -95,9 +96,12 @@ class Git:
         confinement: Confinement | None = None,
         cut: bool = False,
         accept: Sequence[int] = (0,),
+        after: Sequence[tuple[Sequence[str], str]] = (),
     ) -> Ended:
         """Run it to its end. Raises `GitFailed` for an exit code that is not accepted, or output that is cut.
 
+        `after` are words of further gits that run before it in the same tree, each with the file that is its
+        input: a sandbox costs more than they do. The first that fails is the end, with its exit code.
         With `cut`, the beginning of a long output will do. `settings` are further `key=value` pairs.
         `user_settings` lets git read the user's and the machine's settings too: only for reading those, and
         for asking whether a repository may be trusted.
@@ -105,10 +109,11 @@ class Git:
         places = [f"--git-dir={git_dir}"] if git_dir else []
         places += [f"--work-tree={work_tree}"] if work_tree else []
         more = [word for setting in settings for word in ("-c", setting)]
+        argv = (self._program, *HARDENING, *more, *places)
         environment = _ENVIRONMENT if user_settings else {**_ENVIRONMENT, **_OWN_SETTINGS_ONLY}
         ended = await self._launcher.run(
             Spawn(
-                argv=(self._program, *HARDENING, *more, *places, *words),
+                argv=_one_by_one(argv, after, words) if after else (*argv, *words),
                 cwd=cwd,
                 env={**environment, **(env or {})},
                 stdin=stdin,
@@ -139,6 +144,14 @@ class Git:
     async def move_ref(self, name: str, new: str, old: str, git_dir: str, why: str) -> None:
         """Compare and swap: `old` must be what is there now. Zeros stand for "is not there"."""
         await self.run("update-ref", "-m", why, name, new, old, git_dir=git_dir)
+
+
+def _one_by_one(
+    git: Sequence[str], after: Sequence[tuple[Sequence[str], str]], words: Sequence[str]
+) -> tuple[str, ...]:
+    first = [f'"$@" {shlex.join(each)} < {shlex.quote(file)}' for each, file in after]
+    script = " && ".join([*first, f'exec "$@" {shlex.join(words)}'])
+    return "sh", "-c", script, "sh", *git
 
 
 def no_object(like: str) -> str:
