@@ -3,7 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.ready-to-run
-SERVE_STAMP := $(VENV)/.ready-to-serve
 DEV_STAMP := $(VENV)/.ready-to-develop
 BENCH_STAMP := $(VENV)/.ready-to-measure
 WHOLE_SUITE := $(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing durations.jsonl
@@ -70,7 +69,7 @@ bench: $(BENCH_STAMP) ## measured ratios against the floor and a peer
 many: $(BENCH_STAMP) ## the figures of many machines, on a PostgreSQL of their own
 	$(BIN)/python -m benchmarks many
 
-serve: $(SERVE_STAMP) ## the console of this folder, with a worker beside it, until Ctrl-C
+serve: $(RUN_STAMP) ## the console of this folder, with a worker beside it, until Ctrl-C
 	@$(BIN)/podium serve
 
 clean: ## remove the environment and the caches
@@ -85,13 +84,9 @@ $(RUN_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(SERVE_STAMP): pyproject.toml $(RUN_STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[web,notices]'
-	@touch $@
-
 $(DEV_STAMP): pyproject.toml $(RUN_STAMP)
 	@sh scripts/need postgres tmux chromium
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[api,web,mcp,notices,distributed,otel,duet]' --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev
 	@touch $@
 
 $(BENCH_STAMP): pyproject.toml $(DEV_STAMP)

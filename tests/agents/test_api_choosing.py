@@ -104,22 +104,6 @@ def test_importing_agents_loads_no_provider_library() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_without_the_extra_one_is_told_how_to_install_it() -> None:
-    code = """
-import asyncio, sys
-for name in ("pydantic_ai", "httpx2"):
-    sys.modules[name] = None
-from podium.agents.api import agent
-from podium.domain.errors import ToolMissing
-try:
-    asyncio.run(agent._load())
-except ToolMissing as missing:
-    print(missing)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert "pip install 'podium[api]'" in done.stdout
-
-
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 

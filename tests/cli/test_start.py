@@ -14,7 +14,8 @@ from tests.cli.desk import Desk
 
 HEAVY = {
     *("dbos", "fastapi", "starlette", "uvicorn", "openai", "anthropic", "google.genai"),
-    *("pydantic_ai", "langgraph", "mcp", "httpx"),
+    *("pydantic_ai", "langgraph", "mcp", "httpx", "httpx2", "apprise", "cryptography", "jinja2"),
+    *("websockets", "python_multipart"),
 }
 
 LOADED = """

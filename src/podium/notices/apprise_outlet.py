@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 SEND_SECONDS = 30.0
 LONGEST_REASON = 300
-NOT_INSTALLED = "apprise is not installed; `pip install 'podium[notices]'`"
 _REFUSED = re.compile(r"error=4\d\d")
 """How apprise writes that a service itself said no."""
 NO_SERVICE = "its value is no URL that apprise knows; its pages list them"
@@ -87,8 +86,6 @@ class AppriseOutlet:
             result = service.notify(
                 body=body_of(notice), title=title_of(notice), body_format="text"
             )
-        except ImportError:
-            return Told(done=False, why=NOT_INSTALLED)
         except Exception as error:
             # Plugins of a hundred services: what one of them raises must not end the console.
             return Told(

@@ -6,7 +6,6 @@ import asyncio
 import shutil
 import tempfile
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -26,7 +25,6 @@ from podium.wiring.settings import AgentSettings
 
 PROMPT = "Answer with the one word OK. Use no tool."
 SECONDS = 120.0
-INSTALL = "`pip install 'podium[api]'` (in a checkout: `pip install '.[api]'`)"
 CHECK = "check"
 """What stands for a run where there is none."""
 
@@ -130,8 +128,6 @@ def _faults(podium: Podium, name: str, settings: AgentSettings | None) -> tuple[
         build_medium(podium, name, NoDoors())
     except PodiumError as error:
         return (str(error),)
-    if settings.kind == "api" and find_spec("pydantic_ai") is None:
-        return (f"API agents need a package that is not installed; {INSTALL} installs it",)
     return ()
 
 

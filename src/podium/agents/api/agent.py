@@ -10,9 +10,6 @@ from collections.abc import Awaitable, Callable
 from podium.agents.api.choosing import ResolveSecret, choose
 from podium.agents.kit import AgentKit, AgentOptions
 from podium.domain.asking import Reply, Turn
-from podium.domain.errors import ToolMissing
-
-INSTALL = "pip install 'podium[api]'"
 
 
 class ApiAgent:
@@ -61,10 +58,4 @@ class ApiAgent:
 
 async def _load() -> None:
     """Load the providers' libraries, which takes seconds the first time, beside the event loop."""
-    try:
-        await asyncio.to_thread(importlib.import_module, "podium.agents.api.turn_taking")
-    except ModuleNotFoundError as missing:
-        raise ToolMissing(
-            f"API agents need a package that is not installed ({missing.name}); "
-            f"`{INSTALL}` installs it"
-        ) from None
+    await asyncio.to_thread(importlib.import_module, "podium.agents.api.turn_taking")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -13,7 +12,7 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.scraped import Address, read_address
-from podium.domain.errors import BadInput, ToolMissing
+from podium.domain.errors import BadInput
 from podium.domain.work import Run
 from podium.wiring import Podium
 
@@ -49,6 +48,9 @@ def mcp(
       podium mcp --project ~/app
       podium mcp --http 127.0.0.1:8766
     """
+    # Late: loading the protocol's package takes a second.
+    from podium.mcp import Desk, build_server, serve_stdio, served_over_http
+
     door = Door(context.obj)
     address = _own_address(http) if http else None
     door.options.parting_words = "every run stays at its checkpoint"
@@ -56,28 +58,16 @@ def mcp(
     async def served(podium: Podium, run: Run) -> str:
         return await _served(podium, run) if worker else _left_to(run)
 
-    room = _room()
-
     async def work(podium: Podium) -> None:
-        server = room.build_server(room.Desk(podium, served))
+        server = build_server(Desk(podium, served))
         if address is None:
-            await room.serve_stdio(server)
+            await serve_stdio(server)
             return
-        async with room.served_over_http(server, *address, _token(door)) as url:
+        async with served_over_http(server, *address, _token(door)) as url:
             door.screen.aside(f"podium: MCP at {url}; Ctrl-C ends it")
             await asyncio.Event().wait()
 
     door.run(work)
-
-
-def _room() -> ModuleType:
-    try:
-        from podium import mcp as room
-    except ModuleNotFoundError as missing:
-        raise ToolMissing(
-            f"this needs the package {missing.name!r}: `pip install 'podium[mcp]'`"
-        ) from missing
-    return room
 
 
 def _own_address(text: str) -> Address:

@@ -15,7 +15,6 @@ from podium.cli.commands.queues import queue_specs
 from podium.cli.door import Door
 from podium.cli.serve_tokens import tokens_app
 from podium.cli.working import serve_queues, wanted_queues
-from podium.domain.errors import ToolMissing
 from podium.domain.work import QueueSpec
 from podium.wiring import Podium
 from podium.wiring.identity import os_user_name
@@ -96,13 +95,9 @@ def serve(
 
 def _settings(**given: object) -> ConsoleSettings:
     # Late: nothing else needs a web server.
-    try:
-        from podium.web.serving import refuse_open_address
-        from podium.web.settings import ConsoleSettings
-    except ModuleNotFoundError as missing:
-        raise ToolMissing(
-            f"the console needs {missing.name}; install it with `pip install 'podium[web]'`"
-        ) from missing
+    from podium.web.serving import refuse_open_address
+    from podium.web.settings import ConsoleSettings
+
     settings = ConsoleSettings.model_validate(given)
     refuse_open_address(settings)
     return settings

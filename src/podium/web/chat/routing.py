@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
-from importlib.util import find_spec
 
 from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response
@@ -34,7 +33,7 @@ def chat_router(podium: Podium) -> APIRouter:
     router = APIRouter(prefix="/chat", include_in_schema=False)
     if settings.telegram and (secret := _secret(podium, settings.telegram.secret)):
         router.post("/telegram")(_of_telegram(hearing, settings.telegram, secret))
-    if settings.discord and _can_check_discord(podium):
+    if settings.discord:
         router.post("/discord")(_of_discord(podium, hearing, settings.discord))
     if settings.plain and (secret := _secret(podium, settings.plain.secret)):
         router.post("/plain")(_of_programs(podium, hearing, settings.plain, secret))
@@ -118,15 +117,6 @@ def _json(body: bytes) -> Json:
         return json.loads(body)
     except (ValueError, RecursionError):
         return None
-
-
-def _can_check_discord(podium: Podium) -> bool:
-    if find_spec("cryptography") is None:
-        podium.tell(
-            "chat is closed to Discord: `pip install 'podium[notices]'` to check its signatures"
-        )
-        return False
-    return True
 
 
 def _secret(podium: Podium, reference: str) -> str:
