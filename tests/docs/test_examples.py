@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,14 +10,15 @@ from typing import NamedTuple
 import pytest
 
 from podium.agents import AgentScript
-from podium.cli.app import COMMANDS
 from podium.wiring.parsing import parse_located
 from podium.wiring.settings import SettingsFile
+from tests.docs.command_line import commands, usage_problem
 from tests.docs.warm_interpreter import run_file, run_text
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md")),
+    *sorted((ROOT / ".agents").rglob("SKILL.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -64,16 +64,19 @@ def test_yaml_in_the_docs_is_valid(block: Block) -> None:
     assert isinstance(located.validated(model), model)
 
 
-@pytest.mark.parametrize("block", blocks("sh"), ids=str)
+@pytest.mark.parametrize("block", [*blocks("sh"), *blocks("console")], ids=str)
 def test_commands_in_the_docs_exist(block: Block) -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    for line in block.text.splitlines():
-        words = shlex.split(line.removeprefix("$ "), comments=True)
-        if words[:1] == ["podium"]:
-            named = next((word for word in words[1:] if not word.startswith("-")), None)
-            assert named is None or named in COMMANDS, line
-        if words[:1] == ["make"]:
-            assert words[1] in targets, line
+    typed = block.text if block.language == "sh" else _typed_lines(block.text)
+    for argv in commands(typed):
+        if argv[0] == "podium":
+            assert usage_problem(argv[1:]) == "", argv
+        if argv[0] == "make":
+            assert argv[1] in targets, argv
+
+
+def _typed_lines(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if line.startswith("$ "))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
