@@ -9,7 +9,7 @@ WHOLE_SUITE := $(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing dur
 CODE := src tests benchmarks examples packs
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test budget live durations attacks lint format bench many soak soak-list serve clean clis
+.PHONY: help demo test budget live durations attacks lint format bench many soak soak-list serve pictures clean clis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -71,6 +71,9 @@ many: $(BENCH_STAMP) ## the figures of many machines, on a PostgreSQL of their o
 
 serve: $(RUN_STAMP) ## the console of this folder, with a worker beside it, until Ctrl-C
 	@$(BIN)/podium serve
+
+pictures: $(DEV_STAMP) ## the pictures of the README, from a real demo and a real console
+	$(BIN)/python -m tests.pictures
 
 clean: ## remove the environment and the caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

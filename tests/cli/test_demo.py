@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import signal
 import subprocess
 import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from podium.usecases.verify_receipts import Fault
 from podium.wiring import load_configuration, open_podium
 from tests.cli.desk import Desk
 from tests.docs.state_page import unnamed
+from tests.pictures import DEMO, drawn_lines, not_printed
 
 DISTURBING = {
     "PODIUM_MODE": "sensing",
@@ -60,6 +63,9 @@ def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged
     assert told["denied"] == ["run_command git checkout main"]
     assert any("|\\" in line for line in told["graph"])
     assert "$ kill -9 " in said.err
+    assert (
+        not_printed(drawn_lines(DEMO.read_text()), said.err + _end_of(told)) == []
+    )  # make pictures
     sample = desk.project / "sample"
     assert unnamed(sample, desk.home) == [], "not on docs/state.md"
     (branch,) = _git(sample, "branch", "--list", "task/*", "--format=%(refname:short)").split()
@@ -78,6 +84,14 @@ def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged
     assert "LEAD ANALYST            REJECT" in shown.out
     assert "succeeded  pipeline" in desk.spawn("runs", "--project", "sample").out
     assert desk.spawn("receipts", "verify", "--project", "sample").code == 0
+
+
+def _end_of(record: dict[str, Any]) -> str:
+    """What the demo prints at its end without --json."""
+    told = Told.model_validate({key: value for key, value in record.items() if key != "missing"})
+    with redirect_stdout(io.StringIO()) as printed:
+        show(Screen(), told, kept=True)
+    return printed.getvalue()
 
 
 @pytest.mark.soak  # a second demo takes as long as the first
