@@ -46,7 +46,7 @@ PARTS = (
     Part("agents", ("agents",)),
     Part("contracts", ("contract", "cli", "docs", "pipeline", "mcp", "notices", "rpc", "testing", "usecases", "benchmarks", "deploy")),
     Part("properties", ("",), group="property"),
-    Part("live", ("agents", "contract", "duet", "pipeline/test_real_clis.py", "sense/test_real_planner.py", "docs/test_modelserver_agents.py", "cli/test_agents_command.py", "playbook/killing"), group="live", workers=4),
+    Part("live", ("agents", "contract", "duet", "pipeline/test_real_clis.py", "sense/test_real_planner.py", "docs/test_modelserver_agents.py", "docs/test_readme.py", "docs/test_skill.py", "cli/test_agents_command.py", "playbook/killing"), group="live", workers=4),
 )  # fmt: skip
 """In the order in which they run. None should take more than forty minutes on two idle cores."""
 

@@ -1,14 +1,20 @@
-"""The skill for coding agents: its front matter, its inline commands and the codes and states it names."""
+"""The skill for coding agents: its front matter, its inline commands, the codes and states it names, and a reader."""
 
 from __future__ import annotations
 
+import asyncio
+import json
+import os
 import re
+import shutil
 from pathlib import Path
 
 import yaml
 
 from podium.domain import errors
 from podium.domain.work import RunStatus
+from podium.testing.modelserver import ModelServer
+from tests.agents import clis
 from tests.docs.command_line import commands, usage_problem
 
 SKILL = Path(__file__).parents[2] / ".agents" / "skills" / "using-podium" / "SKILL.md"
@@ -46,3 +52,34 @@ def test_every_exit_code_is_explained() -> None:
     classes = [cls for cls in vars(errors).values() if isinstance(cls, type)]
     codes = {cls.exit_code for cls in classes if issubclass(cls, errors.PodiumError)}
     assert codes | {0} == {int(cell) for cell in first_column("code")}
+
+
+async def test_a_real_agent_is_offered_the_skill_and_reads_it(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    shutil.copytree(SKILL.parents[2], project / ".agents")
+    home.mkdir()
+    path = SKILL.relative_to(SKILL.parents[3])
+    script = {"rules": [{"when": "Fix it", "steps": [{"run": f"cat {path}"}, {"text": "Done."}]}]}
+    async with ModelServer(script) as server:
+        provider = f'{{name="p", base_url="{server.url}/v1", env_key="KEY", wire_api="responses"}}'
+        settings = (
+            "--sandbox",
+            "danger-full-access",
+            "-c",
+            "model_provider=p",
+            "-c",
+            f"model_providers.p={provider}",
+        )
+        agent = await asyncio.create_subprocess_exec(
+            clis.codex(), "exec", "--skip-git-repo-check", *settings, "Fix it with Podium",
+            cwd=project,
+            env={"PATH": os.environ["PATH"], "HOME": str(home), "KEY": "any"},
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.PIPE,
+        )  # fmt: skip
+        _, err = await agent.communicate()
+        assert agent.returncode == 0, err.decode()
+        first, *_, last = [json.dumps(request.body) for request in server.requests]
+    assert "using-podium: Hand a coding task to Podium" in first
+    assert "Approvals are for people" in last
