@@ -5,11 +5,12 @@ BIN := $(VENV)/bin
 RUN_STAMP := $(VENV)/.ready-to-run
 DEV_STAMP := $(VENV)/.ready-to-develop
 BENCH_STAMP := $(VENV)/.ready-to-measure
+DOCS_STAMP := $(VENV)/.ready-to-document
 WHOLE_SUITE := $(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing durations.jsonl
-CODE := src tests benchmarks examples packs
+CODE := src tests benchmarks examples packs scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test budget live durations attacks lint format bench many soak soak-list serve pictures clean clis
+.PHONY: help demo test budget live durations attacks lint format bench many soak soak-list serve pictures docs clean clis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -43,7 +44,7 @@ durations: test ## the whole suite once, then its cost by folder and kind; for a
 attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary user and as root, with the counts
 	$(BIN)/pytest -q -n 2 -rP tests/attacks -k "not live_where and not layer_is_missing and not weaker_layouts"
 
-soak: $(DEV_STAMP) clis ## the long counts in parts of at most forty minutes; PART=name or number runs one
+soak: $(DEV_STAMP) $(DOCS_STAMP) clis ## the long counts in parts of at most forty minutes; PART=name or number runs one
 	$(BIN)/python -m tests.soak_parts $(or $(PART),all)
 
 soak-list: $(DEV_STAMP) ## what each part of the soak holds, and how long it took last
@@ -75,8 +76,12 @@ serve: $(RUN_STAMP) ## the console of this folder, with a worker beside it, unti
 pictures: $(DEV_STAMP) ## the pictures of the README, from a real demo and a real console
 	$(BIN)/python -m tests.pictures
 
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(DOCS_STAMP) ## the documentation as a site, in site/; any warning is an error
+	$(BIN)/mkdocs build --strict --quiet
+
 clean: ## remove the environment and the caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@sh scripts/need python git sandbox
@@ -94,4 +99,8 @@ $(DEV_STAMP): pyproject.toml $(RUN_STAMP)
 
 $(BENCH_STAMP): pyproject.toml $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+	@touch $@
+
+$(DOCS_STAMP): pyproject.toml $(RUN_STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
 	@touch $@

@@ -49,14 +49,15 @@ class DuetLimits(Noun):
     """How long things may take, and how often."""
 
     plan_seconds: float = Field(default=180.0, gt=0)
-    """For a plan, and for the report."""
+    """Time limit for a plan, and for the report."""
     result_seconds: float = Field(default=900.0, gt=0)
+    """Time limit for a result."""
     longest_seconds: float = Field(default=14_400.0, gt=0)
-    """For one leg, however often its agent tells of its progress."""
+    """Time limit of one hand-over, however much progress is reported."""
     rounds: int = Field(default=5, ge=1, le=100)
-    """Plans that a planner may make for one task."""
+    """Maximum number of plans for one task."""
     nudges: int = Field(default=1, ge=0, le=10)
-    """How often an agent that ended its turn without the message is reminded of it."""
+    """How often an agent that ended its turn without its message is reminded."""
 
 
 class DuetJob(Noun):

@@ -189,7 +189,7 @@ class InputSpec(_Described):
 
 
 class PlaybookLimits(_Described):
-    """Where a run of a playbook ends, whatever the agent thinks. None: Podium's own limit."""
+    """Limits of a playbook run. Unset: Podium's own limit."""
 
     turns: Count | None = None
     """How often the model may be asked."""

@@ -44,10 +44,15 @@ class Budget(Noun):
     """A limit on usage over a scope. None means no limit of that kind."""
 
     scope: Literal["call", "step", "run", "day"]
+    """What is limited."""
     usd: float | None = None
+    """Cost in USD."""
     tokens: int | None = None
+    """Input and output tokens together."""
     turns: int | None = None
+    """Turns of agents."""
     seconds: float | None = None
+    """Time that agents work, in seconds."""
 
 
 class BudgetState(Noun):

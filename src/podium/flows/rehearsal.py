@@ -22,16 +22,20 @@ class Scene(Noun):
     """One part of the rehearsal."""
 
     name: NonEmpty
+    """Name of the scene."""
     role: NonEmpty
+    """Role that plays it."""
     prompt: str
+    """What the role is asked."""
 
 
 class RehearsalOptions(Noun):
-    """What a project says of its rehearsal."""
+    """Options of `podium rehearse`."""
 
     scenes: tuple[Scene, ...] = ()
+    """Scenes to play, in this order."""
     most_turns: Annotated[PositiveInt, Strict()] = MOST_TURNS
-    """After so many turns of one scene that ended with a question, a person looks at it."""
+    """Turns of one scene that may end with a question before a person is asked."""
 
 
 class RehearsalPlan(RehearsalOptions):

@@ -54,13 +54,10 @@ def _checked_regex(text: str) -> str:
 
 
 TierName = Annotated[Tier, BeforeValidator(_tier_named)]
-Names = Annotated[tuple[NonEmpty, ...], BeforeValidator(_listed)]
-Commands = Annotated[
-    tuple[Annotated[str, AfterValidator(_checked_command)], ...], BeforeValidator(_listed)
-]
-PathGlobs = Annotated[
-    tuple[Annotated[str, AfterValidator(check_glob)], ...], BeforeValidator(_listed)
-]
+_OneOrMany = BeforeValidator(_listed, json_schema_input_type=str | tuple[str, ...])
+Names = Annotated[tuple[NonEmpty, ...], _OneOrMany]
+Commands = Annotated[tuple[Annotated[str, AfterValidator(_checked_command)], ...], _OneOrMany]
+PathGlobs = Annotated[tuple[Annotated[str, AfterValidator(check_glob)], ...], _OneOrMany]
 RuleName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
 
@@ -73,11 +70,15 @@ class ArgumentMatch(Noun):
     glob: NonEmpty | None = None
     """For a path argument over its real path from the workspace on; else over the text."""
     equals: Json = None
+    """The value."""
     one_of: tuple[Json, ...] | None = None
+    """One of these values."""
     regex: Annotated[str, AfterValidator(_checked_regex)] | None = None
     """Must fit the whole text."""
     min: float | None = None
+    """Not below this number."""
     max: float | None = None
+    """Not above this number."""
     present: bool | None = None
     """True: given at all. False: not given."""
 
@@ -101,19 +102,27 @@ class Example(Noun):
     """A call a rule must fit, or must not. In YAML a plain text is a `command`."""
 
     command: str = ""
+    """Command line."""
     tool: str = "run_command"
+    """Name of the tool."""
     arguments: dict[str, Json] = Field(default_factory=dict)
+    """Arguments of the tool."""
     reads: tuple[str, ...] = ()
     """Paths the call would read, relative to the workspace or absolute."""
     writes: tuple[str, ...] = ()
+    """Paths the call would write."""
     deletes: tuple[str, ...] = ()
+    """Paths the call would delete."""
     mode: Mode | None = None
     """None: one in which the rule holds."""
     role: str = ""
+    """Role that asks."""
     confined: bool | None = None
     """None: as the rule wants it."""
     network: NetworkPolicy | None = None
+    """Network setting of the sandbox."""
     hosts: tuple[str, ...] = ()
+    """Listed hosts."""
 
     @model_validator(mode="before")
     @classmethod
@@ -127,22 +136,35 @@ class Matcher(Noun):
     tool: Names = ()
     """Globs over the tool's name."""
     command: Commands = ()
-    """Patterns over the words of each simple command: see `CommandPattern`."""
+    """Patterns of commands, word by word; `*` is one word, `**` any number."""
     but_not: Commands = ()
-    """Patterns of commands that are not meant after all."""
-    kind: Annotated[tuple[Kind, ...], BeforeValidator(_listed)] = ()
-    """What the command does by Podium's own tables, such as `git-read`."""
+    """Patterns of commands to exclude."""
+    kind: Annotated[
+        tuple[Kind, ...], BeforeValidator(_listed, json_schema_input_type=Kind | tuple[Kind, ...])
+    ] = ()
+    """What the command does, such as `git-read`."""
     arguments: dict[str, ArgumentMatch] = Field(default_factory=dict)
-    """By name; `customer.email` reaches into objects."""
+    """Conditions on arguments by name; `customer.email` reaches into objects."""
     zone: Names = ()
-    access: Annotated[tuple[Access, ...], BeforeValidator(_listed)] = ()
-    modes: Annotated[tuple[Mode, ...], BeforeValidator(_listed)] = ()
+    """Names of zones that the call touches."""
+    access: Annotated[
+        tuple[Access, ...],
+        BeforeValidator(_listed, json_schema_input_type=Access | tuple[Access, ...]),
+    ] = ()
+    """How it touches the zone."""
+    modes: Annotated[
+        tuple[Mode, ...], BeforeValidator(_listed, json_schema_input_type=Mode | tuple[Mode, ...])
+    ] = ()
+    """Modes in which the rule applies. Empty: all."""
     roles: Names = ()
     """Globs over the role that asks."""
     confined: bool | None = None
-    """Whether the kernel keeps what the call starts to the workspace."""
-    network: Annotated[tuple[NetworkPolicy, ...], BeforeValidator(_listed)] = ()
-    """What a confined call's processes may connect to."""
+    """Only for calls in the sandbox (true) or outside of it (false)."""
+    network: Annotated[
+        tuple[NetworkPolicy, ...],
+        BeforeValidator(_listed, json_schema_input_type=NetworkPolicy | tuple[NetworkPolicy, ...]),
+    ] = ()
+    """Only for confined calls with this network setting."""
 
     @model_validator(mode="after")
     def _means_something(self) -> Self:
@@ -157,9 +179,11 @@ class Rule(Matcher):
     """Allow, deny or ask for the calls that are meant."""
 
     name: RuleName
+    """Name of the rule, in decisions and events."""
     decision: Effect
+    """What the gate answers."""
     why: str = ""
-    """Told to the agent and to whoever is asked."""
+    """Reason that the agent and the approver read."""
     tier: TierName | None = None
     """The calls are at least this risky."""
     up_to_tier: TierName | None = None
@@ -167,7 +191,9 @@ class Rule(Matcher):
     approvals: Names = ()
     """With `ask`: groups that must approve, in order."""
     match: tuple[Example, ...] = ()
+    """Examples that the rule must match; tried on loading."""
     not_match: tuple[Example, ...] = ()
+    """Examples that it must not match; tried on loading."""
 
     @model_validator(mode="after")
     def _fits_its_decision(self) -> Self:
@@ -182,21 +208,26 @@ class QuotaSpec(Matcher):
     """How often calls that are meant may happen within a window, over all processes."""
 
     name: RuleName
+    """Name of the quota."""
     limit: int = Field(ge=0)
+    """Maximum number of calls in the window."""
     seconds: float = Field(gt=0)
+    """Length of the window."""
 
 
 class ZoneSpec(Noun):
     """A named place. In YAML a list stands for its `paths`."""
 
     paths: PathGlobs
-    """Globs from the workspace on, or absolute. Each covers all beneath it."""
+    """Globs relative to the workspace, or absolute. Each covers everything below it."""
     but_not: PathGlobs = ()
-    """Globs of places among these that are not meant."""
+    """Globs to exclude."""
     kind: ZoneKind | None = None
-    """None: `safe` and `forbidden` for zones of these names, else `plain`."""
+    """Unset: `safe` and `forbidden` for zones of these names, else `plain`."""
     read_tier: TierName | None = None
+    """Minimum tier of reads."""
     write_tier: TierName | None = None
+    """Minimum tier of writes."""
 
     @model_validator(mode="before")
     @classmethod
@@ -222,21 +253,28 @@ class TierLimits(Noun):
     """The highest tier that passes without asking, by mode."""
 
     supervised: TierName | None = None
+    """In mode `supervised`."""
     autonomous: TierName | None = None
+    """In mode `autonomous`."""
 
 
 class Policy(Noun):
     """One layer's rules, places and limits: the `policy` key of a settings file."""
 
     rules: tuple[Rule, ...] = ()
+    """Rules, the first match first; a deny wins over all."""
     zones: dict[RuleName, ZoneSpec] = Field(default_factory=dict)
+    """Named places."""
     quotas: tuple[QuotaSpec, ...] = ()
+    """Limits on the number of calls."""
     budgets: tuple[Budget, ...] = ()
+    """Limits by scope, as under the top-level `budgets`."""
     approval_seconds: float | None = Field(default=None, gt=0)
-    """How long a person has to answer."""
+    """Seconds that a person has to answer an approval. A day unless set."""
     max_tier_without_asking: TierLimits = TierLimits()
+    """Highest tier that passes without an approval."""
     undecidable: Undecidable | None = None
-    """What becomes of a confined command whose effect shows only when it runs."""
+    """What to do with a confined command whose effect is known only when it runs. `sandbox` unless set."""
 
 
 class PolicyLayer(Noun):

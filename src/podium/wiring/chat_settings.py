@@ -28,21 +28,22 @@ def _must_refer(key: str, value: str) -> None:
 
 
 class NoticeSettings(_Strict):
-    """Somebody who is told of what waits and what ended."""
+    """One receiver of notices."""
 
     to: str
-    """The variable that holds the apprise URL: it has a token in it, most often."""
+    """Variable with the apprise URL, as `secret://NAME`."""
     what: tuple[Literal["waits", "ended"], ...] = ("waits", "ended")
+    """`waits`: something waits for a person; `ended`: a run has ended."""
     flows: tuple[NonEmpty, ...] = ()
-    """Runs of these alone. Empty: of all."""
+    """Only for runs of these flows. Empty: all."""
     min_tier: Literal["T0", "T1", "T2", "T3", "T4"] = "T0"
-    """Approvals of this tier and above."""
+    """Only for approvals of this tier and above."""
     person: Annotated[str, Field(max_length=100)] = ""
-    """Who the link lets in, in approvals and events. Empty: you."""
+    """Name on answers given by the link. Empty: yours."""
     role: ConsoleRole = "viewer"
-    """What the link lets them do with that one card."""
+    """What the link permits: `viewer` looks, `approver` answers."""
     link_hours: Annotated[float, Field(gt=0, le=24 * 30)] = 24.0
-    """How long the link can be opened."""
+    """Hours until the link expires."""
 
     @model_validator(mode="after")
     def _to_a_variable(self) -> Self:
@@ -51,17 +52,17 @@ class NoticeSettings(_Strict):
 
 
 class SenderSettings(_Strict):
-    """Somebody of a chat who may steer Podium."""
+    """A person who may use Podium from a chat."""
 
     person: NonEmpty
-    """Their name in approvals and events."""
+    """Name in approvals and events."""
     roles: tuple[ConsoleRole, ...] = ()
-    """Everybody who is heard may look; `operator` starts work, `approver` answers what waits."""
+    """`operator` may start work, `approver` may answer approvals. Everybody listed may look."""
 
 
 class _WithSecret(_Strict):
     secret: str
-    """With which requests are proved, as secret://NAME."""
+    """Variable with the secret that signs requests, as `secret://NAME`."""
 
     @model_validator(mode="after")
     def _of_a_variable(self) -> Self:
@@ -73,29 +74,33 @@ class TelegramSettings(_WithSecret):
     """A bot's webhook. Its secret is the `secret_token` of Telegram's `setWebhook`."""
 
     senders: dict[NonEmpty, SenderSettings] = Field(default_factory=dict)
-    """By their numbers at Telegram. Everybody else is not heard."""
+    """People by their Telegram user id. Everybody else is ignored."""
 
 
 class DiscordSettings(_Strict):
     """An application's interactions endpoint."""
 
     public_key: Annotated[str, Field(pattern=r"^[0-9a-fA-F]{64}$")]
-    """With which Discord's signatures are checked; it is no secret."""
+    """Public key of the Discord application; not a secret."""
     senders: dict[NonEmpty, SenderSettings] = Field(default_factory=dict)
-    """By their numbers at Discord."""
+    """People by their Discord user id. Everybody else is ignored."""
 
 
 class PlainSettings(_WithSecret):
-    """A door for programs of one's own."""
+    """An endpoint for your own programs."""
 
     senders: dict[NonEmpty, SenderSettings] = Field(default_factory=dict)
+    """People by the name that the program sends."""
 
 
 class ChatSettings(_Strict):
-    """Chats from which work is started and steered. What is left out is closed."""
+    """Chats that may start work and answer approvals. Those left out are closed."""
 
     telegram: TelegramSettings | None = None
+    """A Telegram bot."""
     discord: DiscordSettings | None = None
+    """A Discord application."""
     plain: PlainSettings | None = None
+    """Your own programs."""
     per_minute: PositiveInt = 20
-    """Messages of one sender that are heard in a minute."""
+    """Maximum number of messages from one sender in a minute."""

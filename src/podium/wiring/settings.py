@@ -84,30 +84,30 @@ class Section(Noun):
 
 
 class AgentSettings(Section):
-    """A brain under a name that roles refer to."""
+    """An agent under a name that roles refer to."""
 
     kind: NonEmpty
-    """The medium: `gemini`, `codex`, `claude`, `opencode`, `acp`, `api`, `bus`, `command` or `scripted`."""
+    """`gemini`, `codex`, `claude`, `opencode`, `acp`, `api`, `bus`, `command` or `scripted`."""
     command: Annotated[tuple[NonEmpty, ...], PROGRAM_FILES] = ()
-    """How it is started when not as usual. From a project it needs `podium trust` first."""
+    """Command line that replaces the usual one. In a project's file it needs `podium trust`."""
     script: Annotated[str, STEERING_FILE] = ""
-    """For `scripted`: the file that says what it does, from the project's folder."""
+    """For `scripted`: file with the script, relative to the project folder."""
     model: str = ""
-    """What it thinks with. Empty: the medium's own choice."""
+    """Model name. Empty: the agent's own default."""
     env: dict[str, str] = Field(default_factory=dict)
-    """Variables set for it. Secrets only as `secret://NAME`. From a project it needs `podium trust`."""
+    """Environment variables to set. Write secrets as `secret://NAME`. In a project's file it needs `podium trust`."""
     base_url: Annotated[str, AfterValidator(_address)] = ""
-    """Where its model is served, when not at the provider. From a project it needs `podium trust`."""
+    """Address of the model server, if not the provider's. In a project's file it needs `podium trust`."""
     options: dict[str, Json] = Field(default_factory=dict)
-    """What only this medium knows; see its page. From a project it needs `podium trust`."""
+    """Options of this kind of agent; see its page. In a project's file it needs `podium trust`."""
     timeout_seconds: PositiveFloat = 600.0
-    """How long one turn may take."""
+    """Time limit of one turn, in seconds."""
     max_turns: PositiveInt | None = None
-    """How often its model may be asked in one turn."""
+    """Maximum number of model requests in one turn."""
     max_tokens: PositiveInt | None = None
-    """How many tokens one turn may use."""
+    """Maximum number of tokens in one turn."""
     max_usd: PositiveFloat | None = None
-    """What one turn may cost."""
+    """Maximum cost of one turn, in USD."""
 
     @property
     def limits(self) -> TurnLimits:
@@ -123,15 +123,16 @@ class AgentSettings(Section):
 
 
 class RoleSettings(Section):
-    """Which agent plays a part, and with which tools."""
+    """Which agent plays a role, and with which tools."""
 
     agent: NonEmpty | tuple[NonEmpty, ...]
-    """Who plays it. Of several, the next is asked when one is down, out of quota or not logged in."""
+    """Name of the agent, or a list: the next one is used when one is down, out of quota or not logged in."""
     description: str = ""
+    """What the role is for; shown in lists."""
     allowed_tools: tuple[NonEmpty, ...] | None = None
-    """None: all that the gate allows; in the pipeline, what a stage of its kind needs."""
+    """Tools it is offered. Unset: all that the gate allows; in the pipeline, what the stage needs."""
     own_tools: tuple[NonEmpty, ...] | None = None
-    """What its agent may use of its own beside files and shell: `web_search`, `web_fetch`, `subagents`, …"""
+    """The agent's own tools to leave enabled, such as `web_search`, `web_fetch` or `subagents`."""
 
     @property
     def agents(self) -> tuple[str, ...]:
@@ -140,26 +141,34 @@ class RoleSettings(Section):
 
 
 class QueueSettings(Section):
-    """How a queue is served; see `QueueSpec`."""
+    """How a queue is served."""
 
     concurrency: PositiveInt | None = None
+    """Maximum number of its runs at once, over all workers. Unset: no limit."""
     worker_concurrency: PositiveInt = 4
+    """Maximum number of its runs at once in one worker."""
     rate_limit: PositiveInt | None = None
+    """Maximum number of runs started within `rate_seconds`. Unset: no limit."""
     rate_seconds: PositiveFloat = 1.0
+    """Window of `rate_limit`, in seconds."""
     labels: tuple[NonEmpty, ...] = ()
-    """What a worker must offer to serve it: `podium worker --label gpu,repo=app`."""
+    """Labels a worker needs to serve it: `podium worker --label gpu,repo=app`."""
 
     def spec(self, name: str) -> QueueSpec:
         return QueueSpec(name=name, **self.model_dump())
 
 
 class BudgetSettings(Section):
-    """Limits on one scope. None: no wish of this file; 0: no limit, in your own file."""
+    """Limits of one scope. Unset: no limit from this file; 0 in your own file: no limit at all."""
 
     usd: NonNegativeFloat | None = None
+    """Cost in USD."""
     tokens: NonNegativeInt | None = None
+    """Input and output tokens together."""
     turns: NonNegativeInt | None = None
+    """Turns of agents."""
     seconds: NonNegativeFloat | None = None
+    """Time that agents work, in seconds."""
 
     def tightened_by(
         self, project: BudgetSettings, own: BudgetSettings | None = None
@@ -191,12 +200,16 @@ OWN_RUN_BUDGET = BudgetSettings(tokens=10_000_000, usd=25.0)
 
 
 class BudgetsSettings(Section):
-    """Limits by scope. A project can lower your own and the defaults."""
+    """Limits by scope. A project's file can lower yours and the defaults, and never raise them."""
 
     call: BudgetSettings = BudgetSettings()
+    """One tool call."""
     step: BudgetSettings = BudgetSettings()
+    """One step of a run."""
     run: BudgetSettings = BudgetSettings()
+    """One run: 10,000,000 tokens and 25 USD unless set."""
     day: BudgetSettings = BudgetSettings()
+    """All runs of the project in one day (UTC)."""
 
     def tightened_by(self, other: BudgetsSettings) -> BudgetsSettings:
         return BudgetsSettings(
@@ -238,25 +251,25 @@ def own_tree_limits() -> dict[str, int]:
 
 
 class SandboxSettings(Section):
-    """How what agents start is confined. Of two files the stricter holds; None: no wish of this file."""
+    """How agents and the commands they run are confined. Of your file and the project's the stricter applies."""
 
     kind: Literal["none", "kernel"] | None = None
-    """`kernel` unless your own file, or you just now, say `none`."""
+    """`kernel` unless set. `none`, in your own file or as `PODIUM_SANDBOX=none`, runs agents with your rights."""
     network: NetworkPolicy | None = None
-    """`model-only` unless something else is set."""
+    """`model-only` unless set. `none`: no network; `model-only`: the agent's model; `listed`: `hosts` too; `open`: everything."""
     hosts: tuple[NonEmpty, ...] = ()
-    """For `listed`: what may be reached beside the model. A project's count after `podium trust`."""
+    """For `listed`: hosts to allow beside the model, as `name`, `*.name` or `name:port`. In a project's file it needs `podium trust`."""
     read: tuple[NonEmpty, ...] = ()
-    """Folders beside the workspace that may be read. Those of your own file alone."""
+    """Folders outside the workspace that may be read, such as `~/.m2`. Your own file only."""
     memory_mb: TreeLimit | None = None
-    """What all processes of a tree together may have in memory. Half of the machine's; 0 in your own file: no limit."""
+    """Memory of a process tree. Half of the machine's unless set; 0 in your own file: no limit."""
     processes: TreeLimit | None = None
-    """Processes of a tree. 1024; 0 in your own file: no limit."""
+    """Processes in a process tree. 1024 unless set; 0 in your own file: no limit."""
     file_mb: TreeLimit | None = None
-    """How large a file may grow. 4096; 0 in your own file: no limit."""
+    """Size of one file. 4096 unless set; 0 in your own file: no limit."""
     temporary_mb: TreeLimit | None = None
-    """What `/tmp` and a tree's other folders in memory may hold together. 4096, or a quarter of the machine's memory if that is less;
-    0 in your own file: no limit."""
+    """Size of `/tmp` and the other in-memory folders together. 4096 unless set, or a quarter of the machine's memory if
+    that is less; 0 in your own file: no limit."""
 
     @model_validator(mode="before")
     @classmethod
@@ -302,25 +315,25 @@ class SandboxSettings(Section):
 
 
 class WorkspacesSettings(Section):
-    """Where tasks are worked on, and what makes a fresh workspace fit to build and test in.
+    """Where tasks are worked on, and how a new workspace is set up.
 
-    From a project all of it but `forbidden` needs `podium trust`.
+    In a project's file `folder`, `copy_files`, `after_create` and `ready` need `podium trust`.
     """
 
     folder: str = ""
-    """Where worktrees go, from the project on. Empty: `../.worktrees` beside it."""
+    """Folder for worktrees, relative to the project. Empty: `../.worktrees`."""
     forbidden: tuple[NonEmpty, ...] = ()
-    """Paths from the workspace on that nobody in it may change."""
+    """Paths in the workspace that no agent may change."""
     copy_files: tuple[NonEmpty, ...] = ()
-    """Files that git does not carry, such as `.env`."""
+    """Files outside git to copy into each workspace, such as `.env`."""
     ports: tuple[NonEmpty, ...] = ()
-    """Variables that each get a free port of their own."""
+    """Names of variables to set to a free port, one port each."""
     after_create: tuple[NonEmpty, ...] = ()
-    """Shell lines, run inside each new workspace in this order."""
+    """Shell commands to run in each new workspace, in this order."""
     ready: str = ""
-    """A shell line that must succeed before the workspace is used."""
+    """Shell command that must succeed before the workspace is used."""
     seconds: PositiveFloat = 600.0
-    """For all of these together."""
+    """Time limit of the whole set-up, in seconds."""
 
     @property
     def needs_trust(self) -> bool:
@@ -328,15 +341,15 @@ class WorkspacesSettings(Section):
 
 
 class EnvironmentSettings(Section):
-    """Variables of your own environment that child processes may see.
+    """Variables of your environment that agents and commands may see.
 
-    The user's file says which; a project can take names away, never add them.
+    Only your own file can add names; a project's file can remove them.
     """
 
     inherit: tuple[NonEmpty, ...] | None = None
-    """Beside the launcher's own list. None: this file has no wish."""
+    """Names to pass on beside the built-in list (`PATH`, `LANG`, …)."""
     deny: tuple[NonEmpty, ...] = ()
-    """Names that are never handed on, whoever asks."""
+    """Names never to pass on."""
 
     def tightened_by(self, other: EnvironmentSettings) -> EnvironmentSettings:
         return EnvironmentSettings(
@@ -351,14 +364,14 @@ class EnvironmentSettings(Section):
 
 
 class ForgeSection(Section):
-    """Where the project's branches go. What is not said is found in the repository."""
+    """Where the project's branches are pushed. What is unset is taken from the repository."""
 
     host: NonEmpty = "github.com"
-    """The GitHub whose token this is: github.com, or the host of a GitHub Enterprise. From your own file alone."""
+    """github.com, or the host of your GitHub Enterprise; it receives your token. Your own file only."""
     api_url: Annotated[str, AfterValidator(_address)] = ""
-    """Where its API is. From your own file alone."""
+    """Address of its API, if not the usual one. Your own file only."""
     remote: str = ""
-    """Name of the remote. Empty: `remote.pushDefault`, `origin`, or the only one."""
+    """Name of the git remote. Empty: `remote.pushDefault`, `origin`, or the only one."""
 
     def tightened_by(self, project: ForgeSection) -> ForgeSection:
         """A project may name one of the repository's remotes; who gets the token it may not say."""
@@ -366,50 +379,59 @@ class ForgeSection(Section):
 
 
 class CheckSettings(Section):
-    """A command that tells whether the project is in order."""
+    """A command that must succeed before work is accepted."""
 
     name: NonEmpty
+    """Name in reports."""
     run: NonEmpty
-    """A shell line."""
+    """Shell command."""
 
 
 class Settings(Section):
     """Everything that can be set, but for the policy, whose layers the gate keeps apart."""
 
     mode: Mode = "supervised"
-    """How far Podium goes by itself."""
+    """How far Podium goes on its own: `sensing` and `dry-run` change nothing, `supervised` asks people, `autonomous` asks less."""
     user: str = ""
-    """Who you are, in approvals and events. Never taken from a project."""
+    """Your name on what you submit. Empty: your login name. Your own file only."""
     agents: dict[NonEmpty, AgentSettings] = Field(default_factory=dict)
+    """Agents, by a name of your choice."""
     roles: dict[NonEmpty, RoleSettings] = Field(default_factory=dict)
+    """Roles by name; `default` covers every role that is not listed."""
     flows: dict[NonEmpty, dict[str, Json]] = Field(default_factory=dict)
-    """Options of each flow, checked when it is started; their shapes stand in `flow_options`."""
+    """Options of each job."""
     approvers: dict[NonEmpty, tuple[NonEmpty, ...]] = Field(default_factory=dict)
-    """Who belongs to which group of approvers."""
+    """Groups of approvers: group → people."""
     redact: tuple[Annotated[NonEmpty, AfterValidator(_pattern)], ...] = ()
-    """Regular expressions of what must never be written down."""
+    """Regular expressions of text to remove from everything Podium stores or prints."""
     secrets: tuple[NonEmpty, ...] | None = None
-    """Variables of your environment that `secret://NAME` may stand for. None: this file has no wish.
+    """Environment variables that `secret://NAME` may refer to.
 
-    The user's file says which; a project can take names away, never add them.
+    Only your own file can add names; a project's file can remove them.
     """
     not_secret: tuple[NonEmpty, ...] | None = None
-    """Variables of your environment whose values may be written and committed although their names tell of a secret.
+    """Environment variables that are no secrets although their names look like one.
 
-    The user's file says which; a project can take names away, never add them. `secrets` goes before it.
+    Only your own file can add names; a project's file can remove them. `secrets` has precedence.
     """
     checks: tuple[NonEmpty | CheckSettings, ...] | None = None
-    """Commands that the supervisor runs itself before it believes that work is done. None: those that are found."""
+    """Commands that Podium runs itself before it accepts work. Unset: Podium looks for the project's test command; `[]`: none."""
     forge: ForgeSection = ForgeSection()
+    """Where branches and pull requests go."""
     queues: dict[NonEmpty, QueueSettings] = Field(default_factory=dict)
+    """Queues by name, beside `default`."""
     budgets: BudgetsSettings = BudgetsSettings()
+    """Limits on cost, tokens, turns and time."""
     sandbox: SandboxSettings = SandboxSettings()
+    """How agents and the commands they run are confined."""
     workspaces: WorkspacesSettings = WorkspacesSettings()
+    """How a task's workspace is set up."""
     environment: EnvironmentSettings = EnvironmentSettings()
+    """Environment variables that agents and commands may see."""
     notices: tuple[NoticeSettings, ...] = ()
-    """Who is told of what waits and what ended, see notices.md. A project's count after `podium trust`."""
+    """Where to send notices. In a project's file it needs `podium trust`."""
     chat: ChatSettings = ChatSettings()
-    """Chats that may steer, see notices.md. A project's count after `podium trust`."""
+    """Chats that may start work and answer approvals. In a project's file it needs `podium trust`."""
 
     def queue_specs(self) -> tuple[QueueSpec, ...]:
         return tuple(queue.spec(name) for name, queue in self.queues.items())
@@ -452,4 +474,4 @@ class SettingsFile(Settings):
     """What a file may hold: the settings, and its layer of the policy."""
 
     policy: dict[str, Json] = Field(default_factory=dict)
-    """Checked in full when a gate is built of it: most commands need none."""
+    """This file's rules, zones and limits for the gate."""

@@ -9,6 +9,7 @@ import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.screen import Screen
 from podium.domain.gating import canonical_json
 from podium.domain.model import Json
 from podium.wiring import Configuration, Podium
@@ -67,6 +68,23 @@ def show(
             door.screen.line(f"{key}: {text}" + (f"    # {where}" if origin else ""))
 
     door.screen.answer(record, words)
+
+
+@app.command()
+def schema(context: typer.Context) -> None:
+    """Print the JSON Schema of podium.yaml, for editors.
+
+    \b
+    Example:
+      podium config schema > podium.schema.json
+    """
+    import json
+
+    from podium.wiring.settings_schema import settings_schema
+
+    screen = Screen(json=context.obj.json)
+    document = settings_schema()
+    screen.answer(document, lambda: screen.line(json.dumps(document, indent=2)))
 
 
 def _database(configuration: Configuration) -> tuple[str, str]:

@@ -9,25 +9,32 @@ from podium.domain.model import NonEmpty, Noun
 
 
 class PairOptions(Noun):
-    """A further pair, or what is different about the first."""
+    """Another pair of terminals, or what differs in the first."""
 
     planner: str = ""
+    """Agent that plans. Empty: as above."""
     executer: str = ""
+    """Agent that executes. Empty: as above."""
     planner_cwd: str = ""
+    """Folder it works in, relative to the project. Empty: the project."""
     executer_cwd: str = ""
-    """From the project on. Empty: the project itself."""
+    """Folder it works in, relative to the project. Empty: the project."""
     socket: str = Field(default="", pattern=r"^[A-Za-z0-9_-]{0,40}$")
-    """A name. Where it lies is tmux's own place: a project does not name files."""
+    """Name of the tmux socket."""
     session: str = ""
+    """Name of the tmux session."""
 
 
 class DuetOptions(Noun):
-    """Who plans, who executes, and how far they may go."""
+    """Options of `podium duet`."""
 
     planner: NonEmpty = "claude"
-    """Name of an agent of podium.yaml, or a CLI that is known by itself."""
+    """Agent that plans: a name from `agents`, or `claude`, `codex` or `gemini`."""
     executer: NonEmpty = "codex"
+    """Agent that executes: a name from `agents`, or `claude`, `codex` or `gemini`."""
     transport: Transport = "tui"
+    """`tui`: live terminals; `headless`: one call of the agent for each turn."""
     limits: DuetLimits = DuetLimits()
+    """Time limits and rounds."""
     pairs: dict[PairName, PairOptions] = Field(default_factory=dict)
-    """Beside `main`, which is always there."""
+    """More pairs by name, beside `main`."""

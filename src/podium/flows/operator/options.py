@@ -11,13 +11,13 @@ from podium.domain.steering_files import PACK_FOLDER
 
 
 class OperatorOptions(Noun):
-    """`flows: operator:` in podium.yaml."""
+    """Options of `podium ask`."""
 
     pack: Annotated[NonEmpty, PACK_FOLDER] = "roofing"
-    """Name or folder of the pack whose tools it has."""
+    """Name or folder of the tool pack."""
     classifier: NonEmpty = "auto"
-    """`embedded`, `model` (OpenRouter), the name of an agent, or `auto`: a model when its key is there."""
+    """`embedded`, `model` (OpenRouter), the name of an agent, or `auto`: the model if `OPENROUTER_API_KEY` is set."""
     max_tool_calls: Annotated[PositiveInt, Strict()] = Field(default=50, le=1000)
     """Plans with more calls are refused."""
     queue: NonEmpty = "default"
-    """Where `enqueue` puts its runs."""
+    """Queue for `-M enqueue`."""

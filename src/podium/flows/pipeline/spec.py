@@ -93,12 +93,15 @@ class Mode(Noun):
     """Where a run begins, and which stages it does without while its change is small."""
 
     start: NonEmpty
+    """Stage that the run starts with."""
     skip: tuple[NonEmpty, ...] = ()
+    """Stages that are skipped while the change is small."""
     max_lines: Annotated[PositiveInt, Strict()] = 200
-    """Lines that a change may add and remove for stages to be skipped. Beyond it they are visited after all."""
+    """Lines added and removed up to which a change is small."""
     max_files: Annotated[PositiveInt, Strict()] = 8
+    """Files changed up to which a change is small."""
     always: tuple[NonEmpty, ...] = ()
-    """Reviews of a merge that are held also when the base brought nothing."""
+    """Stages that run even if the base has not moved."""
     prompts: dict[NonEmpty, NonEmpty] = Field(default_factory=dict)
     """Stage → the prompt that it has in this mode instead of its own."""
 

@@ -12,9 +12,9 @@ OWN_LIMITS = PlaybookLimits(
 
 
 class PlaybookOptions(Noun):
-    """Who follows playbooks here, and how far."""
+    """Options of `podium playbook run`."""
 
     agent: str = ""
-    """Who follows them when the command line names nobody. Empty: the only agent there is."""
+    """Agent to use without `--agent`. Empty: the only one there is."""
     limits: PlaybookLimits = PlaybookLimits()
-    """Where runs end whose playbook says nothing of it."""
+    """Limits for playbooks that set none. Unless set: 100 turns, 300 calls, 500,000 tokens, 10 USD, 60 minutes, 4 equal results."""

@@ -34,97 +34,121 @@ You cannot act and have no tools. You answer with one plan, and nothing else."""
 
 
 class Layout(Noun):
-    """Where things lie, from the root on."""
+    """Paths of the files that the loop reads and writes, relative to the root."""
 
     health: NonEmpty = "g/telemetry/health_check_latest.json"
+    """Result of the last health check."""
     acks: _Steering = "bridge/outbox/LIAM"
-    """Folder of `*.ack.json`: the worker's answers, written here and sensed from here."""
+    """Folder of `*.ack.json`: the worker's answers."""
     sessions: NonEmpty = "state/clc_sessions"
+    """Folder of session files."""
     inbox: _Steering = "bridge/inbox/CLC"
+    """Folder of orders for the worker."""
     claimed: _Steering = "bridge/claimed/CLC"
-    """Orders that a worker has taken."""
+    """Folder of orders that a worker has taken."""
     done: _Steering = "bridge/done/CLC"
+    """Folder of orders that were done."""
     parked: _Steering = "bridge/parked/CLC"
-    """Orders that could not be done, each with its reason beside it."""
+    """Folder of orders that failed, each with its reason."""
     candidates: _Steering = "g/reports/wo_candidates"
+    """Folder of proposed orders."""
     telemetry: NonEmpty = "g/telemetry/gmx_clc_orch.jsonl"
+    """File with a line for each tick."""
     log: NonEmpty = "logs/gmx_clc_orchestrator.log"
+    """Log of the loop."""
     parser_log: NonEmpty = "logs/gmx_clc_parse_plan.log"
+    """Log of the plan parser."""
 
 
 class SourceOptions(Noun):
-    """One more place to look at. `kind` says which fields count."""
+    """Another source of state."""
 
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+    """Name of the source, for rules and reports."""
     kind: Literal["file", "folder", "command", "http", "git", "log", "figures"]
+    """Kind of source; it decides which of the other keys apply."""
     path: str = ""
-    """file, folder, git, log, figures: from the root on."""
+    """file, folder, git, log, figures: path relative to the root."""
     pattern: str = "*"
-    """folder: names of files that count."""
+    """folder: glob of file names."""
     newest: Count = 20
-    """folder: how many files are shown, the newest first. git: how many commits. log: how many lines."""
+    """Number of files (folder), commits (git) or lines (log) to read, newest first."""
     command: Annotated[tuple[NonEmpty, ...], PROGRAM_FILES] = ()
-    """command: the program and its words. From a project it needs `podium trust`."""
+    """command: program and arguments. In a project's file it needs `podium trust`."""
     url: str = ""
-    """http: the address. From a project it needs `podium trust`."""
+    """http: address. In a project's file it needs `podium trust`."""
     timeout_seconds: PositiveFloat = 10.0
+    """command, http: time limit in seconds."""
     stale_seconds: PositiveFloat | None = None
-    """What is older counts as stale."""
+    """Age in seconds from which the source is stale. Unset: never."""
 
 
 class Profile(Noun):
-    """A named way of asking the planner's CLI."""
+    """How the planner is asked."""
 
     system: NonEmpty
-    """What the planner is and how it thinks."""
+    """System prompt."""
     model: str = ""
-    """Empty: the agent's own choice."""
+    """Model name. Empty: the agent's own default."""
     timeout_seconds: PositiveFloat = 180.0
+    """Time limit of one plan, in seconds."""
 
 
 class SenseOptions(Noun):
-    """`flows: sense:` in podium.yaml."""
+    """Options of `podium sense` and of the worker's orders."""
 
     mode: Mode | None = None
-    """How far the loop goes. None: the `mode` that is set for everything, or `sensing` where none is."""
+    """How far the loop goes. Unset: the top-level `mode` if it is set, else `sensing`."""
     every_seconds: PositiveFloat = 300.0
+    """Seconds between two ticks."""
     planner: NonEmpty = "gemini"
-    """`rules`, `none`, or the name of an agent. `gemini` needs no entry under `agents:`."""
+    """`rules`, `none`, or the name of an agent; `gemini` needs no entry under `agents`."""
     profile: NonEmpty = "clc-orchestrator"
+    """Name of the entry in `profiles` to use."""
     profiles: dict[NonEmpty, Profile] = Field(
         default_factory=lambda: {"clc-orchestrator": Profile(system=CLC_ORCHESTRATOR)}
     )
+    """How the planner is asked, by name."""
     rules: Annotated[str, STEERING_FILE] = ""
-    """File with rules for `planner: rules`, from the root on. Empty: those that come with Podium."""
+    """File of rules for `planner: rules`, relative to the root. Empty: the built-in rules."""
     writer: str = ""
-    """Agent that makes operations of tasks in words. Empty: such orders wait for a person."""
+    """Agent that turns orders in plain words into operations. Empty: such orders wait for a person."""
     pack: Annotated[str, PACK_FOLDER] = ""
-    """Pack whose tools orders may call. Empty: none."""
+    """Tool pack that orders may use. Empty: none."""
     layout: Layout = Layout()
+    """Paths of files and folders."""
     newest_acks: Count = 20
+    """Number of the worker's answers to read."""
     newest_sessions: Count = 50
+    """Number of sessions to read."""
     health_stale_seconds: PositiveFloat = 3600.0
+    """Age in seconds from which the health file is stale."""
     session_stalled_seconds: PositiveFloat = 86_400.0
+    """Seconds without a change after which a session is stalled."""
     sources: tuple[SourceOptions, ...] = ()
+    """More sources of state."""
     file_bytes: Count = 200_000
-    """Larger files are named in the bundle, not shown."""
+    """Files above this size are named to the planner, not shown."""
     bundle_bytes: Count = 400_000
+    """Maximum size of all that the planner is shown."""
     safe_zones: tuple[NonEmpty, ...] = SAFE_ZONES
-    """Where orders may write, from the root on."""
+    """Folders where orders may write, relative to the root."""
     forbidden_zones: tuple[NonEmpty, ...] = FORBIDDEN_ZONES
-    """Where nothing may be touched, also inside safe zones."""
+    """Folders that no order may touch, even inside safe zones."""
     replan_seconds: PositiveFloat | None = None
-    """Ask the planner again after so long, although nothing changed. None: never."""
+    """Seconds after which to plan again although nothing changed. Unset: never."""
     again_seconds: PositiveFloat = 3600.0
-    """The same subject is not proposed again within so long after it was delivered or rejected."""
+    """Seconds before the same order is proposed again after it was delivered or rejected."""
     orders_per_hour: Count = 12
+    """Maximum number of orders in an hour."""
     orders_per_day: Count = 50
+    """Maximum number of orders in a day."""
     promote_after: Count = 10
-    """So many agreements in a row propose a promotion."""
+    """Number of approvals in a row after which more autonomy is proposed."""
     most_tries: Count = 3
-    """An order that failed so often is parked."""
+    """Number of failures after which an order is parked."""
     log_bytes: Count = 5_000_000
-    """A log or telemetry file that grew beyond is turned over; five old ones are kept."""
+    """Size at which logs and telemetry are rotated; five old files are kept."""
 
     def record(self) -> dict[str, Json]:
         return self.model_dump(mode="json")
