@@ -2,7 +2,8 @@
 
 A block in `console` is run line by line: `$ command`, then lines that its output must contain in this order, `…` for anything.
 A command ends with 0 unless a comment says otherwise: `# exits with 3`. A block with `title="FILE"` is written to that file.
-`RUN` and `APPROVAL` stand for the newest run and the newest approval that waits. Blocks in `sh` are not run.
+`RUN` and `APPROVAL` stand for the newest run and the newest approval that waits, `LEAD` and `ORDER` for the last id of that kind that
+was printed. Blocks in `sh` are not run.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -46,6 +46,10 @@ def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
         yield "\n".join(lines[:count]), lines[count:]
 
 
+PRINTED = {"LEAD": r"lead_[0-9a-f]{8,}", "ORDER": r"WO-[A-Z0-9-]+-[0-9a-f]{8}"}
+"""Placeholder → what its value looks like in the output."""
+
+
 class Session:
     """One shell's worth of commands: the folder and the variables carry over."""
 
@@ -66,6 +70,7 @@ class Session:
             "TERM": "xterm-256color",
         }
         self.variables = folder / "variables"
+        self.printed = ""
 
     def write(self, block: Block) -> None:
         file = self.folder / block.title.replace("~", self.env["HOME"])
@@ -74,7 +79,7 @@ class Session:
 
     def run(self, command: str, expected: list[str]) -> None:
         code = int(m[1]) if (m := re.search(r"# exits with (\d+)", command)) else 0
-        command = re.sub(r"(?<![\w.-])(RUN|APPROVAL)(?![\w.-])", self._newest, command)
+        command = re.sub(r"(?<![\w.-])(RUN|APPROVAL|LEAD|ORDER)(?![\w.-])", self._newest, command)
         script = f"{command}\nstatus=$?; pwd > {self.variables}; exit $status\n"
         ended = subprocess.run(
             ["bash", "-c", script],
@@ -87,6 +92,7 @@ class Session:
             timeout=500,
             check=False,
         )
+        self.printed += ended.stdout
         assert ended.returncode == code, f"$ {command}\n{ended.stdout}"
         self.folder = Path(self.variables.read_text().strip())
         pattern = ".*?".join(_pattern(line) for line in expected if line.strip())
@@ -100,17 +106,16 @@ class Session:
                 subprocess.run(command, env=self.env, check=False, capture_output=True)
 
     def _newest(self, placeholder: re.Match[str]) -> str:
-        command, key = {
-            "RUN": ("runs", "runs"),
-            "APPROVAL": ("approvals", "approvals"),
-        }[placeholder[1]]
+        if (pattern := PRINTED.get(placeholder[1])) is not None:
+            return re.findall(pattern, self.printed)[-1]
+        name = {"RUN": "runs", "APPROVAL": "approvals"}[placeholder[1]]
         text = subprocess.check_output(
-            ["podium", command, "--json"], cwd=self.folder, env=self.env, text=True
+            ["podium", name, "--json"], cwd=self.folder, env=self.env, text=True
         )
-        rows = json.loads(text)[key]
-        waiting = [row for row in rows if row.get("status") == "pending"] or rows
-        return shlex.quote(waiting[0]["id"])
+        return str(json.loads(text)[name][0]["id"])
 
 
 def _pattern(line: str) -> str:
-    return ".*?".join(re.escape(part.strip()) for part in line.split("…"))
+    """The line as a regular expression: `…` is anything, blanks are as many as there are."""
+    parts = (part.split() for part in line.split("…"))
+    return ".*?".join(r"\s+".join(map(re.escape, words)) for words in parts)
