@@ -36,7 +36,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         "podium.schema.json": json.dumps(schema, indent=2) + "\n",
     }
     for path, text in pages.items():
-        files.append(File.generated(config, path, content=text))
+        # Found before pages that only mention a key or a command.
+        head = "---\nsearch: {boost: 2}\n---\n" if path.endswith(".md") else ""
+        files.append(File.generated(config, path, content=head + text))
     return files
 
 
@@ -80,14 +82,13 @@ def _sections(schema: Schema) -> Iterator[tuple[str, Schema]]:
     while pending:
         title, section = pending.pop(0)
         yield title, section
-        inner: list[tuple[str, Schema]] = []
+        paths: dict[str, list[str]] = {}
         for name, field in section.get("properties", {}).items():
-            path = f"{title}.{name}".lstrip(".")
             for suffix, reference in _references(field):
-                definition = _object(schema["$defs"][reference])
-                if definition and reference not in listed:
-                    listed.add(reference)
-                    inner.append((path + suffix, definition))
+                if reference not in listed and _object(schema["$defs"][reference]):
+                    paths.setdefault(reference, []).append(f"{title}.{name}{suffix}".lstrip("."))
+        listed |= set(paths)
+        inner = [(", ".join(p), _object(schema["$defs"][r]) or {}) for r, p in paths.items()]
         pending = inner + pending
 
 
