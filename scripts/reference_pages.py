@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from podium.cli.app import COMMANDS, build
 from podium.domain.events import AnyEvent
+from podium.wiring.configuration import VARIABLES
 from podium.wiring.settings_schema import attribute_docs, settings_schema
 
 if TYPE_CHECKING:
@@ -51,9 +52,23 @@ def settings_page(schema: Schema) -> str:
         "# Settings",
         "",
         "Every key of `podium.yaml` and of your own `~/.config/podium/config.yaml`, generated from the code. Unknown keys are errors. "
-        "[Configuration](../configuration.md) explains which file wins; `podium config show --origin` prints the values in force and where each comes from.",
+        "`podium config show --origin` prints the values in force and where each comes from.",
         "",
         "*Unset* means that a file without the key changes nothing.",
+        "",
+        "## Which value wins",
+        "",
+        "A flag wins over a `PODIUM_*` variable, that over the project's `podium.yaml`, that over your own `config.yaml`, that over the default. "
+        "An agent, role, queue or the options of a job are taken as a whole from the strongest file that has them.",
+        "",
+        "What protects you follows another rule: between your file and the project's, **the stricter one applies**. This holds for `mode`, `policy`, `budgets`, "
+        "`sandbox`, `environment`, `secrets`, `not_secret`, `approvers` and `redact`. A project that you cloned can tighten them and never loosen them.",
+        "",
+        "## Environment variables",
+        "",
+        "| variable | meaning |",
+        "|---|---|",
+        *(f"| `{name}` | {meaning} |" for name, meaning in VARIABLES.items()),
         "",
         "For completion and checks in an editor, see [Edit podium.yaml with completion](../how-to/editor.md).",
         "",

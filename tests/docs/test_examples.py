@@ -21,8 +21,11 @@ PAGES = [
     *sorted((ROOT / ".agents").rglob("SKILL.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-GENERATED = {ROOT / f"docs/reference/{name}.md" for name in ("settings", "commands", "events")}
-"""Pages that exist in the built site only."""
+GENERATED = {
+    *(ROOT / f"docs/reference/{name}.md" for name in ("settings", "commands", "events")),
+    ROOT / "docs/podium.schema.json",
+}
+"""Files that exist in the built site only."""
 _FENCED = re.compile(
     r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$',
     re.DOTALL | re.MULTILINE,

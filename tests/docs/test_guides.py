@@ -107,7 +107,7 @@ class Session:
 
     def _newest(self, placeholder: re.Match[str]) -> str:
         if (pattern := PRINTED.get(placeholder[1])) is not None:
-            return re.findall(pattern, self.printed)[-1]
+            return str(re.findall(pattern, self.printed)[-1])
         name = {"RUN": "runs", "APPROVAL": "approvals"}[placeholder[1]]
         text = subprocess.check_output(
             ["podium", name, "--json"], cwd=self.folder, env=self.env, text=True

@@ -34,23 +34,26 @@ ENVIRONMENT_KEYS: Mapping[str, str] = {
 }
 """Variable → the key it sets."""
 
-KNOWN_VARIABLES = frozenset(
-    (
-        *ENVIRONMENT_KEYS,
-        "PODIUM_DATABASE_URL",
-        "PODIUM_DEBUG",
-        "PODIUM_DOOR",
-        "PODIUM_DOOR_DEADLINE",
-        "PODIUM_DOOR_TOKEN",
-        "PODIUM_HOME",
-        "PODIUM_MCP_TOKEN",
-        "PODIUM_MODELSERVER_KEY",
-        "PODIUM_PROJECT",
-        "PODIUM_RECEIPT_KEY",
-        "PODIUM_SENSE_SCHEDULED",
-        "PODIUM_TRACES",
-    )
-)
+VARIABLES: Mapping[str, str] = {
+    "PODIUM_MODE": "Sets `mode`, over both files.",
+    "PODIUM_SANDBOX": "Sets `sandbox`, over both files: `kernel` or `none`.",
+    "PODIUM_USER": "Sets `user`.",
+    "PODIUM_PROJECT": "The project's folder, as `--project`.",
+    "PODIUM_HOME": "Folder for your settings and state, in place of `~/.config/podium` and `~/.local/state/podium`.",
+    "PODIUM_DEBUG": "`1` shows tracebacks, as `--debug`.",
+    "PODIUM_DATABASE_URL": "Address of the PostgreSQL that holds the record.",
+    "PODIUM_RECEIPT_KEY": "File with the key that seals receipts, shared by all machines.",
+    "PODIUM_TRACES": "`on` sends traces by OpenTelemetry.",
+    "PODIUM_MCP_TOKEN": "Token that clients of `podium mcp --http` must send.",
+    "PODIUM_MODELSERVER_KEY": "Key that clients of `podium modelserver` must send.",
+    "PODIUM_SENSE_SCHEDULED": "`1` in a scheduled tick: it plans only if something changed.",
+    "PODIUM_DOOR": "Set by Podium for agents: the socket where they ask for calls.",
+    "PODIUM_DOOR_TOKEN": "Set by Podium for agents: the token for that socket.",
+    "PODIUM_DOOR_DEADLINE": "Set by Podium for agents: seconds after which an unanswered question is denied.",
+}
+"""Every `PODIUM_*` variable, with its meaning."""
+
+KNOWN_VARIABLES = frozenset(VARIABLES)
 """Every `PODIUM_*` that means something to some part of Podium."""
 
 
