@@ -103,7 +103,6 @@ def test_commands_in_the_docs_exist(block: Block) -> None:
             assert argv[1] in targets, argv
 
 
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
