@@ -136,6 +136,38 @@ def test_list_of_runs_needs_no_event_no_redaction_and_no_other_use_case(desk: De
     assert not loaded & unneeded
 
 
+def test_policy_check_loads_neither_workspaces_nor_sandbox_nor_database(desk: Desk) -> None:
+    loaded = modules_after(desk, ("policy", "check", "--", "ls"))
+    assert "podium.gate.rule_gate" in loaded
+    rooms = {"podium.workspaces", "podium.sandbox", "podium.journal.store", "podium.engine"}
+    assert not loaded & rooms
+
+
+MAX_MODULES = {
+    ("--version",): 64,
+    ("runs",): 456,
+    ("show", "RUN"): 479,
+    ("approvals",): 464,
+    ("approve", "abcd1234"): 473,
+    ("policy", "check", "--", "ls"): 625,
+    ("duet", "status"): 857,
+    ("sense", "--once", "--if-changed"): 599,
+    ("ask", "system status"): 745,
+}
+"""Modules that a command may load, with those of Python and of other packages. A twentieth above what was counted
+under Python 3.11: what lifts a command over it costs its users time at every start."""
+
+
+@pytest.mark.parametrize("command", MAX_MODULES, ids=" ".join)
+def test_command_loads_no_more_modules_than_its_bound(desk: Desk, command: tuple[str, ...]) -> None:
+    run = desk.add_run()
+    arguments = tuple(run.id if word == "RUN" else word for word in command)
+    if command[0] == "sense":
+        modules_after(desk, arguments)  # the first tick is not idle: it looks for a planner
+    loaded = modules_after(desk, arguments)
+    assert len(loaded) <= MAX_MODULES[command], sorted(loaded)
+
+
 def test_a_message_is_read_without_the_record_the_engine_and_other_flows(desk: Desk) -> None:
     loaded = modules_after(desk, ("ask", "system status"))
     assert "podium.flows.operator.operator" in loaded

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from podium.domain.errors import StoreFull, StoreUnusable
+from podium.domain.errors import BadInput, StoreFull, StoreUnusable
 from podium.domain.events import NoteTaken
 from podium.domain.gating import Receipt, Tier
 from podium.domain.work import Run, Signal, StepRecord, StepStatus
@@ -67,6 +67,20 @@ async def test_store_without_a_given_redaction_hides_what_the_environment_held_w
     await store.close()
     assert isinstance(event.body, NoteTaken)
     assert event.body.text == "it is [redacted:SOME_PASSWORD]"
+
+
+async def test_nothing_is_stored_where_redaction_cannot_be_prepared(tmp_path: Path) -> None:
+    def redact(text: str) -> str:
+        raise BadInput("the pattern is broken")
+
+    store = await SqlStore.open(
+        tmp_path / "state", clock=SystemClock(), ids=SystemIds(), redact=redact
+    )
+    journal = StoreJournal(store)
+    with pytest.raises(BadInput, match="the pattern is broken"):
+        await journal.append(RUN, NoteTaken(text="a note"))
+    assert await journal.read(EventQuery(run_id=RUN)) == []
+    await store.close()
 
 
 def test_what_was_appended_before_a_kill_is_there_after_it(tmp_path: Path) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from podium.cli.screen import Screen
 from podium.domain.gating import Approval, Grant
-from podium.domain.plan_question import PlanQuestion, question_in
-from podium.telling.approval_words import waits_for, what_lines
+from podium.telling.approval_words import plan_question_in, waits_for, what_lines
 from podium.telling.untrusted import shown_line
 from podium.telling.wording import moment
+
+if TYPE_CHECKING:
+    from podium.domain.plan_question import PlanQuestion
 
 LONGEST_MESSAGE = 300
 
 
 def show_approval(screen: Screen, approval: Approval) -> None:
     """Everything a yes would be bound to, and who may say it until when."""
-    question = question_in(approval)
+    question = plan_question_in(approval)
     asked = shown_line(question.message, LONGEST_MESSAGE) if question else ""
     screen.facts(
         [

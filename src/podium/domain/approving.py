@@ -19,8 +19,9 @@ from datetime import datetime
 from typing import Protocol
 
 from podium.domain.approvals import IN_NAMESPACE, Approver
+from podium.domain.call_events import ApprovalExpired
 from podium.domain.errors import NotPossibleNow
-from podium.domain.events import ApprovalExpired, EventBody
+from podium.domain.event_body import EventBody
 from podium.domain.gating import Approval, ApprovalStatus, Grant
 
 APPROVAL_TEXT = re.compile(r"^\s*APPROVE:\s*(?P<id>[A-Za-z0-9_]+)\s*$", re.IGNORECASE)

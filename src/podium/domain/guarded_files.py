@@ -13,6 +13,9 @@ from functools import cache, lru_cache
 
 from podium.domain.protected_paths import comparable_parts
 
+GUARDED_TOOL = "import_guarded_files"
+"""The tool whose call a person approves before guarded files come back."""
+
 SETTINGS = ("podium.yaml", "podium.yml")
 """Say what Podium allows and checks in a project."""
 

@@ -190,10 +190,6 @@ class Collision(Noun):
     paths: tuple[str, ...] = ()
 
 
-GUARDED_TOOL = "import_guarded_files"
-"""The tool whose call a person approves before guarded files come back."""
-
-
 class GuardedChange(Noun):
     """What commits change in files that guard the project or run by themselves."""
 

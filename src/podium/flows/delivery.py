@@ -8,8 +8,9 @@ from itertools import count
 
 from podium.domain.errors import CallRefused, GuardedFilesChanged, ToolBroke
 from podium.domain.gating import Refusal
+from podium.domain.guarded_files import GUARDED_TOOL
 from podium.domain.model import Json, NonEmpty, Noun
-from podium.domain.workspaces import GUARDED_TOOL, Delivery, GuardedChange
+from podium.domain.workspaces import Delivery, GuardedChange
 from podium.ports import FlowBody, FlowContext, Step, Toolbox, Workspace, Workspaces
 
 DELIVERY = "delivery"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cache
+from functools import cache, lru_cache
 
-from podium.domain.gating import Budget, BuiltInRule, Quota, Tier
+from podium.domain.gating import Budget, BuiltInRule, Quota, Tier, Zone
 from podium.gate.built_in_examples import built_in_faults
 from podium.gate.examples import wrong_examples
 from podium.gate.limits import DEFAULT_APPROVAL_SECONDS, Limits
@@ -132,7 +132,13 @@ def _visible_zones(layers: Sequence[PolicyLayer]) -> Iterator[ZonesByName]:
 
 
 def _zones(policy: Policy) -> ZonesByName:
-    return {name: CompiledZone(spec.zone(name)) for name, spec in policy.zones.items()}
+    return {name: _compiled_zone(spec.zone(name)) for name, spec in policy.zones.items()}
+
+
+@lru_cache(maxsize=256)
+def _compiled_zone(zone: Zone) -> CompiledZone:
+    """Equal zones are compiled once: a policy is asked for its zones when it is checked and again when it is used."""
+    return CompiledZone(zone)
 
 
 def _safe_places(layers: Sequence[PolicyLayer]) -> Iterator[tuple[PlaceGlob, bool]]:

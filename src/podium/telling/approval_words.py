@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from podium.domain.gating import Approval, ApprovalStatus, canonical_json
+from podium.domain.guarded_files import GUARDED_TOOL
 from podium.domain.model import Json
-from podium.domain.plan_question import AskedCall, PlanQuestion, marked_names, question_in
-from podium.domain.workspaces import GUARDED_TOOL
 from podium.telling.untrusted import shown_line, shown_text
 from podium.telling.wording import counted
+
+if TYPE_CHECKING:
+    from podium.domain.plan_question import AskedCall, PlanQuestion
 
 LONGEST_VALUE = 60
 MOST_CALLS = 3
@@ -24,9 +27,19 @@ _TOUCHES = ("  reads /", "  writes /", "  deletes /", "  led to by: ", "  replac
 _CUT = re.compile(r"\[cut: (-\d+ \+\d+) lines in all\]$")
 
 
+def plan_question_in(approval: Approval) -> PlanQuestion | None:
+    """The plan that an approval asks about; None when it is about a call alone."""
+    if not approval.plan_hash:
+        return None
+    # Late: plans come with the operator and its packs, which an approval of a call does without.
+    from podium.domain.plan_question import question_in
+
+    return question_in(approval)
+
+
 def what_lines(approval: Approval) -> Iterator[str]:
     """What a yes is for, line by line: the arguments as they are, long ones too."""
-    if (question := question_in(approval)) is not None:
+    if (question := plan_question_in(approval)) is not None:
         yield from _plan_lines(question)
         return
     if not approval.arguments:
@@ -64,7 +77,7 @@ def diff_counts(diff: str) -> str:
 
 def what_line(approval: Approval) -> str:
     """The same on one line, for lists. Of a plan it says what is left out."""
-    if (question := question_in(approval)) is not None:
+    if (question := plan_question_in(approval)) is not None:
         return _plan_line(question)
     if not approval.arguments:
         return summary_line(approval.summary)
@@ -131,6 +144,7 @@ def _plan_lines(question: PlanQuestion) -> Iterator[str]:
 
 
 def _plan_line(question: PlanQuestion) -> str:
+    from podium.domain.plan_question import marked_names
     from podium.flows.operator.showing import shown
 
     def words(call: AskedCall) -> str:

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from podium.domain.gating import Approval, BuiltInRule, Call, Decision, ToolSpec
+from podium.domain.guarded_files import GUARDED_TOOL
 from podium.domain.model import Json
-from podium.domain.workspaces import GUARDED_TOOL
 from podium.tools.bounding import plain_text
 
 LONGEST_COMMAND = 4_000

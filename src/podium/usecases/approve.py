@@ -14,11 +14,12 @@ from podium.domain.approving import (
     grant,
     mark_expired,
 )
+from podium.domain.call_events import ApprovalGranted
 from podium.domain.errors import ApprovalClosed, BadInput, NotPossibleNow, UnknownId
-from podium.domain.events import ApprovalGranted, SignalSent
 from podium.domain.gating import Approval, ApprovalStatus
 from podium.domain.ids import short_id
 from podium.domain.model import Json
+from podium.domain.run_events import SignalSent
 from podium.domain.work import APPROVAL_SIGNAL, Run, RunStatus, Signal
 from podium.ports import Clock, Ids, Store, Tx, View
 from podium.usecases.find_id import find_id

@@ -17,7 +17,8 @@ from podium.domain.gating import (
     Refusal,
     Tier,
 )
-from podium.ports import Checkpoint, Translate, TurnDoor
+from podium.domain.launching import Confinement, Ended, Held, Spawn
+from podium.ports import Checkpoint, Process, Translate, TurnDoor
 
 
 class ClosedDoor:
@@ -42,6 +43,29 @@ class ClosedDoor:
 
     async def abandon(self, permit: Permit) -> Receipt:
         raise NotPossibleNow(f"call {permit.call.key} was never permitted at this door")
+
+
+class NoLauncher:
+    """Starts nothing, for tools whose every call is refused before."""
+
+    async def start(self, spawn: Spawn) -> Process:
+        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
+
+    async def run(self, spawn: Spawn) -> Ended:
+        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
+
+    async def on_terminal(self, spawn: Spawn) -> tuple[str, ...]:
+        raise NotPossibleNow(f"{spawn.argv[0]!r} is not started where tools are only looked at")
+
+
+class NoEnclosures:
+    """Confines nothing, since nothing is started."""
+
+    async def confinement(self, root: str) -> Confinement:
+        raise NotPossibleNow(f"nothing is started in {root!r} where tools are only looked at")
+
+    def held(self, root: str) -> Held | None:
+        return None
 
 
 class NoDoors:

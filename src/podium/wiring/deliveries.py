@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from podium.domain.errors import ImportRefused
 from podium.domain.gating import ApprovalStatus, Tier, ToolSpec
+from podium.domain.guarded_files import GUARDED_TOOL
 from podium.domain.ids import short_id
 from podium.domain.model import Json
 from podium.domain.work import Run, RunStatus
 from podium.domain.workspaces import (
-    GUARDED_TOOL,
     Delivery,
     GuardedChange,
     WaitingDelivery,

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.errors import UserMustAct
-from podium.domain.workspaces import KNOWN_SECRET
 
 if TYPE_CHECKING:
     from podium.journal import Redactor
@@ -52,6 +51,8 @@ def secret_finder(redactor: Redactor) -> Callable[[str], Sequence[str]]:
 
     `KNOWN_SECRET` stands before the name of a secret whose value is known.
     """
+    # Late: only import gates look for secrets, and every command has this file.
+    from podium.domain.workspaces import KNOWN_SECRET
 
     def secrets_in(text: str) -> Sequence[str]:
         values = redactor.values_in(text)

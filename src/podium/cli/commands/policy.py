@@ -16,9 +16,11 @@ from podium.domain.errors import BadInput
 from podium.domain.gating import Decision, Effect
 from podium.domain.launching import Held
 from podium.domain.model import Json
+from podium.ports import Toolbox
 from podium.telling.untrusted import shown_line
 from podium.usecases import Tried, check_policy, policy_cases, try_policy
 from podium.wiring import ClosedDoor, Podium
+from podium.wiring.closed_door import NoEnclosures, NoLauncher
 from podium.wiring.enclosures import held_in_workspaces
 from podium.wiring.policy_cases import read_yaml, shipped_cases
 
@@ -69,7 +71,7 @@ def check(
         held = _held(podium, confined)
         return check_policy(
             podium.gate,
-            podium.toolbox_behind(ClosedDoor("only looking")),
+            _toolbox(podium),
             name,
             arguments,
             mode=podium.settings.mode,
@@ -84,6 +86,13 @@ def check(
     record = {**_record(decision), **_confinement(held)}
     door.screen.answer(record, lambda: _words(door.screen, decision, held))
     raise typer.Exit(EXIT_CODES[decision.effect])
+
+
+def _toolbox(podium: Podium) -> Toolbox:
+    """The tools, to be looked at: every call is refused, so workspaces and the sandbox are not loaded."""
+    return podium.toolbox_behind(
+        ClosedDoor("only looking"), launcher=NoLauncher(), enclosures=NoEnclosures()
+    )
 
 
 def _held(podium: Podium, confined: bool | None) -> Held | None:
@@ -133,7 +142,7 @@ def try_cases(
         return [
             *try_policy(
                 podium.gate,
-                podium.toolbox_behind(ClosedDoor("only looking")),
+                _toolbox(podium),
                 cases,
                 mode=podium.settings.mode,
                 root=str(podium.folders.project),

@@ -8,8 +8,8 @@ from podium.domain.errors import WorkspaceTampered
 from podium.domain.events import BranchDelivered, NoteTaken
 from podium.domain.forging import PullRequest, PullRequestWish, RemoteBase
 from podium.domain.gating import ApprovalStatus
+from podium.domain.guarded_files import GUARDED_TOOL
 from podium.domain.model import Json, Noun
-from podium.domain.workspaces import GUARDED_TOOL
 from podium.flows.pipeline.archiving import archived
 from podium.flows.pipeline.desk import Desk
 from podium.flows.pipeline.filing import bring_back, was_made

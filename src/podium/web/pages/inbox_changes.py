@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
-from podium.domain import workspaces
+from podium.domain import guarded_files
 from podium.domain.model import Json
 from podium.domain.orders import WorkOrder
 from podium.telling.approval_words import diff_counts, diff_lines
@@ -60,7 +60,7 @@ def changes_of(
             return (_cut(f"edit {path}", _edits(arguments), most),)
         case "apply_patch":
             return (_cut("apply a patch", _patched(arguments.get("patch")), most),)
-        case workspaces.GUARDED_TOOL:
+        case guarded_files.GUARDED_TOOL:
             branch = shown_line(str(arguments.get("branch", "")))
             return (_cut(f"guarded files of {branch}", _patched(arguments.get("diff")), most),)
         case _:
