@@ -79,13 +79,17 @@ def drawn_lines(svg: str) -> list[str]:
 
 def not_printed(drawn: list[str], output: str) -> list[str]:
     """Lines of the picture that a demo's output does not have, in this order; times, ids and costs may differ."""
-    printed = iter([_normal(line) for line in output.splitlines()])
-    return [
-        line
-        for line in drawn
-        if line not in ("", GAP)
-        and not any(_is_shown_by(_normal(line), other) for other in printed)
-    ]
+    printed = [_normal(line) for line in output.splitlines()]
+    missing = []
+    for line in drawn:
+        matches = (i for i, other in enumerate(printed) if _is_shown_by(_normal(line), other))
+        if line in ("", GAP):
+            continue
+        if (match := next(matches, None)) is None:
+            missing.append(line)
+        else:
+            del printed[: match + 1]
+    return missing
 
 
 def _is_shown_by(drawn: str, printed: str) -> bool:

@@ -58,7 +58,7 @@ def test_times_ids_and_costs_may_differ_and_everything_else_may_not() -> None:
         .replace("kill -9 3641", "kill -9 7")
     )
     assert not_printed(drawn, again) == []
-    (changed,) = not_printed(drawn, OUTPUT.replace("  $ kill -9", "  $ kill -15"))[:1]
+    (changed,) = not_printed(drawn, OUTPUT.replace("  $ kill -9", "  $ kill -15"))
     assert changed.startswith("  $ kill -9 3641")
 
 
