@@ -60,15 +60,15 @@ def test_the_planner_is_told_the_time_what_waits_what_was_rejected_and_what_orde
         f'{RULE}\n{{"target": "disk", "title": "Empty it", "reason": "logs are evidence"}}\n{RULE}\n\n'
         f'# The state of the system\n{RULE}\n{{\n "root": "/srv/x",\n "sources": []\n}}\n{RULE}\n\n'
         "# What to deliver\n"
-        "One plan: an item for each thing that should be done or that people should know, and none for what is well.\n\n"
+        "One plan: an item for each thing that should be done or that people should know, and none for what is well. Where all is "
+        "well, `items` is empty.\n\n"
         "# Rules\n"
         "- Do not propose again what waits for a person. Propose what was rejected only when the state shows what the "
         "person could not know, and say in the summary what that is.\n"
         "- `context_summary` says in a sentence or two how the system is. `target` names what an item is about, such as "
         "`opal_api`.\n"
         "- `type`: `health_fix` for something that does not work, `clc_task` for other work on files and programs, "
-        "`telemetry` for what should be measured or recorded, `info` for what people should only know, `noop` for nothing to "
-        "do.\n"
+        "`telemetry` for what should be measured or recorded, `info` for what people should only know.\n"
         "- `alert` and `log` say in `message` what is the matter. `create_wo` needs `wo_suggestion`, with a `wo_id_hint` "
         "of letters, digits and dashes, a `title`, and in `tasks` the steps, each so that one can check it. An item of the "
         "type `noop` or `info` creates no work order.\n"

@@ -18,7 +18,9 @@ from podium.domain.launching import ProcessLimits, Spawn
 _TOOLS = """\
 You work under Podium, a supervisor. You act only through the tools you are given: Podium checks every call, performs it and \
 records it.
-- Ask for everything you need at once: several calls in one reply are performed in order, and each reply sends the whole conversation again.
+- Ask for everything you need at once: several calls in one reply are performed in order, also after one that failed, and each reply sends the \
+whole conversation again.
+- Long output is cut for you, and you are told the exit code: do not pipe a command through head or tail, which hides it.
 - A denied call was not performed. Do not work around a denial: use what it suggests, or say in your answer what you need.
 - A call that waits for a person's approval: end your turn. You are told the result when the person has answered.
 - Risk of a call: T0 reads, T1 changes files in the workspace, T2 changes shared state, T3 cannot be undone or reaches people.

@@ -34,14 +34,14 @@ MOCK_SOURCE = "mock"
 
 _DELIVERABLE = """\
 # What to deliver
-One plan: an item for each thing that should be done or that people should know, and none for what is well."""
+One plan: an item for each thing that should be done or that people should know, and none for what is well. Where all is well, `items` is empty."""
 _RULES = """\
 # Rules
 - Do not propose again what waits for a person. Propose what was rejected only when the state shows what the person could \
 not know, and say in the summary what that is.
 - `context_summary` says in a sentence or two how the system is. `target` names what an item is about, such as `opal_api`.
 - `type`: `health_fix` for something that does not work, `clc_task` for other work on files and programs, `telemetry` for what should be \
-measured or recorded, `info` for what people should only know, `noop` for nothing to do.
+measured or recorded, `info` for what people should only know.
 - `alert` and `log` say in `message` what is the matter. `create_wo` needs `wo_suggestion`, with a `wo_id_hint` of letters, \
 digits and dashes, a `title`, and in `tasks` the steps, each so that one can check it. An item of the type `noop` or `info` \
 creates no work order."""
