@@ -2,8 +2,8 @@
 
 A block in `console` is run line by line: `$ command`, then lines that its output must contain in this order, `…` for anything.
 A command ends with 0 unless a comment says otherwise: `# exits with 3`. A block with `title="FILE"` is written to that file.
-`RUN` and `APPROVAL` stand for the newest run and the newest approval that waits, `LEAD` and `ORDER` for the last id of that kind that
-was printed. Blocks in `sh` are not run.
+`RUN` and `APPROVAL` stand for the newest run and the newest approval that waits, `LEAD`, `ORDER` and
+`BRANCH` for the last of that kind that was printed. Blocks in `sh` are not run.
 """
 
 from __future__ import annotations
@@ -46,7 +46,11 @@ def commands(block: Block) -> Iterator[tuple[str, list[str]]]:
         yield "\n".join(lines[:count]), lines[count:]
 
 
-PRINTED = {"LEAD": r"lead_[0-9a-f]{8,}", "ORDER": r"WO-[A-Z0-9-]+-[0-9a-f]{8}"}
+PRINTED = {
+    "LEAD": r"lead_[0-9a-f]{8,}",
+    "ORDER": r"WO-[A-Z0-9-]+-[0-9a-f]{8}",
+    "BRANCH": r"task/[a-z0-9-]+-[0-9a-f]{6}",
+}
 """Placeholder → what its value looks like in the output."""
 
 
@@ -79,7 +83,9 @@ class Session:
 
     def run(self, command: str, expected: list[str]) -> None:
         code = int(m[1]) if (m := re.search(r"# exits with (\d+)", command)) else 0
-        command = re.sub(r"(?<![\w.-])(RUN|APPROVAL|LEAD|ORDER)(?![\w.-])", self._newest, command)
+        command = re.sub(
+            r"(?<![\w-])(RUN|APPROVAL|LEAD|ORDER|BRANCH)(?![\w.-])", self._newest, command
+        )
         script = f"{command}\nstatus=$?; pwd > {self.variables}; exit $status\n"
         ended = subprocess.run(
             ["bash", "-c", script],
