@@ -52,6 +52,13 @@ def test_config_says_where_each_value_came_from(
     assert "mode: sensing    # PODIUM_MODE\n" in desk.run("config", "show", "--origin").out
 
 
+def test_config_schema_prints_the_schema_of_podium_yaml(desk: Desk) -> None:
+    said = desk.run("config", "schema", "--json")
+    assert said.json["title"] == "podium.yaml"
+    assert said.json["properties"]["checks"]["description"]
+    assert json.loads(desk.run("config", "schema").out) == said.json
+
+
 def test_config_shows_every_layer_of_the_policy_with_its_origin(desk: Desk) -> None:
     desk.says("policy:\n  rules:\n    - {name: ship, tool: git_commit, decision: ask}\n")
     said = desk.run("config", "show", "--origin").out
