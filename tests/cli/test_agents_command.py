@@ -86,6 +86,36 @@ def test_a_login_of_the_person_is_found_where_its_program_keeps_it(
     assert found.json["agent"]["login"] == f"a copy of {moved / 'auth.json'}"
 
 
+def test_init_names_the_agents_that_are_installed_and_logged_in(desk: Desk, tmp_path: Path) -> None:
+    programs, home = tmp_path / "bin", tmp_path / "someone"
+    for folder in (programs, home / ".codex"):
+        folder.mkdir(parents=True)
+    for name in ("codex", "gemini"):  # nobody is logged in to the second
+        (programs / name).write_text("#!/bin/sh\necho 'some-cli 0.1.0'\n")
+        (programs / name).chmod(0o755)
+    (home / ".codex/auth.json").write_text("{}")
+    env = {"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
+    said = desk.spawn("init", env=env)
+    assert said.code == 0, said.err
+    assert "agents in podium.yaml: codex\n" in said.out
+    assert said.out.endswith('next: podium run "what should be done"\n')
+    settings = yaml.safe_load((desk.project / "podium.yaml").read_text())
+    assert settings["agents"] == {"codex": {"kind": "codex"}}
+    assert settings["roles"] == {"default": {"agent": "codex"}}
+
+
+def test_init_leaves_agents_to_your_own_settings_and_says_when_there_is_none(
+    desk: Desk, tmp_path: Path
+) -> None:
+    nobody = desk.spawn("init", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    assert "no agent CLI is installed and logged in" in nobody.out
+    (desk.project / "podium.yaml").unlink()
+    _user_says(desk, {"brain": {"kind": "claude"}})
+    said = desk.spawn("init", "--json", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    assert said.json["agents"] == ["brain"]
+    assert "agents" not in yaml.safe_load((desk.project / "podium.yaml").read_text())
+
+
 def test_a_command_nobody_trusted_is_not_even_asked_for_its_version(
     desk: Desk, tmp_path: Path
 ) -> None:

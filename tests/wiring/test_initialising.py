@@ -50,6 +50,19 @@ def test_the_commented_examples_in_the_new_file_are_valid_too(tmp_path: Path) ->
     assert {agent.kind for agent in settings.agents.values()} <= set(KINDS)
 
 
+def test_agents_that_are_named_stand_in_the_settings_and_the_first_plays_every_role(
+    tmp_path: Path,
+) -> None:
+    init_project(tmp_path, agents=["codex", "claude"])
+    settings = load_configuration({"PODIUM_HOME": "/nowhere"}, project=tmp_path).settings
+    assert {name: agent.kind for name, agent in settings.agents.items()} == {
+        "codex": "codex",
+        "claude": "claude",
+    }
+    assert settings.roles["default"].agent == "codex"
+    assert "# agents:" not in (tmp_path / "podium.yaml").read_text()
+
+
 def test_an_example_can_be_rehearsed_at_once_and_undone_when_it_cannot_be_made(
     tmp_path: Path,
 ) -> None:

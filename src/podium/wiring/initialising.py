@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from podium.domain.errors import BadInput, NotPossibleNow
@@ -38,6 +39,17 @@ mode: supervised
 
 # What is never written down, beside known token shapes and secret variables.
 # redact: ['internal-[0-9]{6}']
+"""
+
+_AGENTS = """\
+# agents:
+#   claude: {kind: claude}
+#   player: {kind: scripted, script: script.yaml}
+"""
+_ROLES = """\
+# roles:
+#   default: {agent: claude}
+#   auditor: {agent: [claude, player]}
 """
 
 EXAMPLE = """\
@@ -81,10 +93,10 @@ SCRIPT_FILE = "script.yaml"
 IGNORE_LINE = f"{STATE_FOLDER}/"
 
 
-def init_project(folder: Path, *, example: bool = False) -> list[str]:
+def init_project(folder: Path, *, agents: Sequence[str] = (), example: bool = False) -> list[str]:
     """Write `podium.yaml`, make `.podium/` and let git ignore it. Gives the names of what was made.
 
-    With `example` also scenes and a script, so that `podium rehearse` works at once. Raises `NotPossibleNow` when the project is there already; nothing is changed then.
+    `agents` are kinds to name in it, the first for every role. With `example` also scenes and a script, so that `podium rehearse` works at once. Raises `NotPossibleNow` when the project is there already; nothing is changed then.
     """
     if not folder.is_dir():
         raise BadInput(f"there is no folder {str(folder)!r} to make a project of")
@@ -102,7 +114,8 @@ def init_project(folder: Path, *, example: bool = False) -> list[str]:
         now_ignored = _ignore(ignored, before)
         if example:
             write_new(script, EXAMPLE_SCRIPT)
-        write_new(project_file, TEMPLATE + EXAMPLE if example else TEMPLATE)
+        text = TEMPLATE + EXAMPLE if example else _naming(agents)
+        write_new(project_file, text)
     except BaseException:
         _undo(state if made_state else None, ignored, before)
         if example:
@@ -111,6 +124,16 @@ def init_project(folder: Path, *, example: bool = False) -> list[str]:
     names = [PROJECT_FILE, SCRIPT_FILE] if example else [PROJECT_FILE]
     names += [f"{STATE_FOLDER}/"] if made_state else []
     return names + ([".gitignore"] if now_ignored else [])
+
+
+def _naming(agents: Sequence[str]) -> str:
+    """The template, with these agents in place of its commented example."""
+    if not agents:
+        return TEMPLATE
+    named = "".join(f"  {kind}: {{kind: {kind}}}\n" for kind in agents)
+    return TEMPLATE.replace(_AGENTS, f"agents:\n{named}").replace(
+        _ROLES, f"roles:\n  default: {{agent: {agents[0]}}}\n"
+    )
 
 
 def _make_state(state: Path) -> bool:
