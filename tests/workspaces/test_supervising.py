@@ -481,16 +481,3 @@ async def test_histories_without_anything_in_common_have_words(place: Place) -> 
     with pytest.raises(NotPossibleNow, match="no commit in common"):
         await workspace.diff(orphan)
     assert len(await workspace.history(orphan)) == 2
-
-
-async def test_caches_of_checks_are_no_changes_and_are_not_committed(place: Place) -> None:
-    workspace = await place.make()
-    await place.works(
-        workspace,
-        "mkdir -p src/__pycache__ .pytest_cache; echo 1 > src/__pycache__/app.cpython-311.pyc; "
-        "echo 1 > .pytest_cache/v; echo new > src/app; git add --all; git commit -qm work",
-    )
-    state = await workspace.state()
-    assert (state.is_clean, state.changed) == (True, ())
-    changed = await place.works(workspace, "git show --format= --name-only HEAD")
-    assert changed.split() == ["src/app"]

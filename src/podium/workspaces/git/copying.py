@@ -18,8 +18,6 @@ from podium.domain.errors import BadInput
 
 LARGEST_FILE_BYTES = 16_000_000
 LARGEST_IN_ALL_BYTES = 64_000_000
-CACHES = ("__pycache__/", "*.py[cod]", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/")
-"""Patterns of files that running a project's own checks writes and that nobody commits."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Not blocking: opening a named pipe would wait for its other end.
@@ -59,10 +57,8 @@ def copy_files(checkout: Path, worktree: Path, names: Sequence[str]) -> tuple[st
 
 
 def ignoring(names: Sequence[str]) -> str:
-    """Lines for git's exclude file: these paths, and the caches that interpreters and checks leave in every project."""
-    return "".join(f"{pattern}\n" for pattern in CACHES) + "".join(
-        f"/{_PATTERN_SIGNS.sub(_escaped, name)}\n" for name in names
-    )
+    """Lines for a file of patterns that make git ignore just these paths."""
+    return "".join(f"/{_PATTERN_SIGNS.sub(_escaped, name)}\n" for name in names)
 
 
 def _escaped(sign: re.Match[str]) -> str:

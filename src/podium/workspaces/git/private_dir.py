@@ -14,7 +14,6 @@ from contextlib import suppress
 from pathlib import Path
 
 from podium.platform import make_private_folder
-from podium.workspaces.git.copying import ignoring
 from podium.workspaces.git.records import write_whole
 from podium.workspaces.git.repository import Repository
 
@@ -141,12 +140,12 @@ def given_commits(private: Path) -> set[str]:
 
 
 def _excluded(repository: Repository) -> str:
-    """What the user ignores in this repository and everywhere, and caches."""
+    """What the user ignores in this repository and everywhere."""
     named = repository.setting("core.excludesfile")
     places = [Path(repository.git_dir) / "info/exclude"]
     with suppress(RuntimeError):  # a home that is not known
         places += [Path(named).expanduser()] if named else []
-    return "\n".join((*_texts(places), ignoring(())))
+    return "\n".join(_texts(places))
 
 
 def _texts(places: Iterable[Path]) -> Iterable[str]:
