@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from podium.domain.work import Run, RunStatus
-from tests.pipeline.rig import TEST, Project, audits, develops, smooth, turn
+from tests.pipeline.rig import TEST, Project, audits, develops, smooth, turn, writes
 
 
 def verdicts(run: Run, stage: str) -> list[str]:
@@ -153,6 +153,26 @@ async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path)
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert run.result["check_notes"] == [f"disputed by who did the work: {words}"]
     assert why in Path(run.result["pull_request"]["file"]).read_text()
+
+
+async def test_a_dispute_about_a_green_check_excuses_nothing_and_caches_are_no_work(
+    tmp_path: Path,
+) -> None:
+    disputes = [{"check": "python3 -m unittest -q", "why": "It is slow."}]
+    first = develops(
+        when="Stage: develop, round 1",
+        disputed_checks=disputes,
+        feedback="The parser crashes on empty input.",
+    )
+    second = develops(when="Stage: develop, round 2", files={"notes.txt": "x\n"})
+    second["acts"].insert(-1, writes("__pycache__/calc.cpython-311.pyc", "x"))
+    project = Project(tmp_path).build(
+        [first, second, *smooth()], settings={"checks": ["python3 -m unittest -q"]}
+    )
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
+    told = prompts(await project.events(run.id), "developer")[1]
+    assert "you dispute `python3 -m unittest -q`: It is slow.; every check passes" in told
 
 
 async def test_a_failure_for_a_disputed_check_waits_for_a_person_with_its_reason(

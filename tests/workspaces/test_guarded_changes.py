@@ -262,6 +262,19 @@ async def test_settings_that_the_users_git_includes_are_guarded(yard: Yard) -> N
     assert (await asked(workspace)).paths == ("tools/more.conf", "tools/git.conf")
 
 
+async def test_an_included_file_in_an_unknown_home_keeps_nothing_from_coming_back(
+    yard: Yard,
+) -> None:
+    yard.git("config", "includeIf.gitdir:/nowhere/.path", "~nobody-of-this-name/x")
+    yard.git("config", "core.hooksPath", "tools")
+    workspace = await yard.made()
+    agent_commits(workspace.record, "new.txt")
+    assert (await workspace.deliver()).commits
+    (Path(workspace.record.path) / "tools").mkdir()
+    agent_commits(workspace.record, "tools/pre-commit")
+    assert (await asked(workspace)).paths == ("tools/pre-commit",)
+
+
 async def test_a_diff_that_is_too_long_to_be_shown_is_refused(yard: Yard) -> None:
     workspace = await yard.made()
     agent_commits(workspace.record, "podium.yaml", "# line\n" * 20_000)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from podium.domain.errors import ImportRefused
 from podium.domain.workspaces import Kept, WorkspaceListing, WorkspaceRecord
 from tests.workspaces.yard import Yard, agent_commits, agent_git
 
@@ -208,6 +209,35 @@ async def test_what_cannot_be_looked_into_is_unknown_and_hides_no_other(yard: Ya
     (Path(broken.path) / ".git").write_text("gitdir: /elsewhere\n")
     assert await kept(yard, broken) is Kept.UNKNOWN
     assert await kept(yard, fine) is Kept.UNCHANGED
+
+
+async def test_a_head_in_capitals_is_the_commit_that_it_names(yard: Yard) -> None:
+    record = (await yard.made()).record
+    commit = agent_commits(record, "new.txt")
+    head = Path(record.private) / "git" / "worktrees" / record.admin / "HEAD"
+    head.write_text(f"{commit.upper()}\n")
+    listing = await seen(yard, record)
+    assert listing.kept is Kept.UNKNOWN
+    assert "cannot be looked into" not in listing.because
+
+
+async def test_a_tree_with_an_odd_mode_is_refused_and_hides_no_other(yard: Yard) -> None:
+    workspace = await yard.made("odd")
+    record, fine = workspace.record, (await yard.made("fine")).record
+    blob = agent_git(record, "hash-object", "-w", "one.txt")
+    odd = Path(record.private) / "odd"
+    odd.write_bytes(b"1000000000000100644 f\0" + bytes.fromhex(blob))
+    tree = agent_git(record, "hash-object", "-t", "tree", "--literally", "-w", str(odd))
+    agent_git(
+        record,
+        "update-ref",
+        "HEAD",
+        agent_git(record, "commit-tree", "-p", "HEAD", "-m", "x", tree),
+    )
+    assert await kept(yard, record) is Kept.UNKNOWN
+    assert await kept(yard, fine) is Kept.UNCHANGED
+    with pytest.raises(ImportRefused):
+        await workspace.deliver()
 
 
 async def test_a_ref_that_names_what_never_was_is_no_work(yard: Yard) -> None:

@@ -11,8 +11,6 @@ from podium.domain.errors import BadInput
 from podium.domain.model import Noun
 from podium.domain.work import QueueSpec
 from podium.wiring.configuration import Configuration
-from podium.wiring.duet_pairs import duet_queues
-from podium.wiring.ordering import order_queues
 
 QUEUE = "default"
 MOST_PRIORITY = 1_000_000
@@ -33,6 +31,10 @@ class Place(Noun):
 
 def queues_of(configuration: Configuration) -> tuple[QueueSpec, ...]:
     """The queues of the settings; a project that names none has one. Behind them those of work orders and duets."""
+    # Late: who only puts a run into a queue needs neither orders nor terminals.
+    from podium.wiring.duet_pairs import duet_queues
+    from podium.wiring.ordering import order_queues
+
     named = _named(configuration)
     known = {spec.name for spec in named}
     own = (*order_queues(configuration), *duet_queues(configuration))

@@ -44,6 +44,7 @@ async def hear_feedback(desk: Desk, name: str, settled: Settled) -> None:
                 verdict=settled.verdict,
                 document=settled.document,
                 text=_in_words(settled.feedback),
+                rules=settled.rules,
             )
         )
     if not _is_time(desk, settled):
@@ -61,7 +62,7 @@ def _still_open(desk: Desk, remark: Remark) -> Remark | None:
     that there is nothing.
     """
     trip = desk.trip
-    if trip.job.spec.remarks == "at_once":
+    if trip.job.spec.remarks == "at_once" or remark.rules < 1:
         return remark
     is_document = desk.stage(remark.stage).does in ("report", "plan")
     if is_document and remark.round < trip.visits[remark.stage]:

@@ -141,10 +141,10 @@ def _why_stuck(
 
 def _only_disputes(desk: Desk, settled: Settled) -> bool:
     """Whether nothing is open but disputed checks that no work of this run broke: another round would change nothing."""
-    if not settled.disputed:
+    if not settled.disputed or settled.rules < 1:
         return False
     if settled.verdict == SENT_BACK:
-        return len(settled.problems) == 1
+        return settled.gives_up
     return all(
         (check.red_before or not check.before)
         and any(text.startswith(f"{in_code(check.command)}:") for text in settled.disputed)

@@ -29,6 +29,9 @@ _MARKER = "<<<<<<< "
 _KEPT_BY_OTHERS = (".agents/skills/", MEMORY, "docs/dev_docs/archived/")
 _CHANGED = re.compile(r'^diff --git "?a/(.*?)"? "?b/', re.MULTILINE)
 _MOST_WORDS = 8_000
+_CACHES = ("__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache")
+RULES = 1
+"""Those of `Settled.rules` that hold for new answers."""
 _TAKEN_BACK = "Your commits were taken back and your files lie uncommitted"
 
 
@@ -182,6 +185,7 @@ class _Visit:
                 "draft": draft,
                 "document": path,
                 "disputed": self._disputed,
+                "gives_up": self._gives_up and len(problems) == 1,
             }
         )
 
@@ -193,15 +197,16 @@ class _Visit:
             problems.append(
                 "the merge is not ended; resolve every file, `git add` it, `git commit`"
             )
-        if state.changed:
-            listed = ", ".join(state.changed[:10])
+        changed = [path for path in state.changed if not is_cache(path)]
+        if changed:
+            listed = ", ".join(changed[:10])
             problems.append(f"not committed: {listed}; commit it, or remove what is of no use")
         if not isinstance(answer, Work):
             return problems
-        if answer.status == "failure":
+        if self._gives_up:
             why = self._remarks or "; ".join(self._disputed)
             problems.append(f"you say that it failed: {why or 'say in `feedback` why'}")
-        elif not commits and not state.changed:
+        elif not commits and not changed:
             problems.append("there is no new commit on the task's branch")
         elif self._trip.conflicts and not any(self._trip.base in each.parents for each in commits):
             problems.append("the merge is gone: no commit joins the base with this branch")
@@ -337,6 +342,7 @@ class _Visit:
             verdict=SENT_BACK,
             words="\n".join(f"- {each}" for each in problems),
             problems=tuple(problems),
+            rules=RULES,
             discarded=tuple(discarded),
             head=self._trip.head,
         )
@@ -365,12 +371,22 @@ class _Visit:
             lessons=self._whole_answer.lessons,
             alike=filed.alike,
             disputed=self._disputed,
+            rules=RULES,
         )
+
+    @property
+    def _gives_up(self) -> bool:
+        return isinstance(self._answer, Work) and self._answer.status == "failure"
 
     @property
     def _disputed(self) -> tuple[str, ...]:
         disputed = self._answer.disputed_checks if isinstance(self._answer, Work) else ()
         return tuple(f"{in_code(each.check)}: {each.why}" for each in disputed)
+
+
+def is_cache(path: str) -> bool:
+    """Whether running a project's checks wrote the file. The next turn starts without it."""
+    return any(part in _CACHES for part in path.split("/"))
 
 
 def paths_in(patch: str) -> list[str]:

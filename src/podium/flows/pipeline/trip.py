@@ -71,6 +71,11 @@ class Settled(Noun):
     skill: SkillWish | None = None
     disputed: tuple[str, ...] = ()
     """Checks that the answer calls wrong, with its reasons."""
+    rules: int = 0
+    """Which rules held when it was recorded. Runs that older code began go on by theirs: 1 asks a person about disputed checks and
+    drops remarks that are settled."""
+    gives_up: bool = False
+    """The answer reports a failure, and nothing else is wrong with it."""
     no_plan: str = ""
     """Why there is nothing to plan, in the words of who was to plan it: a person decides."""
 
@@ -99,6 +104,8 @@ class Remark(Noun):
     verdict: str
     document: str = ""
     text: str
+    rules: int = 0
+    """Those of the answer: see `Settled`."""
 
 
 @dataclass

@@ -261,6 +261,10 @@ async def _checked(desk: Desk, name: str, number: int, settled: Settled, *, move
     if moved or trip.is_stale:
         trip.evidence = await _run_checks(desk, name, number)
         trip.is_stale = False
+    if all_passed(trip.evidence) and settled.disputed and settled.rules:
+        passing = f"you dispute {settled.disputed[0]}; every check passes, so answer without `disputed_checks`"
+        told = {"verdict": SENT_BACK, "words": f"- {passing}", "problems": (passing,)}
+        return settled.model_copy(update={**told, "disputed": (), "head": trip.head})
     if all_passed(trip.evidence):
         trip.conflicts = ()
         return settled.model_copy(update={"head": trip.head})

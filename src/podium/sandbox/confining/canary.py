@@ -113,7 +113,7 @@ class Canary:
     def _remembered(self) -> Mechanism | None:
         try:
             machine = _machine()
-            if (mechanism := self._verdicts.get(json.dumps(machine))) is not None:
+            if (mechanism := self._verdicts.get(json.dumps(machine))) in candidates():
                 return mechanism
             kept = json.loads(self._memory.read_bytes()) if self._memory else {"machine": None}
             if kept["machine"] == machine:
@@ -123,7 +123,10 @@ class Canary:
         return None
 
     def _remember(self, mechanism: Mechanism) -> None:
-        machine = _machine()
+        try:
+            machine = _machine()
+        except OSError:  # what it rests on cannot be told, so it is tried again next time
+            return
         self._verdicts[json.dumps(machine)] = mechanism
         if self._memory is None:
             return

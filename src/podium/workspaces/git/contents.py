@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import tempfile
 from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
@@ -44,6 +45,9 @@ class Contents:
     """A commit of what was moved out of the worktree."""
     aside_unread: tuple[str, ...]
     """What of such things could not be looked into, in words."""
+
+
+_HEX = re.compile(r"[0-9a-fA-F]+")
 
 
 class ContentsReader:
@@ -115,5 +119,5 @@ def _tips(record: WorkspaceRecord) -> tuple[str, tuple[str, ...]]:
 def _ids(texts: Sequence[str], record: WorkspaceRecord) -> list[str]:
     """Those that are ids of this repository's kind and not all zeros, each once."""
     length = len(record.base)
-    fitting = (text for text in texts if len(text) == length and text.isalnum())
+    fitting = (text.lower() for text in texts if len(text) == length and _HEX.fullmatch(text))
     return [text for text in dict.fromkeys(fitting) if text.strip("0")]

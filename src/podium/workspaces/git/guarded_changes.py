@@ -161,15 +161,21 @@ class NamedBySettings(NamedTuple):
 
 
 async def named_by_settings(git: Git, record: WorkspaceRecord) -> NamedBySettings:
+    words = ("config", "--null", "--show-scope", "--show-origin", "--includes")
+    wanted = ("--get-regexp", rf"^core\.hookspath$|{INCLUDES}")
+    paths = "--type=path"
     ended = await git.run(
-        "config", "--null", "--show-scope", "--show-origin", "--includes", "--type=path",
-        "--get-regexp", rf"^core\.hookspath$|{INCLUDES}",
-        git_dir=record.git_dir, user_settings=True, accept=(0, 1),
-    )  # fmt: skip
+        *words, paths, *wanted, git_dir=record.git_dir, user_settings=True, accept=(0, 1, 128)
+    )
+    if ended.exit_code == 128:  # the home of some user in one of them is not known
+        ended = await git.run(
+            *words, *wanted, git_dir=record.git_dir, user_settings=True, accept=(0, 1)
+        )
     fields = ended.stdout.decode(errors="surrogateescape").split("\0")
     hooks, settings = [], []
     for scope, origin, row in zip(fields[::3], fields[1::3], fields[2::3], strict=False):
         key, _, place = row.partition("\n")
+        place = os.path.expanduser(place)  # noqa: PTH111, ASYNC240 — reads no file
         if key != "core.hookspath":
             # Relative ones count from the file that includes them.
             settings.append(posixpath.join(posixpath.dirname(origin.removeprefix("file:")), place))

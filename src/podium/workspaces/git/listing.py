@@ -65,7 +65,7 @@ class Listing:
             if Path(record.git_dir).is_dir():  # noqa: ASYNC240 — one look at a local folder
                 snapshots = await self._snapshots.listed(record)
             finding = await self._finding(record, snapshots, held=held)
-        except (PodiumError, OSError) as error:
+        except Exception as error:  # of one workspace, which must not hide all others
             finding = Finding(Kept.UNKNOWN, f"it cannot be looked into: {error}")
         size = await asyncio.to_thread(measure, Path(record.path), Path(record.private))
         return WorkspaceListing(

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import io
+import re
 import stat
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from podium.domain.errors import NotPossibleNow
+from podium.domain.errors import ImportRefused, NotPossibleNow
 from podium.domain.launching import Ended
 from podium.domain.workspaces import WorkspaceRecord
 from podium.workspaces.git.git import Git, GitFailed
@@ -30,6 +31,7 @@ _LISTING = (
 )  # fmt: skip
 _CONTENTS = ("cat-file", "--batch", "--buffer")
 _FOLDER = "040000"
+_MODE = re.compile(rb"0{0,4}[0-7]{5,6}")
 
 Ask = Callable[[tuple[str, ...], bytes], Awaitable[Ended]]
 """Runs git with these words and that input. Of very much output, the beginning will do."""
@@ -113,6 +115,8 @@ async def check_size(git: Git, record: WorkspaceRecord, commit: str) -> None:
         )  # fmt: skip
 
     trees = await read_trees(ask, [record.base, commit])
+    if commit not in trees.roots:
+        raise NotPossibleNow(f"{commit[:12]} is no commit")
     if large := await asyncio.to_thread(trees.larger_than_may_be, [commit], record.base):
         raise NotPossibleNow(
             f"{large}; say `podium workspaces exec {record.task} -- git reset --hard {record.base[:12]}`"
@@ -129,7 +133,10 @@ async def read_trees(ask: Ask, commits: Sequence[str]) -> CommitTrees:
     folders = [row[0] for row in rows if len(row) == 1]
     # Folders first: of too much output, commits are what is missing.
     answers = await ask(_CONTENTS, _lines([*folders, *commits]))
-    objects = await asyncio.to_thread(contents_of, answers.stdout)
+    try:
+        objects = await asyncio.to_thread(contents_of, answers.stdout)
+    except ValueError:  # an object is missing, or is none
+        raise GitFailed(_CONTENTS, answers) from None
     if not all(folder in objects for folder in folders):
         raise GitFailed(_CONTENTS, answers)
     texts = {commit: objects[commit] for commit in commits if commit in objects}
@@ -175,7 +182,14 @@ def _entries(content: bytes, id_bytes: int) -> Iterator[tuple[bytes, str, str]]:
 
 @lru_cache(1000)
 def _mode(text: bytes) -> str:
-    """The mode as git shows it: of the odd ones that old programs wrote it takes the meaning."""
+    """The mode as git shows it: of the odd ones that old programs wrote it takes the meaning.
+
+    Raises `ImportRefused` for what no program writes. Git takes some of it, each version in its own way.
+    """
+    if not _MODE.fullmatch(text):
+        raise ImportRefused(
+            f"a folder has an entry with the mode {text[:20].decode(errors='replace')!r}"
+        )
     mode = int(text, 8)
     if stat.S_ISREG(mode):
         return "100755" if mode & 0o100 else "100644"
