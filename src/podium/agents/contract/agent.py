@@ -12,7 +12,6 @@ from podium.agents.contract.bounding import bounded
 from podium.agents.contract.fitness import check_contract, kept_form
 from podium.agents.contract.instructions import (
     natively,
-    natively_once_more,
     once_more,
     with_examples,
     with_form,
@@ -98,19 +97,13 @@ class ContractedAgent:
         """The same turn with other words, in the same conversation where there is one."""
         nonce = self._nonce()
         words = self._redact(once_more(str(problem), first.text, first.untold))
-        prompt, native = (
-            with_form(words, contract, nonce, is_new_nonce=True),
-            natively_once_more(words),
-        )
+        prompt = with_form(words, contract, nonce, is_new_nonce=True)
         if first.session is None:
             # Whether the conversation has kept the first asking is not known then.
             own = with_nonce(turn.prompt, nonce, turn.nonce_slot)
             prompt = f"{own.rstrip()}\n\n{prompt}"
-            own = natively(with_nonce(turn.prompt, None, turn.nonce_slot))
-            native = f"{own.rstrip()}\n\n{native}"
         again = {
             "prompt": prompt,
-            "native_prompt": native,
             "session": first.session or turn.session,
             "asking": turn.asking + 1,
         }

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import BaseModel
 
-from podium.agents.contract.not_an_answer import REMEDIES, excerpt, on_one_line
+from podium.agents.contract.not_an_answer import excerpt, on_one_line
 from podium.agents.contract.wanted import NONCE_KEY
 from podium.domain.model import Json
 
@@ -110,9 +110,3 @@ def once_more(problem: str, said: str, untold: Sequence[str] = ()) -> str:
         f"It ended with:\n{quoted or '> (nothing)'}\n"
         f"What is done is done: do not do the work again, only give the answer in the right form.{refusals}"
     )
-
-
-def natively_once_more(again: str) -> str:
-    """The same for a medium with a schema of its own: the object is not to end a text."""
-    words = again.replace(REMEDIES["missing"], "")
-    return f"{words.rstrip()}\n\nGive the answer as your structured output.\n"
