@@ -44,7 +44,7 @@ PARTS = (
     Part("attacks", ("attacks",)),
     Part("terminals", ("agents/tui", "duet", "wiring")),
     Part("agents", ("agents",)),
-    Part("contracts", ("contract", "cli", "docs", "pipeline", "mcp", "notices", "rpc", "testing", "usecases", "benchmarks", "deploy")),
+    Part("contracts", ("contract", "cli", "docs", "pipeline", "mcp", "notices", "rpc", "testing", "usecases", "benchmarks", "deploy", "platform")),
     Part("properties", ("",), group="property"),
     Part("live", ("agents", "contract", "duet", "pipeline/test_real_clis.py", "sense/test_real_planner.py", "docs/test_modelserver_agents.py", "docs/test_readme.py", "docs/test_skill.py", "cli/test_agents_command.py", "playbook/killing"), group="live", workers=4),
 )  # fmt: skip
