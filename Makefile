@@ -10,7 +10,7 @@ WHOLE_SUITE := $(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing dur
 CODE := src tests benchmarks examples packs scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test budget live durations attacks lint format bench many soak soak-list serve pictures docs clean clis
+.PHONY: help demo test unit budget live durations attacks lint format bench many soak soak-list serve pictures docs clean clis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -25,6 +25,9 @@ test: $(DEV_STAMP) clis tests/__pycache__ ## the whole test suite, with the real
 	@rm -f durations.jsonl
 	$(WHOLE_SUITE)
 
+unit: $(DEV_STAMP) ## the tests that start no process, in under two minutes
+	$(BIN)/pytest -q -n 2 --dist worksteal -m "not soak" tests/unit
+
 budget: export PYTHONDONTWRITEBYTECODE =
 budget: $(DEV_STAMP) clis tests/__pycache__ ## the whole suite once, and its CPU by kind as the new tests/budget.json; for an idle machine
 	@rm -f durations.jsonl
@@ -32,7 +35,7 @@ budget: $(DEV_STAMP) clis tests/__pycache__ ## the whole suite once, and its CPU
 
 # In a new checkout each worker would prepare every file of tests, at twenty seconds apiece: two do it first, half each.
 tests/__pycache__: | $(DEV_STAMP)
-	@$(BIN)/pytest -qq --collect-only tests/[a-e]*/ >/dev/null & $(BIN)/pytest -qq --collect-only tests/[f-z]*/ >/dev/null; wait
+	@$(BIN)/pytest -qq --collect-only tests/unit tests/integration/[a-c]*/ >/dev/null & $(BIN)/pytest -qq --collect-only tests/integration/[d-z]*/ >/dev/null; wait
 
 live: $(DEV_STAMP) clis ## every test with the real agent CLIs; `make test` runs a few of each
 	$(BIN)/python -m tests.soak_parts live
@@ -42,7 +45,7 @@ durations: test ## the whole suite once, then its cost by folder and kind; for a
 	@$(BIN)/python -m tests.timing durations.jsonl
 
 attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary user and as root, with the counts
-	$(BIN)/pytest -q -n 2 -rP tests/attacks -k "not live_where and not layer_is_missing and not weaker_layouts"
+	$(BIN)/pytest -q -n 2 -rP tests/integration/attacks -k "not live_where and not layer_is_missing and not weaker_layouts"
 
 soak: $(DEV_STAMP) $(DOCS_STAMP) clis ## the long counts in parts of at most forty minutes; PART=name or number runs one
 	$(BIN)/python -m tests.soak_parts $(or $(PART),all)

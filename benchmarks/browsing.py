@@ -18,7 +18,7 @@ from podium.domain.events import NoteTaken
 from podium.journal import SqlStore
 from podium.testing import retry_until
 from podium.wiring.clock import SystemClock, SystemIds
-from tests.web.browser import CHROMIUM, chromium
+from tests.integration.web.browser import CHROMIUM, chromium
 
 EVENTS = 100
 WARMING = 5

@@ -24,7 +24,7 @@ from podium.testing import FakeEnclosures, FakeHookDoors, MemoryTranscripts
 from podium.testing.modelserver import ModelServer, SeenRequest
 from podium.testing.tui_zoo.bodies import CODE, LONG_LINE, MARKDOWN
 from podium.wiring.clock import SystemClock
-from tests.agents import clis
+from tests.integration.agents import clis
 
 HANDOFFS = int(os.environ.get("PODIUM_BENCH_CLAUDE_HANDOFFS", "15"))
 KEY = "sk-bench-0123456789abcdef"

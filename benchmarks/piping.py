@@ -19,7 +19,7 @@ from podium.flows.pipeline import Check
 from podium.ports import Workspace
 from podium.wiring import Podium
 from podium.wiring.pipelining import check_runner, pipeline_job
-from tests.pipeline.rig import RIGHT, TASK, Project, smooth
+from tests.integration.pipeline.rig import RIGHT, TASK, Project, smooth
 
 ROUNDS = 7
 RUNS = int(os.environ.get("PODIUM_BENCH_RUNS", "200"))

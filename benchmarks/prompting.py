@@ -18,8 +18,8 @@ from benchmarks.figures import Figure
 from podium.domain.work import RunStatus
 from podium.flows.pipeline.slugs import slug_of
 from podium.testing.modelserver import ModelServer
-from tests.contract.media import KEY, NONCE, OPENAI_API
-from tests.pipeline.rig import Project
+from tests.integration.contract.media import KEY, NONCE, OPENAI_API
+from tests.integration.pipeline.rig import Project
 
 BUG = "Discounts of 100 % or more give a negative price"
 FEATURE = "Let a discount be given as a text such as '15 %'"

@@ -28,7 +28,7 @@ Group = Literal["soak", "property", "live"]
 class Part:
     name: str
     paths: tuple[str, ...]
-    """Below `tests`. A test belongs to the first part of its group that names its file or a folder around it."""
+    """Below `tests/unit` and `tests/integration`. A test belongs to the first part of its group that names its file or a folder around it."""
     group: Group = "soak"
     workers: int = 2
 
@@ -53,6 +53,7 @@ PARTS = (
 
 def part_of(path: str, group: Group) -> Part | None:
     """Part that runs the tests of this group in this file, whose path is relative to `tests`."""
+    path = path.partition("/")[2]
     claims = (
         part
         for part in PARTS
@@ -60,6 +61,12 @@ def part_of(path: str, group: Group) -> Part | None:
         and any(not own or path == own or path.startswith(f"{own}/") for own in part.paths)
     )
     return next(claims, None)
+
+
+def existing_paths(part: Part) -> list[str]:
+    """Files and folders of this part, relative to `tests`."""
+    both = (f"{half}/{path}" for path in part.paths for half in ("unit", "integration"))
+    return [path for path in both if (ROOT / "tests" / path).exists()]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -135,7 +142,7 @@ def run(part: Part) -> int:
     command = [
         *(sys.executable, "-m", "pytest", "-q", "--timeout", "3600", "--soak-part", part.name),
         *(("-n", str(part.workers), "--dist", "worksteal") if part.workers > 1 else ()),
-        *(f"tests/{path}" for path in part.paths),
+        *(f"tests/{path}" for path in existing_paths(part)),
     ]
     environment = {**os.environ, "REAL_CLIS": "all", "HYPOTHESIS_PROFILE": "searching"}
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode

@@ -40,6 +40,11 @@ def saw(kind: str) -> None:
     _SEEN.add(kind)
 
 
+def process_kinds() -> set[str]:
+    """The kinds of processes that the running test has started."""
+    return _SEEN & {"real CLIs", "tmux", "sandbox", "command", "git", "other processes"}
+
+
 def _see(name: str, arguments: tuple[Any, ...]) -> None:
     if name == "sqlite3.connect":
         _SEEN.add("store")
@@ -47,7 +52,10 @@ def _see(name: str, arguments: tuple[Any, ...]) -> None:
         _SEEN.add("servers")
     elif name in ("subprocess.Popen", "os.posix_spawn", "os.exec"):
         _SEEN.add(kind_of_command(arguments[1]))
-    elif name == "os.fork":
+    elif name in (
+        "os.fork",
+        "socket.sendmsg",
+    ):  # a message with descriptors asks for a guarded process
         _SEEN.add("other processes")
 
 

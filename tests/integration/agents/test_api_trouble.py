@@ -1,0 +1,249 @@
+"""How an API agent ends when its provider does not answer as it should."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.domain.asking import TurnLimits
+from podium.domain.errors import (
+    AgentNotLoggedIn,
+    AgentRefused,
+    AgentRejected,
+    AgentUnavailable,
+    ContextOverflow,
+    PodiumError,
+    RateLimited,
+    TimedOut,
+)
+from podium.domain.gating import Effect, Usage
+from podium.testing import retry_until
+from podium.testing.modelserver import ModelServer
+from tests.integration.agents.api_rig import KEY, NOTE, TWO_PROVIDERS, ApiRig, allowed, note, script
+from tests.integration.sandbox.door_rig import RealDoorRig
+
+pytestmark = pytest.mark.parametrize("provider", TWO_PROVIDERS)
+
+WRONG = "sk-the-wrong-key-9876543210"
+
+
+async def trouble(rig: ApiRig, prompt: str = "SCRIPT:x", **more: Any) -> PodiumError:
+    with pytest.raises(PodiumError) as caught:
+        await rig.agent.ask(rig.turn(prompt, **more))
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [
+        ({"status": 401}, AgentNotLoggedIn),
+        ({"status": 403}, AgentNotLoggedIn),
+        ({"fault": "bad_key"}, AgentNotLoggedIn),
+        ({"status": 400, "message": "bad field"}, AgentRejected),
+        ({"status": 404}, AgentRejected),
+        ({"status": 402}, RateLimited),
+        ({"status": 429}, RateLimited),
+        ({"fault": "context_overflow"}, ContextOverflow),
+        ({"text": "I will not", "finish": "refusal"}, AgentRefused),
+        ({"text": "bad wo", "finish": "safety"}, AgentRefused),
+        ({"text": "abc def", "fault": "drop"}, AgentUnavailable),
+        ({"text": "abc def", "fault": "truncate"}, AgentUnavailable),
+        ({"text": "abc def", "fault": "invalid_stream"}, AgentUnavailable),
+        ({"text": "abc def", "fault": "invalid_json"}, AgentUnavailable),
+        ({"text": "abc def", "fault": "error_event", "status": 500}, AgentUnavailable),
+        ({"fault": "drop_before_headers"}, AgentUnavailable),
+    ],
+    ids=lambda value: (
+        value.get("fault") or value.get("finish") or str(value["status"])
+        if isinstance(value, dict)
+        else ""
+    ),
+)
+async def test_each_trouble_has_its_error_and_is_not_asked_again(
+    provider: str, tmp_path: Path, step: dict[str, Any], kind: type[PodiumError]
+) -> None:
+    async with ModelServer(script(x=[step, "Never said."]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        error = await trouble(rig)
+        assert len(server.requests) == 1
+    assert type(error) is kind, error
+    assert "'thinker'" in str(error)
+    assert error.usage is not None
+    assert (error.__cause__, error.__context__) == (None, None)
+    assert rig.doors.opened == 0
+    assert rig.files() == []
+
+
+async def test_a_wrong_key_is_told_how_to_mend_and_shown_nowhere(
+    provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    echo = {"status": 401, "message": f"Incorrect API key provided: {WRONG}."}
+    async with ModelServer(script(x=[echo])) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        rig.agent._resolve_secret = {"MODEL_KEY": WRONG}.__getitem__
+        error = await trouble(rig)
+        assert server.requests[0].has_key
+    assert isinstance(error, AgentNotLoggedIn)
+    assert "from secret://MODEL_KEY; set MODEL_KEY in Podium's environment" in str(error)
+    shown = f"{error!s}{error!r}{rig.agent!r}{vars(rig.agent)!r}{rig.transcripts.text}{caplog.text}"
+    assert WRONG not in shown
+    assert KEY not in shown
+
+
+async def test_a_good_key_is_in_no_log_either(
+    provider: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with ModelServer(script(x=["Hi."]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        await rig.agent.ask(rig.turn("SCRIPT:x"))
+    assert caplog.text
+    assert KEY not in caplog.text
+
+
+async def test_no_key_at_all_is_said_before_anything_is_sent(provider: str, tmp_path: Path) -> None:
+    async with ModelServer(script(x=["Hi."])) as server:
+        rig = ApiRig(tmp_path, server, provider, env={})
+        if provider == "openai":  # a server of one's own may want none
+            assert (await rig.agent.ask(rig.turn("SCRIPT:x"))).text == "Hi."
+            assert not server.requests[0].has_key
+            return
+        error = await trouble(rig)
+        assert server.requests == []
+    assert isinstance(error, AgentNotLoggedIn)
+    assert "set `env:" in str(error)
+
+
+async def test_a_rate_limit_says_when_it_is_over(provider: str, tmp_path: Path) -> None:
+    step = {"status": 429, "retry_after": 3600}
+    async with ModelServer(script(x=[step, "Never."]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        error = await trouble(rig)
+        assert len(server.requests) == 1
+    assert isinstance(error, RateLimited)
+    assert error.retry_at == rig.clock.now() + timedelta(hours=1)
+    assert rig.pauses == []
+
+
+async def test_a_short_rate_limit_is_waited_for(provider: str, tmp_path: Path) -> None:
+    step = {"status": 429, "retry_after": 5}
+    async with ModelServer(script(x=[step, "Now."]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        reply = await rig.agent.ask(rig.turn("SCRIPT:x"))
+    assert reply.text == "Now."
+    assert [round(pause, 2) for pause in rig.pauses] == [5.05]
+    assert rig.told[0][0] == "retry"
+
+
+async def test_a_rate_limit_beyond_the_turns_time_is_not_waited_for(
+    provider: str, tmp_path: Path
+) -> None:
+    step = {"status": 429, "retry_after": 20}
+    async with ModelServer(script(x=[step, "Never."]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        error = await trouble(rig, limits=TurnLimits(seconds=15))
+    assert isinstance(error, RateLimited)
+    assert rig.pauses == []
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 529])
+async def test_a_server_that_breaks_once_is_asked_again(
+    provider: str, tmp_path: Path, status: int
+) -> None:
+    async with ModelServer(script(x=[{"status": status}, "Back."]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        reply = await rig.agent.ask(rig.turn("SCRIPT:x"))
+        assert len(server.requests) == 2
+    assert reply.text == "Back."
+    assert rig.pauses == [0.5]
+
+
+async def test_a_server_that_stays_broken_is_asked_four_times(
+    provider: str, tmp_path: Path
+) -> None:
+    async with ModelServer(script(x=[{"status": 500}] * 9), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        error = await trouble(rig)
+        assert len(server.requests) == 4
+    assert isinstance(error, AgentUnavailable)
+    assert rig.pauses == [0.5, 1.0, 2.0]
+
+
+async def test_what_was_used_before_a_break_is_told(provider: str, tmp_path: Path) -> None:
+    used = {**note("one"), "usage": {"input": 70, "output": 30}}
+    steps = [used, {"text": "abc def", "fault": "drop"}]
+    async with ModelServer(script(x=steps), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider, [allowed()], [NOTE])
+        error = await trouble(rig)
+    assert isinstance(error, AgentUnavailable)
+    assert error.usage is not None
+    assert error.usage.input_tokens >= 70
+    assert error.usage.complete is False
+
+
+async def test_a_server_that_is_down_is_said_to_be_so(provider: str, tmp_path: Path) -> None:
+    async with ModelServer(script(x=["Hi."])) as server:
+        rig = ApiRig(tmp_path, server, provider)
+    error = await trouble(rig)
+    assert isinstance(error, AgentUnavailable)
+    assert f"cannot reach its model at {server.url}" in str(error)
+    assert len(rig.pauses) == 3
+    assert error.usage is not None
+    assert error.usage.complete is True
+
+
+async def test_a_server_that_hangs_runs_out_of_time(provider: str, tmp_path: Path) -> None:
+    async with ModelServer(script(x=[{"fault": "hang"}]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider)
+        error = await trouble(rig, limits=TurnLimits(seconds=2))
+    assert isinstance(error, TimedOut)
+    assert error.usage is not None
+    assert error.usage.complete is False
+    assert rig.doors.opened == 0
+
+
+async def test_a_server_that_says_nothing_for_too_long_has_gone(
+    provider: str, tmp_path: Path
+) -> None:
+    async with ModelServer(script(x=[{"fault": "hang"}]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, provider, options={"silence_seconds": 0.2})
+        error = await trouble(rig, limits=TurnLimits(seconds=None))
+    assert isinstance(error, AgentUnavailable)
+
+
+async def test_cancelling_closes_the_line(provider: str, tmp_path: Path) -> None:
+    gone: list[int] = []
+    hang = ModelServer(
+        script(x=[{"fault": "hang"}]), key=KEY, watcher=lambda seen: gone.append(seen.number)
+    )
+    async with hang as server:
+        rig = ApiRig(tmp_path, server, provider)
+        asked = asyncio.create_task(rig.agent.ask(rig.turn("SCRIPT:x")))
+        await server.wait_for_requests(1)
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asked
+        await retry_until(lambda: gone == [1])
+    assert rig.doors.opened == 0
+
+
+async def test_a_tool_at_work_is_ended_with_its_turn(provider: str, tmp_path: Path) -> None:
+    step = {"tools": [{"name": "hang", "arguments": {}}]}
+    async with ModelServer(script(x=[step]), key=KEY) as server:
+        doors = RealDoorRig(Effect.ALLOW)
+        rig = ApiRig(tmp_path, server, provider, other_doors=doors.hook_door)
+        asked = asyncio.create_task(rig.agent.ask(rig.turn("SCRIPT:x")))
+        async with asyncio.timeout(120):
+            await doors.hanging.wait()
+        asked.cancel()
+        with pytest.raises(asyncio.CancelledError) as ended:
+            await asked
+    used: Usage = vars(ended.value)["usage"]
+    assert (used.input_tokens > 0, used.complete) == (True, False)
+    assert "requested" not in [str(status) for status in await doors.statuses()]

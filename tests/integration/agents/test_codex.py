@@ -1,0 +1,259 @@
+"""The real codex: replies, payloads, sessions, usage and limits."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from pydantic import BaseModel
+
+from podium.agents.headless.codex.agent import TRIED_VERSION, CodexCliAgent
+from podium.agents.kit import AgentOptions
+from podium.domain.asking import TurnLimits
+from podium.domain.errors import (
+    AgentNotLoggedIn,
+    AgentRejected,
+    BadInput,
+    BudgetSpent,
+    ToolMissing,
+)
+from podium.domain.events import AgentProgressed
+from podium.testing import retry_until
+from tests.integration.agents import clis
+from tests.integration.agents.codex_rig import KEY, MODEL, CodexRig, codex_rig
+
+
+class Verdict(BaseModel):
+    verdict: Literal["pass", "fail"]
+    notes: list[str] = []
+
+
+async def test_a_plain_reply(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"plain": ["Hello there."]}) as rig:
+        reply = await rig.ask("plain")
+    assert (reply.text, reply.payload, reply.found) == ("Hello there.", None, "none")
+    assert (reply.agent, reply.model, reply.version) == ("codex", MODEL, clis.versions()["codex"])
+    assert reply.warnings == ()
+    assert reply.transcript == "memory:codex:0"
+    assert "Hello there." in rig.transcripts.text
+
+
+def test_the_version_that_tests_run_is_the_one_that_was_tried() -> None:
+    assert clis.versions()["codex"] == TRIED_VERSION
+
+
+async def test_the_last_message_is_the_reply(tmp_path: Path) -> None:
+    steps = {"talks": [{"text": "Let me look.", "run": "ls"}, "Nothing there."]}
+    async with codex_rig(tmp_path, steps) as rig:
+        reply = await rig.ask("talks")
+    assert reply.text == "Nothing there."
+
+
+async def test_a_payload_by_codexs_own_schema(tmp_path: Path) -> None:
+    said = json.dumps({"verdict": "pass", "notes": ["fine"]})
+    async with codex_rig(tmp_path, {"payload": [said]}) as rig:
+        reply = await rig.ask("payload", contract=Verdict)
+        asked = rig.server.requests[0].body["text"]["format"]
+    assert (reply.payload, reply.found) == ({"verdict": "pass", "notes": ["fine"]}, "native")
+    assert asked["type"] == "json_schema"
+    assert asked["schema"]["required"] == ["verdict", "notes"]
+
+
+async def test_a_reply_that_is_no_json_has_no_payload(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"payload": ["I would rather talk."]}) as rig:
+        reply = await rig.ask("payload", contract=Verdict)
+    assert (reply.text, reply.found) == ("I would rather talk.", "none")
+
+
+async def test_a_session_is_continued(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"one": ["First."], "two": ["Second."]}) as rig:
+        first = await rig.ask("one")
+        second = await rig.ask("two", session=first.session)
+        heard = json.dumps(rig.server.requests[-1].body["input"])
+    assert second.text == "Second."
+    assert second.session == first.session
+    assert "SCRIPT:one" in heard
+    assert "First." in heard
+
+
+async def test_a_fresh_session_knows_nothing_of_another(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"one": ["First."], "two": ["Second."]}) as rig:
+        first = await rig.ask("one")
+        second = await rig.ask("two")
+        heard = json.dumps(rig.server.requests[-1].body["input"])
+    assert second.session != first.session
+    assert "SCRIPT:one" not in heard
+
+
+async def test_an_unknown_session_is_an_error_that_says_so(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"one": ["First."]}) as rig:
+        with pytest.raises(AgentRejected, match="would not take the turn"):
+            await rig.ask("one", session="01a1de0b-1c42-7b40-a966-000000000000")
+    assert rig.server.requests == []
+
+
+async def test_usage_counts_every_exchange_and_costs_money(tmp_path: Path) -> None:
+    usage = {"input": 1000, "output": 100, "cached": 400}
+    steps = {"works": [{"run": "true", "usage": usage}, {"text": "Done.", "usage": usage}]}
+    async with codex_rig(tmp_path, steps) as rig:
+        reply = await rig.ask("works")
+        again = await rig.ask("works", session=reply.session, step_key="work#1")
+    assert (reply.usage.input_tokens, reply.usage.output_tokens) == (2000, 200)
+    assert reply.usage.turns == 2
+    assert reply.usage.usd > 0
+    assert reply.usage.complete
+    assert again.usage.input_tokens == 2000
+
+
+async def test_a_model_without_a_price_leaves_the_usage_incomplete(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options={"model": "home-made"}) as rig:
+        reply = await rig.ask("one")
+    assert reply.usage.output_tokens > 0
+    assert not reply.usage.complete
+    assert any("home-made" in warning for warning in reply.warnings)
+
+
+@pytest.mark.parametrize(
+    ("limits", "measure"),
+    [(TurnLimits(turns=2), "turns"), (TurnLimits(tokens=2500), "tokens")],
+)
+async def test_a_turn_that_goes_on_beyond_its_limit_is_ended(
+    tmp_path: Path, limits: TurnLimits, measure: str
+) -> None:
+    work = [{"run": f"touch {name}", "usage": {"input": 1000, "output": 400}} for name in "abcdef"]
+    async with codex_rig(tmp_path, {"works": [*work, "Done."]}) as rig:
+        with pytest.raises(BudgetSpent) as raised:
+            await rig.ask("works", limits=limits)
+    assert (raised.value.scope, raised.value.measure) == ("step", measure)
+    assert raised.value.usage is not None
+    assert raised.value.usage.input_tokens == 2000
+    assert not (rig.workspace / "c").exists()
+
+
+async def test_a_turn_that_ends_at_its_limit_is_a_reply(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"works": [{"run": "true"}, "Done."]}) as rig:
+        reply = await rig.ask("works", limits=TurnLimits(turns=2))
+    assert reply.text == "Done."
+
+
+async def test_progress_is_told_while_it_works(tmp_path: Path) -> None:
+    steps = {"works": [{"thinking": "Hm.", "run": "true"}, "All is well."]}
+    async with codex_rig(tmp_path, steps) as rig:
+        await rig.ask("works")
+        told = await retry_until(partial(_told, rig, "text", "All is well."))
+        assert await _told(rig, "tool", "true")
+        assert await _told(rig, "thinking", "Hm.")
+    assert told
+
+
+async def _told(rig: CodexRig, kind: str, words: str) -> bool:
+    progress = [e for e in await rig.events() if isinstance(e, AgentProgressed)]
+    return any(event.kind == kind and words in event.text for event in progress)
+
+
+async def test_a_newer_version_warns_and_goes_on(tmp_path: Path) -> None:
+    program = tmp_path / "codex-of-tomorrow"
+    program.write_text(
+        f'#!/bin/sh\n[ "$1" = --version ] && echo "codex-cli 9.0.0" && exit\nexec {clis.codex()} "$@"\n'
+    )
+    program.chmod(0o755)
+    options = {"command": (str(program),)}
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=options) as rig:
+        reply = await rig.ask("one")
+    assert reply.version == "9.0.0"
+    assert any("9.0.0" in warning for warning in reply.warnings)
+
+
+async def test_a_codex_that_is_not_installed_says_how_to_get_it(tmp_path: Path) -> None:
+    options = {"command": ("codex-that-is-nowhere",)}
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options=options) as rig:
+        with pytest.raises(ToolMissing, match="npm install --global @openai/codex"):
+            await rig.ask("one")
+
+
+async def test_without_a_key_or_a_login_it_is_not_asked(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options={"base_url": "", "env": {}}) as rig:
+        with pytest.raises(AgentNotLoggedIn, match="codex login"):
+            await rig.ask("one")
+
+
+async def test_the_persons_own_provider_is_used_when_none_is_named(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options={"base_url": "", "env": {}}) as rig:
+        home = rig.kit.user_home / ".codex"
+        home.mkdir(parents=True)
+        (home / "config.toml").write_text(
+            f'model_provider = "mine"\nsandbox_mode = "danger-full-access"\n'
+            f'[model_providers.mine]\nname = "mine"\nbase_url = "{rig.server.url}/v1"\n'
+            f'wire_api = "responses"\nexperimental_bearer_token = "{KEY}"\n'
+        )
+        reply = await rig.ask("one")
+    assert reply.text == "Yes."
+    assert '"danger-full-access"' not in rig.transcripts.text
+
+
+async def test_the_persons_own_login_is_copied_for_the_turn_alone(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options={"base_url": "", "env": {}}) as rig:
+        home = rig.kit.user_home / ".codex"
+        home.mkdir(parents=True)
+        (home / "auth.json").write_text(json.dumps({"OPENAI_API_KEY": KEY}))
+        (home / "config.toml").write_text(
+            f'model_provider = "mine"\n[model_providers.mine]\nname = "mine"\n'
+            f'base_url = "{rig.server.url}/v1"\nrequires_openai_auth = true\n'
+        )
+        reply = await rig.ask("one")
+    assert reply.text == "Yes."
+    assert list(rig.kit.homes.rglob("auth.json")) == []
+    assert KEY not in rig.transcripts.text
+
+
+@pytest.mark.parametrize(
+    ("granted", "offers"),
+    [
+        ("web_search", "'type': 'web_search'"),
+        ("google_web_search", "'type': 'web_search'"),
+        ("subagents", "spawn_agent"),
+        ("codebase_investigator", "spawn_agent"),
+    ],
+)
+async def test_a_tool_of_its_own_is_off_unless_the_role_has_it(
+    tmp_path: Path, granted: str, offers: str
+) -> None:
+    async with codex_rig(tmp_path, {"one": ["Yes."]}) as rig:
+        await rig.ask("one")
+        reply = await rig.ask("one", own_tools=(granted,), step_key="work#1")
+        without, with_it = (repr(seen.body["tools"]) for seen in rig.server.requests)
+    assert offers not in without
+    assert offers in with_it
+    assert reply.warnings == ()
+
+
+async def test_what_it_cannot_be_given_and_held_to_is_said(tmp_path: Path) -> None:
+    given = {"own_tools": ("web_fetch", "run_without_sandbox"), "limits": TurnLimits(usd=0.5)}
+    async with codex_rig(tmp_path, {"one": ["Yes."]}, options={"model": "home-made"}) as rig:
+        reply = await rig.ask("one", **given)
+    assert "agent 'codex' has no tool 'web_fetch' of its own; it is not given" in reply.warnings
+    assert "agent 'codex' cannot be held to the turn's limit of 0.5 usd" in reply.warnings
+    assert not any("run_without_sandbox" in warning for warning in reply.warnings)
+
+
+async def test_the_transcript_is_json_and_has_no_pieces_of_what_is_told_whole(
+    tmp_path: Path,
+) -> None:
+    async with codex_rig(tmp_path, {"talks": ["Word after word after word."]}) as rig:
+        await rig.ask("talks")
+        lines = [json.loads(line) for line in rig.transcripts.kept[0].lines]
+    sent = [line["sent"]["method"] for line in lines if "sent" in line and "method" in line["sent"]]
+    heard = [line["method"] for line in lines if "method" in line]
+    assert sent[:2] == ["initialize", "initialized"]
+    assert "turn/completed" in heard
+    assert not any(method.lower().endswith("delta") for method in heard)
+    assert "Word after word after word." in rig.transcripts.text
+
+
+async def test_options_that_codex_does_not_have_are_named(tmp_path: Path) -> None:
+    async with codex_rig(tmp_path, {"one": ["Yes."]}) as rig:
+        with pytest.raises(BadInput, match="'codex': sandbocks"):
+            CodexCliAgent(AgentOptions(name="codex", options={"sandbocks": "none"}), rig.kit)

@@ -1,0 +1,29 @@
+"""Payloads by a provider's own schema: JSON is read as strictly there as anywhere."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.testing.modelserver import ModelServer
+from tests.integration.agents.api_rig import KEY, ApiRig, Verdict, script
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"verdict": "fail", "score": 7, "verdict": "pass"}',
+        '{"verdict": "pass", "score": NaN}',
+        '[{"verdict": "pass", "score": 7}]',
+        '{"verdict": ' + "[" * 100_000,
+    ],
+)
+async def test_what_two_readers_could_read_differently_is_no_native_payload(
+    said: str, tmp_path: Path
+) -> None:
+    async with ModelServer(script(native=[said]), key=KEY) as server:
+        rig = ApiRig(tmp_path, server, "openai")
+        reply = await rig.agent.ask(rig.turn("SCRIPT:native", contract=Verdict))
+    assert (reply.found, reply.payload) == ("none", None)
+    assert "did not keep to its own schema" in reply.warnings[0]

@@ -1,0 +1,173 @@
+"""What a program writes down is told apart: its own turn, late words of an earlier one, and those of others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from podium.agents.kit import AgentOptions
+from podium.agents.tui import GenericTui, Program
+from podium.agents.tui.adapting import Said, Terms
+from podium.agents.tui.capturing import history_size
+from podium.agents.tui.ears import ScreenEar, WrittenEar
+from podium.agents.tui.letters import Letter
+from podium.agents.tui.sighting import Sight
+from podium.agents.tui.stream_gate import StreamGate
+from podium.domain.errors import AgentLost
+from podium.domain.messages import Awaited, Message, block_of
+from podium.domain.model import Json
+from podium.testing import FixedClock, MemoryTranscripts
+from podium.testing.hook_doors import FakeTurnDoor
+from tests.integration.agents.tui.rig import House
+from tests.unit.agents.tui.pair_rig import a_turn
+
+AWAITED = Awaited(sender="PLANNER", types=("plan",), task="T1", nonce="ab12cd34")
+BLOCK = block_of(Message(to="EXECUTER", type="plan", id="T1-ab12cd34", body="look"))
+OURS = Said("prompt", "Mend the roof.")
+END = Said("end")
+
+
+class Told:
+    """A conversation that is written down as the test says."""
+
+    session = "one"
+
+    def __init__(self, *said: Said) -> None:
+        self.said = list(said)
+
+    def folders(self) -> Sequence[Path]:
+        return ()
+
+    def mark(self) -> Json:
+        return len(self.said)
+
+    def since(self, mark: Json) -> tuple[list[Said], Json]:
+        return self.said[mark:], len(self.said)
+
+
+class Resting:
+    """A screen on which nothing happens."""
+
+    async def look(self) -> None: ...
+
+    def rests(self, seconds: float) -> bool:
+        return True
+
+
+def an_ear(told: Told, door: FakeTurnDoor | None = None, text: str = OURS.text) -> WrittenEar:
+    letter = Letter(owner="0123456789", text=text, number=1, server=(1, 1), mark=0)
+    with MemoryTranscripts().open(a_turn(), "planner") as transcript:
+        return WrittenEar(
+            "'planner' (claude)",
+            told,
+            letter,
+            AWAITED,
+            cast("Sight", Resting()),
+            Terms(),
+            door or FakeTurnDoor(),
+            transcript,
+            lambda _: None,
+            FixedClock(),
+        )
+
+
+async def heard(*said: Said) -> str | None:
+    answer = await an_ear(Told(*said)).hear()
+    return None if answer is None else answer.text
+
+
+async def test_all_words_until_the_end_of_the_turn_are_the_answer() -> None:
+    said = (OURS, Said("words", "I look."), Said("words", BLOCK), END, Said("words", "more"))
+    assert await heard(*said) == f"I look.\n{BLOCK}"
+
+
+async def test_a_turn_that_is_not_over_has_no_answer_yet() -> None:
+    assert await heard(OURS, Said("words", BLOCK)) is None
+
+
+async def test_words_before_the_prompt_are_of_an_earlier_turn() -> None:
+    assert await heard(Said("words", "old"), END, OURS, Said("words", "new"), END) == "new"
+
+
+async def test_an_earlier_turn_that_is_written_down_late_is_passed_over() -> None:
+    late = (Said("prompt", "Paint it."), Said("end", "Request interrupted", ok=False))
+    assert await heard(*late, OURS, Said("words", "new"), END) == "new"
+    assert await heard(Said("prompt", "Paint it."), Said("words", "done"), END) is None
+
+
+async def test_a_prompt_that_is_not_known_again_counts_when_its_turn_brings_the_message() -> None:
+    assert await heard(Said("prompt", "[image] Mend…"), Said("words", BLOCK), END) == BLOCK
+
+
+async def test_a_reminder_in_the_middle_does_not_lose_the_words_before_it() -> None:
+    nudge = Said("prompt", "If finished, emit the tagged block now.")
+    assert await heard(OURS, Said("words", "one"), nudge, Said("words", "two"), END) == "one\ntwo"
+
+
+async def test_a_letter_that_was_handed_over_as_a_file_is_known_by_its_name() -> None:
+    told = Told(Said("prompt", "Your message is in the file /m/0-1-0123456789.txt - read it"), END)
+    told.said[1:1] = [Said("words", "read")]
+    answer = await an_ear(told, text="long\n" * 9999).hear()
+    assert answer is not None
+    assert answer.text == "read"
+
+
+async def test_a_turn_without_a_word_is_none_only_when_its_program_rests() -> None:
+    with pytest.raises(AgentLost, match="without a word"):
+        await heard(OURS, END)
+    assert await heard(OURS, END, Said("words", "late"), END) == "late"
+
+
+async def test_one_that_was_told_to_wait_for_a_person_may_end_without_a_word() -> None:
+    door = FakeTurnDoor(waiting_approvals=("apr_1",))
+    answer = await an_ear(Told(OURS, END), door).hear()
+    assert answer is not None
+    assert answer.text == ""
+
+
+async def test_what_became_of_its_tools_is_told_at_the_door() -> None:
+    door = FakeTurnDoor()
+    uses = (Said("used", "", "use_1"), Said("used", "no such file", "use_2", ok=False))
+    await an_ear(Told(OURS, *uses, Said("words", "Done."), END), door).hear()
+    assert door.settled == {"use_1": True, "use_2": False}
+
+
+def test_a_closing_tag_is_noticed_once_in_whatever_pieces_it_comes(tmp_path: Path) -> None:
+    file = tmp_path / "0.now"
+    file.touch()
+    gate = StreamGate(file)
+    assert not gate.has_opened()
+    pieces = ["noise [[/POL", "I:MSG]] more", " noise", "[[/POLI:MSG]]"]
+    opened = []
+    for piece in pieces:
+        with file.open("a") as opening:
+            opening.write(piece)
+        opened.append(gate.has_opened())
+    assert opened == [False, True, False, True]
+    file.rename(tmp_path / "0.before")
+    assert not gate.has_opened()
+    file.write_text("begun anew")
+    assert [gate.has_opened(), gate.has_opened()] == [True, False]
+    gate.close()
+
+
+async def test_a_block_that_scrolled_away_further_than_the_mark_tells_is_found(
+    house: House,
+) -> None:
+    """As after a terminal was made wider: its history has fewer lines then."""
+    (house.root / "said").write_text(f"{BLOCK}\n" + "more\n" * 100 + "that is all")
+    pane = await house.panes.open(
+        Program(name="planner", argv=("sh", "-c", "cat said; exec cat"), cwd=house.root)
+    )
+    await house.shows(pane, "that is all")
+    generic = GenericTui(AgentOptions(name="x", command=("cat",)))
+    sight = Sight(house.control, house.activity, pane, generic, Terms())
+    mark = await history_size(house.control, pane)
+    with MemoryTranscripts().open(a_turn(), "planner") as transcript:
+        ear = ScreenEar(
+            house.control, pane, sight, mark, AWAITED, Terms(), transcript, lambda _: None
+        )
+    assert await ear.found(AWAITED)

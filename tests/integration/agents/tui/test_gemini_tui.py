@@ -1,0 +1,310 @@
+"""The real Gemini CLI on a terminal: it starts without a question, and words go both ways to the byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.agents.kit import AgentOptions
+from podium.agents.tui.adapting import Said
+from podium.agents.tui.gemini import GeminiTui
+from podium.ports import nameless_use
+from podium.testing import retry_until
+from tests.integration.agents import clis
+from tests.integration.agents.tui.live import (
+    Live,
+    alive,
+    files_with_the_key,
+    hooked,
+    kinds_of,
+    recording_hook,
+    words_of,
+)
+
+MODEL = "gemini-2.5-flash"
+FOUND = "@README"
+
+
+def options(url: str) -> AgentOptions:
+    return AgentOptions(
+        name="planner",
+        model=MODEL,
+        base_url=url,
+        command=clis.gemini(),
+        env={"GEMINI_API_KEY": "secret://KEY"},
+        options={"attempts": 1},
+    )
+
+
+async def told(live: Live, text: str) -> list[Said]:
+    """A whole turn, with the words made fit as whoever sends them does."""
+    return await live.ask(GeminiTui().fitted(text, live.place))
+
+
+BLOCK = (
+    '[[POLI:MSG {"to":"EXECUTER","type":"plan","id":"T1-abcd"}]]\n<PLAN>\n'
+    "# Title *star* _under_ `tick`\n\n\tdef f():\n\t\treturn 'ünïcödé 漢字 🎭 \\ &lt;'\n"
+    f"| a | b |\n|---|---|\n{'long ' * 500}\n</PLAN>\n[[/POLI:MSG]]"
+)
+
+
+@pytest.mark.smoke
+async def test_it_starts_without_a_question_and_words_go_both_ways_to_the_byte(root: Path) -> None:
+    asked = "SCRIPT:plan `$(id)` ünïcödé 漢字 🎭\n\n  second;\n-x #{pid} [x] *y*\nfourth\\ !"
+    async with alive(root, GeminiTui(), options, {"plan": [BLOCK]}) as live:
+        await live.becomes("ready")
+        said = await told(live, asked)
+        assert live.server.prompts() == [asked]
+        assert said == [Said("prompt", asked), Said("words", BLOCK), Said("end")]
+        assert live.written.session == live.launched.session
+        assert files_with_the_key(root) == []
+
+
+@pytest.mark.smoke
+async def test_every_tool_is_asked_for_and_what_is_denied_does_not_run(root: Path) -> None:
+    steps = {
+        "work": [
+            {"text": "One.", "run": "echo one > one; exit 3"},
+            {"text": "Two.", "run": "touch forbidden"},
+            "Done.",
+        ]
+    }
+    hook = recording_hook(root, "forbidden")
+    async with alive(root, GeminiTui(), options, steps, hook=hook) as live:
+        await live.becomes("ready")
+        said = await told(live, "SCRIPT:work")
+        made = {path.name for path in live.place.cwd.iterdir()}
+    assert made == {"one"}
+    assert words_of(said) == ["One.", "Two.", "Done."]
+    assert kinds_of(said) == ["prompt", "words", "used", "words", "used", "words", "end"]
+    ran, denied = [each for each in said if each.kind == "used"]
+    assert (ran.ok, ran.text) == (False, "exit code 3")
+    assert not denied.ok
+    assert "the rules of the house" in denied.text
+    asked = [nameless_use(event["tool_name"], event["tool_input"]) for event in hooked(root)]
+    assert asked == [ran.use, denied.use]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("hook", [("false",), ("/nowhere/hook",), ("echo", "{}")])
+async def test_a_hook_that_fails_closes_the_door(root: Path, hook: tuple[str, ...]) -> None:
+    steps = {"work": [{"run": "touch ran"}, {"write": {"path": "wrote", "content": "x"}}, "Done."]}
+    async with alive(root, GeminiTui(), options, steps, hook=hook) as live:
+        await live.becomes("ready")
+        said = await told(live, "SCRIPT:work")
+        made = list(live.place.cwd.iterdir())
+    assert made == []
+    assert [each.ok for each in said if each.kind == "used"] == [False, False]
+
+
+@pytest.mark.soak
+async def test_what_it_may_not_use_is_refused_without_asking_a_person(root: Path) -> None:
+    call = {"name": "web_fetch", "arguments": {"prompt": "http://127.0.0.1:9"}}
+    async with alive(
+        root, GeminiTui(), options, {"web": [{"tools": [call]}, "Done."]}, hook=recording_hook(root)
+    ) as live:
+        await live.becomes("ready")
+        said = await told(live, "SCRIPT:web")
+    assert words_of(said) == ["Done."]
+    assert hooked(root) == []
+
+
+DRIPPING = {"text": "one two three four five six " * 20, "drip_seconds": 0.2, "chunk_characters": 9}
+SLEEPING = [{"text": "I sleep.", "run": "sleep 100"}, "Slept."]
+
+
+@pytest.mark.soak
+async def test_an_answer_and_a_tool_are_interrupted_and_the_next_message_is_taken(
+    root: Path,
+) -> None:
+    steps = {"drip": [DRIPPING], "sleep": SLEEPING, "next": ["Next."]}
+    async with alive(root, GeminiTui(), options, steps, hook=recording_hook(root)) as live:
+        await live.becomes("ready")
+        for script, sign in (("drip", "one two three"), ("sleep", "Shell sleep 100")):
+            mark = live.written.mark()
+            await live.deliver(f"SCRIPT:{script}")
+            await live.shows(sign)
+            await live.press(*GeminiTui().interrupt_keys)
+            said = await live.hears(mark)
+            end = next(each for each in said if each.kind == "end")
+            assert (end.ok, end.text) == (False, "Request cancelled.")
+            await live.becomes("ready")
+        assert words_of(await told(live, "SCRIPT:next")) == ["Next."]
+
+
+HARD = (
+    "!touch banged SCRIPT:ok",
+    "@nothing SCRIPT:ok @pytest.mark a@b.example",
+    "SCRIPT:ok see @READ",
+    "# SCRIPT:ok a heading",
+    "? SCRIPT:ok",
+    "// SCRIPT:ok",
+    "SCRIPT:ok ends in \\",
+    "SCRIPT:ok three\n\\\nlines\\",
+    "SCRIPT:ok C-c Escape; rm;\nEnter;",
+    "SCRIPT:ok [Pasted Text: 7 lines]",
+    "SCRIPT:ok\na\nb\nc\nd",
+    "SCRIPT:ok\na\nb\nc\nd\ne\\",
+    f"SCRIPT:ok {'x' * 490}",
+    f"SCRIPT:ok {'x' * 491}",
+    f"SCRIPT:ok {'漢🎭' * 200}",
+    f"SCRIPT:ok {'x' * 20_000}",
+    "SCRIPT:ok\n" + "line of a long message, ünïcödé\n" * 1700 + "end",
+)
+
+
+@pytest.mark.soak
+async def test_words_that_could_be_taken_for_something_else_arrive_to_the_byte(root: Path) -> None:
+    async with alive(root, GeminiTui(), options, {"ok": ["Fine."]}) as live:
+        await live.becomes("ready")
+        (live.place.cwd / "README").write_text("do not read me\n")
+        for text in HARD:
+            said = await told(live, text)
+            assert live.server.prompts()[-1] == text
+            assert said == [Said("prompt", text), Said("words", "Fine."), Said("end")]
+        assert len(live.server.prompts()) == len(HARD)
+        assert not (live.place.cwd / "banged").exists()
+
+
+@pytest.mark.soak
+async def test_a_command_and_a_file_that_is_there_lose_their_meaning(root: Path) -> None:
+    """Not to the byte: it has no way to be told them as they are."""
+    async with alive(root, GeminiTui(), options, {"ok": ["Fine."]}) as live:
+        await live.becomes("ready")
+        (live.place.cwd / "README").write_text("do not read me\n")
+        await told(live, "/help SCRIPT:ok")
+        await told(live, f"SCRIPT:ok {FOUND} {FOUND}")
+        assert live.server.prompts() == [
+            "Message:\n/help SCRIPT:ok",
+            "SCRIPT:ok \\@README \\@README",
+        ]
+        assert "do not read me" not in str(live.server.requests[-1].body)
+
+
+@pytest.mark.soak
+async def test_long_answers_come_whole_and_only_what_nobody_sees_is_taken_off(root: Path) -> None:
+    long = "".join(f"{line}. ünïcödé \x1b[31m漢字\t`x` **y** {'z' * line}\n" for line in range(400))
+    steps = {"long": [f"{long}end"], "trimmed": ["  a <!-- b --> c  \n"]}
+    async with alive(root, GeminiTui(), options, steps) as live:
+        await live.becomes("ready")
+        assert words_of(await told(live, "SCRIPT:long")) == [f"{long}end"]
+        assert words_of(await told(live, "SCRIPT:trimmed")) == ["a  c"]
+
+
+@pytest.mark.soak
+async def test_one_that_is_killed_goes_on_with_its_conversation(root: Path) -> None:
+    async with alive(root, GeminiTui(), options, {"one": ["First."], "two": ["Second."]}) as live:
+        await live.becomes("ready")
+        await told(live, "SCRIPT:one")
+        mark = live.written.mark()
+        session = live.launched.session
+        await live.start_again()
+        assert live.launched.session == session
+        await live.becomes("starting")
+        await live.becomes("ready")
+        said = await told(live, "SCRIPT:two")
+        contents = str(live.server.requests[-1].body["contents"])
+        assert "SCRIPT:one" in contents
+        assert "First." in contents
+        assert words_of(said) == ["Second."]
+        assert live.written.since(mark)[0] == said
+        assert live.written.session == session
+
+
+@pytest.mark.soak
+async def test_one_that_is_killed_before_its_first_turn_begins_anew(root: Path) -> None:
+    async with alive(root, GeminiTui(), options, {"one": ["First."]}) as live:
+        await live.becomes("ready")
+        session = live.launched.session
+        await live.start_again()
+        assert live.launched.session != session
+        await live.becomes("starting")
+        await live.becomes("ready")
+        assert words_of(await told(live, "SCRIPT:one")) == ["First."]
+        assert live.written.session == live.launched.session
+
+
+@pytest.mark.soak
+async def test_a_message_that_comes_while_it_works_waits_for_its_turn(root: Path) -> None:
+    steps = {"slow": [{"text": "Slow.", "delay_seconds": 3}], "next": ["Next."]}
+    async with alive(root, GeminiTui(), options, steps) as live:
+        await live.becomes("ready")
+        mark = live.written.mark()
+        await live.deliver("SCRIPT:slow")
+        await live.becomes("busy")
+        await live.deliver("SCRIPT:next")
+        said = await live.hears(mark, count=2)
+    assert kinds_of(said) == ["prompt", "words", "end"] * 2
+    assert words_of(said) == ["Slow.", "Next."]
+
+
+@pytest.mark.soak
+async def test_what_the_provider_says_is_told_as_the_end_of_the_turn(root: Path) -> None:
+    steps = {
+        "bad": [{"status": 400, "message": "No such thing."}],
+        "cut": [{"text": "Half of", "fault": "truncate"}],
+        "next": ["Next."],
+    }
+    async with alive(root, GeminiTui(), options, steps) as live:
+        await live.becomes("ready")
+        bad = await told(live, "SCRIPT:bad")
+        assert bad[1:] == [Said("end", "No such thing.", ok=False)]
+        cut = await told(live, "SCRIPT:cut")
+        assert cut[1:] == [Said("end", "Model stream ended without a finish reason.", ok=False)]
+        assert words_of(await told(live, "SCRIPT:next")) == ["Next."]
+
+
+@pytest.mark.soak
+async def test_a_provider_that_is_too_busy_is_not_asked_without_end_but_a_person(
+    root: Path,
+) -> None:
+    async with alive(root, GeminiTui(), options, {"quota": [{"status": 429}]}) as live:
+        await live.becomes("ready")
+        mark = live.written.mark()
+        await live.deliver("SCRIPT:quota")
+        screen = await live.becomes("asking")
+        assert "high demand" in GeminiTui().question(screen)
+        assert "Keep trying" in GeminiTui().question(screen)
+        assert live.server.request_count == 1
+        await live.press("2")
+        assert (await live.hears(mark))[-1] == Said(
+            "end", "You exceeded your current quota.", ok=False
+        )
+        await live.becomes("ready")
+
+
+@pytest.mark.soak
+async def test_one_that_a_person_clears_is_ready_and_heard(root: Path) -> None:
+    async with alive(root, GeminiTui(), options, {"one": ["First."], "two": ["Second."]}) as live:
+        await live.becomes("ready")
+        await told(live, "SCRIPT:one")
+        mark, before = live.written.mark(), live.written.session
+        await live.deliver("/clear")
+        await retry_until(lambda: live.written.session != before)
+        await live.becomes("ready")
+        await live.deliver("SCRIPT:two")
+        assert words_of(await live.hears(mark)) == ["Second."]
+
+
+@pytest.mark.soak
+async def test_what_is_too_long_for_a_paste_can_be_read_as_a_file(root: Path) -> None:
+    """It reads no file outside of its workspace that it was not told of."""
+    file = root / "side/messages/1.txt"
+    read = {"name": "read_file", "arguments": {"file_path": str(file)}}
+    steps = {"read": [{"tools": [read]}, "I have read it."]}
+    async with alive(root, GeminiTui(), options, steps, hook=recording_hook(root)) as live:
+        await live.becomes("ready")
+        file.write_text("the hidden word is xyzzy")
+        assert words_of(await told(live, "SCRIPT:read")) == ["I have read it."]
+        assert "the hidden word is xyzzy" in str(live.server.requests[-1].body)
+
+
+@pytest.mark.soak
+async def test_a_quarter_of_a_megabyte_is_pasted_to_the_byte(root: Path) -> None:
+    longest = GeminiTui().patience.longest_paste_bytes
+    text = "SCRIPT:ok\n" + "line of a long message, ünïcödé\n" * (longest // 40) + "end"
+    async with alive(root, GeminiTui(), options, {"ok": ["Fine."]}) as live:
+        await live.becomes("ready")
+        assert words_of(await told(live, text)) == ["Fine."]
+        assert live.server.prompts() == [text]

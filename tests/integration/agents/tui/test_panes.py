@@ -1,0 +1,234 @@
+"""Panes: found by name, started once, each in a folder and environment of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.agents.tui import Panes, Program, look
+from podium.agents.tui.trouble import PaneGone
+from podium.domain.errors import BadInput, NotPossibleNow
+from podium.testing import retry_until
+from tests.integration.agents.tui.rig import House, a_server, housed
+
+TELL = "pwd > told; env >> told; tty >> told; exec sleep 1000"
+
+
+def told(folder: Path) -> list[str]:
+    file = folder / "told"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return lines if lines and lines[-1].startswith("/dev/") else []
+
+
+def program(folder: Path, name: str = "planner", **env: str) -> Program:
+    folder.mkdir(exist_ok=True)
+    return Program(name=name, argv=("sh", "-c", TELL), cwd=folder, env=env)
+
+
+async def test_each_pane_has_its_own_folder_and_variables(house: House) -> None:
+    one, other = house.root / "one", house.root / "other"
+    await house.panes.open(program(one, "planner", KEY='1 "$HOME" #{pid};', ONLY="planner"))
+    await house.panes.open(program(other, "executer", KEY="2"))
+    first = await retry_until(lambda: told(one))
+    second = await retry_until(lambda: told(other))
+    assert (first[0], second[0]) == (str(one), str(other))
+    assert 'KEY=1 "$HOME" #{pid};' in first
+    assert "KEY=2" in second
+    assert "ONLY=planner" not in second
+
+
+async def test_nothing_of_podiums_environment_comes_through_but_what_is_listed(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "s3cret")
+    async with housed(root) as house:
+        await house.panes.open(program(root / "one"))
+        assert not [
+            line for line in await retry_until(lambda: told(root / "one")) if "s3cret" in line
+        ]
+
+
+async def test_opening_again_starts_nothing_also_for_another_podium(house: House) -> None:
+    pane = await house.panes.open(program(house.root / "one"))
+    await retry_until(lambda: told(house.root / "one"))
+    pid = await house.control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'")
+    another = a_server(house.root)
+    assert await Panes(another.control, another.settings).open(program(house.root / "one")) == pane
+    assert await another.control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'") == pid
+    await another.close()
+
+
+async def test_a_pane_that_was_named_and_never_started_is_started(house: House) -> None:
+    """As a supervisor leaves it that was killed in between."""
+    (pane,) = await house.control.ask("list-panes -F '#{pane_id}'")
+    await house.control.tell(f"set -p -t {pane} @podium_pane planner")
+    assert await house.panes.open(program(house.root / "one")) == pane
+    await retry_until(lambda: told(house.root / "one"))
+
+
+async def test_panes_lie_beside_each_other_and_have_the_size_they_are_to_have(house: House) -> None:
+    names = ("planner", "executer", "third")
+    panes = [await house.panes.open(program(house.root / "one", name)) for name in names]
+    facts = await house.control.ask(
+        "list-panes -F '#{pane_id} #{pane_left} #{pane_width} #{pane_height}'"
+    )
+    assert facts == [f"{pane} {at * 101} 100 30" for at, pane in enumerate(panes)]
+
+
+async def test_a_pane_is_found_by_its_name_though_others_were_closed_before_it(
+    house: House,
+) -> None:
+    first = await house.open("composer", "planner")
+    second = await house.open("composer", "executer")
+    await house.control.tell(f"kill-pane -t {first}")
+    assert await house.panes.find("executer") == second
+    with pytest.raises(PaneGone, match="planner"):
+        await house.panes.find("planner")
+
+
+async def test_a_window_whose_name_begins_as_the_session_is_not_mistaken_for_it(root: Path) -> None:
+    """`-t p` finds a window called python."""
+    async with housed(root, session="p") as house:
+        await house.control.tell("rename-window python")
+        assert await house.open("composer") == "%0"
+        assert await house.open("composer", "executer") == "%1"
+
+
+@pytest.mark.parametrize("name", ["a b;c", "#(touch bad)", "#{pid}", "50%H", "it's", "-x"])
+async def test_a_folder_of_any_name_is_taken_for_what_it_is(house: House, name: str) -> None:
+    await house.panes.open(program(house.root / name))
+    assert (await retry_until(lambda: told(house.root / name)))[0] == str(house.root / name)
+    assert not (house.root / name / "bad").exists()
+
+
+async def test_a_program_without_arguments_is_no_shell_line(house: House) -> None:
+    script = house.root / "a program; exit 3"
+    script.write_text("#!/bin/sh\necho it runs\nexec sleep 1000\n")
+    script.chmod(0o700)
+    pane = await house.panes.open(Program(name="one", argv=(str(script),), cwd=house.root))
+    await house.shows(pane, "it runs")
+
+
+async def test_a_missing_folder_is_refused_where_tmux_would_take_another(house: House) -> None:
+    program = Program(name="one", argv=("sh", "-c", "true"), cwd=house.root / "missing")
+    with pytest.raises(NotPossibleNow, match="no such folder"):
+        await house.panes.open(program)
+
+
+@pytest.mark.parametrize("name", ["", "A=B", "A\0"])
+async def test_a_name_that_no_variable_can_have_is_refused(house: House, name: str) -> None:
+    with pytest.raises(BadInput):
+        await house.panes.open(program(house.root / "one", **{name: "x"}))
+
+
+async def test_an_unknown_secret_stops_the_start_and_a_known_one_is_resolved(house: House) -> None:
+    wanting = program(house.root / "one", KEY="secret://KEY")
+    with pytest.raises(BadInput, match="secret://KEY"):
+        await house.panes.open(wanting)
+    knowing = Panes(house.control, house.server.settings, {"secret://KEY": "value"}.__getitem__)
+    await knowing.open(wanting)
+    assert "KEY=value" in await retry_until(lambda: told(house.root / "one"))
+
+
+async def test_a_program_that_ended_is_kept_and_can_be_started_again_in_its_pane(
+    house: House,
+) -> None:
+    pane = await house.open("composer")
+    await house.shows(pane, ">")
+    await house.panes.press(pane, "C-c")
+
+    async def is_dead() -> bool:
+        return (await look(house.control, pane)).dead
+
+    await retry_until(is_dead)
+    assert await house.panes.open(house.program("composer")) == pane
+    assert await is_dead()
+    await house.panes.restart(pane, house.program("composer"))
+    await house.shows(pane, ">")
+    assert not await is_dead()
+
+
+async def test_keys_reach_the_program_though_a_person_scrolls_back(house: House) -> None:
+    pane = await house.open("composer")
+    await house.shows(pane, ">")
+    await house.control.tell(f"copy-mode -t {pane}")
+    await house.panes.press(pane, "x", "y")
+    await house.shows(pane, "> xy")
+
+
+async def test_a_person_opens_a_window_and_nothing_is_started_again_or_taken_from_him(
+    house: House,
+) -> None:
+    """As Ctrl-b c does it."""
+    names = ("planner", "executer")
+    panes = [await house.open("composer", name) for name in names]
+    (own,) = await house.control.ask("new-window -t =main: -P -F '#{pane_id} #{pane_pid}' sh")
+    assert [await house.panes.open(house.program("composer", name)) for name in names] == panes
+    assert [await house.panes.find(name) for name in names] == panes
+    await house.panes.resize(70, 20)
+    assert await _facts(house, "pane_id pane_width") == [
+        *(f"{pane} 70" for pane in panes),
+        f"{own.split()[0]} {await _width_of(house, own.split()[0])}",
+    ]
+    assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
+
+
+async def _facts(house: House, names: str, pane: str = "") -> list[str]:
+    form = " ".join(f"#{{{name}}}" for name in names.split())
+    told = await house.control.ask(f"list-panes -s -t =main: -F '{form}'")
+    return [line for line in told if line.startswith(pane)]
+
+
+async def _width_of(house: House, pane: str) -> str:
+    (width,) = await house.control.ask(f"display-message -p -t {pane} '#{{window_width}}'")
+    return width
+
+
+@pytest.mark.parametrize("opened", ["split-window -h", "split-window -v", "new-window"])
+async def test_a_pane_that_is_missing_is_made_anew_and_never_out_of_a_persons_own(
+    house: House, opened: str
+) -> None:
+    first = await house.open("composer", "planner")
+    second = await house.open("composer", "executer")
+    own = (await house.control.ask(f"{opened} -P -F '#{{pane_id}} #{{pane_pid}}' sh"))[0]
+    await house.control.tell(f"kill-pane -t {first}")
+    third = await house.open("composer", "planner")
+    assert third not in (first, second, own.split()[0])
+    await house.shows(third, ">")
+    assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
+    assert await _active(house) == own.split()[0]
+    assert await _facts(house, "pane_id pane_width window_id", third) == [f"{third} 100 @0"]
+
+
+async def _active(house: House) -> str:
+    (pane,) = await house.control.ask("display-message -p -t =main: '#{pane_id}'")
+    return pane
+
+
+async def test_panes_come_into_a_window_of_their_own_where_only_a_persons_are_left(
+    house: House,
+) -> None:
+    first = await house.open("composer", "planner")
+    (own,) = await house.control.ask("split-window -h -P -F '#{pane_id} #{pane_pid}' sh")
+    await house.control.tell(f"kill-pane -t {first}")
+    panes = [await house.open("composer", name) for name in ("planner", "executer")]
+    assert await _facts(house, "pane_id pane_pid", own.split()[0]) == [own]
+    assert await _active(house) == own.split()[0]
+    told = [(await _facts(house, "pane_id window_id pane_width", pane))[0] for pane in panes]
+    assert told == [f"{pane} @1 100" for pane in panes]
+
+
+async def test_a_key_that_looks_like_an_option_is_typed_into_this_pane(house: House) -> None:
+    pane = await house.open("composer")
+    other = await house.open("composer", "executer")
+    await house.shows(pane, ">")
+    await house.panes.press(pane, "-t", other, "-X", "-", ";", "ä", "x;")
+    await house.shows(pane, f"> -t{other}-X-;äx;")
+    assert "-X" not in (await look(house.control, other)).text
+
+
+@pytest.mark.parametrize("keys", [(), ("",), ("x", ""), ("a\nb",), ("\0",), ("\x1b[A",)])
+async def test_what_is_no_key_is_refused(house: House, keys: tuple[str, ...]) -> None:
+    with pytest.raises(BadInput, match="are no keys"):
+        await house.panes.press(await house.open("composer"), *keys)

@@ -1,0 +1,181 @@
+"""Programs of the zoo that answer: what they say can be read off their screens, and they know what they said."""
+
+from __future__ import annotations
+
+import pytest
+
+from podium.agents.contract.messages import read_messages
+from podium.agents.tui import Manner, Program, history, look
+from podium.domain.messages import Awaited, Heard, Message
+from podium.flows.duet.prompting import NUDGE, primer, result_words, task_words
+from podium.testing import retry_until
+from podium.testing.tui_zoo import Answers, Happened, happened, zoo_command
+from podium.testing.tui_zoo.prompts import Wanted, wanted_by
+from tests.integration.agents.tui.rig import House
+
+BODY = "1. look at `x`\n\n2. mend:\n    if a[[0]]:\n        b()\n3. Grüße, 漢字 🙂"
+PAINTERS = ["alternate", "banner", "composer", "ink", "resizing", "slow", "spinning", "wrapping"]
+ANSWERING = [
+    "plain", "unfenced", "wordy", "status", "partial", "malformed", "recap", "quoting", "strays", "twice",
+]  # fmt: skip
+
+
+def awaited(nonce: str) -> Awaited:
+    return Awaited(sender="PLANNER", types=("plan",), task="t1", nonce=nonce)
+
+
+def prompt(nonce: str) -> str:
+    return task_words("mend it", awaited(nonce), on_screen=True)
+
+
+async def opened(house: House, kind: str, answers: Answers) -> str:
+    kept = answers.kept_in(house.root / "answers.json")
+    argv = zoo_command(kind, house.record(), kept)
+    pane = await house.panes.open(Program(name="planner", argv=argv, cwd=house.root))
+    await house.activity.follow(pane)
+    return pane
+
+
+def told(house: House, what: str) -> list[Happened]:
+    return [each for each in happened(house.record()) if each.what == what]
+
+
+async def tells(house: House, what: str, count: int = 1, text: str = "") -> None:
+    await retry_until(lambda: sum(text in each.text for each in told(house, what)) >= count)
+
+
+async def seen(house: House, pane: str) -> Heard:
+    columns = (await look(house.control, pane)).columns
+    return read_messages("\n".join(await history(house.control, pane)), columns=columns)
+
+
+async def found(house: House, pane: str, nonce: str) -> Message:
+    """The message of this turn, once it is on the screen."""
+    messages: list[Message] = []
+
+    async def is_there() -> bool:
+        message = awaited(nonce).found_in(await seen(house, pane))
+        messages[:] = [message] if message else []
+        return bool(messages)
+
+    await retry_until(is_there)
+    return messages[0]
+
+
+@pytest.mark.parametrize("kind", PAINTERS)
+async def test_what_is_said_in_any_manner_of_painting_stands_on_the_screen(
+    house: House, kind: str
+) -> None:
+    pane = await opened(house, kind, Answers(bodies=(BODY, "second")))
+    for number, (nonce, body) in enumerate((("aaaa1111", BODY), ("bbbb2222", "second")), 1):
+        await house.injector(pane).deliver(number, prompt(nonce))
+        await tells(house, "said", number)
+        assert (await found(house, pane, nonce)).body == body
+    assert [each.body for each in told(house, "said")] == [BODY, "second"]
+
+
+@pytest.mark.parametrize(("kind", "manner"), [("unbracketed", "reference"), ("echo", "lines")])
+async def test_programs_without_bracketed_paste_answer_what_they_were_handed(
+    house: House, kind: str, manner: Manner
+) -> None:
+    pane = await opened(house, kind, Answers(bodies=(BODY,)))
+    await house.injector(pane, manner).deliver(1, prompt("aaaa1111"))
+    assert (await found(house, pane, "aaaa1111")).body == BODY
+
+
+async def test_whatever_it_says_before_only_the_block_that_is_meant_is_found(house: House) -> None:
+    bodies = tuple(f"{BODY}\n{way}" for way in ANSWERING)
+    pane = await opened(house, "composer", Answers(tuple(ANSWERING), bodies, think_seconds=0.0))
+    for number, body in enumerate(bodies, 1):
+        nonce = f"aaaa{number:04}"
+        await house.injector(pane).deliver(number, prompt(nonce))
+        await tells(house, "state", number + 1, "ready")
+        assert (await found(house, pane, nonce)).body == body
+
+
+async def test_one_that_dies_in_the_middle_answers_when_it_was_started_again(house: House) -> None:
+    pane = await opened(house, "composer", Answers(("crash",), line_seconds=0.1))
+    await house.injector(pane).deliver(1, prompt("aaaa1111"))
+    await tells(house, "died")
+    argv = zoo_command("composer", house.record(), house.root / "answers.json")
+    await house.panes.restart(pane, Program(name="planner", argv=argv, cwd=house.root))
+    await house.injector(pane).deliver(2, NUDGE)
+    assert (await found(house, pane, "aaaa1111")).body == Answers().bodies[0]
+
+
+async def test_one_that_stops_in_the_middle_goes_on_when_its_terminal_is_resized(
+    house: House,
+) -> None:
+    pane = await opened(house, "resizing", Answers(("resize",), (BODY,)))
+    await house.injector(pane).deliver(1, prompt("aaaa1111"))
+    await tells(house, "half")
+    assert not awaited("aaaa1111").found_in(await seen(house, pane))
+    await house.panes.resize(120, 40)
+    assert (await found(house, pane, "aaaa1111")).body == BODY
+
+
+async def test_one_that_forgot_the_block_brings_it_when_it_is_reminded(house: House) -> None:
+    pane = await opened(house, "composer", Answers(("forgets",)))
+    await house.injector(pane).deliver(1, prompt("aaaa1111"))
+    await tells(house, "state", 2, "ready")
+    assert not told(house, "said")
+    await house.injector(pane).deliver(2, NUDGE)
+    await found(house, pane, "aaaa1111")
+
+
+async def test_one_that_is_stuck_is_ready_again_once_it_was_interrupted(house: House) -> None:
+    pane = await opened(house, "ink", Answers(("stuck", "plain")))
+    await house.injector(pane).deliver(1, prompt("aaaa1111"))
+    await house.shows(pane, "(esc to interrupt)")
+    await house.panes.press(pane, "Escape")
+    await tells(house, "interrupted")
+    await house.injector(pane).deliver(2, prompt("bbbb2222"))
+    await found(house, pane, "bbbb2222")
+
+
+async def test_one_that_asks_goes_on_when_a_person_answered(house: House) -> None:
+    pane = await opened(house, "composer", Answers(("asks",)))
+    await house.injector(pane).deliver(1, prompt("aaaa1111"))
+    await house.shows(pane, "(y/n)")
+    assert told(house, "state")[-1].text == "asking"
+    await house.panes.press(pane, "y")
+    await found(house, pane, "aaaa1111")
+    await tells(house, "state", 2, "ready")
+
+
+async def test_what_it_heard_and_said_is_written_down_to_the_byte(house: House) -> None:
+    written = house.root / "transcript.jsonl"
+    pane = await opened(house, "ink", Answers(bodies=(BODY,), transcript=str(written)))
+    await house.injector(pane).deliver(1, prompt("aaaa1111"))
+    await tells(house, "state", 2, "ready")
+    text = written.read_text()
+    assert [line.split('"')[3] for line in text.splitlines()] == ["user", "assistant", "end"]
+
+
+def test_a_prompt_of_the_flow_tells_its_id_and_what_would_do() -> None:
+    assert wanted_by(prompt("aaaa1111")) == Wanted(
+        "t1-aaaa1111", (("EXECUTER", "plan"),), fenced=True, words_will_do=False
+    )
+    result = Message(to="PLANNER", type="result", id="t1-00000000", body="done")
+    on_screen = result_words(result, awaited("bbbb2222"), on_screen=True, may_go_on=True)
+    forms = (("USER", "report"), ("EXECUTER", "plan"))
+    assert wanted_by(on_screen) == Wanted("t1-bbbb2222", forms, fenced=True, words_will_do=False)
+    last = result_words(result, awaited("bbbb2222"), on_screen=False, may_go_on=False)
+    assert wanted_by(last) == Wanted("t1-bbbb2222", (), fenced=False, words_will_do=True)
+    assert wanted_by(primer("PLANNER", on_screen=True)) is None
+
+
+async def test_a_planner_reports_after_its_last_plan(house: House) -> None:
+    pane = await opened(house, "composer", Answers(plans=1))
+    await house.injector(pane).deliver(1, primer("PLANNER", on_screen=True))
+    await house.shows(pane, "READY")
+    await house.injector(pane).deliver(2, prompt("aaaa1111"))
+    await tells(house, "said")
+    result = Message(to="PLANNER", type="result", id="t1-aaaa1111", body="done")
+    back = result_words(result, awaited("bbbb2222"), on_screen=True, may_go_on=True)
+    await house.injector(pane).deliver(3, back)
+    await tells(house, "said", 2)
+    assert [(each.to, each.type) for each in told(house, "said")] == [
+        ("EXECUTER", "plan"),
+        ("USER", "report"),
+    ]

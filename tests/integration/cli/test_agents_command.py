@@ -1,0 +1,252 @@
+"""`podium agents`: what is there, what is missing, and whether it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from podium.agents.about import ABOUT
+from podium.testing.modelserver import ModelServer
+from podium.wiring.agents import KINDS
+from tests.integration.agents import clis
+from tests.integration.cli.desk import Desk
+
+KEY = "sk-loopback-5Tz8Kq1Lx0"
+
+
+def _user_says(desk: Desk, agents: dict[str, Any]) -> None:
+    desk.home.mkdir(exist_ok=True)
+    settings = {"agents": agents, "secrets": ["MODEL_KEY"]}
+    (desk.home / "config.yaml").write_text(yaml.safe_dump(settings))
+
+
+def _program(folder: Path, version: str) -> str:
+    path = folder / "some-cli"
+    path.write_text(f"#!/bin/sh\necho 'some-cli {version}'\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def test_every_kind_that_can_be_configured_is_known() -> None:
+    assert set(ABOUT) == set(KINDS)
+
+
+def test_programs_that_podium_yaml_does_not_name_are_listed_as_such(desk: Desk) -> None:
+    said = desk.run("agents", "list", "--json")
+    assert said.code == 0
+    listed = {each["name"]: each for each in said.json["agents"]}
+    assert set(listed) == {"gemini", "claude", "codex", "opencode"}
+    assert not any(each["configured"] for each in listed.values())
+
+
+def test_an_agent_is_shown_with_version_login_and_door(desk: Desk, tmp_path: Path) -> None:
+    env = {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"}
+    program = _program(tmp_path, "2.1.0")
+    _user_says(desk, {"brain": {"kind": "claude", "command": [program], "env": env}})
+    said = desk.spawn("agents", "check", "brain", env={"MODEL_KEY": KEY})
+    assert said.code == 0, said.err
+    assert "installed  yes 2.1.0" in said.out
+    assert "yes (ANTHROPIC_API_KEY from secret://MODEL_KEY)" in said.out
+    assert "PreToolUse callbacks" in said.out
+    assert KEY not in said.out + said.err
+
+
+def test_a_key_that_is_not_set_is_told_with_what_to_do(desk: Desk, tmp_path: Path) -> None:
+    env = {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"}
+    program = _program(tmp_path, "2.1.0")
+    _user_says(desk, {"brain": {"kind": "claude", "command": [program], "env": env}})
+    said = desk.spawn("agents", "check", "brain")
+    assert said.code == 1
+    assert "secret 'MODEL_KEY' is not set" in said.out
+
+
+def test_a_version_nobody_tried_is_said_to_be_newer(desk: Desk, tmp_path: Path) -> None:
+    program = _program(tmp_path, "99.0.0")
+    _user_says(desk, {"brain": {"kind": "codex", "command": [program]}})
+    said = desk.spawn("agents", "list", "--json")
+    (brain,) = [each for each in said.json["agents"] if each["name"] == "brain"]
+    assert "newer than 0.166.0" in brain["version"]
+
+
+def test_a_login_of_the_person_is_found_where_its_program_keeps_it(
+    desk: Desk, tmp_path: Path
+) -> None:
+    _user_says(desk, {"brain": {"kind": "codex", "command": [_program(tmp_path, "0.166.0")]}})
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    (moved / "auth.json").write_text("{}")
+    without = desk.spawn("agents", "check", "brain", "--json")
+    found = desk.spawn("agents", "check", "brain", "--json", env={"CODEX_HOME": str(moved)})
+    assert without.json["agent"]["logged_in"] == "no"
+    assert found.json["agent"]["login"] == f"a copy of {moved / 'auth.json'}"
+
+
+def test_init_names_the_agents_that_are_installed_and_logged_in(desk: Desk, tmp_path: Path) -> None:
+    programs, home = tmp_path / "bin", tmp_path / "someone"
+    for folder in (programs, home / ".codex"):
+        folder.mkdir(parents=True)
+    for name in ("codex", "gemini"):  # nobody is logged in to the second
+        (programs / name).write_text("#!/bin/sh\necho 'some-cli 0.1.0'\n")
+        (programs / name).chmod(0o755)
+    (home / ".codex/auth.json").write_text("{}")
+    env = {"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
+    said = desk.spawn("init", env=env)
+    assert said.code == 0, said.err
+    assert "agents in podium.yaml: codex\n" in said.out
+    assert said.out.endswith('next: podium run "what should be done"\n')
+    settings = yaml.safe_load((desk.project / "podium.yaml").read_text())
+    assert settings["agents"] == {"codex": {"kind": "codex"}}
+    assert settings["roles"] == {"default": {"agent": "codex"}}
+
+
+def test_init_leaves_agents_to_your_own_settings_and_says_when_there_is_none(
+    desk: Desk, tmp_path: Path
+) -> None:
+    nobody = desk.spawn("init", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    assert "no agent CLI is installed and logged in" in nobody.out
+    (desk.project / "podium.yaml").unlink()
+    _user_says(desk, {"brain": {"kind": "claude"}})
+    said = desk.spawn("init", "--json", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    assert said.json["agents"] == ["brain"]
+    assert "agents" not in yaml.safe_load((desk.project / "podium.yaml").read_text())
+
+
+def test_a_command_nobody_trusted_is_not_even_asked_for_its_version(
+    desk: Desk, tmp_path: Path
+) -> None:
+    trap = tmp_path / "trap"
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
+    trap.chmod(0o755)
+    desk.says(yaml.safe_dump({"agents": {"brain": {"kind": "command", "command": [str(trap)]}}}))
+    said = desk.spawn("agents", "check", "brain")
+    assert said.code == 1
+    assert "podium trust" in said.out
+    assert not (tmp_path / "sprung").exists()
+
+
+@pytest.mark.parametrize("key", ["base_url", "options"])
+def test_an_address_or_options_of_a_project_need_trust(desk: Desk, key: str) -> None:
+    value: Any = "http://127.0.0.1:9" if key == "base_url" else {"provider": "openai"}
+    desk.says(yaml.safe_dump({"agents": {"brain": {"kind": "api", "model": "m", key: value}}}))
+    said = desk.spawn("agents", "check", "brain")
+    assert said.code == 1
+    assert "podium trust" in said.out
+    shown = desk.spawn("trust", "--show")
+    assert "127.0.0.1:9" in shown.out or "openai" in shown.out
+
+
+def test_an_agent_that_is_not_there_is_refused_with_those_that_are(desk: Desk) -> None:
+    said = desk.run("agents", "check", "nobody")
+    assert said.code == 2
+    assert "gemini" in said.err
+
+
+def test_a_scripted_agent_is_asked_for_one_word(desk: Desk) -> None:
+    script = {"turns": [{"role": "check", "acts": [{"say": "OK"}]}]}
+    (desk.project / "script.yaml").write_text(yaml.safe_dump(script))
+    _user_says(desk, {"player": {"kind": "scripted", "script": "script.yaml"}})
+    said = desk.spawn("agents", "check", "player", "--ask")
+    assert said.code == 0, said.err
+    assert "answered   OK" in said.out
+
+
+async def test_the_real_claude_is_asked_for_one_word_on_loopback(desk: Desk) -> None:
+    entry = {
+        "kind": "claude",
+        "command": [clis.claude()],
+        "model": "claude-sonnet-4-5",
+        "env": {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"},
+    }
+    async with ModelServer({"default": {"steps": ["OK"]}}, key=KEY) as server:
+        _user_says(desk, {"brain": {**entry, "base_url": server.url}})
+        said = await asyncio.to_thread(
+            desk.spawn, "agents", "check", "brain", "--ask", "--json", env={"MODEL_KEY": KEY}
+        )
+    assert said.code == 0, said.err
+    agent = json.loads(said.out)["agent"]
+    assert agent["reply"]["text"] == "OK"
+    assert agent["version"] == clis.versions()["claude"]
+
+
+def test_the_versions_that_were_tried_are_those_the_suite_installs() -> None:
+    tried = {kind: about.tried for kind, about in ABOUT.items() if about.tried}
+    assert tried == clis.versions()
+
+
+def test_a_program_nobody_knows_is_looked_for_and_not_started(desk: Desk, tmp_path: Path) -> None:
+    script = tmp_path / "mine"
+    script.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    script.chmod(0o755)
+    _user_says(desk, {"mine": {"kind": "command", "command": [str(script)]}})
+    said = desk.spawn("agents", "list", "--json")
+    (mine,) = [each for each in said.json["agents"] if each["name"] == "mine"]
+    assert mine["installed"] == "yes"
+    assert not (tmp_path / "started").exists()
+
+
+def test_an_agent_that_does_not_answer_is_still_shown_with_what_is_known(desk: Desk) -> None:
+    _user_says(desk, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
+    said = desk.spawn("agents", "check", "mine", "--ask")
+    assert said.code == 1
+    assert "kind       command" in said.out
+    first, last = said.err.splitlines()
+    assert first == "looking at 'mine' and asking it for one word; this may take a while"
+    assert "podium: agent 'mine' ended without an answer (exit 3)" in last
+    assert "mend the trouble" not in said.out
+
+
+def test_in_json_what_is_known_and_the_error_are_one_object(desk: Desk) -> None:
+    _user_says(desk, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
+    said = desk.spawn("agents", "check", "mine", "--ask", "--json")
+    assert said.code == 1
+    assert (said.json["agent"]["kind"], said.json["agent"]["reply"]) == ("command", None)
+    assert (said.json["error"]["kind"], said.json["error"]["exit_code"]) == ("AgentLost", 1)
+
+
+def test_a_program_that_is_missing_is_told_without_the_whole_path(desk: Desk) -> None:
+    _user_says(desk, {"brain": {"kind": "claude", "env": {"ANTHROPIC_API_KEY": "k-1"}}})
+    said = desk.spawn("agents", "check", "brain", env={"PATH": "/nowhere-at-all"})
+    assert said.code == 1
+    assert "program 'claude' not found on PATH" in said.out
+    assert "npm install" in said.out
+    assert "`command:` in podium.yaml" in said.out
+    assert "/nowhere-at-all" not in said.out + said.err
+
+
+def test_a_token_in_clear_is_found_by_its_shape_under_any_name(desk: Desk) -> None:
+    env = {"FORGE_LOGIN": f"ghp_{'a1B2' * 9}", "COLOUR": "blue"}
+    _user_says(desk, {"mine": {"kind": "command", "command": ["sh"], "env": env}})
+    said = desk.spawn("agents", "check", "mine", "--json")
+    (warning,) = said.json["agent"]["warnings"]
+    assert warning.startswith("FORGE_LOGIN stands in the settings in clear")
+    assert "secret://FORGE_LOGIN" in warning
+
+
+@pytest.mark.parametrize(
+    ("down", "words"),
+    [
+        (False, "the key was ANTHROPIC_API_KEY from secret://MODEL_KEY; set MODEL_KEY in Podium's"),
+        (True, "it was tried at http://127.0.0.1:"),
+    ],
+)
+async def test_a_real_cli_that_gets_no_answer_is_told_with_what_it_was_asked(
+    desk: Desk, down: bool, words: str
+) -> None:
+    env = {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"}
+    entry = {"kind": "claude", "command": [clis.claude()], "model": "claude-sonnet-4-5", "env": env}
+    async with ModelServer({"default": {"steps": ["OK"]}}, key=KEY) as server:
+        _user_says(desk, {"brain": {**entry, "base_url": server.url}})
+        if down:
+            await server.__aexit__(None, None, None)
+        said = await asyncio.to_thread(
+            desk.spawn, "agents", "check", "brain", "--ask", env={"MODEL_KEY": "sk-wrong-1234567"}
+        )
+    assert said.code == 1
+    assert "kind       claude" in said.out
+    assert words in said.err
+    assert "sk-wrong-1234567" not in said.out + said.err

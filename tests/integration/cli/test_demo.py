@@ -1,0 +1,292 @@
+"""The demo: a bug becomes a reviewed branch, whatever gets in the way; and it says so when it does not."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.cli.demo_end import PHASES, Told, missing, show
+from podium.cli.demo_host import DemoFailed
+from podium.cli.demo_sample import BASE, Sample, demo_environ
+from podium.cli.demo_story import Story
+from podium.cli.screen import Screen
+from podium.domain.events import ChecksRan, StageEnded
+from podium.domain.gating import Receipt, Usage
+from podium.testing import retry_until_blocking
+from podium.usecases import Verdict
+from podium.usecases.verify_receipts import Fault
+from podium.wiring import load_configuration, open_podium
+from tests.integration.cli.desk import Desk
+from tests.integration.docs.state_page import unnamed
+from tests.pictures import DEMO, drawn_lines, not_printed
+
+DISTURBING = {
+    "PODIUM_MODE": "sensing",
+    "PODIUM_PROJECT": "/nowhere",
+    "PODIUM_DATABASE_URL": "postgresql://127.0.0.1:1/none",
+    "GIT_DIR": "/nowhere",
+    "GIT_INDEX_FILE": "/nowhere",
+}
+
+
+def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged_and_is_right(
+    desk: Desk,
+) -> None:
+    said = desk.spawn("demo", "--json", "--keep", "sample", env=DISTURBING)
+    assert said.code == 0, said.err
+    told = said.json
+    assert told["missing"] == []
+    assert [(each["role"], each["verdict"]) for each in told["stages"]] == [
+        ("investigator", "DONE"),
+        ("lead_analyst", "REJECT"),
+        ("investigator", "DONE"),
+        ("lead_analyst", "APPROVE"),
+        ("architect", "DONE"),
+        ("plan_reviewer", "APPROVE"),
+        ("developer", "DONE"),
+        ("auditor", "FAIL"),
+        ("developer", "DONE"),
+        ("auditor", "PASS"),
+        ("integration_specialist", "DONE"),
+        ("auditor", "PASS"),
+    ]
+    assert (told["kills"], len(told["approved"])) == (1, 1)
+    assert told["denied"] == ["run_command git checkout main"]
+    assert any("|\\" in line for line in told["graph"])
+    assert "$ kill -9 " in said.err
+    assert (
+        not_printed(drawn_lines(DEMO.read_text()), said.err + _end_of(told)) == []
+    )  # make pictures
+    sample = desk.project / "sample"
+    assert unnamed(sample, desk.home) == [], "not on docs/state.md"
+    (branch,) = _git(sample, "branch", "--list", "task/*", "--format=%(refname:short)").split()
+    assert (told["branch"], Path(told["pull_request"]).parent) == (
+        branch,
+        sample / ".podium" / "pull_requests",
+    )
+    _git(sample, "merge", "--quiet", "--no-ff", "--no-edit", branch)
+    sums = "from prices import total; print(total([50.0], 10, 5), total([200.0], 10))"
+    done = subprocess.run(
+        [sys.executable, "-c", sums], cwd=sample, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["50.0", "180.0"]
+    shown = desk.spawn("show", told["run"], "--project", "sample")
+    assert shown.code == 0
+    assert "LEAD ANALYST            REJECT" in shown.out
+    assert "succeeded  pipeline" in desk.spawn("runs", "--project", "sample").out
+    assert desk.spawn("receipts", "verify", "--project", "sample").code == 0
+
+
+def _end_of(record: dict[str, Any]) -> str:
+    """What the demo prints at its end without --json."""
+    told = Told.model_validate({key: value for key, value in record.items() if key != "missing"})
+    with redirect_stdout(io.StringIO()) as printed:
+        show(Screen(), told, kept=True)
+    return printed.getvalue()
+
+
+@pytest.mark.soak  # a second demo takes as long as the first
+def test_the_demo_in_words_names_all_that_it_kept(desk: Desk) -> None:
+    said = desk.spawn("demo", "--keep", "sample")
+    assert said.code == 0, said.err
+    sample = desk.project / "sample"
+    (branch,) = _git(sample, "branch", "--list", "task/*", "--format=%(refname:short)").split()
+    assert f"$ git log --oneline --graph {branch}" in said.out
+    assert f"to merge           git merge --no-ff {branch}" in said.out
+    request = next((sample / ".podium" / "pull_requests").iterdir())
+    assert str(request) in said.out
+    assert re.search(r"Look around: cd sample && (/\S+/)?podium show run_", said.out)
+
+
+@pytest.mark.soak  # the same; that an interrupted one leaves nothing behind is tried every time
+def test_the_demo_leaves_nothing_behind(desk: Desk) -> None:
+    said = desk.spawn("demo", "--json", env=DISTURBING)
+    assert said.code == 0, said.err
+    assert not Path(said.json["workspace"]).parents[1].exists()
+    assert not desk.home.exists()
+    assert list(desk.project.iterdir()) == []
+
+
+def test_a_sample_that_cannot_be_kept_is_refused_in_words(desk: Desk) -> None:
+    said = desk.run("demo", "--keep", "/proc/sample")
+    assert said.code == 2
+    assert "'/proc/sample' cannot be made: " in said.err
+
+
+def test_a_folder_that_holds_something_is_left_alone(desk: Desk) -> None:
+    (desk.project / "mine.txt").write_text("mine")
+    said = desk.run("demo", "--keep", str(desk.project))
+    assert said.code == 2
+    assert "is there already; name a new folder" in said.err
+    assert [each.name for each in desk.project.iterdir()] == ["mine.txt"]
+
+
+def test_an_interrupted_demo_leaves_no_folder_behind(desk: Desk, tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    place.mkdir()
+    demo = subprocess.Popen(
+        desk.command("demo"),
+        env={**desk.environ, "TMPDIR": str(place)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        retry_until_blocking(lambda: list(place.glob("podium-demo-*/.worktrees/*")))
+        demo.send_signal(signal.SIGINT)
+        _, err = demo.communicate(timeout=120)
+    finally:
+        demo.kill()
+        demo.communicate()
+    assert demo.returncode == 130
+    assert err == b"podium: interrupted\n"
+    assert not list(place.glob("podium-demo-*"))
+
+
+def _git(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+async def _play(project: Path, environ: dict[str, str], sample: Sample) -> list[str]:
+    lines: list[str] = []
+    async with open_podium(load_configuration(environ, project=project), environ) as podium:
+        await Story(sample, environ, lines.append).play(await podium.journal())
+    return lines
+
+
+def _sample(tmp_path: Path) -> tuple[Sample, dict[str, str]]:
+    environ = demo_environ(os.environ, tmp_path / "home")
+    sample = Sample(tmp_path / "shop", environ)
+    sample.make()
+    return sample, environ
+
+
+async def test_a_run_that_is_refused_ends_the_demo_with_its_words(tmp_path: Path) -> None:
+    sample, environ = _sample(tmp_path)
+    (sample.folder / "prices.py").write_text("half of it")
+    with pytest.raises(DemoFailed, match=r"left with 2: podium: not committed: prices\.py;"):
+        await _play(sample.folder, environ, sample)
+
+
+async def test_a_run_that_fails_ends_the_demo_with_its_reason(tmp_path: Path) -> None:
+    sample, environ = _sample(tmp_path)
+    script = sample.folder / "script.yaml"
+    script.write_text(script.read_text().replace("role: architect", "role: nobody"))
+    sample.git("commit", "--quiet", "--all", "--message", "Nobody plans")
+    with pytest.raises(DemoFailed, match="'architect'"):
+        await _play(sample.folder, environ, sample)
+
+
+def test_a_git_that_fails_is_told_with_its_last_words(tmp_path: Path) -> None:
+    sample, _ = _sample(tmp_path)
+    with pytest.raises(DemoFailed, match="left with 128: fatal: "):
+        sample.graph("no-such-branch")
+
+
+def test_a_base_that_was_not_merged_is_noticed(tmp_path: Path) -> None:
+    sample, _ = _sample(tmp_path)
+    sample.git("branch", "task/one")
+    assert sample.holds_base("task/one")
+    sample.move_base()
+    assert not sample.holds_base("task/one")
+    assert sample.graph(BASE)[0].endswith("Add shipping to totals")
+
+
+def test_the_persons_home_and_sandbox_are_kept_and_nothing_else_that_steers() -> None:
+    given = {**DISTURBING, "PATH": "/bin", "PODIUM_SANDBOX": "none", "PODIUM_HOME": "/h"}
+    assert demo_environ(given, None) == {
+        "PATH": "/bin",
+        "PODIUM_SANDBOX": "none",
+        "PODIUM_HOME": "/h",
+    }
+    assert demo_environ(given, Path("/other"))["PODIUM_HOME"] == "/other"
+
+
+def _stage(phase: str, role: str, verdict: str) -> StageEnded:
+    return StageEnded(stage=role, phase=phase, role=role, verdict=verdict)
+
+
+def _told(tmp_path: Path) -> Told:
+    request = tmp_path / "request.md"
+    request.write_text("# A pull request\n")
+    return Told(
+        run="run_1",
+        task="Mend it",
+        status="succeeded",
+        kills=1,
+        approved=("apr_1",),
+        denied=("run_command git checkout main",),
+        stages=(
+            *(_stage(phase, "developer", "DONE") for phase in PHASES),
+            _stage("0.2", "lead_analyst", "REJECT"),
+            _stage("C", "auditor", "FAIL"),
+            _stage("D", "integration_specialist", "DONE"),
+        ),
+        checks=(ChecksRan(commit="c" * 40, passed=True),),
+        branch="task/mend-it",
+        holds_base=True,
+        graph=("* 1234567 Mend it\x1b[2J",),
+        workspace="/w",
+        pull_request=str(request),
+        merge_command="git merge --no-ff task/mend-it",
+        receipts=(Receipt.model_construct(number=1),),
+        verdict=Verdict(runs=1, receipts=1),
+        usage=Usage(),
+        trace="/t",
+        seconds=1.0,
+    )
+
+
+FAULT = Fault(run_id="run_1", number=1, kind="edited", problem="its seal does not fit")
+
+
+@pytest.mark.parametrize(
+    ("change", "lacks"),
+    [
+        ({}, ""),
+        ({"status": "failed"}, "the run succeeded"),
+        ({"kills": 0}, "kill -9"),
+        ({"approved": ()}, "approval"),
+        ({"denied": ()}, "denied"),
+        ({"holds_base": False}, "conflict"),
+        ({"checks": ()}, "green checks"),
+        ({"checks": (ChecksRan(commit="c", passed=False),)}, "green checks"),
+        ({"receipts": ()}, "receipts"),
+        ({"verdict": Verdict(runs=1, receipts=1, faults=(FAULT,))}, "receipts"),
+        ({"pull_request": ""}, "pull request"),
+    ],
+)
+def test_what_did_not_happen_is_named(tmp_path: Path, change: dict[str, Any], lacks: str) -> None:
+    found = missing(_told(tmp_path).model_copy(update=change))
+    assert [lacks in each for each in found] == ([True] if lacks else [])
+
+
+@pytest.mark.parametrize(
+    ("role", "lacks"),
+    [("lead_analyst", "REJECT"), ("auditor", "FAIL"), ("integration_specialist", "conflict")],
+)
+def test_a_verdict_that_nobody_gave_is_named(tmp_path: Path, role: str, lacks: str) -> None:
+    told = _told(tmp_path)
+    stages = tuple(each for each in told.stages if each.role != role)
+    (found,) = missing(told.model_copy(update={"stages": stages}))
+    assert lacks in found
+
+
+def test_the_end_is_shown_without_what_could_steer_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(Screen(), _told(tmp_path), kept=False)
+    out = capsys.readouterr().out
+    assert "  * 1234567 Mend it\n" in out
+    assert "1 REJECT, 1 FAIL, 1 conflict resolved" in out
+    assert "`podium demo --keep DIR` keeps it" in out
+    assert "\x1b" not in out

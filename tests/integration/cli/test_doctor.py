@@ -1,0 +1,318 @@
+"""`podium doctor`: what is said of a healthy and of a sick machine."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.domain.events import NoteTaken
+from podium.wiring.configuration import load_configuration
+from podium.wiring.podium import Podium
+from tests.integration.cli.desk import Desk
+from tests.integration.cli.test_receipts import RUN, perform
+
+
+def checks(desk: Desk, code: int) -> dict[str, Any]:
+    said = desk.run("doctor", "--json")
+    assert said.code == code, said.out
+    assert said.json["healthy"] is (code == 0)
+    return {check["name"]: check for check in said.json["checks"]}
+
+
+@pytest.fixture(autouse=True)
+def an_agent(desk: Desk) -> None:
+    """In the user's own file, so that the project stays as it is."""
+    desk.home.mkdir(exist_ok=True)
+    text = "agents: {player: {kind: scripted, script: /nowhere.yaml}}\n"
+    (desk.home / "config.yaml").write_text(text)
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    folder.mkdir(exist_ok=True)
+    file = folder / name
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(0o755)
+
+
+def test_a_healthy_machine_is_found_usable_by_trying_it(desk: Desk) -> None:
+    desk.add_run()
+    found = checks(desk, 0)
+    for name in ("settings", "variables", "python", "git", "database", "space", "receipts"):
+        assert found[name]["state"] == "ok", found[name]
+    assert found["hooks"]["says"] == "a hook reaches the door, and a denial comes back"
+    assert "is whole" in found["database"]["says"]
+    for check in found.values():
+        assert bool(check["mend"]) is (check["state"] != "ok")
+
+
+def test_looking_at_an_empty_folder_makes_nothing_there(desk: Desk) -> None:
+    assert checks(desk, 0)["database"]["says"].startswith("none here yet")
+    assert list(desk.project.iterdir()) == []
+
+
+def test_what_is_missing_or_lies_about_its_health_is_found(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tools = tmp_path / "tools"
+    program(tools, "git", 'test "$1" = --version && echo git version 9.9 || exit 3')
+    program(tools, "tmux", "echo tmux 2.9a")
+    program(tools, "bwrap", 'while test "$1" != --; do shift; done; shift; exec "$@"')
+    program(tools, "gemini", "echo 1.2.3")
+    program(tools, "codex", "echo broken >&2; exit 1")
+    (tools / "sh").symlink_to(str(shutil.which("sh")))
+    monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setenv("PODIUM_MOED", "sensing")
+    found = checks(desk, 1)
+    assert found["git"]["state"] == "fail"
+    assert "9.9, but: exit code 3" in found["git"]["says"]
+    assert (found["tmux"]["state"], found["tmux"]["says"]) == ("warn", "tmux 2.9a is too old")
+    assert found["sandbox"]["state"] == "warn"
+    assert found["sandbox"]["says"].startswith("Landlock and seccomp guard; network model-only")
+    assert "for want of better (bubblewrap and exec guard: " in found["sandbox"]["says"]
+    assert (found["gemini"]["state"], found["gemini"]["says"]) == ("ok", "1.2.3")
+    assert (found["codex"]["state"], found["codex"]["says"]) == ("warn", "broken")
+    assert "npm install" in found["claude"]["mend"]
+    assert "npm install" in found["opencode"]["mend"]
+    assert found["opencode"]["says"] == "program 'opencode' not found on PATH"
+    assert "PODIUM_MOED" in found["variables"]["says"]
+
+
+def test_broken_settings_and_a_broken_database_do_not_stop_the_doctor(desk: Desk) -> None:
+    desk.add_run()
+    database = desk.project / ".podium" / "podium.db"
+    database.write_bytes(b"garbage" * 1000)
+    desk.says("mode: reckless\n")
+    found = checks(desk, 1)
+    assert found["settings"]["state"] == "fail"
+    assert "podium.yaml:1:1: mode" in found["settings"]["says"]
+    assert "1024 processes" in found["limits"]["says"]
+    assert "switched off" not in found["limits"]["says"], "the defaults hold"
+    assert "network None" not in found["sandbox"]["says"]
+    assert found["database"]["state"] == "fail"
+    assert str(database) in found["database"]["says"]
+
+
+def test_a_damaged_receipt_key_is_found(desk: Desk) -> None:
+    configuration = load_configuration(desk.environ, project=desk.project)
+    configuration.folders.make_state()
+    key = Podium(configuration, desk.environ).vault / "receipt.key"
+    key.parent.mkdir(parents=True)
+    key.write_bytes(b"short")
+    assert checks(desk, 1)["receipts"]["state"] == "fail"
+
+
+def test_a_lost_receipt_key_is_a_failure_and_an_unsound_chain_a_warning(desk: Desk) -> None:
+    perform(desk, "a", "b")
+    assert checks(desk, 0)["chains"]["says"] == "every receipt is in place (2)"
+    with sqlite3.connect(desk.project / ".podium" / "podium.db") as database:
+        database.execute("DELETE FROM receipts WHERE number = 1")
+    database.close()
+    assert checks(desk, 0)["chains"]["state"] == "warn"
+    next(desk.home.rglob("receipt.key")).unlink()
+    found = checks(desk, 1)["receipts"]
+    assert found["state"] == "fail"
+    assert "is missing" in found["says"]
+    assert not list(desk.home.rglob("receipt.key"))
+
+
+def test_a_folder_that_may_not_be_written_is_a_failure(desk: Desk) -> None:
+    # Nobody may make a file there, not even who may do everything else.
+    said = desk.run("doctor", "--json", "--project", "/proc")
+    found = {check["name"]: check for check in said.json["checks"]}["folder"]
+    assert (said.code, found["state"]) == (1, "fail")
+    assert found["says"].startswith("/proc may not be written")
+
+
+def test_groups_without_members_and_kinds_that_are_not_there_are_warnings(desk: Desk) -> None:
+    desk.says(
+        "agents: {dev: {kind: telepathy}}\n"
+        "approvers: {owner: [ann]}\n"
+        "policy:\n"
+        "  rules:\n"
+        "    - {name: ship, tool: git_commit, decision: ask, approvals: [owner, legal]}\n"
+    )
+    found = checks(desk, 0)
+    assert found["approvers"]["state"] == "warn"
+    assert found["approvers"]["says"] == "nobody belongs to 'legal' (rule 'ship')"
+    assert found["kinds"]["state"] == "warn"
+    assert "dev ('telepathy')" in found["kinds"]["says"]
+
+
+def test_an_untrusted_command_is_not_even_tried(desk: Desk) -> None:
+    program(desk.project, "tool", f"touch {desk.project}/ran; echo 1.0")
+    command = str(desk.project / "tool")
+    desk.says(f"agents: {{dev: {{kind: gemini, command: [{command}]}}}}\n")
+    assert "podium trust" in checks(desk, 0)["agent dev"]["says"]
+    assert not (desk.project / "ran").exists()
+    desk.run("trust", "--yes")
+    found = checks(desk, 0)
+    assert (desk.project / "ran").exists()
+    assert "no key and no login" in found["agent dev"]["says"]
+    assert "gemini" not in found
+
+
+def test_every_agent_of_podium_yaml_is_looked_at_as_it_would_be_asked(
+    desk: Desk, tmp_path: Path
+) -> None:
+    tools = tmp_path / "tools"
+    program(tools, "mine", "exit 1")
+    program(tools, "oc", "echo 1.18.0")
+    (desk.home / "config.yaml").write_text(
+        "agents:\n"
+        f"  own: {{kind: command, command: [{tools / 'mine'}]}}\n"
+        "  gone: {kind: command, command: [no-such-program]}\n"
+        f"  coder: {{kind: opencode, command: [{tools / 'oc'}], env: {{OPENAI_API_KEY: k}}}}\n"
+    )
+    found = checks(desk, 0)
+    assert (found["agent own"]["state"], found["agent gone"]["state"]) == ("ok", "warn")
+    assert "'no-such-program' not found on PATH" in found["agent gone"]["says"]
+    assert (
+        found["agent coder"]["says"]
+        == "opencode 1.18.0, logged in by OPENAI_API_KEY in the settings"
+    )
+
+
+def note(desk: Desk, run_id: str) -> None:
+    async def work(podium: Podium) -> None:
+        store = await podium.store()
+        await store.write(lambda tx: tx.append(run_id, NoteTaken(text="hello")))
+
+    desk.within(work)
+
+
+def test_a_trace_that_was_left_behind_is_brought_up_to_date(desk: Desk) -> None:
+    run = desk.add_run()
+    note(desk, run.id)
+    trace = desk.project / ".podium" / "runs" / run.id / "execution_trace.jsonl"
+    whole = trace.read_bytes()
+    trace.unlink()
+    assert checks(desk, 0)["traces"]["says"] == "1 was behind the journal and is whole again"
+    assert trace.read_bytes() == whole
+    assert checks(desk, 0)["traces"]["says"] == "whole"
+
+
+def test_traces_that_cannot_be_written_are_a_warning(desk: Desk) -> None:
+    run = desk.add_run()
+    note(desk, run.id)
+    folder = desk.project / ".podium" / "runs"
+    shutil.rmtree(folder)
+    folder.write_text("a file where the folder should be")
+    found = checks(desk, 0)["traces"]
+    assert found["state"] == "warn"
+    assert f"trace of {run.id} not written" in found["says"]
+    assert str(folder) in found["mend"]
+
+
+def test_a_chain_whose_head_is_not_anchored_is_a_warning(desk: Desk) -> None:
+    perform(desk, "a")
+    desk.add_run(run_id=RUN)
+    assert checks(desk, 0)["heads"]["says"] == "every chain is anchored to its end"
+    heads = Podium(load_configuration(desk.environ, project=desk.project), desk.environ).vault
+    (heads / "heads" / RUN).unlink()
+    found = checks(desk, 0)["heads"]
+    assert (found["state"], found["says"]) == ("warn", f"not anchored to the end: {RUN}")
+    assert str(heads) in found["mend"]
+
+
+def test_heads_of_runs_that_other_hosts_worked_on_are_no_warning(
+    desk: Desk, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform(desk, "a")
+    perform(desk, "b")
+    desk.add_run(run_id=RUN)
+    assert desk.run("db", "copy", "--to", postgres_url).code == 0
+    monkeypatch.setenv("PODIUM_DATABASE_URL", postgres_url)
+    says = "every chain that was sealed on this host is anchored to its end"
+    heads = next(desk.home.rglob("heads")) / RUN
+    whole = heads.read_text()
+    heads.unlink()
+    assert checks(desk, 0)["heads"]["says"] == says
+    heads.write_text(whole.splitlines(keepends=True)[0])
+    found = checks(desk, 0)["heads"]
+    assert (found["state"], found["says"]) == ("warn", f"not anchored to the end: {RUN}")
+    assert "another host went on with" in found["mend"]
+
+
+def test_a_sandbox_that_a_variable_switched_off_is_mended_by_the_variable(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODIUM_SANDBOX", "none")
+    found = checks(desk, 0)["sandbox"]
+    assert (found["state"], found["mend"]) == ("warn", "unset PODIUM_SANDBOX")
+
+
+@pytest.mark.parametrize(
+    ("wish", "told"),
+    [
+        ("none", "podium.yaml wants `none`, which counts only in your own file"),
+        ("{network: open}", "`network: open`, which counts only in your own file"),
+        (
+            "{network: listed, hosts: [a.org]}",
+            "`hosts: a.org`, which counts only after `podium trust`",
+        ),
+    ],
+)
+def test_what_a_project_wants_of_the_sandbox_and_does_not_get_is_told(
+    desk: Desk, wish: str, told: str
+) -> None:
+    desk.says(f"sandbox: {wish}\n")
+    found = checks(desk, 0)["sandbox"]
+    assert found["state"] == "warn"
+    assert told in found["says"]
+
+
+def test_what_a_trusted_project_gets_is_not_told(desk: Desk) -> None:
+    desk.says("sandbox: {network: listed, hosts: [a.org]}\n")
+    desk.run("trust", "--yes")
+    assert "wants" not in checks(desk, 0)["sandbox"]["says"]
+
+
+def test_without_any_agent_it_fails_and_says_what_to_do(
+    desk: Desk,
+) -> None:
+    (desk.home / "config.yaml").unlink()
+    found = checks(desk, 1)["agents"]
+    assert (found["state"], "none is configured" in found["says"]) == ("fail", True)
+    assert found["mend"].startswith("`podium init`, then write `agents: {")
+    assert desk.run("init", "--example").code == 0
+    assert checks(desk, 0)["agents"]["state"] == "ok"
+
+
+@pytest.mark.parametrize(
+    ("flows", "state"),
+    [
+        ("operator: {classifier: embedded}", "warn"),
+        ("sense: {planner: rules}", "warn"),
+        ("sense: {planner: gemini}", "fail"),
+        ("operator: {pack: roofing}, pipeline: {}", "fail"),
+    ],
+)
+def test_what_is_set_up_without_a_model_needs_no_agent(desk: Desk, flows: str, state: str) -> None:
+    (desk.home / "config.yaml").unlink()
+    desk.says(f"flows: {{{flows}}}\n")
+    found = checks(desk, 0 if state == "warn" else 1)["agents"]
+    assert found["state"] == state
+    assert "into podium.yaml" in found["mend"]
+
+
+def test_each_limit_is_told_with_who_holds_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    (desk.home / "config.yaml").write_text(
+        (desk.home / "config.yaml").read_text() + "sandbox: {temporary_mb: 300, file_mb: 200}\n"
+    )
+    desk.says("budgets: {run: {usd: 99.0}}\nsandbox: {file_mb: 0}\n")
+    limits = checks(desk, 0)["limits"]
+    assert "200 MB in a file (rlimit)" in limits["says"]
+    assert "300 MB of temporary files (mounts, the guard for their sum)" in limits["says"]
+    assert "not held" not in limits["says"]
+    assert "25.0 USD" in limits["says"]
+    wishes = "`sandbox: file_mb: 0`, `budgets: run: usd: 99.0`"
+    assert f"podium.yaml wants {wishes}, which counts only in your own file" in limits["says"]
+    monkeypatch.setenv("PODIUM_SANDBOX", "none")
+    limits = checks(desk, 0)["limits"]
+    told = "not held: 300 MB of temporary files (nothing is mounted with `sandbox: none`)"
+    assert told in limits["says"]
+    assert limits["state"] == "warn"

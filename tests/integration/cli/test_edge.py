@@ -1,0 +1,186 @@
+"""The edge: words and exit codes for whatever goes wrong."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+from podium.cli.app import COMMANDS, Entry
+from podium.cli.command import command_app
+from podium.domain.errors import (
+    BudgetSpent,
+    CallRefused,
+    Interrupted,
+    LockHeld,
+    NeedsHuman,
+    StoreBusy,
+    TimedOut,
+)
+from tests.integration.cli.desk import Desk
+
+
+def test_an_unknown_command_is_a_usage_error_with_a_hint(desk: Desk) -> None:
+    said = desk.run("shwo")
+    assert said.code == 2
+    assert said.out == ""
+    assert "podium: No such command 'shwo'. Did you mean 'show'" in said.err
+
+
+def test_a_bare_podium_shows_its_help_on_stderr(desk: Desk) -> None:
+    said = desk.spawn()
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith("Usage: podium")
+
+
+def test_a_bare_group_shows_its_help_on_stderr(desk: Desk) -> None:
+    said = desk.run("receipts")
+    assert (said.code, said.out) == (2, "")
+    assert "verify" in said.err
+
+
+def test_a_wrong_option_is_a_usage_error_in_json_too(desk: Desk) -> None:
+    said = desk.run("runs", "--limit", "many", "--json")
+    assert said.code == 2
+    assert said.json["error"]["exit_code"] == 2
+    assert "--limit" in said.err
+
+
+def test_words_behind_the_double_dash_are_not_ours(desk: Desk) -> None:
+    said = desk.run("runs", "--", "--json")
+    assert said.code == 2
+    assert said.out == ""
+
+
+def test_global_options_may_stand_before_or_after_the_command(desk: Desk) -> None:
+    assert desk.run("--json", "runs").json["runs"] == []
+    assert desk.run("runs", "--json").json["runs"] == []
+    assert desk.run("receipts", "list", "--json").json == {"receipts": []}
+    before = desk.run("--project", "nowhere", "runs")
+    after = desk.run("runs", "--project", "nowhere")
+    assert before.code == after.code == 2
+    assert "no folder 'nowhere'" in after.err
+
+
+def test_a_podium_error_is_one_line_and_its_exit_code(desk: Desk) -> None:
+    said = desk.run("show", "abcd1234")
+    assert said.code == 2
+    assert said.out == ""
+    assert said.err == "podium: no run 'abcd1234'; `podium runs` lists what there is\n"
+
+
+def test_in_json_an_error_is_an_object_on_stdout_and_words_on_stderr(desk: Desk) -> None:
+    said = desk.run("show", "abcd1234", "--json")
+    assert said.json["error"]["kind"] == "UnknownId"
+    assert said.json["error"]["exit_code"] == said.code == 2
+    assert said.err.startswith("podium: ")
+
+
+def test_broken_settings_are_told_with_file_line_and_key(desk: Desk) -> None:
+    desk.says("mode: supervised\nagnets: {}\nmode: sensing\n")
+    said = desk.run("config", "show")
+    assert said.code == 2
+    assert f"{desk.project.resolve()}/podium.yaml:3:1: mode: stands twice" in said.err
+    desk.says("mode: supervised\nagnets: {}\n")
+    assert "podium.yaml:2:1: agnets: unknown key" in desk.run("config", "show").err
+    assert not (desk.project / ".podium").exists()
+
+
+def test_a_traceback_is_shown_only_when_asked_for(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "Traceback" not in desk.run("show", "abcd1234").err
+    assert "Traceback" in desk.run("show", "abcd1234", "--debug").err
+    monkeypatch.setenv("PODIUM_DEBUG", "1")
+    assert "Traceback" in desk.run("show", "abcd1234").err
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "words"),
+    [
+        (ZeroDivisionError("by zero"), 1, "podium: ZeroDivisionError: by zero; say it again"),
+        (KeyboardInterrupt(), 130, "podium: interrupted\n"),
+        (Interrupted("asked to end"), 130, "podium: interrupted\n"),
+        (LockHeld("held"), 7, "podium: held\n"),
+        (TimedOut("late"), 6, "podium: late\n"),
+        (BudgetSpent("spent"), 5, "podium: spent\n"),
+        (CallRefused("no"), 4, "podium: no\n"),
+        (NeedsHuman("you"), 3, "podium: you\n"),
+        (StoreBusy("busy"), 1, "podium: busy\n"),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/x/.podium"),
+            1,
+            "podium: '/x/.podium': Permission denied; let yourself read and write it",
+        ),
+    ],
+)
+def test_whatever_a_command_raises_has_its_exit_code(
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    raised: BaseException,
+    code: int,
+    words: str,
+) -> None:
+    app = command_app()
+
+    @app.command()
+    def burst() -> None:
+        raise raised
+
+    module = ModuleType("podium.cli.commands.burst")
+    module.__dict__["app"] = app
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(COMMANDS, "burst", Entry("burst", "Bursts."))
+    said = desk.run("burst")
+    assert (said.code, said.out) == (code, "")
+    assert words in said.err
+    assert "Traceback" not in said.err
+
+
+def test_a_reader_that_goes_away_ends_the_command_quietly(desk: Desk) -> None:
+    for _ in range(3):
+        desk.add_run(task="x" * 2000)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        desk.command("runs", "--json"),
+        cwd=desk.project,
+        env=desk.environ,
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        timeout=120,
+        check=False,
+    )
+    os.close(writing)
+    assert done.returncode == 0
+    assert done.stderr == b""
+
+
+def test_what_the_record_could_not_keep_up_is_told_beside_the_answer(desk: Desk) -> None:
+    run = desk.add_run()
+    approval = desk.add_approval(run)
+    (desk.project / ".podium" / "runs").write_text("a file where the folder should be")
+    said = desk.run("approve", approval.id, "--json")
+    assert said.code == 0
+    assert said.json["approval"]["status"] == "granted"
+    assert f"podium: trace of {run.id} not written" in said.err
+    assert "podium doctor" in said.err
+
+
+def test_a_fault_is_told_also_when_the_command_fails(desk: Desk) -> None:
+    run = desk.add_run()
+    approval = desk.add_approval(run, seconds=-1)
+    (desk.project / ".podium" / "runs").write_text("a file where the folder should be")
+    said = desk.run("approve", approval.id)
+    assert said.code != 0
+    assert f"podium: trace of {run.id} not written" in said.err
+
+
+def test_where_a_missing_program_was_looked_for_is_said_with_debug_alone(desk: Desk) -> None:
+    nowhere = {"PATH": "/nowhere-at-all"}
+    assert "/nowhere-at-all" not in desk.spawn("demo", env=nowhere).err
+    assert "PATH=/nowhere-at-all\n" in desk.spawn("demo", "--debug", env=nowhere).err

@@ -1,0 +1,185 @@
+"""`podium policy check`."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.integration.cli.desk import Desk
+
+
+@pytest.mark.parametrize(
+    ("command", "code", "decision"),
+    [
+        (("git", "status"), 0, "allow"),
+        (("git", "checkout", "main"), 4, "deny"),
+        (("pip", "install", "x"), 3, "ask"),
+        (("git status && git checkout main",), 4, "deny"),
+        (("echo $(id)",), 0, "allow"),
+        (("git", "status", "--json"), None, None),
+    ],
+)
+def test_a_command_is_judged_with_rule_tier_and_reason(
+    desk: Desk, command: tuple[str, ...], code: int | None, decision: str | None
+) -> None:
+    said = desk.run("policy", "check", "--json", "--", *command)
+    assert set(said.json) >= {"decision", "rule", "tier", "reason", "arithmetic"}
+    if code is not None:
+        assert (said.code, said.json["decision"]) == (code, decision)
+    assert not (desk.project / ".podium").exists()
+
+
+PIPED = "make test 2>&1 | tail -20"
+
+
+def test_the_answer_is_for_the_confinement_that_is_set_and_says_which(desk: Desk) -> None:
+    held = desk.run("policy", "check", "--", PIPED)
+    assert held.code == 0
+    assert "confined   by the kernel, as in a workspace; network model-only\n" in held.out
+    words = desk.run("policy", "check", "--unconfined", "--json", "--", PIPED)
+    assert (words.code, words.json["confinement"], words.json["network"]) == (4, "none", "open")
+    desk.home.mkdir(exist_ok=True)
+    (desk.home / "config.yaml").write_text("sandbox: none\n")
+    switched_off = desk.run("policy", "check", "--", PIPED)
+    assert switched_off.code == 4
+    assert "confined   no: only the words are judged" in switched_off.out
+    assert desk.run("policy", "check", "--confined", "--", PIPED).code == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        ("git checkout -- a.txt", "git restore -- a.txt"),
+        ("git checkout HEAD~1 -- a.txt b.txt", "git restore '--source=HEAD~1' -- a.txt b.txt"),
+        ("git checkout a.txt", "git restore FILE"),
+    ],
+)
+def test_a_refused_checkout_names_the_command_that_takes_a_file_back(
+    desk: Desk, command: str, instead: str
+) -> None:
+    denied = desk.run("policy", "check", "--json", "--", command)
+    assert (denied.code, f"`{instead}`" in denied.json["reason"]) == (4, True)
+    assert desk.run("policy", "check", "--", instead).code == 0
+
+
+def test_a_tool_call_is_judged_by_its_arguments(desk: Desk) -> None:
+    inside = json.dumps({"path": "a.txt", "content": "x"})
+    said = desk.run("policy", "check", "--tool", "write_file", "--args", inside)
+    assert said.code == 0
+    assert "decision   allow\n" in said.out
+    outside = json.dumps({"path": "../a.txt", "content": "x"})
+    assert desk.run("policy", "check", "--tool", "write_file", "--args", outside).code == 4
+
+
+def test_a_tool_nobody_registered_is_denied(desk: Desk) -> None:
+    said = desk.run("policy", "check", "--tool", "launch", "--json")
+    assert (said.code, said.json["decision"]) == (4, "deny")
+
+
+def test_a_projects_rule_counts_and_can_only_tighten(desk: Desk) -> None:
+    desk.says(
+        "policy:\n"
+        "  rules:\n"
+        "    - {name: no-status, command: ['git status'], decision: deny, why: we do not look}\n"
+        "    - {name: all-git, command: ['git checkout *'], decision: allow}\n"
+    )
+    denied = desk.run("policy", "check", "--json", "--", "git", "status")
+    assert (denied.code, denied.json["rule"]) == (4, "no-status")
+    assert desk.run("policy", "check", "--", "git", "checkout", "main").code == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "give either"),
+        (("--tool", "finish", "--", "ls"), "give either"),
+        (("--args", "{}", "--", "ls"), "--args belongs to --tool"),
+        (("--tool", "write_file", "--args", "{"), "--args is not JSON"),
+        (("--tool", "write_file", "--args", "[]"), "must be a JSON object"),
+        (("--tool", "write_file", "--args", "{}"), "do not fit"),
+        (("",), "the command is empty"),
+        (("--", " "), "the command is empty"),
+        (
+            ("--tool", "run_command", "--args", '{"command": 3}'),
+            "'command': must be text or a list",
+        ),
+        (("--tool", "run_command", "--args", '{"command": ""}'), "a list, and not empty"),
+        (
+            ("--tool", "run_command", "--args", '{"command": "ls", "env": {"a b": "x"}}'),
+            "'env': 'a b' cannot be a name here",
+        ),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_a_usage_error(
+    desk: Desk, arguments: tuple[str, ...], words: str
+) -> None:
+    said = desk.run("policy", "check", *arguments)
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_a_list_of_cases_holds_or_is_told_case_by_case(desk: Desk) -> None:
+    cases = desk.project / "cases.yaml"
+    cases.write_text(
+        "- {command: git status, decision: allow}\n"
+        "- {command: 'rm -rf build', decision: allow, confined: true}\n"
+        "- {command: [git, push], decision: deny, rule: git-firewall}\n"
+    )
+    assert desk.run("policy", "test", str(cases)).code == 0
+    cases.write_text(
+        "- {command: git push, decision: allow, why: we wish it were so}\n- {command: ls, decision: allow}\n"
+    )
+    said = desk.run("policy", "test", str(cases))
+    assert said.code == 1
+    assert "expected allow, got deny by git-firewall: git push" in said.out
+    assert "the case says: we wish it were so" in said.out
+    assert "1 of 2 cases hold" in said.out
+    assert "wrongly stopped: 50.00%" in said.out
+
+
+def test_a_list_of_cases_is_told_as_json(desk: Desk) -> None:
+    cases = desk.project / "cases.yaml"
+    cases.write_text("defaults: {decision: deny, confined: true}\ncases: [git push, ls]\n")
+    said = desk.run("policy", "test", "--json", str(cases))
+    assert said.code == 1
+    assert (said.json["cases"], said.json["held"]) == (2, 1)
+    assert said.json["wrong"][0]["command"] == "ls"
+
+
+def test_the_shipped_lists_hold(desk: Desk) -> None:
+    said = desk.run("policy", "test", "--json")
+    assert (said.code, said.json["wrong"]) == (0, [])
+    assert said.json["cases"] > 700
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "write a list of cases"),
+        ("3", "write a list of cases"),
+        ("[]", "write a list of cases"),
+        ("a: [", "is not YAML"),
+        ("- {command: ls}", "case 1: 'decision'"),
+        ("- {command: ls, decision: perhaps}", "case 1: 'decision'"),
+        ("- {command: ls, decision: allow, colour: red}", "case 1: 'colour'"),
+        ("- {command: ls, decision: allow}\n- 7", "case 2"),
+        ("- ls", "case 1: 'decision'"),
+        ("{cases: 1}", "'cases'"),
+        ("\xff", "is not"),
+    ],
+)
+def test_a_list_that_is_no_list_of_cases_is_a_usage_error(
+    desk: Desk, text: str, words: str
+) -> None:
+    cases = desk.project / "cases.yaml"
+    cases.write_bytes(text.encode("latin-1"))
+    said = desk.run("policy", "test", str(cases))
+    assert said.code == 2
+    assert words in said.err
+
+
+def test_a_list_that_is_not_there_is_a_usage_error(desk: Desk) -> None:
+    said = desk.run("policy", "test", str(desk.project / "none.yaml"))
+    assert said.code == 2
+    assert "cannot be read: No such file" in said.err

@@ -1,0 +1,621 @@
+"""`podium run`: its lines, its report, its JSON, and what it refuses before anything is changed."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.domain.work import Run, RunStatus
+from podium.testing import retry_until_blocking
+from podium.wiring.podium import Podium
+from tests.integration.cli.desk import Desk, Said
+from tests.integration.cli.pipeline_rig import (
+    AUDITORS,
+    CHECK,
+    PLAN,
+    TASK,
+    architect,
+    architects,
+    developer,
+    git,
+    good_turns,
+    plan_reviewer,
+    play,
+    set_up,
+    turn,
+)
+from tests.integration.cli.test_on_terminals import at_a_terminal
+from tests.soaking import in_soak
+
+ROOT = Path(__file__).parents[3]
+LINE = re.compile(r"\[\d\d:\d\d:\d\d\] [A-Z][A-Z ]*: \S.*")
+
+
+def lines_of(said: Said) -> list[str]:
+    """What was told on the way, without the times."""
+    return [line[11:] for line in said.err.splitlines() if LINE.fullmatch(line)]
+
+
+def records_of(said: Said) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in said.out.splitlines()]
+
+
+def run_id_of(said: Said) -> str:
+    found = re.search(r"run_[0-9a-f]{32}", said.out)
+    assert found, said
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Said]:
+    """A run in which all went well, for tests that look at what was said of it."""
+    desk = Desk(tmp_path_factory.mktemp("done"))
+    set_up(desk, good_turns())
+    return desk, desk.spawn("run", TASK)
+
+
+def test_a_task_becomes_a_branch_and_a_person_reads_how_line_by_line(
+    done: tuple[Desk, Said],
+) -> None:
+    _, said = done
+    assert said.code == 0, said.err
+    assert all(LINE.fullmatch(line) for line in said.err.splitlines())
+    told = lines_of(said)
+    assert told[0].startswith("PODIUM: Task received.")
+    assert any(line.startswith("PODIUM: Created branch 'task/add-a-farewell-") for line in told)
+    begun = [line for line in told if "Spawning" in line]
+    assert begun == [
+        "PODIUM: Spawning ARCHITECT (A.1)...",
+        "PODIUM: Spawning PLAN REVIEWER (A.2)...",
+        "PODIUM: Spawning DEVELOPER (B)...",
+        "PODIUM: Spawning AUDITOR (C)...",
+    ]
+    made = next(line for line in told if line.startswith("ARCHITECT: "))
+    shape = r"ARCHITECT: DONE\. 'docs/.+\.md', commit [0-9a-f]{7} \([\d.]+ s, \$0\.0123\)"
+    assert re.fullmatch(shape, made)
+    assert "Pipeline success!" in told[-1]
+
+
+def test_the_report_names_all_that_was_made_and_how_to_merge_it(done: tuple[Desk, Said]) -> None:
+    desk, said = done
+    assert said.out.startswith(f"run {run_id_of(said)} succeeded\n")
+    branch = git(desk, "branch", "--list", "task/*", "--format=%(refname:short)").strip()
+    for part in (
+        rf"branch +{branch} at [0-9a-f]{{12}}, from main\n",
+        r"plan +docs/dev_docs/archived/plans/\S+\.md\n",
+        r"pull request +/\S+/\.podium/pull_requests/\S+\.md \(",
+        r"cost +900 \+ 300 tokens, \$0\.0123",
+        r"\d commits\n  [0-9a-f]{7,} Architect",
+        r"\nB +DEVELOPER +DONE +player ",
+        r"\n  docs/dev_docs/archived/reviews/\S+code_review\S+\.md\n",
+        rf"\nchecks\n  `{CHECK}` exit 0 \(",
+        r"\nadded to the backlog\n  Translate the farewell\n",
+    ):
+        assert re.search(part, said.out), part
+    merge = re.search(r"to merge +(cd .+)\n", said.out)
+    assert merge
+    git(desk, "status")
+    subprocess.run(
+        ["sh", "-c", merge[1]], env=desk.environ | NAMED, check=True, capture_output=True
+    )
+    assert (desk.project / "farewell.py").read_text() == "GOODBYE = 1\n"
+
+
+NAMED = {
+    "GIT_AUTHOR_NAME": "Ann",
+    "GIT_AUTHOR_EMAIL": "ann@example.org",
+    "GIT_COMMITTER_NAME": "Ann",
+    "GIT_COMMITTER_EMAIL": "ann@example.org",
+}
+
+
+def test_a_run_without_any_limit_ends_with_5_when_it_has_used_the_default_budget(
+    desk: Desk,
+) -> None:
+    greedy = architect()
+    greedy["acts"].insert(0, {"usage": {"input": 10_000_000, "output": 1}})
+    set_up(desk, [greedy, plan_reviewer()])
+    ended = desk.run("run", TASK)
+    assert ended.code == 5, ended.err
+    assert "1e+07" not in ended.err
+    assert "raise `budgets: run: tokens:` in your own settings" in ended.err
+
+
+def test_json_is_a_launch_then_every_event_then_a_result(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    said = desk.run("run", TASK, "--json")
+    first, *events, last = records_of(said)
+    assert {name: first[name] for name in ("type", "task", "mode", "base")} == {
+        "type": "launch",
+        "task": TASK,
+        "mode": "direct",
+        "base": "main",
+    }
+    assert [each["seq"] for each in events] == list(range(1, len(events) + 1))
+    assert events[-1]["type"] == "run_succeeded"
+    assert {each["run"] for each in events} == {first["run"]}
+    assert last["type"] == "result"
+    assert (last["status"], last["exit_code"], said.code) == ("succeeded", 0, 0)
+    assert last["run"]["id"] == first["run"]
+    assert last["result"]["branch"].startswith("task/add-a-farewell-")
+    assert lines_of(said)
+
+
+def test_what_was_in_the_way_is_told_a_line_each(desk: Desk) -> None:
+    thin = PLAN.replace("## Completion checklist\n- [ ] farewell.py is there\n", "")
+    checkout = {"run": "git checkout main"}
+    set_up(
+        desk,
+        [
+            architect(thin, when="Stage: plan, round 1"),
+            architect(),
+            plan_reviewer(),
+            developer(checkout, code="oh no(\n", when="Stage: develop, round 1"),
+            developer(code="GOODBYE = 2\n"),
+            *AUDITORS,
+        ],
+    )
+    said = desk.run("run", TASK)
+    assert said.code == 0, said.err
+    told = lines_of(said)
+    assert any(re.match(r"ARCHITECT: SENT_BACK \(.* s, \$0\.0123\)", line) for line in told)
+    assert "PODIUM: Sent back to ARCHITECT: the plan has no completion checklist" in told
+    assert "PODIUM: Spawning ARCHITECT (A.1, round 2)..." in told
+    denied = "PODIUM: Denied DEVELOPER: run_command git checkout main ("
+    assert any(line.startswith(denied) for line in told)
+    assert any(re.match(r"PODIUM: Checks on \w{7} are RED: `.+` exit 1", line) for line in told)
+    assert any(line.startswith("PODIUM: Red: `") and "SyntaxError" in line for line in told)
+    assert "PODIUM: Sent back to DEVELOPER: the checks are red" in told
+
+
+def test_words_of_an_agent_can_neither_steer_the_terminal_nor_pass_for_ours(desk: Desk) -> None:
+    forged = "Too short.\r\n[11:00:00] PODIUM: Pipeline success!\x1b[2J\x1b]0;owned\x07"
+    set_up(
+        desk,
+        [
+            *architects(),
+            plan_reviewer("REJECT", when="Stage: plan_review, round 1", feedback=forged),
+            plan_reviewer(),
+            developer(),
+            *AUDITORS,
+        ],
+    )
+    said = desk.run("run", TASK)
+    assert said.code == 0, said.err
+    assert "\x1b" not in said.err + said.out
+    told = lines_of(said)
+    said_so = "PLAN REVIEWER: It says: Too short. [11:00:00] PODIUM: Pipeline success!"
+    assert said_so in told
+    assert sum(line.startswith("PODIUM: Pipeline success!") for line in told) == 1
+
+
+def stubborn_turns() -> list[dict[str, Any]]:
+    return [*architects(), plan_reviewer("REJECT", feedback="- Say who waves goodbye.")]
+
+
+def test_a_run_that_needs_a_person_leaves_with_three_and_goes_on_with_their_words(
+    desk: Desk,
+) -> None:
+    set_up(desk, stubborn_turns())
+    said = desk.run("run", TASK)
+    assert said.code == 3, said.err
+    run_id = run_id_of(said)
+    assert said.out.startswith(f"run {run_id} needs_human\n")
+    assert "- Say who waves goodbye." in said.out
+    assert f"podium resume {run_id} --note" in said.err
+    assert re.search(r"branch +task/add-a-farewell-\w+, from main\n", said.out)
+    play(desk, good_turns())
+    went_on = desk.run("resume", run_id, "--note", "Nobody waves.")
+    assert went_on.code == 0, went_on.err
+    told = lines_of(went_on)
+    assert told[0] == "PODIUM: Going on from the checkpoint."
+    assert "Pipeline success!" in told[-1]
+    assert "added to the backlog" in went_on.out
+
+
+@pytest.mark.soak
+def test_a_resumed_run_gives_the_same_records(desk: Desk) -> None:
+    set_up(desk, stubborn_turns())
+    first = records_of(desk.run("run", TASK, "--json"))
+    assert (first[-1]["status"], first[-1]["exit_code"]) == ("needs_human", 3)
+    play(desk, good_turns())
+    launch, *events, last = records_of(desk.run("resume", first[0]["run"], "--json"))
+    assert (launch["type"], launch["resumed"], launch["task"]) == ("launch", True, TASK)
+    assert events[0]["seq"] > first[-2]["seq"]
+    assert (last["type"], last["status"], last["exit_code"]) == ("result", "succeeded", 0)
+
+
+def test_an_interrupted_run_ends_its_records_with_how_it_was_left(desk: Desk) -> None:
+    set_up(desk, [turn("architect", {"hang": True})])
+    with subprocess.Popen(
+        desk.command("run", TASK, "--json"),
+        cwd=desk.project,
+        env=desk.environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout
+        heard = ""
+        while "agent_asked" not in heard:
+            line = process.stdout.readline()
+            assert line, "it ended before the agent was asked"
+            heard += line
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    records = records_of(Said(process.returncode, heard + out, err))
+    assert process.returncode == 130
+    last = records[-1]
+    assert (last["type"], last["status"], last["exit_code"]) == ("result", "interrupted", 130)
+    assert [each["type"] for each in records].count("result") == 1
+    assert f"podium resume {records[0]['run']}" in err
+    play(desk, good_turns())
+    assert desk.run("resume", records[0]["run"]).code == 0
+
+
+REFUSALS = {
+    "an empty task": (["run", "  \n"], "the task is empty"),
+    "a task of a megabyte": (["run", "x" * 1_000_000], "1000000 characters, 100000 are allowed"),
+    "an unknown mode": (["run", TASK, "--mode", "hasty"], "no mode 'hasty'; modes: bugfix"),
+    "an unknown agent": (["run", TASK, "--agent", "bob"], "no agent 'bob'; agents: player"),
+    "an unknown base": (["run", TASK, "--base", "trunk"], "no branch 'trunk' here"),
+    "waiting and leaving": (["run", TASK, "--wait", "--detach"], "say one of them"),
+    "no task": (["run"], "Missing argument 'TASK'"),
+    "no text": (["run", "caf\udce9"], "no UTF-8 text"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_cannot_be_used_is_refused_in_a_line_and_nothing_is_changed(
+    desk: Desk, name: str
+) -> None:
+    words, reason = REFUSALS[name]
+    set_up(desk, good_turns())
+    refused(desk, words, reason)
+
+
+def a_dirty_tree(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    (desk.project / "greeting.py").write_text("HELLO = 2\n")
+
+
+def no_commits(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    git(desk, "update-ref", "-d", "HEAD")
+
+
+def no_repository(desk: Desk) -> None:
+    desk.says("agents: {player: {kind: scripted, script: script.yaml}}\n")
+    (desk.project / "script.yaml").write_text("turns: [{role: architect}]\n")
+
+
+def a_detached_head(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    git(desk, "checkout", "-q", "--detach")
+
+
+def broken_settings(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    desk.says("agents: {player: {kind: scripted}\n")
+
+
+def a_stage_that_leads_nowhere(desk: Desk) -> None:
+    stages = {"plan": {"next": {"DONE": "nowhere"}}}
+    set_up(desk, good_turns(), flows={"pipeline": {"stages": stages}})
+
+
+def no_agent(desk: Desk) -> None:
+    set_up(desk, good_turns(), agents={})
+
+
+@pytest.mark.parametrize(
+    ("spoil", "reason"),
+    [
+        (a_dirty_tree, "not committed: greeting.py;"),
+        (no_commits, "has no commit yet"),
+        (no_repository, "is not in a git repository; `git init` makes one"),
+        (a_detached_head, "HEAD is detached here; say with --base"),
+        (broken_settings, "podium.yaml:"),
+        (a_stage_that_leads_nowhere, "there is no stage 'nowhere'"),
+        (no_agent, "podium.yaml names no agent"),
+    ],
+)
+def test_a_project_that_is_not_ready_is_refused_in_a_line_and_nothing_is_changed(
+    desk: Desk, spoil: Any, reason: str
+) -> None:
+    spoil(desk)
+    refused(desk, ["run", TASK], reason)
+    refused(desk, ["run", TASK, "--detach"], reason)
+
+
+def refused(desk: Desk, words: list[str], reason: str) -> None:
+    before = seen(desk)
+    said = desk.run(*words)
+    assert said.code == 2, said.err
+    assert reason in said.err
+    assert said.out == ""
+    assert len(said.err.splitlines()) == 1
+    assert seen(desk) == before
+    assert not (desk.project / ".podium").exists()
+    error = desk.run(*words, "--json").json["error"]
+    assert (error["exit_code"], reason in error["message"]) == (2, True)
+    assert seen(desk) == before
+
+
+def seen(desk: Desk) -> list[str]:
+    """Every file around the project, and what git knows of branches and worktrees."""
+    project = desk.project
+    files = sorted(str(path) for path in project.parent.rglob("*") if desk.home not in path.parents)
+    known = (
+        [git(desk, "for-each-ref"), git(desk, "worktree", "list")]
+        if (project / ".git").exists()
+        else []
+    )
+    return [*files, *known]
+
+
+def piped(content: bytes) -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(content))
+
+
+def test_a_task_may_come_through_a_pipe(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_up(desk, [turn("nobody")])
+    monkeypatch.setattr(sys, "stdin", piped(f"{TASK}\n".encode()))
+    launch, *_, result = records_of(desk.run("run", "-", "--json"))
+    assert (launch["task"], result["status"]) == (TASK, "failed")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"x" * 1_000_000, "longer than 100000 characters"),
+        (b"caf\xe9", "no UTF-8 text"),
+        (b"a\0b", "NUL byte"),
+        (b"", "the task is empty"),
+    ],
+)
+def test_a_pipe_may_not_bring_anything(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, content: bytes, reason: str
+) -> None:
+    set_up(desk, good_turns())
+    monkeypatch.setattr(sys, "stdin", piped(content))
+    said = desk.run("run", "-")
+    assert (said.code, reason in said.err) == (2, True), said.err
+    assert not (desk.project / ".podium").exists()
+
+
+@pytest.mark.soak
+def test_a_terminal_shows_the_same_lines_above_a_sign_of_life(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    left, shown = at_a_terminal(desk, "", "run", TASK)
+    assert left == 0, shown
+    plain = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown).replace("\r", "\n")
+    assert re.search(
+        r"^\[\d\d:\d\d:\d\d\] PODIUM: Spawning DEVELOPER \(B\)\.\.\.$", plain, re.MULTILINE
+    )
+    assert re.search(r"DEVELOPER \(B\) 0:0\d", plain)
+    assert "Pipeline success!" in plain
+
+
+def test_the_seeds_own_call_does_the_same(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(ROOT / "orchestrator.py"),
+            "--task",
+            TASK,
+            "--mode",
+            "direct",
+            "--json",
+        ],
+        cwd=desk.project,
+        env=desk.environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    records = records_of(Said(done.returncode, done.stdout, done.stderr))
+    assert done.returncode == 0, done.stderr
+    assert (records[0]["task"], records[-1]["status"]) == (TASK, "succeeded")
+
+
+def test_show_tells_of_the_stages_and_what_came_of_them(done: tuple[Desk, Said]) -> None:
+    desk, told = done
+    run_id = run_id_of(told)
+    said = desk.spawn("show", run_id)
+    assert re.search(r"\nA\.1 +ARCHITECT +DONE +player +\S+ s +\$0\.0123 +\w{7} +plan_", said.out)
+    assert re.search(r"\nto merge +cd ", said.out)
+    stages = desk.spawn("show", run_id, "--json").json["stages"]
+    assert [each["role"] for each in stages][:3] == ["architect", "plan_reviewer", "developer"]
+    assert stages[0]["document"].startswith("docs/dev_docs/plans/")
+
+
+def stored(desk: Desk, run_id: str) -> Run:
+    async def work(podium: Podium) -> Run | None:
+        store = await podium.store()
+        return await store.read(lambda view: view.run(run_id))
+
+    found = desk.within(work)
+    assert found
+    return found
+
+
+def test_a_detached_run_is_worked_on_by_a_worker_that_leaves_when_it_is_done(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    said = desk.spawn("run", TASK, "--detach", "--json")
+    assert said.code == 0, said.err
+    (launch,) = records_of(said)
+    assert (launch["type"], launch["detached"], launch["queue"]) == ("launch", True, "default")
+    retry_until_blocking(
+        lambda: stored(desk, launch["run"]).status is RunStatus.SUCCEEDED, seconds=60
+    )
+    retry_until_blocking(lambda: not is_there(launch["worker_pid"]))
+    log = Path(launch["log"])
+    assert "branch_delivered" in log.read_text()
+    assert log.stat().st_mode & 0o077 == 0
+    assert log.parent == desk.project / ".podium"
+
+
+def test_a_detached_run_says_how_to_follow_it_and_goes_to_a_worker_that_is_there(
+    desk: Desk,
+) -> None:
+    set_up(desk, [turn("architect", {"sleep_seconds": 60}), *good_turns()])
+    first = desk.spawn("run", TASK, "--detach")
+    assert f"run {run_id_of(first)} goes on in the background: worker " in first.out
+    assert re.search(r"`podium logs \w{8} -f` follows it", first.out)
+    second = desk.spawn("run", TASK, "--detach")
+    assert f"run {run_id_of(second)} goes on in the background: a worker took it" in second.out
+    for said in (first, second):
+        assert desk.spawn("cancel", run_id_of(said)).code == 0
+
+
+@pytest.mark.soak
+def test_a_worker_that_was_started_for_a_run_stays_while_the_run_only_sleeps(desk: Desk) -> None:
+    limited = {"fail": {"kind": "rate_limited", "retry_seconds": 2}}
+    set_up(desk, [turn("architect", limited)])
+    (launch,) = records_of(desk.spawn("run", TASK, "--detach", "--json"))
+    run_id = launch["run"]
+    retry_until_blocking(lambda: stored(desk, run_id).fence > 1)
+    assert desk.run("cancel", run_id).code == 0
+    retry_until_blocking(lambda: not is_there(launch["worker_pid"]))
+
+
+def is_there(pid: int) -> bool:
+    """Whether the process runs. One that ended and that nobody has asked about is gone, too."""
+    try:
+        return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return False
+
+
+def test_queues_of_a_project_must_have_one_for_detached_runs(desk: Desk) -> None:
+    set_up(desk, good_turns(), queues={"nightly": {}})
+    said = desk.run("run", TASK, "--detach")
+    assert (said.code, "no queue 'default'; queues: nightly" in said.err) == (2, True)
+    said = desk.run("run", TASK, "--queue", "daily")
+    assert (said.code, "no queue 'daily'; queues: nightly" in said.err) == (2, True)
+    assert not (desk.project / ".podium").exists()
+
+
+@contextmanager
+def a_worker(desk: Desk, *options: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
+    """One that serves, as its own line says; ended when the block is left."""
+    worker = subprocess.Popen(
+        desk.command("worker", *options),
+        cwd=desk.project,
+        env={**desk.environ, **environ},
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        assert worker.stderr is not None
+        assert "serving " in worker.stderr.readline()
+        yield worker
+    finally:
+        worker.terminate()
+        worker.communicate(timeout=120)
+
+
+@pytest.fixture(params=["sqlite", in_soak("postgresql")])
+def where(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The variables that say where the record is."""
+    if request.param == "sqlite":
+        return {}
+    return {"PODIUM_DATABASE_URL": request.getfixturevalue("postgres_url")}
+
+
+def test_a_run_for_workers_that_are_busy_is_queued_and_no_worker_is_started(
+    desk: Desk, where: dict[str, str]
+) -> None:
+    set_up(desk, [turn("architect", {"sleep_seconds": 60}), *good_turns()])
+    with a_worker(desk, "--concurrency", "1", **where):
+        (first,) = records_of(desk.spawn("run", TASK, "--detach", "--json", env=where))
+        assert (first["taken"], first["worker_pid"]) == (True, None)
+        said = desk.spawn("run", TASK, "--detach", env=where)
+        assert said.code == 0, said.err
+        queued = "is queued in 'default': 1 worker serves it and is busy, and 0 other runs wait"
+        assert queued in said.out
+        (third,) = records_of(desk.spawn("run", TASK, "--detach", "--json", env=where))
+        assert (third["taken"], third["workers"], third["others"]) == (False, 1, 1)
+        assert not (desk.project / ".podium" / "worker.log").exists()
+        assert desk.spawn("cancel", first["run"], env=where).code == 0
+
+
+@pytest.mark.soak
+def test_a_run_is_put_where_its_queue_priority_and_delay_say(desk: Desk) -> None:
+    set_up(desk, good_turns(), queues={"default": {}, "gpu": {"labels": ["gpu"]}})
+    said = desk.spawn("run", TASK, "--queue", "gpu", "--priority", "5")
+    assert said.code == 0, said.err
+    assert "is queued in 'gpu', which nobody serves: where there is gpu, start" in said.out
+    assert "`podium worker --queue gpu --label gpu`" in said.out
+    run = stored(desk, run_id_of(said))
+    assert (run.queue, run.priority, run.status) == ("gpu", 5, RunStatus.QUEUED)
+    with a_worker(desk, "--queue", "gpu", "--label", "gpu"):
+        retry_until_blocking(lambda: stored(desk, run.id).status is RunStatus.SUCCEEDED)
+        later = desk.spawn("run", TASK, "--queue", "gpu", "--delay", "10m")
+        assert re.search(r"is queued in 'gpu' and starts at [-0-9]+ [:0-9]+ or later\n", later.out)
+        waiting = stored(desk, run_id_of(later))
+        assert waiting.not_before is not None
+        assert round((waiting.not_before - waiting.created_at).total_seconds()) == 600
+
+
+@pytest.mark.soak
+def test_a_delayed_run_that_nobody_serves_gets_a_worker_that_waits_for_it(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    said = desk.spawn("run", TASK, "--detach", "--delay", "10m", "--json")
+    assert said.code == 0, said.err
+    (launch,) = records_of(said)
+    assert (launch["taken"], launch["workers"]) == (False, 1)
+    assert is_there(launch["worker_pid"])
+    assert desk.spawn("cancel", launch["run"]).code == 0
+    retry_until_blocking(lambda: not is_there(launch["worker_pid"]))
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (("--priority", "5"), "--priority and --delay are for runs in a queue; add --detach"),
+        (("--delay", "5m"), "--priority and --delay are for runs in a queue; add --detach"),
+        (("--queue", "default", "--wait"), "--wait stays with the run"),
+        (("--detach", "--delay", "soon"), "'soon' is no span of time"),
+        (("--detach", "--priority", "9" * 30), "is beyond"),
+    ],
+)
+def test_a_place_in_a_queue_that_makes_no_sense_is_refused(
+    desk: Desk, words: tuple[str, ...], problem: str
+) -> None:
+    set_up(desk, good_turns())
+    said = desk.run("run", TASK, *words)
+    assert (said.code, problem in said.err) == (2, True), said.err
+    assert not (desk.project / ".podium").exists()
+
+
+@pytest.mark.soak
+def test_a_worker_with_another_key_leaves_with_one_line_and_never_says_that_it_serves(
+    desk: Desk, postgres_url: str, tmp_path: Path
+) -> None:
+    set_up(desk, good_turns())
+    keys = [tmp_path / "one.key", tmp_path / "two.key"]
+    for number, key in enumerate(keys):
+        key.write_bytes(str(number).encode() * 32)
+    where = {"PODIUM_DATABASE_URL": postgres_url}
+    first = desk.spawn("worker", "--once", env={**where, "PODIUM_RECEIPT_KEY": str(keys[0])})
+    assert (first.code, "serving default" in first.err) == (0, True), first.err
+    for command in (("worker", "--once"), ("run", TASK), ("run", TASK, "--detach")):
+        said = desk.spawn(*command, env={**where, "PODIUM_RECEIPT_KEY": str(keys[1])})
+        assert said.code == 1
+        assert said.err.startswith(f"podium: {keys[1]}: the receipts of this database are sealed")
+        assert len(said.err.splitlines()) == 1

@@ -1,0 +1,78 @@
+"""Tables: plain when piped, drawn within the width of a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+from datetime import UTC, datetime
+
+from podium.domain.events import Event, EventBody, NoteTaken, RunNeededHuman
+from podium.domain.ids import short_id
+from podium.telling.event_words import event_line
+from tests.integration.cli.desk import Desk
+
+
+def on_a_terminal(desk: Desk, *arguments: str, **extra: str) -> str:
+    """What a terminal gets to see."""
+    master, slave = pty.openpty()
+    done = subprocess.Popen(
+        desk.command(*arguments),
+        cwd=desk.project,
+        env={**desk.environ, "TERM": "xterm-256color", **extra},
+        stdout=slave,
+        stderr=subprocess.PIPE,
+    )
+    os.close(slave)
+    heard = b""
+    try:
+        while chunk := os.read(master, 4096):
+            heard += chunk
+    except OSError:
+        pass  # Linux says EIO when the last writer is gone
+    done.communicate(timeout=120)
+    os.close(master)
+    return heard.decode()
+
+
+def test_a_narrow_terminal_gets_narrow_lines_without_colour_when_unwanted(desk: Desk) -> None:
+    desk.add_run(task="[bold]a long task[/bold] " * 5)
+    drawn = on_a_terminal(desk, "runs", COLUMNS="60", NO_COLOR="1")
+    assert max(len(line) for line in drawn.splitlines()) <= 60
+    assert "\x1b" not in drawn
+    assert "[bold]" in drawn.replace("\r\n", "")
+
+
+def test_below_seventy_columns_a_table_is_a_list_that_cuts_nothing(desk: Desk) -> None:
+    run = desk.add_run(task="a task that is rather long " * 4)
+    drawn = on_a_terminal(desk, "runs", COLUMNS="40", NO_COLOR="1").replace("\r\n", "\n")
+    assert drawn.startswith(f"run: {short_id(run.id)}\nstatus: waiting\n")
+    assert max(len(line) for line in drawn.splitlines()) <= 40
+    assert drawn.split("task: ")[1].split() == run.task.split()
+    assert "RUN " in on_a_terminal(desk, "runs", COLUMNS="90", NO_COLOR="1")
+
+
+def test_a_narrow_line_of_progress_is_cut_unless_it_says_what_to_do() -> None:
+    def line(body: EventBody) -> str:
+        at = datetime(2026, 1, 1, tzinfo=UTC)
+        return event_line(
+            Event.model_validate({"run_id": "r", "seq": 7, "position": 7, "at": at, "body": body}),
+            60,
+        )
+
+    long = "word " * 30
+    assert len(line(NoteTaken(text=long))) == 60
+    asked = line(RunNeededHuman(reason=f"{long}`podium resolve {'k' * 20}`"))
+    assert asked.endswith(f"`podium resolve {'k' * 20}`")
+    first, second, *_ = asked.splitlines()
+    assert first.split()[1:3] == ["7", "run_needed_human"]
+    assert second.startswith(" " * 14 + "word")
+    assert max(map(len, asked.splitlines())) <= 60
+
+
+def test_piped_output_is_whole_and_plain(desk: Desk) -> None:
+    task = "word " * 60
+    desk.add_run(task=task)
+    out = desk.run("runs").out
+    assert task.strip() in out
+    assert "\x1b" not in out

@@ -1,0 +1,153 @@
+"""The verification plan of the orchestrator's specification, step by step: with Podium's commands and with the shims."""
+
+from __future__ import annotations
+
+import json
+import plistlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.integration.cli.desk import Desk
+from tests.soaking import in_soak
+
+SHELL = shutil.which("zsh") or "/bin/sh"
+LABEL = "com.02luka.gmx-clc-orchestrator"
+SHIM = "g/tools/gmx_clc_orchestrator.zsh"
+PARSER = "g/tools/gmx_clc_parse_plan.py"
+SAMPLES = {
+    "gmx_plan_idle.json": ["candidate_count: 0"],
+    "gmx_plan_single_task.json": ["candidate_count: 1"],
+    "gmx_plan_multi_task.json": ["candidate_count: 2", "skipped: 2"],
+}
+TICK_SECONDS = 300
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a person does the two things that the plan tells them to do."""
+
+    orchestrate: list[str]
+    parse: list[str]
+
+
+def ways(desk: Desk) -> dict[str, Way]:
+    return {
+        "commands": Way(desk.command("sense", "--once"), desk.command("plan", "parse")),
+        "shims": Way([SHELL, SHIM], [sys.executable, PARSER]),
+    }
+
+
+def done(desk: Desk, command: list[str], **env: str) -> subprocess.CompletedProcess[str]:
+    # Without a planner's CLI on it, wherever this is run.
+    environ = {**desk.environ, "PATH": "/usr/bin:/bin", "PODIUM": desk.command()[0], **env}
+    return subprocess.run(
+        command,
+        cwd=desk.project,
+        env=environ,
+        capture_output=True,
+        text=True,
+        timeout=TICK_SECONDS,
+        check=False,
+    )
+
+
+def summary(desk: Desk) -> str:
+    log = (desk.project / "logs/gmx_clc_orchestrator.log").read_text()
+    return [line for line in log.splitlines() if "SUMMARY" in line][-1]
+
+
+def plist(desk: Desk) -> dict[str, Any]:
+    content = (desk.project / "LaunchAgents" / f"{LABEL}.plist").read_bytes()
+    return dict(plistlib.loads(content))
+
+
+@pytest.mark.parametrize(
+    ("name", "planner", "status"),
+    [
+        ("commands", "rules", "OK"),
+        ("shims", "gemini", "MOCK"),
+        in_soak("commands", "gemini", "MOCK"),
+        in_soak("shims", "rules", "OK"),
+    ],
+)
+def test_the_verification_plan_holds(desk: Desk, name: str, planner: str, status: str) -> None:
+    assert desk.spawn("sense", "scaffold").code == 0
+    desk.says(f"flows: {{sense: {{planner: {planner}}}}}\n")
+    way = ways(desk)[name]
+
+    # 1, 6: what launchd is to start, and that it is told to change nothing
+    wanted = plist(desk)
+    assert wanted["Label"] == LABEL
+    assert (wanted["StartInterval"], wanted["RunAtLoad"]) == (300, True)
+    assert wanted["ProgramArguments"][1:] == [str(desk.project / SHIM)]
+    assert wanted["EnvironmentVariables"]["GMX_ORCH_MODE"] == "sensing"
+
+    # 2, 3: a tick by hand, and its line in the log
+    ticked = done(desk, way.orchestrate)
+    assert ticked.returncode == 0, ticked.stderr
+    assert summary(desk).endswith(f"GMX_Call_Status={status}, WOs_Created=0, WO_IDs=[]")
+    assert summary(desk).partition("SUMMARY")[2] in ticked.stdout
+
+    # 4: the parser on the samples
+    for sample, expected in SAMPLES.items():
+        parsed = done(desk, [*way.parse, "--input", f"g/tools/samples/{sample}"])
+        assert parsed.returncode == 0, parsed.stderr
+        assert parsed.stdout.splitlines()[: len(expected)] == expected
+
+    # 5: no work order was made
+    assert list((desk.project / "bridge/inbox/CLC").iterdir()) == []
+
+    # and the telemetry has it
+    lines = (desk.project / "g/telemetry/gmx_clc_orch.jsonl").read_text().splitlines()
+    (tick,) = (json.loads(line) for line in lines)
+    assert (tick["mode"], tick["status"], tick["tick"]) == ("sensing", status, 1)
+    assert (desk.project / "logs/gmx_clc_parse_plan.log").is_file()
+
+
+def test_a_scheduled_tick_only_watches_whatever_podium_yaml_says_and_however_much_is_broken(
+    desk: Desk,
+) -> None:
+    """As launchd starts it: with its words and its environment, and nothing else."""
+    assert desk.spawn("sense", "scaffold").code == 0
+    desk.says("flows: {sense: {planner: rules, mode: autonomous}}\n")
+    broken = {"checks": [{"name": "opal_api", "status": "failed"}]}
+    (desk.project / "g/telemetry/health_check_latest.json").write_text(json.dumps(broken))
+    wanted = plist(desk)
+    script = wanted["ProgramArguments"][1]
+    environ = {
+        **wanted["EnvironmentVariables"],
+        "HOME": str(desk.home),
+        "PODIUM_HOME": str(desk.home),
+    }
+    for expected in ("OK", "SKIPPED"):
+        ticked = subprocess.run(
+            [SHELL, script],
+            cwd=wanted["WorkingDirectory"],
+            env=environ,
+            capture_output=True,
+            text=True,
+            timeout=TICK_SECONDS,
+            check=False,
+        )
+        assert ticked.returncode == 0, ticked.stderr
+        line = summary(desk)
+        assert "Mode=sensing, " in line
+        assert line.endswith(f"GMX_Call_Status={expected}, WOs_Created=0, WO_IDs=[]")
+    assert list((desk.project / "bridge/inbox/CLC").iterdir()) == []
+    assert list((desk.project / "g/reports/wo_candidates").iterdir()) == []
+
+
+@pytest.mark.soak
+def test_the_shim_hands_on_what_it_is_given(desk: Desk) -> None:
+    assert desk.spawn("sense", "scaffold").code == 0
+    desk.says("flows: {sense: {planner: none}}\n")
+    said = done(desk, [SHELL, SHIM, "--mode", "dry-run", "--json"])
+    assert json.loads(said.stdout)["mode"] == "dry-run"
+    refused = done(desk, [SHELL, SHIM, "--mode", "bold"])
+    assert refused.returncode == 2
+    assert list((desk.project / "bridge/inbox/CLC").iterdir()) == []

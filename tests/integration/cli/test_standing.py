@@ -1,0 +1,153 @@
+"""How a run really stands, whatever its dead process left in the record."""
+
+from __future__ import annotations
+
+import re
+import signal
+from datetime import UTC, datetime
+
+from podium.domain.events import RunStarted, StepCompleted, StepStarted
+from podium.domain.ids import short_id
+from podium.domain.work import Run, RunStatus
+from podium.ports import Tx
+from podium.testing import retry_until_blocking
+from podium.usecases import INTERRUPTED, ShownStatus
+from podium.wiring.podium import Podium
+from tests.integration.cli.desk import Desk
+from tests.integration.cli.test_hosting import (
+    ended,
+    go,
+    one_more_flow,
+    started,
+    waiting_run,
+)
+
+__all__ = ["one_more_flow"]
+
+
+def left_behind(desk: Desk) -> Run:
+    """A run whose process was killed in its second step."""
+    made = Run(
+        id=desk.ids.new("run"),
+        flow="demo-of-the-test",
+        status=RunStatus.RUNNING,
+        owner="wrk_gone",
+        fence=1,
+        created_at=datetime.now(UTC),
+    )
+
+    def write(tx: Tx) -> Run:
+        run = tx.add_run(made)
+        tx.append(run.id, RunStarted(owner="wrk_gone", fence=1))
+        tx.append(run.id, StepStarted(step="look"))
+        tx.append(run.id, StepCompleted(step="look"))
+        tx.append(run.id, StepStarted(step="change"))
+        return run
+
+    async def work(podium: Podium) -> Run:
+        return await (await podium.store()).write(write)
+
+    return desk.within(work)
+
+
+def test_a_run_whose_process_is_dead_is_interrupted_and_not_running(desk: Desk) -> None:
+    run = left_behind(desk)
+    name = short_id(run.id)
+    listed = desk.run("runs")
+    assert f"{name}  interrupted" in listed.out
+    assert f"`podium resume {name}` goes on" in listed.err
+    shown = desk.run("show", run.id)
+    assert "status     interrupted\n" in shown.out
+    assert "owner      wrk_gone (gone)\n" in shown.out
+    assert "in flight  change\n" in shown.out
+    assert f"`podium resume {name}` goes on" in shown.err
+    logged = desk.run("logs", run.id)
+    assert f"run {name} is interrupted: `podium resume {name}` goes on" in logged.err
+    for record in (
+        desk.run("runs", "--json").json["runs"][0],
+        desk.run("show", run.id, "--json").json["run"],
+        desk.run("logs", run.id, "--json").json,
+    ):
+        assert (record["shown_status"], record["hosted"]) == ("interrupted", False)
+    assert desk.run("show", run.id, "--json").json["in_flight"] == ["change"]
+
+
+def test_runs_are_listed_by_how_they_stand_and_not_by_what_is_stored(desk: Desk) -> None:
+    left = left_behind(desk)
+    desk.add_run(status=RunStatus.WAITING)
+
+    def listed(*arguments: str) -> list[str]:
+        return [run["id"] for run in desk.run("runs", "--json", *arguments).json["runs"]]
+
+    assert listed("--status", "interrupted", "--limit", "1") == [left.id]
+    assert listed("--status", "running") == []
+    assert len(listed("--status", "interrupted", "--status", "waiting")) == 2
+    assert {each.value for each in ShownStatus} == {each.value for each in RunStatus} | {
+        INTERRUPTED
+    }
+
+
+def test_a_run_whose_process_lives_is_running_and_names_it(desk: Desk) -> None:
+    run = waiting_run(desk)
+    go(desk, run)
+    (desk.project / "hang").touch()
+    process = started(desk, "resume", run.id)
+    try:
+        retry_until_blocking(lambda: (desk.project / "in-slow").exists())
+        shown = desk.run("show", run.id)
+        assert "status     running\n" in shown.out
+        assert f"(alive, process {process.pid} on " in shown.out
+        assert desk.run("runs", "--json").json["runs"][0]["hosted"] is True
+    finally:
+        process.kill()
+        process.communicate()
+    assert desk.run("runs", "--json").json["runs"][0]["shown_status"] == "interrupted"
+
+
+def test_a_run_that_was_let_go_of_is_interrupted_with_how_to_go_on(desk: Desk) -> None:
+    run = waiting_run(desk)
+    go(desk, run)
+    (desk.project / "lost").touch()
+    said = desk.run("resume", run.id)
+    assert (said.code, said.out) == (1, f"run {run.id} interrupted\n")
+    assert f"`podium resume {run.id}` goes on" in said.err
+    (desk.project / "lost").unlink()
+    assert desk.run("resume", run.id).code == 0
+
+
+def test_ctrl_c_is_answered_at_once_and_a_second_one_leaves_quietly(desk: Desk) -> None:
+    run = waiting_run(desk)
+    go(desk, run)
+    (desk.project / "hang").touch()
+    (desk.project / "stubborn").touch()
+    process = started(desk, "resume", run.id)
+    retry_until_blocking(lambda: (desk.project / "in-slow").exists())
+    assert process.stderr is not None
+    process.send_signal(signal.SIGINT)
+    line = ""
+    while "ending its processes" not in line:
+        line = process.stderr.readline()
+        assert line, "it ended without a word"
+    assert f"run {short_id(run.id)} stays at its checkpoint" in line
+    process.send_signal(signal.SIGINT)
+    said = ended(process)
+    assert said.code == 130
+    # Events that were on their way may still be shown; no more words of its own.
+    assert [line for line in said.err.splitlines() if not re.match(r"\d\d:\d\d:\d\d ", line)] == []
+
+
+def test_only_the_last_events_are_printed_when_asked_for(desk: Desk) -> None:
+    run = left_behind(desk)
+    assert len(desk.run("logs", run.id).out.splitlines()) == 4
+    tail = desk.run("logs", run.id, "--tail", "1").out.splitlines()
+    assert len(tail) == 1
+    assert "step_started" in tail[0]
+
+
+def test_events_name_things_by_their_short_ids_and_in_json_by_whole_ones(desk: Desk) -> None:
+    run = waiting_run(desk)
+    words, record = desk.run("logs", run.id).out, desk.run("logs", run.id, "--json").out
+    owner = desk.run("logs", run.id, "--json").json["events"][1]["owner"]
+    assert owner not in words
+    assert f"owner={short_id(owner)}" in words
+    assert owner in record

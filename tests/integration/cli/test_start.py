@@ -1,0 +1,244 @@
+"""The start: quick, and with nothing loaded that is not needed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from podium import __version__
+from podium.cli.app import COMMANDS
+from tests.integration.cli.desk import Desk
+
+HEAVY = {
+    *("dbos", "fastapi", "starlette", "uvicorn", "openai", "anthropic", "google.genai"),
+    *("pydantic_ai", "langgraph", "mcp", "httpx", "httpx2", "apprise", "cryptography", "jinja2"),
+    *("websockets", "python_multipart"),
+}
+
+LOADED = """
+import json, sys
+from podium.cli.start import run_command
+for arguments in json.loads(sys.argv.pop()):
+    run_command(arguments)
+sys.stderr.write("\\nLOADED " + " ".join(sys.modules))
+"""
+
+
+def modules_after(desk: Desk, *commands: tuple[str, ...]) -> set[str]:
+    """What one process has loaded after these commands."""
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, json.dumps(commands)],
+        cwd=desk.project,
+        env=desk.environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return set(done.stderr.rpartition("LOADED ")[2].split())
+
+
+def test_the_version_is_told_without_loading_anything(desk: Desk) -> None:
+    assert desk.spawn("--version").out == f"podium {__version__}\n"
+    loaded = modules_after(desk, ("--version",))
+    assert not loaded & {"typer", "pydantic", "rich", "yaml", "asyncio", "sqlite3"}
+
+
+def test_the_version_is_json_when_asked_for(desk: Desk) -> None:
+    assert desk.run("--json", "--version").json == {"version": __version__}
+
+
+def test_help_lists_every_command_without_loading_one(desk: Desk) -> None:
+    said = desk.spawn("--help")
+    assert said.code == 0
+    assert all(f"\n  {name} " in said.out for name in COMMANDS)
+    loaded = modules_after(desk, ("--help",))
+    assert not [name for name in loaded if name.startswith("podium.cli.commands.")]
+    assert "pydantic" not in loaded
+
+
+ONE_OF_EACH = {
+    "init": ("init",),
+    "doctor": ("doctor", "--help"),
+    "config": ("config", "show"),
+    "run": ("run", "tidy up"),
+    "ask": ("ask", "system status"),
+    "sense": ("sense", "trust"),
+    "candidates": ("candidates",),
+    "deploy": ("deploy", "WO-X"),
+    "plan": ("plan", "rules", "--check"),
+    "playbook": ("playbook", "check", "bump.md"),
+    "duet": ("duet", "status"),
+    "undo": ("undo", "abcd1234#1"),
+    "runs": ("runs",),
+    "show": ("show", "abcd1234"),
+    "logs": ("logs", "abcd1234"),
+    "trace": ("trace", "abcd1234"),
+    "cancel": ("cancel", "abcd1234"),
+    "resume": ("resume", "abcd1234"),
+    "retry": ("retry", "abcd1234"),
+    "replay": ("replay", "abcd1234"),
+    "approvals": ("approvals",),
+    "approve": ("approve", "abcd1234"),
+    "reject": ("reject", "abcd1234", "--why", "no"),
+    "login": ("login",),
+    "logout": ("logout",),
+    "whoami": ("whoami",),
+    "prompts": ("prompts", "--help"),
+    "resolve": ("resolve", "abcd1234:act:0", "--happened"),
+    "trust": ("trust",),
+    "pack": ("pack", "list"),
+    "policy": ("policy", "check", "--", "ls"),
+    "receipts": ("receipts", "list"),
+    "habits": ("habits", "list"),
+    "db": ("db", "migrate", "--check"),
+    "serve": ("serve", "tokens"),
+    "worker": ("worker", "--help"),
+    "workers": ("workers",),
+    "queues": ("queues",),
+    "top": ("top", "--once"),
+    "mcp": ("mcp", "--help"),
+    "rehearse": ("rehearse", "--help"),
+    "demo": ("demo", "--help"),
+    "modelserver": ("modelserver", "--help"),
+    "agents": ("agents", "list", "--help"),
+    "bench": ("bench", "contract", "--help"),
+    "workspaces": ("workspaces", "list"),
+}
+
+
+def test_every_command_is_tried_below() -> None:
+    assert set(COMMANDS) == set(ONE_OF_EACH)
+
+
+def test_no_command_loads_what_it_does_not_need(desk: Desk) -> None:
+    loaded = modules_after(desk, *ONE_OF_EACH.values())
+    assert {f"podium.cli.commands.{name}" for name in ONE_OF_EACH} <= loaded
+    assert not loaded & HEAVY
+
+
+def test_quick_commands_load_neither_gate_nor_tools_nor_rich(desk: Desk) -> None:
+    desk.add_run()
+    loaded = modules_after(desk, ("runs",), ("approve", "abcd1234"))
+    assert "podium.journal.store" in loaded
+    rooms = {"podium.gate", "podium.tools", "podium.sandbox", "podium.engine", "rich", "jsonschema"}
+    assert not loaded & rooms
+
+
+def test_list_of_runs_needs_no_event_no_redaction_and_no_other_use_case(desk: Desk) -> None:
+    desk.add_run()
+    loaded = modules_after(desk, ("runs",))
+    assert "podium.usecases.list_runs" in loaded
+    unneeded = {"podium.domain.events", "podium.journal.redaction", "podium.usecases.show_run"}
+    assert not loaded & unneeded
+
+
+def test_policy_check_loads_neither_workspaces_nor_sandbox_nor_database(desk: Desk) -> None:
+    loaded = modules_after(desk, ("policy", "check", "--", "ls"))
+    assert "podium.gate.rule_gate" in loaded
+    rooms = {"podium.workspaces", "podium.sandbox", "podium.journal.store", "podium.engine"}
+    assert not loaded & rooms
+
+
+MAX_MODULES = {
+    ("--version",): 64,
+    ("runs",): 456,
+    ("show", "RUN"): 479,
+    ("approvals",): 464,
+    ("approve", "abcd1234"): 473,
+    ("policy", "check", "--", "ls"): 625,
+    ("duet", "status"): 857,
+    ("sense", "--once", "--if-changed"): 599,
+    ("ask", "system status"): 745,
+}
+"""Modules that a command may load, with those of Python and of other packages. A twentieth above what was counted
+under Python 3.11: what lifts a command over it costs its users time at every start."""
+
+
+@pytest.mark.parametrize("command", MAX_MODULES, ids=" ".join)
+def test_command_loads_no_more_modules_than_its_bound(desk: Desk, command: tuple[str, ...]) -> None:
+    run = desk.add_run()
+    arguments = tuple(run.id if word == "RUN" else word for word in command)
+    if command[0] == "sense":
+        modules_after(desk, arguments)  # the first tick is not idle: it looks for a planner
+    loaded = modules_after(desk, arguments)
+    assert len(loaded) <= MAX_MODULES[command], sorted(loaded)
+
+
+def test_a_message_is_read_without_the_record_the_engine_and_other_flows(desk: Desk) -> None:
+    loaded = modules_after(desk, ("ask", "system status"))
+    assert "podium.flows.operator.operator" in loaded
+    rooms = {"podium.engine", "podium.gate", "podium.sandbox", "podium.agents", "podium.testing"}
+    assert not loaded & (rooms | {"podium.flows.pipeline", "sqlalchemy", "rich"})
+
+
+ENDING = """
+import atexit, sys, threading, weakref
+from podium.cli.start import end_process
+class Teardown:
+    def __del__(self):
+        sys.stderr.write("freed ")
+kept = Teardown()
+atexit.register(sys.stderr.write, "handler ")
+if "thread" in sys.argv:
+    threading.Thread(target=lambda: sys.stderr.write("thread ")).start()
+    going = threading.Event()
+    threading.Thread(target=going.wait).start()
+    threading._register_atexit(going.set)
+sys.stdout.write("answer")
+end_process(7)
+"""
+
+
+def test_process_ends_with_its_code_answer_and_exit_handlers_without_freeing_objects() -> None:
+    done = subprocess.run([sys.executable, "-c", ENDING], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (7, b"answer", b"handler ")
+
+
+def test_process_with_threads_alive_waits_for_them() -> None:
+    done = subprocess.run([sys.executable, "-c", ENDING, "thread"], capture_output=True, timeout=60)
+    assert (done.returncode, done.stdout) == (7, b"answer")
+    assert done.stderr == b"thread handler freed "
+
+
+def test_command_imports_without_collecting_garbage_after_every_700_objects(desk: Desk) -> None:
+    code = "import gc; from podium.cli.start import run_command; run_command(['runs']); print(gc.get_stats()[0]['collections'])"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=desk.project,
+        env=desk.environ,
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert int(done.stdout) < 10
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_the_help_of_every_command_has_an_example(desk: Desk, name: str) -> None:
+    words = (
+        ONE_OF_EACH[name][:2]
+        if name
+        in (
+            "config",
+            "pack",
+            "policy",
+            "receipts",
+            "habits",
+            "agents",
+            "bench",
+            "workspaces",
+            "db",
+            "plan",
+            "playbook",
+            "duet",
+        )
+        else (name,)
+    )
+    said = desk.run(*words, "--help")
+    assert said.code == 0
+    assert f"Example:\n    podium {name}" in said.out
+    assert "--json" in said.out

@@ -1,0 +1,173 @@
+"""What every source promises: it looks, tells how it found things, and never breaks a tick."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from podium.bridge import (
+    CommandSource,
+    FileSource,
+    FolderSource,
+    GitSource,
+    LogSource,
+    SourceKit,
+)
+from podium.domain.launching import Confinement
+from podium.domain.sensing import Sensed
+from podium.ports import Source
+from podium.sandbox import LauncherSettings, ProcessLauncher
+from podium.testing import FixedClock, FixedSource
+from tests.unit.bridge.sources_rig import NOON
+
+EARLIER = NOON.timestamp() - 3600
+
+
+class Place(Protocol):
+    """Something to look at that can be changed."""
+
+    def source(self) -> Source:
+        """A source that knows nothing yet, as in another process."""
+        ...
+
+    def say(self, text: str) -> None: ...
+    def vanish(self) -> None: ...
+
+
+class FilePlace:
+    """A file beneath a root, looked at by one of the sources of `bridge`."""
+
+    def __init__(self, root: Path, make: Callable[[SourceKit], Source]) -> None:
+        self._root, self._make = root, make
+        self._file = root / "place" / "said.txt"
+        self._file.parent.mkdir(parents=True)
+        self._written = 0
+
+    def source(self) -> Source:
+        kit = SourceKit(self._root, FixedClock(NOON), lambda text: text, lambda path: False)
+        return self._make(kit)
+
+    def say(self, text: str) -> None:
+        self._file.write_text(f"{text}\n")
+        self._written += 1
+        at = EARLIER + self._written
+        os.utime(self._file, (at, at))
+
+    def vanish(self) -> None:
+        self._file.unlink()
+
+
+class FixedPlace:
+    """The fake, which is its own place."""
+
+    def __init__(self) -> None:
+        self._source = FixedSource("state")
+
+    def source(self) -> Source:
+        return self._source
+
+    def say(self, text: str) -> None:
+        self._source.show("place/said.txt", f"{text}\n")
+
+    def vanish(self) -> None:
+        self._source.show("place/said.txt", condition="missing", why="it is not there")
+
+
+def _launcher() -> ProcessLauncher:
+    return ProcessLauncher(LauncherSettings())
+
+
+PLACES: dict[str, Callable[[Path], Place]] = {
+    "FixedSource": lambda root: FixedPlace(),
+    "FileSource": lambda root: FilePlace(root, lambda kit: FileSource(kit, "state", "place/said.txt")),
+    "FolderSource": lambda root: FilePlace(root, lambda kit: FolderSource(kit, "state", "place")),
+    "LogSource": lambda root: FilePlace(root, lambda kit: LogSource(kit, "state", "place/said.txt")),
+    "CommandSource": lambda root: FilePlace(
+        root,
+        lambda kit: CommandSource(
+            kit, "state", ("cat", "place/said.txt"), launcher=_launcher(), fence=Confinement
+        ),
+    ),
+}  # fmt: skip
+UNREACHABLE: dict[str, Callable[[SourceKit], Source]] = {
+    "FileSource": lambda kit: FileSource(kit, "state", "../outside"),
+    "FolderSource": lambda kit: FolderSource(kit, "state", "nowhere"),
+    "LogSource": lambda kit: LogSource(kit, "state", "nowhere.log"),
+    "GitSource": lambda kit: GitSource(kit, "state", "nowhere", launcher=_launcher()),
+    "CommandSource": lambda kit: CommandSource(
+        kit, "state", ("no-such-program",), launcher=_launcher(), fence=Confinement
+    ),
+}
+
+
+@pytest.fixture(params=list(PLACES.values()), ids=list(PLACES))
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    made: Place = request.param(tmp_path)
+    made.say("all is well")
+    return made
+
+
+async def test_a_look_tells_what_is_there_with_its_source_and_its_mark(place: Place) -> None:
+    source = place.source()
+    look = await source.look()
+    [sensed] = look.found
+    assert (look.source, sensed.source, look.total) == ("state", source.name, 1)
+    assert sensed.condition == "ok"
+    assert "all is well" in str(sensed.content)
+    assert look.mark == await source.mark()
+
+
+async def test_the_mark_is_the_same_while_nothing_changes_also_in_another_process(
+    place: Place,
+) -> None:
+    first, second = place.source(), place.source()
+    before = await first.mark()
+    assert await first.mark() == before
+    assert (await first.look()).mark == before
+    assert await second.mark() == before
+
+
+async def test_what_changed_changes_the_mark_and_is_seen(place: Place) -> None:
+    source = place.source()
+    before = await source.mark()
+    place.say("the disk is full")
+    assert await source.mark() != before
+    [sensed] = (await source.look()).found
+    assert "the disk is full" in str(sensed.content)
+
+
+async def test_what_vanished_changes_the_mark_and_breaks_nothing(place: Place) -> None:
+    source = place.source()
+    before = await source.mark()
+    place.vanish()
+    assert await source.mark() != before
+    found = (await source.look()).found
+    assert not any(_says_all_is_well(each) for each in found)
+
+
+@pytest.mark.parametrize("make", UNREACHABLE.values(), ids=list(UNREACHABLE))
+async def test_what_cannot_be_looked_at_is_said_and_nothing_is_raised(
+    tmp_path: Path, make: Callable[[SourceKit], Source]
+) -> None:
+    source = make(SourceKit(tmp_path, FixedClock(NOON), str, lambda path: False))
+    assert await source.mark()
+    [sensed] = (await source.look()).found
+    assert sensed.condition != "ok"
+    assert sensed.why
+
+
+async def test_the_fake_finds_what_it_is_told_and_counts_how_often_it_was_asked() -> None:
+    source = FixedSource("acks", {"a": {"status": "done"}, "b": 1})
+    source.hide("b")
+    look = await source.look()
+    assert [(each.place, each.content) for each in look.found] == [("a", {"status": "done"})]
+    assert await source.mark() == look.mark
+    assert (source.looks, source.marks) == (1, 1)
+
+
+def _says_all_is_well(sensed: Sensed) -> bool:
+    return "all is well" in str(sensed.content)

@@ -1,0 +1,179 @@
+"""What terminals promise, here and through the typed API."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+import pytest
+
+from podium.domain.errors import (
+    AgentLost,
+    BadInput,
+    CallRefused,
+    NeedsHuman,
+    NotPossibleNow,
+    PodiumError,
+    TimedOut,
+    ToolMissing,
+)
+from podium.domain.keyboards import KeyboardHold
+from podium.domain.terminals import KeysPressed, NewSize, Terminal
+from podium.ports import Terminals
+from podium.rpc import reach, reach_tls, serve, serve_tls
+from podium.testing import MemoryTerminals, retry_until
+from tests.integration.rpc.papers import authority, certificates
+
+PLANNER = Terminal(side="PLANNER")
+EXECUTER = Terminal(side="EXECUTER")
+MOMENT = datetime(2030, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+class Bench(NamedTuple):
+    terminals: Terminals
+    behind: MemoryTerminals
+
+
+@pytest.fixture(params=["here", "socket", "tls"])
+async def bench(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Bench]:
+    behind = MemoryTerminals()
+    async with AsyncExitStack() as stack:
+        terminals: Terminals = behind
+        if request.param == "socket":
+            # A short path: the kernel takes no long one for a socket.
+            socket = Path(stack.enter_context(TemporaryDirectory(prefix="p"))) / "api"
+            await stack.enter_async_context(serve(behind, socket))
+            terminals = await stack.enter_async_context(reach(socket))
+        if request.param == "tls":
+            ca = authority(tmp_path / "ca")
+            server, client = certificates(ca, "server"), certificates(ca, "client")
+            port = await stack.enter_async_context(serve_tls(behind, "127.0.0.1", 0, server))
+            terminals = await stack.enter_async_context(reach_tls("127.0.0.1", port, client))
+        yield Bench(terminals, behind)
+
+
+async def test_a_pair_is_started_once_and_both_sides_are_told_planner_first(bench: Bench) -> None:
+    await bench.terminals.start("main")
+
+    states = await bench.terminals.start("main")
+
+    assert [each.terminal.side for each in states] == ["PLANNER", "EXECUTER"]
+    assert {each.status for each in states} == {"ready"}
+    assert bench.behind.starts == 1
+
+
+async def test_how_both_stand_is_told_also_of_a_pair_that_is_not_up(bench: Bench) -> None:
+    before = await bench.terminals.states("main")
+    started = await bench.terminals.start("main")
+    hold = KeyboardHold(who="sam", since=MOMENT, until=MOMENT + timedelta(minutes=15))
+    bench.behind.holds["EXECUTER"] = hold
+
+    after = await bench.terminals.states("main")
+
+    assert [(each.terminal.side, each.status) for each in before] == [
+        ("PLANNER", "gone"),
+        ("EXECUTER", "gone"),
+    ]
+    assert after[0] == started[0]
+    assert after[1].keyboard == hold
+    assert bench.behind.starts == 1
+    with pytest.raises(BadInput, match="no pair is called 'other'"):
+        await bench.terminals.states("other")
+
+
+async def test_keys_reach_the_side_they_were_meant_for(bench: Bench) -> None:
+    await bench.terminals.start("main")
+    odd = ("C-c", "é漢字🙂", "a b", "-t", "\x1b[201~", "x" * 10_000)
+
+    await bench.terminals.send_keys(KeysPressed(terminal=EXECUTER, keys=odd))
+
+    assert bench.behind.lines == {"PLANNER": [], "EXECUTER": [" ".join(odd)]}
+
+
+async def test_a_picture_shows_what_is_visible_or_all_there_is(bench: Bench) -> None:
+    await bench.terminals.start("main")
+    bench.behind.lines["PLANNER"] = [f"line {number}" for number in range(60)]
+
+    seen = await bench.terminals.capture(PLANNER, whole=False)
+    whole = await bench.terminals.capture(PLANNER, whole=True)
+
+    assert (seen.lines[0], seen.lines[-1], seen.columns, seen.rows) == (
+        "line 10",
+        "line 59",
+        200,
+        50,
+    )
+    assert (len(whole.lines), whole.left_out) == (60, 0)
+
+
+async def test_a_pair_gets_another_size(bench: Bench) -> None:
+    await bench.terminals.start("main")
+
+    await bench.terminals.resize(NewSize(columns=120, rows=30))
+
+    picture = await bench.terminals.capture(PLANNER, whole=False)
+    assert (picture.columns, picture.rows) == (120, 30)
+
+
+async def test_a_program_is_started_again(bench: Bench) -> None:
+    await bench.terminals.start("main")
+    await bench.terminals.send_keys(KeysPressed(terminal=PLANNER, keys=("x",)))
+
+    state = await bench.terminals.resume(PLANNER)
+
+    assert (state.terminal, state.status, state.sent) == (PLANNER, "ready", 0)
+
+
+async def test_whoever_watches_is_told_how_it_stands_and_then_what_changes(bench: Bench) -> None:
+    async with aclosing(bench.terminals.watch("main")) as news:
+        first = [await anext(news), await anext(news)]
+        await bench.terminals.start("main")
+        started = [await anext(news), await anext(news)]
+        await bench.terminals.send_keys(KeysPressed(terminal=PLANNER, keys=("hello",)))
+        pressed = await anext(news)
+
+    assert [(each.state.status, each.picture) for each in first] == [("gone", None)] * 2
+    assert {each.state.status for each in started} == {"ready"}
+    assert pressed.picture is not None
+    assert pressed.picture.lines == ("hello",)
+
+
+async def test_a_watch_that_is_left_is_over_on_the_other_end_too(bench: Bench) -> None:
+    async with aclosing(bench.terminals.watch("main")) as news:
+        await anext(news)
+        assert bench.behind.watchers == 1
+
+    await retry_until(lambda: bench.behind.watchers == 0, seconds=30)
+
+
+async def test_a_pair_that_is_not_known_or_not_up_is_refused_in_words(bench: Bench) -> None:
+    with pytest.raises(BadInput, match="no pair is called 'other'"):
+        await bench.terminals.start("other")
+    with pytest.raises(NotPossibleNow, match="not up; bring it up first"):
+        await bench.terminals.send_keys(KeysPressed(terminal=PLANNER, keys=("x",)))
+    with pytest.raises(BadInput, match="no pair is called 'other'"):
+        async with aclosing(bench.terminals.watch("other")) as news:
+            await anext(news)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        NeedsHuman("it asks: trust this folder?"),
+        TimedOut("'planner' did not become ready; look at its pane"),
+        ToolMissing("no tmux; install it"),
+        CallRefused("nobody has granted '/x'"),
+        AgentLost("é\n" * 600),
+    ],
+)
+async def test_errors_come_through_as_they_are(bench: Bench, error: PodiumError) -> None:
+    bench.behind.fault = error
+
+    with pytest.raises(type(error)) as raised:
+        await bench.terminals.start("main")
+
+    assert str(raised.value) == str(error)

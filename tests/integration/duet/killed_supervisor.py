@@ -1,0 +1,47 @@
+"""A supervisor of a duet that may be killed at any moment: `python -m tests.integration.duet.killed_supervisor FOLDER EXECUTER TASKS`.
+
+It goes on with what the one before it left, and says `works` when it does and `done` when all tasks have ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+from podium.domain.duets import DUET
+from podium.ports import RunQuery
+from podium.testing.tui_zoo import Answers
+from podium.wiring.bench_duet_stage import ZooPair
+from podium.wiring.bench_duet_theatre import Theatre, theatre
+
+
+def a_pair(folder: Path, executer: str) -> ZooPair:
+    """The same pair for whoever holds it."""
+    pair = ZooPair(folder)
+    answers = Answers(ways=("status", "plain", "partial", "recap"), plans=2)
+    pair.seat("PLANNER", "ink", answers)
+    pair.seat("EXECUTER", executer, answers)
+    return pair
+
+
+async def main(folder: Path, executer: str, tasks: int) -> None:
+    pair = a_pair(folder, executer)
+    async with theatre(pair) as house:
+        print("works", flush=True)
+        await finish_all(house, tasks)
+    await pair.terminals.close()
+    print("done", flush=True)
+
+
+async def finish_all(house: Theatre, tasks: int) -> None:
+    for run in await house.engine.runs(RunQuery(flow=DUET, limit=1000)):
+        if not run.status.ended:
+            await house.engine.resume(run.id)
+            await house.engine.finish(run.id, stop_when_waiting=True)
+    while len(await house.engine.runs(RunQuery(flow=DUET, limit=1000))) < tasks:
+        await house.play(rounds=3)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])))

@@ -1,0 +1,61 @@
+"""A project with a duet of two small programs, each asked once a turn, and the command line on it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from podium.testing.tui_zoo import prompts
+from tests.integration.cli.desk import Desk, Said
+
+# Loads one file of the zoo and nothing else of Podium: it is started for every turn.
+BRAIN = (
+    f"""
+import sys
+sys.path.insert(0, {str(Path(prompts.__file__).parent)!r})
+from prompts import wanted_by
+"""
+    + """
+prompt = sys.stdin.read()
+wanted = wanted_by(prompt)
+if wanted is None:
+    print("READY")
+elif wanted.words_will_do:
+    print("It is all done.")
+else:
+    to, kind = wanted.forms[0]
+    section = kind.upper()
+    print(f'[[POLI:MSG {{"to":"{to}","type":"{kind}","id":"{wanted.id}"}}]]')
+    print(f"<{section}>\\n1. look\\n2. mend\\n</{section}>\\n[[/POLI:MSG]]")
+"""
+)
+
+
+class Hall:
+    """A desk whose planner and executer are programs of ours."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk = desk
+        self.settings()
+
+    def brain(self, name: str, code: str = BRAIN) -> Path:
+        file = self.desk.project / f"{name}.py"
+        file.write_text(code)
+        return file
+
+    def settings(self, **duet: Any) -> None:
+        self.brain("brain")
+        command = [sys.executable, "brain.py"]
+        agents = {name: {"kind": "command", "command": command} for name in ("ann", "bob")}
+        flow = {"planner": "ann", "executer": "bob", "transport": "headless", **duet}
+        self.desk.home.mkdir(exist_ok=True)
+        # The person's own file: a project's commands would have to be trusted first.
+        (self.desk.home / "config.yaml").write_text(
+            yaml.safe_dump({"agents": agents, "flows": {"duet": flow}, "sandbox": {"kind": "none"}})
+        )
+
+    def duet(self, *arguments: str) -> Said:
+        return self.desk.run("duet", *arguments)

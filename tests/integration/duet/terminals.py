@@ -1,0 +1,117 @@
+"""A project whose pair are programs of the zoo on a real tmux server, and the command line on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import chdir, contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+from podium.testing.tui_zoo import Answers, happened, zoo_command
+from podium.testing.tui_zoo.answers import Happened
+from tests.integration.cli.desk import Desk, Said
+
+SCRIPTS = Path(__file__).parents[3] / "examples" / "politerm"
+
+
+class Theatre:
+    """Runs `podium duet`. The programs are not confined, so that their records can be read."""
+
+    def __init__(self, desk: Desk, short: Path) -> None:
+        self.desk = desk
+        self.short = short
+        desk.home.mkdir(exist_ok=True)
+        (desk.home / "config.yaml").write_text("sandbox: {kind: none}\n")
+        self.variables = {
+            "TMUX_TMPDIR": str(short),
+            "TMPDIR": str(short),
+            "PODIUM": desk.command()[0],
+        }
+        self.cast()
+
+    def cast(self, kind: str = "composer", executer: Answers | None = None, **planner: Any) -> None:
+        """Who sits on both sides, and how they answer."""
+        sides = {"PLANNER": Answers(**planner), "EXECUTER": executer or Answers()}
+        for side, answers in sides.items():
+            kept = answers.kept_in(self.short / f"{side}.answers.json")
+            self.variables[f"{side}_CMD"] = shlex.join(zoo_command(kind, self.record(side), kept))
+
+    def record(self, side: str) -> Path:
+        return self.short / f"{side}.record"
+
+    def happened(self, side: str, what: str) -> list[Happened]:
+        return [each for each in happened(self.record(side)) if each.what == what]
+
+    def duet(self, *arguments: str) -> Said:
+        """In this process where the desk hears it: starting Podium costs more than most commands."""
+        if not self.desk.hears:
+            return self.spawned(*arguments)
+        environ = {**self.desk.environ, **self.variables}
+        with (
+            patch.dict(os.environ, environ, clear=True),
+            patch.object(tempfile, "tempdir", environ["TMPDIR"]),  # read from there but once
+            chdir(self.desk.project),
+        ):
+            return self.desk.run("duet", *arguments)
+
+    def spawned(self, *arguments: str) -> Said:
+        """In a process of its own, as people do, and from beside an event loop."""
+        return self.desk.spawn("duet", *arguments, env=self.variables)
+
+    def pids(self) -> list[str]:
+        """Processes in the panes, as tmux itself tells them."""
+        socket = self.short / f"tmux-{os.getuid()}" / "poli"
+        asked = ["tmux", "-S", str(socket), "list-panes", "-s", "-t", "main", "-F", "#{pane_pid}"]
+        told = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True)
+        return told.stdout.split()
+
+    def script(self, name: str, *arguments: str) -> Said:
+        """One of the shims, as a person starts it."""
+        interpreter = [sys.executable] if name.endswith(".py") else []
+        done = subprocess.run(
+            [*interpreter, str(SCRIPTS / name), *arguments],
+            cwd=self.desk.project,
+            env={**self.desk.environ, **self.variables},
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+        return Said(done.returncode, done.stdout, done.stderr)
+
+    def begin(self, *arguments: str) -> subprocess.Popen[bytes]:
+        return self.start("duet", *arguments)
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Any command, which goes on beside the test."""
+        return subprocess.Popen(
+            self.desk.command(*arguments),
+            cwd=self.desk.project,
+            env={**self.desk.environ, **self.variables},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    def status(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.duet("status", "--json").out)
+        return found
+
+
+@contextmanager
+def theatre(desk: Desk) -> Iterator[Theatre]:
+    """A theatre that is empty when it is left."""
+    # A socket's path must be short.
+    with tempfile.TemporaryDirectory(prefix="pd", dir="/tmp") as short:
+        stage = Theatre(desk, Path(short))
+        try:
+            yield stage
+        finally:
+            left = stage.duet("down", "--force")
+        assert left.code == 0, left.err

@@ -1,0 +1,233 @@
+"""The pairs of a project through the typed API, beside the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import pytest
+
+import podium.rpc
+from podium.domain.errors import BadInput, CallRefused, NeedsHuman
+from podium.domain.terminals import KeysPressed, Terminal
+from podium.rpc import Greeting, RemoteTerminals, reach, serve
+from podium.testing import MemoryTerminals, retry_until
+from podium.wiring.configuration import load_configuration
+from podium.wiring.duet_api import api_socket, settings_digest, terminals_of_project
+from podium.wiring.podium import Podium, open_podium
+from tests.integration.cli.desk import Desk
+from tests.integration.duet.stage import Hall
+from tests.integration.duet.terminals import Theatre, theatre
+from tests.integration.rpc.papers import authority, certificates
+
+PLANNER = Terminal(side="PLANNER")
+
+
+@pytest.fixture
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
+    with theatre(Desk(tmp_path, capsys)) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def pretending(
+    stage: Theatre, behind: MemoryTerminals, greeting: Greeting | None = None
+) -> AsyncIterator[None]:
+    """A fake where the daemon of the project would serve, which says that it is of the same kind unless told otherwise."""
+    environ = {**stage.desk.environ, **stage.variables, "XDG_RUNTIME_DIR": str(stage.short)}
+    configuration = load_configuration(environ, project=stage.desk.project)
+    async with open_podium(configuration, environ) as podium:
+        same = Greeting(settings=settings_digest(podium))
+        async with serve(behind, api_socket(podium), greeting or same):
+            yield
+
+
+@asynccontextmanager
+async def served(stage: Theatre) -> AsyncIterator[RemoteTerminals]:
+    environ = {**stage.desk.environ, **stage.variables, "XDG_RUNTIME_DIR": str(stage.short)}
+    configuration = load_configuration(environ, project=stage.desk.project)
+    async with open_podium(configuration, environ) as podium:
+        socket = api_socket(podium)
+        assert stage.short in socket.parents
+        async with serve(terminals_of_project(podium, environ), socket), reach(socket) as terminals:
+            yield terminals
+
+
+async def test_a_pair_of_the_command_line_is_the_same_pair_by_the_api(stage: Theatre) -> None:
+    async with served(stage) as terminals:
+        with pytest.raises(CallRefused, match="nobody has granted"):
+            await terminals.start("main")
+        # Beside this loop, which serves it.
+        up = await asyncio.to_thread(stage.spawned, "up", "--grant", "--json")
+        assert up.code == 0, up.err
+
+        states = await terminals.start("main")
+
+        assert [each.pane for each in states] == [each["pane"] for each in up.json["sides"]]
+        await terminals.send_keys(KeysPressed(terminal=PLANNER, keys=("hello",)))
+
+        async def is_typed() -> bool:
+            return "hello" in "\n".join((await terminals.capture(PLANNER, whole=False)).lines)
+
+        await retry_until(is_typed, seconds=60)
+        before = states[0].pid
+        assert (await terminals.resume(PLANNER)).pid not in (0, before)
+
+
+def papers(ca: Path, name: str) -> str:
+    """A folder as `--papers` wants it."""
+    made, folder = certificates(ca, name), ca.parent / f"papers-{name}"
+    folder.mkdir()
+    made.key.rename(folder / "key.pem")
+    made.certificate.rename(folder / "certificate.pem")
+    (folder / "authority.pem").write_bytes(ca.read_bytes())
+    return str(folder)
+
+
+@contextmanager
+def serving(stage: Theatre, *arguments: str) -> Iterator[list[str]]:
+    """`podium duet serve` in a process of its own, and where it serves."""
+    started = subprocess.Popen(
+        stage.desk.command("duet", "serve", *arguments, "--json"),
+        cwd=stage.desk.project,
+        env={**stage.desk.environ, **stage.variables},
+        stdout=subprocess.PIPE,
+    )
+    assert started.stdout is not None
+    try:
+        yield json.loads(started.stdout.readline())["at"]
+    finally:
+        started.send_signal(signal.SIGINT)
+        started.stdout.close()
+        assert started.wait(60) == 130
+
+
+def test_a_daemon_serves_the_command_line_here_and_over_tls(stage: Theatre, tmp_path: Path) -> None:
+    assert stage.duet("up", "--grant").code == 0
+    ca = authority(tmp_path / "ca")
+    server, client = papers(ca, "server"), papers(ca, "client")
+    assert stage.duet("keys", "planner", "one").code == 0, "without a daemon"
+    with serving(stage, "--listen", "127.0.0.1:0", "--papers", server) as (socket, address):
+        assert stage.duet("keys", "planner", "two", "--at", socket).code == 0
+        far = stage.duet("keys", "planner", "three", "--at", address, "--papers", client)
+        assert far.code == 0, far.err
+        shown = stage.duet("screen", "planner").out
+        bare = stage.duet("screen", "planner", "--at", address)
+        assert stage.duet("serve").code == 7, "two daemons for one project"
+    assert "onetwothree" in shown
+    assert bare.code == 2
+    assert "both ends show certificates" in bare.err
+    assert stage.duet("screen", "planner", "--at", socket).code == 1, "it is gone"
+    assert stage.duet("keys", "user", "x").code == 2
+
+
+def test_a_pair_comes_up_and_is_looked_at_through_the_daemon_and_outlives_it(
+    stage: Theatre,
+) -> None:
+    with serving(stage) as (socket,):
+        up = stage.duet("up", "--grant", "--json")
+        assert (up.code, up.err) == (0, "")
+        through = stage.status()["pairs"]
+        Path(socket).unlink()
+        assert stage.status()["pairs"] == through, (
+            "the daemon and tmux itself tell different things"
+        )
+    [standing] = through
+    assert standing["sides"] == up.json["sides"]
+    assert [side["status"] for side in standing["sides"]] == ["ready", "ready"]
+    assert stage.status()["pairs"] == through, "it went with the daemon"
+
+
+async def test_what_the_command_line_asks_goes_to_the_daemon(stage: Theatre) -> None:
+    """A fake behind the socket: nothing else could have told these states."""
+    behind = MemoryTerminals()
+    async with pretending(stage, behind):
+        up = await asyncio.to_thread(stage.spawned, "up", "--grant", "--json")
+        assert (up.code, up.err, behind.starts) == (0, "", 1)
+        behind.lines.clear()
+        told = await asyncio.to_thread(stage.spawned, "status", "--json")
+        assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
+        behind.fault = NeedsHuman("it asks: trust this folder?")
+        asked = await asyncio.to_thread(stage.spawned, "up")
+        assert (asked.code, "trust this folder?" in asked.err) == (3, True)
+        behind.fault = BadInput("not so")
+        refused = await asyncio.to_thread(stage.spawned, "up", "--session", "other")
+        assert (refused.code, "not so" in refused.err) == (2, True)
+    left = await asyncio.to_thread(stage.spawned, "status", "--json")
+    assert left.json["pairs"][0]["session"] == "main", "what was refused was remembered"
+
+
+@pytest.mark.parametrize(
+    ("greeting", "why"),
+    [
+        (Greeting(version="0.0.1"), "which has version '0.0.1'"),
+        (Greeting(settings="others"), "which has other settings"),
+    ],
+)
+async def test_a_daemon_of_another_kind_is_told_and_not_used(
+    stage: Theatre, greeting: Greeting, why: str
+) -> None:
+    async with pretending(stage, MemoryTerminals(), greeting):
+        told = await asyncio.to_thread(stage.spawned, "status", "--json")
+    assert told.code == 0, told.err
+    assert why in told.err
+    assert "end it and start it anew" in told.err
+
+
+def test_a_daemon_that_was_killed_is_told_and_not_missed(stage: Theatre) -> None:
+    with serving(stage) as (socket,):
+        place = Path(socket)
+    place.touch()  # as one that was killed leaves it
+    told = stage.duet("status", "--json")
+    assert told.code == 0, told.err
+    assert "going on without the daemon" in told.err
+    assert [side["status"] for side in told.json["pairs"][0]["sides"]] == ["down", "down"]
+
+
+def test_a_daemon_that_cannot_be_spoken_to_for_want_of_a_package_is_told_and_not_used(
+    hall: Hall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hall.settings(transport="tui")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    configuration = load_configuration(os.environ, project=hall.desk.project)
+    socket = api_socket(Podium(configuration, os.environ))
+    socket.parent.mkdir()
+    socket.touch()
+    # The only way to have it missing where all others need it.
+    monkeypatch.delattr(podium.rpc, "finding", raising=False)
+    monkeypatch.setitem(sys.modules, "podium.rpc.finding", None)
+
+    told = hall.duet("status", "--json")
+    far = hall.duet("screen", "planner", "--at", str(socket))
+
+    assert told.code == 0, told.err
+    assert "going on without the daemon" in told.err
+    assert "pip install 'podium[duet]'" in told.err
+    assert told.json["pairs"][0]["up"] is False
+    assert far.code == 1, "only that Podium could have answered"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("keys", "planner", ""), "keys ''"),
+        (("keys", "planner", "x", "--pair", "a b"), "pair 'a b'"),
+        (("keys", "planner", "x" * 20_000), "at most 10000"),
+        (("screen", "planner", "--pair", "a b"), "pair 'a b'"),
+        (("watch", "--pair", "a b"), "pair 'a b'"),
+    ],
+)
+def test_options_that_do_not_fit_are_the_persons_to_put_right(
+    hall: Hall, arguments: tuple[str, ...], told: str
+) -> None:
+    refused = hall.duet(*arguments)
+    assert refused.code == 2
+    assert told in refused.err
+    assert "put it right" in refused.err

@@ -1,0 +1,67 @@
+"""A duet of two programs that nobody but themselves has started: they join the bus of the project."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+import yaml
+
+from podium.agents.bus import endpoint_of
+from podium.wiring.configuration import load_configuration
+from podium.wiring.local_sockets import local_socket
+from podium.wiring.podium import Podium
+from tests.integration.cli.desk import Desk
+
+BRAIN = Path(__file__).with_name("bus_brain.py")
+
+
+@pytest.fixture
+def desk(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Desk]:
+    with TemporaryDirectory(prefix="p") as short:  # a socket's path must be short
+        desk = Desk(tmp_path, capsys)
+        for name in os.environ:
+            monkeypatch.delenv(name)
+        for name, value in {**desk.environ, "XDG_RUNTIME_DIR": short}.items():
+            monkeypatch.setenv(name, value)
+        desk.home.mkdir(exist_ok=True)
+        sides = {"ann": "PLANNER", "bob": "EXECUTER"}
+        agents = {name: {"kind": "bus", "options": {"side": side}} for name, side in sides.items()}
+        flow = {"planner": "ann", "executer": "bob", "transport": "headless"}
+        settings = {"agents": agents, "flows": {"duet": flow}, "sandbox": {"kind": "none"}}
+        (desk.home / "config.yaml").write_text(yaml.safe_dump(settings))
+        yield desk
+
+
+@contextmanager
+def brains(desk: Desk) -> Iterator[None]:
+    configuration = load_configuration(os.environ, project=desk.project)
+    endpoint = endpoint_of(local_socket(Podium(configuration, os.environ), "bus"))
+    started = [
+        subprocess.Popen([sys.executable, str(BRAIN), endpoint, side], cwd=BRAIN.parents[3])
+        for side in ("PLANNER", "EXECUTER")
+    ]
+    try:
+        yield
+    finally:
+        for each in started:
+            each.kill()
+            each.wait()
+
+
+def test_a_task_goes_round_between_two_programs_on_the_bus_and_another_after_it(desk: Desk) -> None:
+    assert desk.run("duet", "up", "--grant").code == 0
+    with brains(desk):
+        for task in ("tidy up", "tidy up again"):
+            said = desk.run("duet", "send", task)
+            assert said.code == 0, said.err
+            assert said.out.splitlines() == ["It is all done.", "DONE: True"]
+            assert "making a plan" in said.err

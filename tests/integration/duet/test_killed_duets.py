@@ -1,0 +1,104 @@
+"""Supervisors of a duet that are killed at any moment: every task is finished once, by whoever comes next."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from podium.domain.duets import DUET
+from podium.domain.events import LegOpened
+from podium.domain.work import RunStatus
+from podium.ports import EventQuery, RunQuery
+from podium.testing.tui_zoo.prompts import wanted_by
+from podium.wiring.bench_duet_stage import ZooPair, ZooSeat
+from podium.wiring.bench_duet_theatre import theatre
+from tests.integration.duet.killed_supervisor import a_pair
+from tests.unit.sandbox.trees import ROOT
+
+NEVER = 1_000_000
+
+
+@pytest.fixture
+async def pair(request: pytest.FixtureRequest) -> AsyncIterator[ZooPair]:
+    if shutil.which("tmux") is None:
+        pytest.skip("no tmux on this machine; `sh scripts/need tmux` installs it")
+    with TemporaryDirectory(prefix="pk") as folder:
+        pair = a_pair(Path(folder), request.param)
+        try:
+            yield pair
+        finally:
+            await pair.terminals.depart()
+
+
+@pytest.mark.parametrize("pair", ["composer"], indirect=True)
+async def test_every_task_is_finished_once_whoever_is_killed_over_it(pair: ZooPair) -> None:
+    await kill_and_finish(pair, kills=5)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("pair", ["composer", "swallowing"], indirect=True)
+async def test_the_same_over_a_hundred_kills(pair: ZooPair) -> None:
+    await kill_and_finish(pair, kills=100)
+
+
+async def kill_and_finish(pair: ZooPair, kills: int) -> None:
+    chance = random.Random(7)
+    for _ in range(kills):
+        supervisor = start(pair, NEVER)
+        time.sleep(chance.uniform(0.0, 2.0))  # any moment will do: that is what is tried
+        supervisor.kill()
+        supervisor.communicate()
+    tasks = await tasks_so_far(pair) + 1
+    said, _ = start(pair, tasks).communicate(timeout=500)
+    assert said == b"done\n"
+    asked = await ids_asked_for(pair, tasks)
+    for seat in pair.seats:
+        taken = [wanted_by(text) for text in taken_by(seat)]
+        counts = Counter(wanted.id if wanted else "" for wanted in taken)
+        assert counts == Counter({"": 1, **dict.fromkeys(asked[seat.side], 1)}), "primer and legs"
+    print(f"{kills} kills, {tasks} tasks, {sum(map(len, asked.values()))} handoffs, each once")
+
+
+def start(pair: ZooPair, tasks: int) -> subprocess.Popen[bytes]:
+    """A supervisor that is at work."""
+    executer = pair.seats[1]
+    words = (str(executer.record.parent), executer.kind, str(tasks))
+    command = [sys.executable, "-m", "tests.integration.duet.killed_supervisor", *words]
+    supervisor = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
+    assert supervisor.stdout is not None
+    assert supervisor.stdout.readline() == b"works\n"
+    return supervisor
+
+
+def taken_by(seat: ZooSeat) -> list[str]:
+    return [json.loads(line) for line in seat.record.read_text().splitlines()]
+
+
+async def tasks_so_far(pair: ZooPair) -> int:
+    async with theatre(pair) as house:
+        return len(await house.engine.runs(RunQuery(flow=DUET, limit=1000)))
+
+
+async def ids_asked_for(pair: ZooPair, tasks: int) -> dict[str, list[str]]:
+    """The id of every leg, by the side that it was put to. All tasks came to a good end."""
+    async with theatre(pair) as house:
+        runs = await house.engine.runs(RunQuery(flow=DUET, limit=1000))
+        query = EventQuery(types=("leg_opened",), limit=100_000)
+        events = await house.store.read(lambda view: view.events(query))
+    assert [run.status for run in runs] == [RunStatus.SUCCEEDED] * tasks
+    asked: dict[str, list[str]] = {"PLANNER": [], "EXECUTER": []}
+    for event in events:
+        assert isinstance(event.body, LegOpened)
+        leg = event.body.leg
+        asked[leg.expected_from].append(f"{leg.task}-{leg.nonce}")
+    return asked

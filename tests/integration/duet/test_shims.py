@@ -1,0 +1,118 @@
+"""The scripts under the names of the first prototype: what it was to be accepted by, one thing after another."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import termios
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podium.testing import retry_until
+from tests.integration.cli.desk import Desk
+from tests.integration.duet.terminals import Theatre, theatre
+
+
+@pytest.fixture
+def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatre]:
+    with theatre(Desk(tmp_path, capsys)) as stage:
+        yield stage
+
+
+def tmux(stage: Theatre, *words: str) -> str:
+    """As a person asks the server by its name."""
+    return subprocess.run(
+        ["tmux", "-L", "poli", *words],
+        env={**stage.desk.environ, **stage.variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    ).stdout
+
+
+def panes(stage: Theatre) -> list[list[str]]:
+    """Each pane of the session, leftmost first: its process and the folder that this is in."""
+    told = tmux(
+        stage, "list-panes", "-t", "main", "-F", "#{pane_left} #{pane_pid} #{pane_current_path}"
+    )
+    rows = sorted((line.split(" ", 2) for line in told.splitlines()), key=lambda row: int(row[0]))
+    return [row[1:] for row in rows]
+
+
+def test_bootstrap_starts_both_programs_in_their_folders_and_tells_them_their_parts(
+    stage: Theatre,
+) -> None:
+    left, right = stage.short / "left", stage.short / "right"
+    for folder in (left, right):
+        folder.mkdir()
+    stage.variables |= {"PLANNER_CWD": str(left), "EXECUTER_CWD": str(right)}
+
+    up = stage.script("scripts/bootstrap_tmux.sh")
+
+    assert up.code == 0, up.err
+    assert [folder for _, folder in panes(stage)] == [str(left), str(right)]
+    for side in ("PLANNER", "EXECUTER"):
+        (took,) = stage.happened(side, "took")
+        assert took.text.startswith("Your message is in the file")
+        (primer,) = stage.desk.home.glob(f"state/duets/*/{side.lower()}/messages/*.txt")
+        assert primer.read_text().startswith(f"You are {side}")
+        assert stage.happened(side, "state")[-1].text == "ready", "it did not acknowledge its part"
+
+
+def test_the_orchestrator_routes_there_and_back_and_whoever_attaches_finds_the_conversation(
+    stage: Theatre,
+) -> None:
+    assert stage.script("scripts/bootstrap_tmux.sh").code == 0
+    before = panes(stage)
+
+    routed = stage.script("proto/poli_orchestrator.py", "tidy up")
+
+    assert routed.code == 0, routed.err
+    assert routed.out.splitlines()[-1] == "DONE: True"
+    assert next(each.type for each in stage.happened("PLANNER", "said")) == "plan"
+    assert [each.type for each in stage.happened("EXECUTER", "said")] == ["result"]
+    assert panes(stage) == before, "a program was started anew"
+    assert "1. look" in attached(stage, "1. look")
+    assert panes(stage) == before, "looking on ended a program"
+    assert stage.script("scripts/kill_tmux.sh").code == 0
+    assert stage.status()["pairs"][0]["up"] is False
+
+
+def attached(stage: Theatre, awaited: str) -> str:
+    """What a terminal shows to somebody who attaches and only looks, until this is among it."""
+    shown = bytearray()
+    manager, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 60, 400, 0, 0))
+    os.set_blocking(manager, False)
+    looking = subprocess.Popen(
+        stage.desk.command("duet", "attach", "-r"),
+        cwd=stage.desk.project,
+        env={**stage.desk.environ, **stage.variables, "TERM": "xterm"},
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        start_new_session=True,
+    )
+
+    def is_shown() -> bool:
+        try:
+            shown.extend(os.read(manager, 65536))
+        except BlockingIOError:
+            return False
+        return awaited in shown.decode(errors="replace")
+
+    try:
+        asyncio.run(retry_until(is_shown, seconds=60))
+    finally:
+        looking.terminate()
+        looking.wait(60)
+        os.close(manager)
+        os.close(terminal)
+    return shown.decode(errors="replace")

@@ -1,0 +1,158 @@
+"""A forge that is out of reach is waited for; a person is asked for what only a person can mend."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import yaml
+
+from podium.domain.errors import ForgeUnavailable, RateLimited
+from podium.domain.work import RunStatus
+from podium.flows.pipeline import handing_over
+from podium.flows.pipeline.handing_over import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    PATIENCE,
+    Trouble,
+    trouble_of,
+)
+from podium.testing import retry_until
+from tests.integration.forge.github_server import BAD_TOKEN, TOKEN, GitHubServer, Told
+from tests.integration.pipeline.rig import Project, smooth
+from tests.integration.workspaces.rig import git
+
+NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
+IN_TROUBLE = Told(503, raw=b"one moment")
+
+
+class Published(Project):
+    """A project whose remote is GitHub's by its address, and a bare repository in truth."""
+
+    def publish(self, github: GitHubServer) -> Published:
+        bare = self.folder.parent / "remote.git"
+        bare.mkdir()
+        git(bare, "init", "-q", "-b", "main", "--bare")
+        self.git("remote", "add", "origin", "git@github.com:octo/hello.git")
+        self.lead_ssh(f"exec git receive-pack {bare}")
+        self.git("config", "ssh.variant", "simple")
+        self.environ |= {"GITHUB_TOKEN": TOKEN, "no_proxy": "127.0.0.1"}
+        self.home.mkdir()
+        own = {"forge": {"api_url": github.url}}
+        (self.home / "config.yaml").write_text(yaml.safe_dump(own))
+        return self
+
+    def lead_ssh(self, words: str) -> None:
+        script = self.folder.parent / "ssh-to-here"
+        script.write_text(f"#!/bin/sh\n{words}\n")
+        script.chmod(0o755)
+        self.git("config", "core.sshCommand", str(script))
+
+    async def told(self, run_id: str) -> list[str]:
+        events = await self.events(run_id)
+        return [each["text"] for each in events if each["type"] == "note_taken"]
+
+
+@pytest.fixture
+def published(tmp_path: Path, github: GitHubServer) -> Published:
+    project = Published(tmp_path / "work")
+    project.build(smooth())
+    return project.publish(github)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pauses that a test can wait for."""
+    monkeypatch.setattr(handing_over, "FIRST_PAUSE", timedelta(milliseconds=50))
+    monkeypatch.setattr(handing_over, "LONGEST_PAUSE", timedelta(milliseconds=200))
+
+
+@pytest.mark.soak
+async def test_a_server_in_trouble_is_asked_again_until_it_answers(
+    published: Published, github: GitHubServer, quick: None
+) -> None:
+    github.creating = IN_TROUBLE
+    working = asyncio.create_task(published.run())
+
+    def tried_twice() -> bool:
+        return sum(each.method == "POST" for each in github.asked) >= 2 or working.done()
+
+    await retry_until(tried_twice, seconds=120)
+    github.creating = None
+    run = await working
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    assert run.result["pull_request"]["number"] == 100
+    assert len(github.pulls) == 1
+    assert "tried again at" in "".join(await published.told(run.id))
+
+
+async def test_a_remote_that_cannot_be_reached_is_pushed_to_when_it_can(
+    published: Published, github: GitHubServer, quick: None
+) -> None:
+    bare = published.folder.parent / "remote.git"
+    seen = published.folder.parent / "tried"
+    # The base is looked at twice before, and each time that the branch is to go out.
+    published.lead_ssh(
+        f"echo x >> {seen}; if [ $(wc -l < {seen}) -gt 4 ]; then\n"
+        f'case "$*" in *upload-pack*) exec git upload-pack {bare};; esac; exec git receive-pack {bare}; fi\n'
+        "echo 'ssh: connect to host github.com port 22: Connection timed out' >&2; exit 255"
+    )
+    run = await published.run()
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+    waited = [text for text in await published.told(run.id) if "not handed over yet" in text]
+    assert len(waited) == 2
+
+
+async def test_a_token_that_is_refused_needs_a_person_at_once(
+    published: Published, github: GitHubServer, quick: None
+) -> None:
+    github.creating = BAD_TOKEN
+    run = await published.run()
+    assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
+    github.creating = None
+    run = await published.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
+
+
+async def test_a_person_is_asked_when_it_lasts_for_hours(
+    published: Published,
+    github: GitHubServer,
+    quick: None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(handing_over, "PATIENCE", timedelta(milliseconds=10))
+    github.creating = IN_TROUBLE
+    run = await published.run()
+    assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
+    assert sum(each.method == "POST" for each in github.asked) == 2
+
+
+def test_pauses_grow_up_to_a_bound_and_end_after_hours() -> None:
+    trouble: Trouble | None = None
+    now, pauses = NOW, []
+    while True:
+        trouble = trouble_of(ForgeUnavailable("no answer"), trouble, now)
+        if trouble.again_at is None:
+            break
+        pauses.append(trouble.again_at - now)
+        now = trouble.again_at
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (FIRST_PAUSE, LONGEST_PAUSE)
+    assert PATIENCE <= now - NOW < PATIENCE + LONGEST_PAUSE
+
+
+@pytest.mark.parametrize(
+    ("says", "waits"),
+    [
+        (timedelta(minutes=10), timedelta(minutes=10)),
+        (timedelta(minutes=-5), FIRST_PAUSE),
+        (timedelta(days=30_000), LONGEST_PAUSE),
+    ],
+)
+def test_a_rate_limit_is_waited_out_as_the_forge_says_but_never_for_long(
+    says: timedelta, waits: timedelta
+) -> None:
+    error = RateLimited("too many", NOW + says)
+    assert trouble_of(error, None, NOW).again_at == NOW + waits

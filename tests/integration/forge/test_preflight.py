@@ -1,0 +1,306 @@
+"""What is said about the remote's base branch, for everything that GitHub may answer."""
+
+from __future__ import annotations
+
+import socket
+import socketserver
+import threading
+from pathlib import Path
+
+import pytest
+
+from podium.domain.forging import Preflight
+from tests.integration.forge.description import recorded
+from tests.integration.forge.github_server import (
+    BAD_TOKEN,
+    NO_FORCE_RULE,
+    NO_PERMISSION,
+    NOT_FOUND,
+    NOT_PROTECTED,
+    PULL_REQUEST_RULE,
+    SPENT,
+    TOKEN,
+    Asked,
+    GitHubServer,
+    Told,
+    rule,
+    trouble,
+)
+from tests.integration.forge.rig import Yard
+
+PLAN = trouble(403, "Upgrade to GitHub Pro or make this repository public to enable this feature.")
+
+
+async def looked(yard: Yard, github: GitHubServer) -> Preflight:
+    return await yard.forge(github.url).preflight(str(yard.repository), "main")
+
+
+async def test_branch_protection_that_requires_reviews_protects(
+    yard: Yard, github: GitHubServer
+) -> None:
+    github.protection = Told(200, recorded(200, reviews=True))
+    seen = await looked(yard, github)
+    assert seen.finding == "protected"
+    assert seen.sentence == (
+        "'main' of octo/hello is protected: it takes pull requests only and no force pushes."
+    )
+    assert (seen.remote, seen.base) == ("git@github.com:octo/hello.git", "main")
+    assert {asked.headers["authorization"] for asked in github.asked} == {f"Bearer {TOKEN}"}
+
+
+async def test_an_unprotected_branch_is_called_so_with_what_to_switch_on(
+    yard: Yard, github: GitHubServer
+) -> None:
+    github.protection = Told(404, recorded(404))
+    seen = await looked(yard, github)
+    assert (seen.finding, seen.missing) == ("unprotected", ())
+    assert "switch on `require a pull request` and `block force pushes`" in seen.sentence
+
+
+async def test_rulesets_alone_protect(yard: Yard, github: GitHubServer) -> None:
+    github.rules = [PULL_REQUEST_RULE, NO_FORCE_RULE]
+    assert (await looked(yard, github)).finding == "protected"
+
+
+async def test_rulesets_and_branch_protection_add_up(yard: Yard, github: GitHubServer) -> None:
+    github.protection = Told(200, recorded(200))
+    github.rules = [PULL_REQUEST_RULE]
+    seen = await looked(yard, github)
+    assert seen.finding == "protected"
+    assert seen.sentence.endswith("; administrators are exempt from the protection.")
+
+
+async def test_half_a_protection_names_the_other_half(yard: Yard, github: GitHubServer) -> None:
+    github.protection = Told(200, recorded(200))
+    seen = await looked(yard, github)
+    assert (seen.finding, seen.missing) == ("partly_protected", ("require a pull request",))
+    github.protection = NOT_PROTECTED
+    github.rules = [PULL_REQUEST_RULE, rule("deletion")]
+    seen = await looked(yard, github)
+    assert (seen.finding, seen.missing) == ("partly_protected", ("block force pushes",))
+    assert "`block force pushes` is missing" in seen.sentence
+
+
+async def test_protection_that_lets_force_pushes_through_does_not_block_them(
+    yard: Yard, github: GitHubServer
+) -> None:
+    told = recorded(200, reviews=True)
+    github.protection = Told(200, {**told, "allow_force_pushes": {"enabled": True}})
+    assert (await looked(yard, github)).missing == ("block force pushes",)
+
+
+@pytest.mark.parametrize("answer", [NO_PERMISSION, NOT_FOUND], ids=["403", "404"])
+async def test_protection_that_may_not_be_read_hides_nothing_that_rulesets_tell(
+    yard: Yard, github: GitHubServer, answer: Told
+) -> None:
+    github.protection = answer
+    github.rules = [PULL_REQUEST_RULE, NO_FORCE_RULE]
+    assert (await looked(yard, github)).finding == "protected"
+    github.rules = [NO_FORCE_RULE]
+    seen = await looked(yard, github)
+    assert (seen.finding, seen.missing) == ("partly_protected", ("require a pull request",))
+    assert "not everything could be read" in seen.sentence
+
+
+@pytest.mark.parametrize("answer", [NO_PERMISSION, NOT_FOUND], ids=["403", "404"])
+async def test_a_branch_that_is_protected_unreadably_needs_permission(
+    yard: Yard, github: GitHubServer, answer: Told
+) -> None:
+    github.protection = answer
+    seen = await looked(yard, github)
+    assert seen.finding == "no_permission"
+    assert "may not read how 'main' of octo/hello is protected" in seen.sentence
+
+
+async def test_a_branch_that_everybody_may_see_as_unprotected_is_unprotected(
+    yard: Yard, github: GitHubServer
+) -> None:
+    github.protection = NOT_PROTECTED
+    open_branch = github.answer(Asked("GET", "/repos/octo/hello/branches/main", {}, None))
+    github.protection, github.branch = NOT_FOUND, open_branch
+    assert (await looked(yard, github)).finding == "unprotected"
+
+
+async def test_a_github_without_rulesets_is_judged_by_branch_protection(
+    yard: Yard, github: GitHubServer
+) -> None:
+    github.rules = NOT_FOUND
+    assert (await looked(yard, github)).finding == "unprotected"
+    github.protection = Told(200, recorded(200))
+    assert (await looked(yard, github)).finding == "partly_protected"
+
+
+async def test_a_plan_without_protection_is_told_as_the_reason(
+    yard: Yard, github: GitHubServer
+) -> None:
+    github.protection = github.rules = PLAN
+    seen = await looked(yard, github)
+    assert seen.finding == "unprotected"
+    assert "its plan offers protection to public repositories only" in seen.sentence
+
+
+async def test_a_repository_that_is_not_there_is_not_found(
+    yard: Yard, github: GitHubServer
+) -> None:
+    github.everything = NOT_FOUND
+    seen = await looked(yard, github)
+    assert seen.finding == "not_found"
+    assert "check the remote's address" in seen.sentence
+
+
+async def test_a_token_that_may_read_nothing_is_told_so(yard: Yard, github: GitHubServer) -> None:
+    github.everything = NO_PERMISSION
+    assert (await looked(yard, github)).finding == "no_permission"
+
+
+async def test_a_wrong_token_is_told_apart(yard: Yard, github: GitHubServer) -> None:
+    github.everything = BAD_TOKEN
+    seen = await looked(yard, github)
+    assert seen.finding == "bad_token"
+    assert "make a new one at https://github.com/settings/tokens" in seen.sentence
+
+
+async def test_a_spent_rate_limit_says_until_when(yard: Yard, github: GitHubServer) -> None:
+    github.everything = SPENT
+    seen = await looked(yard, github)
+    assert seen.finding == "rate_limited"
+    assert "until 2026-01-01 12:30 UTC" in seen.sentence
+
+
+async def test_a_rate_limit_in_between_hides_nothing_that_was_told(
+    yard: Yard, github: GitHubServer
+) -> None:
+    github.protection = SPENT
+    github.rules = [PULL_REQUEST_RULE, NO_FORCE_RULE]
+    assert (await looked(yard, github)).finding == "protected"
+
+
+async def test_a_server_that_is_down_or_in_trouble_is_unreachable(
+    yard: Yard, github: GitHubServer
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        nobody = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    down = await yard.forge(nobody).preflight(str(yard.repository), "main")
+    github.everything = trouble(503, "Service unavailable")
+    troubled = await looked(yard, github)
+    assert (down.finding, troubled.finding) == ("unreachable", "unreachable")
+    assert "Connection refused" in down.sentence
+    assert "answered 503" in troubled.sentence
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"<html>", b"[" * 100_000, b'{"enabled": true}', b"\xff\xfe", b"[[]]"]
+)
+async def test_answers_that_are_not_githubs_are_no_findings(
+    yard: Yard, github: GitHubServer, raw: bytes
+) -> None:
+    github.everything = Told(200, raw=raw)
+    seen = await looked(yard, github)
+    assert seen.finding == "unreachable"
+    assert "not GitHub's" in seen.sentence
+
+
+async def test_a_server_that_never_answers_is_given_up(yard: Yard) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        forge = yard.forge(address, ask_seconds=0.2)
+        assert (await forge.preflight(str(yard.repository), "main")).finding == "unreachable"
+    _join_questions()
+
+
+async def test_an_answer_that_drips_is_given_up(yard: Yard) -> None:
+    over = threading.Event()
+
+    class Dripping(socketserver.StreamRequestHandler):
+        def handle(self) -> None:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nX-Long: ")
+            while not over.wait(0.05):
+                self.wfile.write(b"y")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Dripping) as server:
+        serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        serving.start()
+        forge = yard.forge(f"http://127.0.0.1:{server.server_address[1]}", ask_seconds=0.3)
+        try:
+            seen = await forge.preflight(str(yard.repository), "main")
+        finally:
+            over.set()
+            server.shutdown()
+            serving.join()
+    assert seen.finding == "unreachable"
+    _join_questions()
+
+
+async def test_an_endless_answer_is_cut_off(yard: Yard, github: GitHubServer) -> None:
+    github.everything = Told(200, raw=b" " * 9_000_000)
+    assert "longer than" in (await looked(yard, github)).sentence
+
+
+async def test_a_redirect_on_the_same_host_is_followed(yard: Yard, github: GitHubServer) -> None:
+    moved = {"Location": f"{github.url}/repos/octo/renamed/rules/branches/main?per_page=100"}
+    github.rules = Told(301, raw=b"", headers=moved)
+    plain = github.answer
+
+    def answer(asked: Asked) -> Told:
+        if "renamed" in asked.target:
+            return Told(200, [PULL_REQUEST_RULE, NO_FORCE_RULE])
+        return plain(asked)
+
+    github.answer = answer  # type: ignore[method-assign]  # a renamed repository
+    assert (await looked(yard, github)).finding == "protected"
+
+
+async def test_no_redirect_takes_the_token_to_another_host(
+    yard: Yard, github: GitHubServer
+) -> None:
+    port = github.url.rsplit(":", 1)[1]
+    elsewhere = f"http://localhost:{port}/stolen"
+    github.everything = Told(302, raw=b"", headers={"Location": elsewhere})
+    seen = await looked(yard, github)
+    assert seen.finding == "unreachable"
+    assert "where nothing was sent" in seen.sentence
+    assert not [asked for asked in github.asked if "stolen" in asked.target]
+
+
+async def test_rules_on_further_pages_count(yard: Yard, github: GitHubServer) -> None:
+    github.rules = [rule("deletion")] * 150 + [PULL_REQUEST_RULE, NO_FORCE_RULE]
+    assert (await looked(yard, github)).finding == "protected"
+
+
+async def test_a_branch_with_a_slash_is_one_part_of_the_path(
+    yard: Yard, github: GitHubServer
+) -> None:
+    seen = await yard.forge(github.url).preflight(str(yard.repository), "release/1.x")
+    assert seen.finding == "unprotected"
+    assert {asked.target.split("?")[0] for asked in github.asked} == {
+        "/repos/octo/hello/branches/release%2F1.x/protection",
+        "/repos/octo/hello/rules/branches/release%2F1.x",
+    }
+
+
+async def test_without_a_remote_another_forge_or_no_token_nothing_is_asked(
+    tmp_path: Path, github: GitHubServer
+) -> None:
+    findings = {}
+    for name, remote, token in (
+        ("none", None, TOKEN),
+        ("other", "https://uma:pw@gitlab.example.org/octo/hello.git", TOKEN),
+        ("tokenless", "https://github.com/octo/hello", ""),
+    ):
+        (tmp_path / name).mkdir()
+        yard = Yard(tmp_path / name, remote=remote)
+        seen = await yard.forge(github.url, token=token).preflight(str(yard.repository), "main")
+        findings[seen.finding] = seen
+    assert set(findings) == {"no_remote", "other_forge", "no_token"}
+    assert findings["other_forge"].remote == "https://gitlab.example.org/octo/hello.git"
+    assert "GITHUB_TOKEN" in findings["no_token"].sentence
+    assert "git remote add" in findings["no_remote"].sentence
+    assert len({seen.sentence for seen in findings.values()}) == 3
+    assert github.asked == []
+
+
+def _join_questions() -> None:
+    """Let threads end that nobody waits for, because their servers are gone."""
+    for thread in threading.enumerate():
+        if thread.name == "podium-forge":
+            thread.join(120)

@@ -1,0 +1,102 @@
+"""Clients of the MCP door: the SDK's own, in this process, over pipes and over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from podium.domain.work import Run
+from podium.mcp import Desk as McpDesk
+from podium.mcp import build_server, served_over_http
+from podium.usecases import approve
+from podium.wiring import Podium, load_configuration, open_podium
+from tests.integration.cli.desk import Desk
+
+TOKEN = "a-token-for-tests-only"
+
+
+@dataclass
+class Caller:
+    """A client that is connected, and what it hears."""
+
+    client: Client
+    podium: Podium | None = None
+
+    async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """The structured answer of a call that did not fail."""
+        told = await self.client.call_tool(tool, arguments)
+        assert not told.is_error, told.content
+        answer: dict[str, Any] = told.structured_content
+        return answer
+
+    async def fails(self, tool: str, **arguments: Any) -> str:
+        """The words of a call that failed."""
+        told = await self.client.call_tool(tool, arguments)
+        assert told.is_error, told.content
+        (words,) = told.content
+        return str(getattr(words, "text", words))
+
+    async def says_yes(self, approval_id: str, said: str = "") -> None:
+        """As a person does, by the use case."""
+        assert self.podium is not None
+        podium = self.podium
+        await approve(
+            await podium.store(), podium.clock, podium.ids, approval_id, by="ann", said=said
+        )
+
+
+async def by_nobody(podium: Podium, run: Run) -> str:
+    return "nobody yet"
+
+
+@asynccontextmanager
+async def opened(desk: Desk) -> AsyncIterator[Podium]:
+    configuration = load_configuration(desk.environ, project=desk.project)
+    async with open_podium(configuration, desk.environ) as podium:
+        yield podium
+
+
+@asynccontextmanager
+async def beside(desk: Desk) -> AsyncIterator[Caller]:
+    """A client in this very process."""
+    async with opened(desk) as podium:
+        server = build_server(McpDesk(podium, by_nobody))
+        async with Client(server) as client:
+            yield Caller(client, podium)
+
+
+@asynccontextmanager
+async def over_stdio(desk: Desk, *options: str) -> AsyncIterator[Caller]:
+    """A client that started `podium mcp` itself, as such clients do."""
+    command, *words = desk.command("mcp", *options)
+    server = StdioServerParameters(
+        command=command, args=words, cwd=str(desk.project), env=desk.environ
+    )
+    async with Client(server) as client:
+        yield Caller(client)
+
+
+@asynccontextmanager
+async def over_http(desk: Desk) -> AsyncIterator[tuple[str, Podium]]:
+    """The address of a door over HTTP."""
+    async with opened(desk) as podium:
+        server = build_server(McpDesk(podium, by_nobody))
+        async with served_over_http(server, "127.0.0.1", 0, TOKEN) as url:
+            yield url, podium
+
+
+@asynccontextmanager
+async def knowing(url: str, token: str) -> AsyncIterator[Client]:
+    """A client that shows this token."""
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60.0) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client

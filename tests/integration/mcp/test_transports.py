@@ -1,0 +1,183 @@
+"""The door on pipes and over HTTP: what clients need to come in, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+from podium.testing import retry_until
+from tests.integration.cli.desk import Desk
+from tests.integration.mcp.clients import TOKEN, Caller, knowing, over_http, over_stdio
+from tests.integration.playbook.stage import Stage
+
+INITIALIZE = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    },
+}
+ACCEPTED = {"Accept": "application/json, text/event-stream"}
+
+
+async def test_a_client_on_pipes_hands_work_to_a_worker_that_is_started_for_it(desk: Desk) -> None:
+    Stage(desk)
+    options = {"inputs": {"version": "2.0"}}
+    async with over_stdio(desk) as caller:
+        handed = await caller.call("submit", flow="playbook", text="bump.md", options=options)
+        run_id = handed["run"]["run_id"]
+
+        async def ended() -> bool:
+            (line,) = (await caller.call("status", run_id=run_id))["runs"]
+            return bool(line["ended"])
+
+        await retry_until(ended)
+        result = await caller.call("result", run_id=run_id)
+    assert result["run"]["status"] == "succeeded"
+    assert (desk.project / "version.txt").read_text() == "2.0\n"
+
+
+@contextmanager
+def a_server(desk: Desk, *options: str) -> Iterator[subprocess.Popen[str]]:
+    server = subprocess.Popen(
+        desk.command("mcp", *options),
+        cwd=desk.project,
+        env=desk.environ,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield server
+    finally:
+        server.kill()
+        server.wait(timeout=120)
+        for stream in (server.stdin, server.stdout, server.stderr):
+            assert stream is not None
+            stream.close()
+
+
+def told(server: subprocess.Popen[str], line: str) -> dict[str, object]:
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write(f"{line}\n")
+    server.stdin.flush()
+    answer: dict[str, object] = json.loads(server.stdout.readline())
+    return answer
+
+
+def test_a_client_that_goes_away_ends_the_server_cleanly(desk: Desk) -> None:
+    with a_server(desk) as server:
+        answer = told(server, json.dumps(INITIALIZE))
+        assert answer["id"] == 1
+        assert server.stdin is not None
+        server.stdin.close()
+        assert server.wait(timeout=120) == 0
+        assert server.stdout is not None
+        assert server.stdout.read() == ""
+
+
+def test_being_told_to_end_does_not_wait_for_the_client(desk: Desk) -> None:
+    with a_server(desk) as server:
+        told(server, json.dumps(INITIALIZE))
+        server.send_signal(signal.SIGTERM)
+        assert server.wait(timeout=120) == 130
+
+
+def test_nonsense_on_the_line_is_survived(desk: Desk) -> None:
+    with a_server(desk) as server:
+        assert server.stdin is not None
+        server.stdin.write("this is no JSON\n" + "x" * 5_000_000 + "\n")
+        server.stdin.flush()
+        while (answer := told(server, json.dumps(INITIALIZE))).get("id") != 1:
+            continue
+        assert "result" in answer
+
+
+async def test_clients_over_http_that_know_the_token_come_in(desk: Desk) -> None:
+    (desk.project / "notes.txt").write_text("hello\n")
+    async with over_http(desk) as (url, podium), knowing(url, TOKEN) as client:
+        caller = Caller(client, podium)
+        told = await caller.call("read_file", path="notes.txt")
+        assert told["status"] == "done"
+        waiting = await caller.call("write_file", path="a.txt", content="x")
+        assert waiting["status"] == "waiting"
+
+
+@pytest.mark.parametrize("token", ["wrong", f"{TOKEN}x", TOKEN[:-1]])
+async def test_who_does_not_know_the_token_is_told_nothing(desk: Desk, token: str) -> None:
+    async with over_http(desk) as (url, _), httpx.AsyncClient() as http:
+        for headers in ({}, {"Authorization": f"Bearer {token}"}, {"Authorization": TOKEN}):
+            answer = await http.post(url, json=INITIALIZE, headers={**ACCEPTED, **headers})
+            assert answer.status_code == 401
+            assert answer.headers["www-authenticate"] == "Bearer"
+            assert "podium" not in answer.text.lower()
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Host": "evil.example"}, 421),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Content-Type": "text/plain"}, 400),
+    ],
+)
+async def test_pages_of_others_cannot_use_it_although_they_had_the_token(
+    desk: Desk, headers: dict[str, str], status: int
+) -> None:
+    async with over_http(desk) as (url, _), httpx.AsyncClient() as http:
+        known = {**ACCEPTED, "Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        body = json.dumps(INITIALIZE)
+        assert (await http.post(url, content=body, headers=known)).status_code == 200
+        refused = await http.post(url, content=body, headers={**known, **headers})
+        assert refused.status_code == status
+
+
+async def test_a_body_that_is_too_large_is_not_read(desk: Desk) -> None:
+    async with over_http(desk) as (url, _), httpx.AsyncClient() as http:
+        known = {**ACCEPTED, "Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+        answer = await http.post(url, content=b"x" * 3_000_000, headers=known)
+        assert answer.status_code == 413
+
+
+async def test_the_token_that_is_made_is_shown_once_on_stderr_and_lets_in(desk: Desk) -> None:
+    with a_server(desk, "--http", "127.0.0.1:0") as server:
+        assert server.stderr is not None
+        first, second = server.stderr.readline(), server.stderr.readline()
+        token = re.search(r"shown this once: (\S+)", first)
+        url = re.search(r"MCP at (\S+);", second)
+        assert token
+        assert url
+        refused = httpx.post(url[1], json=INITIALIZE, headers={"Authorization": "Bearer guessed"})
+        assert refused.status_code == 401
+        async with knowing(url[1], token[1]) as client:
+            assert (await client.list_tools()).tools
+        server.send_signal(signal.SIGINT)
+        assert server.wait(timeout=120) == 130
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:8765", "192.0.2.1:8765", "example.org:1"])
+def test_other_machines_are_not_let_in(desk: Desk, address: str) -> None:
+    said = desk.run("mcp", "--http", address)
+    assert said.code == 2
+    assert "is no address of this machine alone" in said.err
+
+
+def test_a_token_that_could_be_guessed_is_refused(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PODIUM_MCP_TOKEN", "short")
+    said = desk.run("mcp", "--http", "127.0.0.1:0")
+    assert said.code == 2
+    assert "PODIUM_MCP_TOKEN has 5 characters; give it 16 or more" in said.err

@@ -1,0 +1,138 @@
+"""What gets in a run's way has a defined end, and nothing is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from podium.domain.errors import BadInput
+from podium.domain.work import RunStatus
+from podium.testing import retry_until
+from podium.wiring import pipelining
+from tests.integration.pipeline.rig import RIGHT, TEST, Project, develops, smooth, turn
+
+
+async def test_a_spent_budget_pauses_the_run_and_a_raised_one_lets_it_go_on(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(smooth(), settings={"budgets": {"run": {"turns": 2}}})
+    run = await project.run()
+    assert run.status is RunStatus.NEEDS_HUMAN
+    assert run.failure is not None
+    assert run.failure.exit_code == 5
+    settings = yaml.safe_load((project.folder / "podium.yaml").read_text())
+    settings["budgets"] = {"run": {"turns": 50}}
+    (project.folder / "podium.yaml").write_text(yaml.safe_dump(settings))
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    asked = [e["role"] for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    assert asked.count("architect") == 1
+
+
+async def test_a_base_branch_that_is_gone_needs_a_person_and_nothing_is_lost(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path).build(smooth())
+    working = asyncio.create_task(project.run())
+    await retry_until(lambda: bool(project.git("branch", "--list", "task/*")))
+    project.git("checkout", "--quiet", "-b", "elsewhere")
+    project.git("branch", "--delete", "--force", "main")
+    run = await working
+    assert run.status is RunStatus.NEEDS_HUMAN, run.failure
+    (branch,) = project.git("branch", "--list", "task/*", "--format=%(refname:short)").splitlines()
+    assert project.tree(branch)["calc.py"] == RIGHT.strip()
+    project.git("branch", "main", "elsewhere")
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+
+
+async def test_an_agent_that_is_down_gives_way_to_the_next_of_its_role(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(smooth())
+    broken = turn("architect", {"fail": {"kind": "unavailable"}})
+    (tmp_path / "broken.yaml").write_text(yaml.safe_dump({"turns": [broken]}))
+    settings = yaml.safe_load((project.folder / "podium.yaml").read_text())
+    settings["agents"]["broken"] = {"kind": "scripted", "script": "../broken.yaml"}
+    settings["roles"] = {
+        "default": {"agent": "player"},
+        "architect": {"agent": ["broken", "player"]},
+    }
+    (project.folder / "podium.yaml").write_text(yaml.safe_dump(settings))
+    project.git("commit", "--quiet", "--all", "--message=Roles")
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    assert run.result["stages"][0]["agent"] == "player"
+    switched = [e for e in await project.events(run.id) if e["type"] == "agent_switched"]
+    assert [e["next_agent"] for e in switched] == ["player"]
+
+
+@pytest.mark.soak  # tests/integration/workspaces has such names too
+async def test_spaces_and_other_alphabets_in_names_do_no_harm(tmp_path: Path) -> None:
+    odd = "Ordner mit Leerzeichen/été — 日本.txt"
+    turns = [develops(files={odd: "neu\n"}), *smooth()]
+    project = Project(tmp_path / "ein Ordner — é").build(turns, files={odd: "alt\n"})
+    run = await project.run()
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    shown = project.git("show", f"{run.result['branch']}:{odd}")
+    assert shown == "neu"
+
+
+async def test_an_agent_whose_program_is_not_there_is_told_of_before_anything_is_made(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path).build(smooth())
+    home = project.home
+    home.mkdir()
+    missing = {"agents": {"absent": {"kind": "command", "command": ["/nowhere/at-all"]}}}
+    (home / "config.yaml").write_text(yaml.safe_dump(missing))
+    with pytest.raises(BadInput, match="absent"):
+        await project.run(agent="absent")
+    assert project.git("branch", "--list", "task/*") == ""
+
+
+async def test_a_policy_may_want_a_person_asked_before_a_branch_goes_out(tmp_path: Path) -> None:
+    rule = {"name": "push", "tool": "hand_over", "decision": "ask", "why": "a person looks first"}
+    project = Project(tmp_path).build(smooth(), settings={"policy": {"rules": [rule]}})
+    run = await project.run()
+    assert run.status is RunStatus.WAITING, run.failure
+    assert not list((project.folder / ".podium").glob("pull_requests/*"))
+    approval = (run.waiting_for or "").removeprefix("approval:")
+    words = [sys.executable, "-m", "podium", "approve", approval, "--project", str(project.folder)]
+    subprocess.run(words, env=project.environ, check=True, capture_output=True)
+    run = await project.resume(run.id)
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    async with project.podium() as podium:
+        store = await podium.store()
+        receipts = await store.read(lambda view: view.receipts(run.id))
+    assert [each.tool for each in receipts if each.tool == "hand_over"] == ["hand_over"]
+
+
+async def test_a_sparse_checkout_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    project = Project(tmp_path).build(smooth())
+    project.git("sparse-checkout", "set", "--cone", "docs")
+    with pytest.raises(BadInput, match="sparse"):
+        await project.run()
+    assert project.git("branch", "--list", "task/*") == ""
+
+
+async def test_an_auditor_is_told_which_files_a_change_removes(tmp_path: Path) -> None:
+    removes = develops(when="Stage: develop, round 1")
+    removes["acts"].insert(0, {"run": "git rm --quiet test_calc.py"})
+    # One test is left: without any, the checks would be red and nobody would audit.
+    project = Project(tmp_path).build([removes, *smooth()], files={"test_more.py": TEST})
+    run = await project.run()
+    asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    prompts = [e["prompt"] for e in asked if e["role"] == "auditor"]
+    assert "`test_calc.py`" in prompts[0]
+
+
+async def test_a_disk_with_next_to_nothing_left_is_told_of_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = Project(tmp_path).build(smooth())
+    monkeypatch.setattr(pipelining, "LEAST_FREE_BYTES", 10**18)
+    with pytest.raises(BadInput, match="MB are free"):
+        await project.run()
+    assert project.git("branch", "--list", "task/*") == ""

@@ -1,0 +1,76 @@
+"""`podium replay`: what was recorded happens again."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.integration.cli.desk import Desk
+from tests.integration.playbook.replay_rig import MIXED, WRITE, recorded, same, trace_file
+from tests.integration.playbook.stage import READ, Stage, call, of_type, trace_of
+
+
+@pytest.fixture
+def stage(desk: Desk) -> Stage:
+    return Stage(desk)
+
+
+def test_calls_of_every_kind_happen_again_byte_for_byte(stage: Stage) -> None:
+    stage.acts(*MIXED)
+    run_id = recorded(stage)
+    assert same(stage, run_id)["run"] == run_id
+    assert same(stage, trace_file(stage, run_id))["run"] == run_id
+
+
+def test_a_run_that_failed_happens_again(stage: Stage) -> None:
+    stage.acts(READ)
+    same(stage, recorded(stage, code=1))
+
+
+def test_an_approval_is_answered_as_it_was(stage: Stage) -> None:
+    stage.acts(call("ask_human", question="Which version?"), WRITE)
+    run_id = recorded(stage, code=3)
+    same(stage, run_id)
+    (asked,) = of_type(trace_of(stage.root, run_id), "approval_requested")
+    stage.desk.run("approve", asked["approval_id"], "--say", "the second one")
+    assert stage.desk.run("resume", run_id).code == 0
+    same(stage, run_id)
+
+
+def test_a_rejection_is_a_rejection_again(stage: Stage) -> None:
+    stage.acts(call("ask_human", question="Which version?"), WRITE)
+    run_id = recorded(stage, code=3)
+    (asked,) = of_type(trace_of(stage.root, run_id), "approval_requested")
+    stage.desk.run("reject", asked["approval_id"], "--why", "decide yourself")
+    stage.desk.run("resume", run_id)
+    same(stage, run_id)
+
+
+@pytest.mark.parametrize("limits", [{"tool_calls": 2}, {"same_results": 3}])
+def test_a_limit_ends_the_agent_where_it_did(stage: Stage, limits: dict[str, int]) -> None:
+    stage.playbook(limits=limits, success=["false"])
+    stage.acts(*[READ] * 5)
+    same(stage, recorded(stage, code=5))
+
+
+def test_time_runs_out_where_it_did(stage: Stage) -> None:
+    stage.playbook(limits={"minutes": 0.02}, success=["false"])
+    stage.acts(READ, {"hang": True})
+    same(stage, recorded(stage, code=6))
+
+
+def test_a_run_without_an_end_is_replayed_as_far_as_it_came(stage: Stage) -> None:
+    stage.acts(READ, {"fail": {"kind": "unavailable"}})
+    run_id = recorded(stage, code=3)
+    same(stage, run_id)
+    stage.acts(READ, WRITE)
+    assert stage.desk.run("resume", run_id).code == 0
+    same(stage, run_id)
+
+
+def test_a_run_that_changed_its_own_profile_is_replayed_with_the_one_it_was_given(
+    stage: Stage,
+) -> None:
+    profile = stage.text("plugin-profile.yaml")
+    other = profile.replace("kind: demo", "kind: other")
+    stage.acts(WRITE, call("write_file", path="plugin-profile.yaml", content=other))
+    same(stage, recorded(stage))

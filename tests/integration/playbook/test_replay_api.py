@@ -1,0 +1,116 @@
+"""Replay of a run whose agent is a model: it answers from the trace, with no server and no key."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from podium.testing import retry_until
+from podium.testing.modelserver import ModelServer, Script
+from tests.integration.cli.desk import AS_OS_USER, Desk, Said
+from tests.integration.playbook.stage import Stage, of_type, trace_of
+
+KEY = "sk-very-secret-0123456789"
+LARGE = "a line that is long enough to count\n" * 2_000
+"""More than an event keeps of a call's arguments."""
+
+
+def wants(*calls: tuple[str, dict[str, Any]], text: str = "") -> dict[str, Any]:
+    return {"text": text, "tools": [{"name": name, "arguments": given} for name, given in calls]}
+
+
+def script(*steps: Any) -> Script:
+    return Script.model_validate({"default": {"each_time": True, "steps": list(steps)}})
+
+
+SCRIPT = script(
+    wants(
+        ("read_file", {"path": "version.txt"}),
+        ("read_file", {"wrong": 1}),
+        ("write_file", {"path": "vendor/lib.txt", "content": "mine"}),
+        text="I look first.",
+    ),
+    wants(("write_file", {"path": "large.txt", "content": LARGE})),
+    wants(("ask_human", {"question": "Really?"})),
+    wants(("write_file", {"path": "version.txt", "content": "2.0\n"})),
+    "It is done.",
+)
+INTERRUPTED = script(
+    wants(("read_file", {"path": "version.txt"}), ("read_file", {"path": "vendor/lib.txt"})),
+    {"fault": "hang"},
+    wants(("write_file", {"path": "version.txt", "content": "2.0\n"})),
+    "It is done.",
+)
+
+
+@pytest.fixture
+def stage(desk: Desk) -> Stage:
+    return Stage(desk)
+
+
+def configure(stage: Stage, url: str) -> None:
+    agent = {
+        "kind": "api",
+        "model": "gpt-4.1",
+        "base_url": f"{url}/v1",
+        "env": {"OPENAI_API_KEY": "secret://MODEL_KEY"},
+        "options": {"provider": "openai"},
+    }
+    stage.desk.says("{}\n")
+    stage.desk.home.mkdir(exist_ok=True)
+    settings = {"agents": {"model": agent}, "secrets": ["MODEL_KEY"]}
+    (stage.desk.home / "config.yaml").write_text(yaml.safe_dump(settings))
+
+
+async def spawned(stage: Stage, *arguments: str, **env: str) -> Said:
+    return await asyncio.to_thread(stage.desk.spawn, *arguments, env=env)
+
+
+@pytest.mark.soak
+async def test_answers_of_a_model_happen_again_without_it(stage: Stage) -> None:
+    async with ModelServer(SCRIPT, key=KEY) as server:
+        configure(stage, server.url)
+        said = await spawned(stage, "playbook", "run", "bump.md", "--json", MODEL_KEY=KEY)
+        assert said.code == 3, said.err
+        run_id = json.loads(said.out.splitlines()[0])["run"]
+        (asked,) = of_type(trace_of(stage.root, run_id), "approval_requested")
+        answered = await spawned(
+            stage, "approve", asked["approval_id"], "--say", "yes", **AS_OS_USER
+        )
+        assert answered.code == 0, answered.err
+        said = await spawned(stage, "resume", run_id, MODEL_KEY=KEY)
+        assert said.code == 0, said.err
+        asked_models = len(server.requests)
+    lines = trace_of(stage.root, run_id)
+    assert len(of_type(lines, "model_answered")) == asked_models == 5
+    (stage.desk.home / "config.yaml").unlink()
+    said = await spawned(stage, "replay", run_id, "--json")
+    assert (said.code, said.json["verbatim"]) == (0, True), said.out + said.err
+
+
+async def test_a_model_whose_process_was_killed_goes_on_where_it_was_and_again_in_a_replay(
+    stage: Stage,
+) -> None:
+    async with ModelServer(INTERRUPTED, key=KEY) as server:
+        configure(stage, server.url)
+        process = await asyncio.create_subprocess_exec(
+            *stage.desk.command("playbook", "run", "bump.md"),
+            cwd=stage.root,
+            env={**stage.desk.environ, "MODEL_KEY": KEY},
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
+        )
+        await retry_until(lambda: len(server.requests) == 2, seconds=60)
+        process.kill()
+        await process.wait()
+        (run,) = (stage.root / ".podium" / "runs").iterdir()
+        said = await spawned(stage, "resume", run.name, MODEL_KEY=KEY)
+        assert said.code == 0, said.err
+        assert len(server.requests) == 4
+    assert len(of_type(trace_of(stage.root, run.name), "run_started")) == 2
+    said = await spawned(stage, "replay", run.name, "--json")
+    assert (said.code, said.json["verbatim"]) == (0, True), said.out + said.err

@@ -1,0 +1,436 @@
+"""`podium playbook run`: an agent without hands, and proof by Podium itself."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+import pytest
+
+from tests.integration.cli.desk import Desk
+from tests.integration.playbook.stage import EDIT, READ, Stage, call, of_type, result_of, trace_of
+
+
+@pytest.fixture
+def stage(desk: Desk) -> Stage:
+    return Stage(desk)
+
+
+def test_a_playbook_is_followed_proved_and_reported(stage: Stage) -> None:
+    said = stage.run()
+    assert said.code == 0, said.err
+    assert stage.text("version.txt") == "2.0\n"
+    assert "met      grep -q 2.0 version.txt" in said.out
+    assert "1 file changed:\n  version.txt" in said.out
+    assert "no proof of anything" in said.out
+
+
+def test_every_call_is_in_the_trace_requested_before_it_ended(stage: Stage) -> None:
+    code, lines = stage.events()
+    assert code == 0
+    calls = of_type(lines, "tool_requested", "tool_completed", "tool_failed")
+    assert [(each["type"], each["tool"]) for each in calls] == [
+        ("tool_requested", "read_file"),
+        ("tool_completed", "read_file"),
+        ("tool_requested", "edit_file"),
+        ("tool_completed", "edit_file"),
+        ("tool_requested", "run_command"),
+        ("tool_completed", "run_command"),
+    ]
+    assert calls[3]["receipt"] > 0
+    events = [each for each in lines if "seq" in each]
+    traced = trace_of(stage.root, events[0]["run"])
+    assert [each["seq"] for each in traced] == list(range(1, len(traced) + 1))
+    told = {each["seq"]: each["type"] for each in events}
+    assert told.items() <= {each["seq"]: each["type"] for each in traced}.items()
+
+
+def test_an_agent_that_only_claims_success_has_failed(stage: Stage) -> None:
+    stage.acts(READ)
+    said = stage.run()
+    assert said.code == 1
+    assert "NOT MET  grep -q 2.0 version.txt: exit code 1" in said.out
+    assert "no file was changed" in said.out
+
+
+def test_criteria_are_run_again_when_a_person_has_mended_something(stage: Stage) -> None:
+    stage.acts(READ)
+    said = stage.run()
+    assert said.code == 1
+    assert "--from prove" in said.err
+    run_id = next((stage.root / ".podium" / "runs").iterdir()).name
+    (stage.root / "version.txt").write_text("2.0\n")
+    again = stage.desk.run("retry", run_id, "--from", "prove")
+    assert again.code == 0, again.err
+
+
+def test_a_playbook_without_criteria_says_that_nothing_proves_it(stage: Stage) -> None:
+    stage.playbook(success=[])
+    said = stage.run()
+    assert said.code == 0
+    assert "nothing proves that it worked" in said.out
+
+
+def test_hands_of_its_own_are_refused_and_what_ignores_that_changes_nothing(stage: Stage) -> None:
+    own = {"path": "version.txt", "content": "2.0\n"}
+    stage.acts({"write": own}, {"write": own, "ignore_the_gate": True})
+    code, lines = stage.events()
+    assert code == 1
+    assert stage.text("version.txt") == "1.0\n"
+    (refused, *_) = of_type(lines, "tool_refused")
+    assert "no hands of your own" in refused["reason"]
+    assert of_type(lines, "tool_requested")[0]["tool"] == "run_command"
+
+
+def test_forbidden_paths_are_closed_to_tools_and_to_commands(stage: Stage) -> None:
+    stage.acts(
+        call("read_file", path="vendor/lib.txt"),
+        call("write_file", path="vendor/new.txt", content="x"),
+        call("run_command", command="cat vendor/lib.txt || echo none; echo mine > vendor/other"),
+        EDIT,
+    )
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    assert sorted(each.name for each in (stage.root / "vendor").iterdir()) == ["lib.txt"]
+    assert "theirs" not in str(lines)
+
+
+READ_ALL = "import pathlib; print(*(p.read_text() for p in pathlib.Path().rglob('*.txt')))"
+
+
+def test_no_program_of_the_agents_finds_what_is_forbidden_or_secret(stage: Stage) -> None:
+    (stage.root / ".env").write_text("TOKEN_IN_ENV=1234567\n")
+    stage.acts(
+        call("write_file", path="look.py", content=READ_ALL),
+        call("run_command", command="python3 look.py"),
+        call("run_command", command="grep -rs . . || true"),
+        EDIT,
+    )
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    assert "1.0" in str(of_type(lines, "tool_completed")[1])
+    assert "theirs" not in str(lines)
+    assert "TOKEN_IN_ENV" not in str(lines)
+
+
+def test_the_plugins_own_checks_see_all_of_it(stage: Stage) -> None:
+    stage.profile(commands={"test": "grep -q theirs vendor/lib.txt && grep -q 2.0 version.txt"})
+    stage.acts(EDIT, call("run_checks"))
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    (checked,) = [e for e in of_type(lines, "tool_completed") if e["tool"] == "run_checks"]
+    assert checked["result"]["passed"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "touch closed_new.txt",
+        "printf 'closed*\\n' > .gitignore && head -c 60000000 /dev/zero > closed_large",
+        "mkdir -p sub/.git && touch sub/.git/config",
+        "mkdir .git && touch .git/config",
+    ],
+)
+def test_what_a_program_plants_where_nobody_may_fails_the_run(stage: Stage, command: str) -> None:
+    stage.profile(read_only_paths=["closed*"])
+    (stage.root / "plant.py").write_text(f"import os\nos.system({command!r})\n")
+    stage.acts(EDIT, call("run_command", command="python3 plant.py"))
+    code, lines = stage.events()
+    assert code == 1, lines[-1]
+    assert "what nobody may change was changed" in result_of(lines)["run"]["failure"]["message"]
+
+
+def test_what_cannot_be_looked_at_is_no_success_where_paths_are_closed(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("podium.workspaces.git.folder_closed.MOST_LOOKED_AT", 30)
+    flood = "python3 -c 'for n in range(40): open(str(n), chr(119))'"
+    stage.acts(EDIT, call("run_command", command=flood))
+    code, lines = stage.events()
+    assert code == 1, lines[-1]
+    assert "nobody can say" in result_of(lines)["run"]["failure"]["message"]
+
+
+def test_a_program_cannot_rewrite_the_settings_of_the_next_run(stage: Stage) -> None:
+    (stage.root / "sly.py").write_text("open('podium' + '.yaml', 'w')\n")
+    before = stage.text("podium.yaml")
+    stage.acts(EDIT, call("run_command", command="python3 sly.py || true"))
+    code, _ = stage.events()
+    assert code == 0
+    assert stage.text("podium.yaml") == before
+
+
+def test_other_projects_beneath_keep_their_memory(stage: Stage) -> None:
+    for name in (".git", ".podium"):
+        (stage.root / "sub" / name).mkdir(parents=True)
+        (stage.root / "sub" / name / "own").write_text("mine\n")
+    sly = "import pathlib\nfor p in pathlib.Path('sub').rglob('own'): p.write_text('PWN')\n"
+    (stage.root / "sly.py").write_text(sly)
+    stage.acts(EDIT, call("run_command", command="python3 sly.py || true"))
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    assert stage.text("sub/.git/own") == stage.text("sub/.podium/own") == "mine\n"
+
+
+def test_a_planted_repository_is_seen_also_where_the_folder_could_not_be_kept(stage: Stage) -> None:
+    stage.profile(forbidden_paths=[])
+    plant = "mkdir -p sub/.GIT && truncate -s 1200M large"
+    (stage.root / "plant.py").write_text(f"import os\nos.system({plant!r})\n")
+    stage.acts(EDIT, call("run_command", command="python3 plant.py"))
+    code, lines = stage.events()
+    assert code == 1, lines[-1]
+    assert "sub/.GIT" in result_of(lines)["run"]["failure"]["message"]
+
+
+def test_what_is_closed_file_by_file_is_closed_as_a_folder(stage: Stage) -> None:
+    stage.profile(read_only_paths=["vendor/*"], forbidden_paths=[])
+    stage.acts(EDIT, call("run_command", command="python3 -c \"open('vendor/x','w')\" || true"))
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    assert sorted(each.name for each in (stage.root / "vendor").iterdir()) == ["lib.txt"]
+
+
+def test_commands_may_read_what_is_read_only_and_the_kernel_keeps_them_from_more(
+    stage: Stage,
+) -> None:
+    stage.profile(read_only_paths=["vendor"], forbidden_paths=[])
+    before = stage.text("vendor/lib.txt")
+    runs = "python3 -c 'import sys; print(open(sys.argv[1]).read())' vendor/lib.txt"
+    spoils = "python3 -c 'import sys; open(sys.argv[1], \"w\")' vendor/lib.txt"
+    stage.acts(EDIT, call("run_command", command=f"{runs} && {spoils} || true"))
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+    ran, *_ = [e for e in of_type(lines, "tool_completed") if e["tool"] == "run_command"]
+    assert ran["result"]["stdout"].strip() == before.strip()
+    assert "Read-only file system" in ran["result"]["stderr"]
+    assert stage.text("vendor/lib.txt") == before
+
+
+def test_names_that_are_no_text_do_not_stop_a_run(stage: Stage) -> None:
+    (stage.root / os.fsdecode(b"caf\xe9.txt")).write_text("x\n")
+    (stage.root / "vendor" / os.fsdecode(b"\xff")).write_text("x\n")
+    code, lines = stage.events()
+    assert code == 0, lines[-1]
+
+
+@pytest.mark.parametrize("root", ["..", "/", "home"])
+def test_a_folder_that_holds_podiums_own_memory_is_refused(stage: Stage, root: str) -> None:
+    place = str(stage.desk.home) if root == "home" else root
+    stage.desk.home.mkdir(exist_ok=True)
+    said = stage.run("--root", place, "--profile", "plugin-profile.yaml")
+    assert (said.code, "no agent may touch" in said.err) == (2, True), said.err
+
+
+def test_what_is_riskier_than_the_profile_allows_is_refused(stage: Stage) -> None:
+    stage.profile(allowed_tiers=["T0"])
+    code, lines = stage.events()
+    refused = of_type(lines, "tool_refused")
+    assert code == 1
+    assert {each["rule"] for each in refused} == {"profile-tiers"}
+    assert "the plugin's profile allows: T0" in refused[0]["reason"]
+
+
+def test_a_tool_that_the_playbook_does_not_name_is_not_there(stage: Stage) -> None:
+    stage.playbook(allowed_tools=["read_file"])
+    code, lines = stage.events()
+    (refused, *_) = of_type(lines, "tool_refused")
+    assert code == 1
+    assert refused["tool"] == "edit_file"
+    assert "finish, read_file" in refused["reason"]
+
+
+def test_the_number_of_calls_is_limited_and_what_was_achieved_is_told(stage: Stage) -> None:
+    stage.playbook(limits={"tool_calls": 2})
+    stage.acts(READ, call("list_files"), EDIT)
+    code, lines = stage.events()
+    assert code == 5
+    result = result_of(lines)
+    assert result["result"]["stop"]["kind"] == "tool_calls"
+    assert of_type(lines, "agent_stopped")
+    assert "a limit ended the agent" in result["run"]["failure"]["message"]
+
+
+def test_a_limit_that_comes_after_the_work_is_done_is_no_failure(stage: Stage) -> None:
+    stage.playbook(limits={"tool_calls": 2})
+    stage.acts(READ, EDIT, call("list_files"))
+    code, lines = stage.events()
+    assert code == 0
+    assert result_of(lines)["result"]["stop"]["kind"] == "tool_calls"
+
+
+def test_the_same_call_with_the_same_result_ends_the_agent(stage: Stage) -> None:
+    stage.playbook(limits={"same_results": 3})
+    stage.acts(*[READ] * 6)
+    code, lines = stage.events()
+    assert code == 5
+    assert len(of_type(lines, "tool_completed")) == 3 + 0
+    assert result_of(lines)["result"]["stop"]["kind"] == "same_results"
+
+
+def test_time_that_ran_out_leaves_with_six(stage: Stage) -> None:
+    stage.playbook(limits={"minutes": 0.02})
+    stage.acts(EDIT, {"hang": True})
+    stage.profile(commands={"test": "false"})
+    code, lines = stage.events()
+    assert code == 6
+    assert result_of(lines)["result"]["stop"]["kind"] == "minutes"
+
+
+def test_tokens_and_dollars_of_earlier_turns_count(stage: Stage) -> None:
+    stage.playbook(limits={"usd": 0.5}, success=["false"])
+    asks = call("ask_human", question="Go on?")
+    stage.acts({"usage": {"input": 10, "output": 10, "usd": 0.6}}, asks, EDIT)
+    code, lines = stage.events()
+    assert code == 3
+    run_id = lines[0]["run"]
+    (approval,) = of_type(lines, "approval_requested")
+    assert stage.desk.run("approve", approval["approval_id"], "--say", "yes").code == 0
+    said = stage.desk.run("resume", run_id, "--json")
+    assert said.code == 5
+    assert stage.text("version.txt") == "1.0\n"
+
+
+def test_tokens_that_are_told_of_at_the_end_count_as_well(stage: Stage) -> None:
+    stage.playbook(limits={"tokens": 100}, success=["false"])
+    stage.acts({"usage": {"input": 5000, "output": 10}}, EDIT)
+    code, lines = stage.events()
+    assert code == 5
+    assert result_of(lines)["result"]["stop"]["kind"] == "tokens"
+
+
+def test_a_commit_on_the_persons_branch_asks_that_person(stage: Stage) -> None:
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"]):
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", *words],
+            cwd=stage.root,
+            check=True,
+        )
+    stage.acts(EDIT, call("git_commit", message="Bump"))
+    code, lines = stage.events()
+    assert code == 3
+    (asked,) = of_type(lines, "approval_requested")
+    assert asked["tool"] == "git_commit"
+
+
+def test_an_answer_of_a_person_reaches_the_agent(stage: Stage) -> None:
+    stage.acts(call("ask_human", question="Which version?"), EDIT)
+    code, lines = stage.events()
+    assert code == 3
+    (asked,) = of_type(lines, "approval_requested")
+    assert "Which version?" in asked["summary"]
+    stage.desk.run("approve", asked["approval_id"], "--say", "the second one")
+    said = stage.desk.run("resume", lines[0]["run"], "--json")
+    assert said.code == 0
+    assert "the second one" in said.out
+
+
+def test_a_dry_run_shows_what_would_change_and_changes_nothing(stage: Stage) -> None:
+    before = sorted(path.name for path in stage.root.iterdir())
+    said = stage.run("--dry-run")
+    assert said.code == 0, said.err
+    assert stage.text("version.txt") == "1.0\n"
+    assert "-1.0" in said.out
+    assert "+2.0" in said.out
+    assert "would change (dry run: nothing was)" in said.out
+    assert sorted(path.name for path in stage.root.iterdir()) == [".podium", *before]
+
+
+def test_what_git_ignores_is_counted_and_not_listed(stage: Stage) -> None:
+    (stage.root / ".gitignore").write_text("cache/\n*.tmp\n")
+    stage.acts(EDIT, call("run_command", command="mkdir cache && touch cache/a cache/b c.tmp"))
+    said = stage.run()
+    assert "1 file changed:\n  version.txt\n  and 3 files that git ignores" in said.out
+
+
+def test_restore_puts_the_folder_back(stage: Stage) -> None:
+    stage.acts(
+        EDIT,
+        call("write_file", path="new.txt", content="x"),
+        call("run_command", command="rm bump.md"),
+    )
+    code, lines = stage.events()
+    assert code == 0
+    assert not (stage.root / "bump.md").exists()
+    said = stage.desk.run("playbook", "restore", lines[0]["run"], "--yes")
+    assert said.code == 0, said.err
+    assert stage.text("version.txt") == "1.0\n"
+    assert (stage.root / "bump.md").exists()
+    assert not (stage.root / "new.txt").exists()
+
+
+def test_two_runs_do_not_work_in_one_folder(stage: Stage) -> None:
+    stage.acts(call("ask_human", question="Wait?"))
+    code, lines = stage.events()
+    assert code == 3
+    second = stage.run()
+    assert second.code == 7
+    assert f"podium cancel {lines[0]['run']}" in second.err + second.out
+
+
+def test_a_run_that_is_taken_up_again_yields_to_one_that_came_later(stage: Stage) -> None:
+    stage.acts(call("ask_human", question="Wait?"))
+    _, first = stage.events()
+    assert stage.desk.run("cancel", first[0]["run"]).code == 0
+    code, second = stage.events()
+    assert code == 3
+    said = stage.desk.run("retry", first[0]["run"])
+    assert (said.code, second[0]["run"] in said.err + said.out) == (7, True), said.err
+
+
+def test_a_folder_within_the_folder_of_a_run_is_taken_as_well(stage: Stage) -> None:
+    stage.acts(call("ask_human", question="Wait?"))
+    assert stage.run().code == 3
+    (stage.root / "sub").mkdir()
+    assert stage.run("--root", "sub").code == 7
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--input", "version"), "write --input NAME=VALUE"),
+        (("--input", "colour=red"), "there is no input 'colour'"),
+        (("--agent", "nobody"), "podium.yaml has no agent 'nobody'"),
+        (("--root", "nowhere"), "there is no folder"),
+        (("--profile", "missing.yaml"), "missing.yaml"),
+        (("--wait", "--detach"), "say one of them"),
+    ],
+)
+def test_what_cannot_be_run_is_said_before_anything_is_begun(
+    stage: Stage, arguments: tuple[str, ...], words: str
+) -> None:
+    said = stage.run(*arguments)
+    assert (said.code, words in said.err) == (2, True), said.err
+    assert not (stage.root / ".podium").exists()
+
+
+def test_a_secret_that_would_steer_commands_is_refused_before_anything_is_begun(
+    stage: Stage,
+) -> None:
+    stage.profile(secrets={"LD_PRELOAD": "secret://LD_PRELOAD"})
+    said = stage.run()
+    assert (said.code, "LD_PRELOAD would steer" in said.err) == (2, True), said.err
+
+
+def test_an_agent_that_keeps_its_hands_cannot_follow_a_playbook(stage: Stage) -> None:
+    stage.settings(agents={"cmd": {"kind": "command", "command": ["true"]}})
+    said = stage.run()
+    assert said.code == 2
+    assert "cannot be switched off" in said.err
+
+
+@pytest.mark.parametrize("limits", [{"minutes": 5.0}, {"tokens": 700_000}])
+def test_an_agent_that_uses_tokens_without_end_is_stopped_by_default(
+    stage: Stage, limits: dict[str, float]
+) -> None:
+    stage.playbook(limits=limits)
+    stage.acts({"usage": {"input": 800_000, "output": 5}})
+    ended = stage.run()
+    assert ended.code == 5, ended.err
+    assert "raise `limits` of the playbook" in ended.err
+
+
+@pytest.mark.parametrize("off", [0, None])
+def test_a_playbook_can_do_without_a_limit_of_tokens(stage: Stage, off: int | None) -> None:
+    stage.playbook(limits={"tokens": off})
+    stage.acts({"usage": {"input": 800_000, "output": 5}}, EDIT)
+    assert stage.run().code == 0

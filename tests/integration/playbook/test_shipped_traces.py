@@ -1,0 +1,43 @@
+"""Every playbook that comes with Podium has a trace, and the trace happens again, byte for byte."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from podium.wiring.playbook_samples import sample_names, shipped_playbooks
+from tests.integration.cli.desk import Desk
+
+RECORD_ANEW = "if that is meant to be so, `sh scripts/playbook-traces` records the traces anew"
+
+
+def trace_of(name: str) -> Path:
+    return shipped_playbooks() / name / "trace.jsonl"
+
+
+@pytest.mark.parametrize("name", sample_names())
+def test_a_shipped_trace_is_the_same_wherever_it_lies(desk: Desk, name: str) -> None:
+    moved = desk.project / "moved.jsonl"
+    shutil.copy(trace_of(name), moved)
+    for file in (trace_of(name), moved):
+        said = desk.run("replay", str(file))
+        assert (said.code, "byte for byte" in said.out) == (0, True), f"{said.out}\n{RECORD_ANEW}"
+
+
+def test_a_shipped_playbook_that_was_edited_differs_from_its_trace(desk: Desk) -> None:
+    name = sample_names()[0]
+    shutil.copytree(shipped_playbooks() / name, desk.project / name)
+    page = desk.project / name / "playbook.md"
+    page.write_text(f"{page.read_text()}\nAnd be quick.\n")
+    said = desk.run("replay", str(desk.project / name / "trace.jsonl"))
+    assert said.code == 1
+    assert "differs: playbook_began" in said.out
+    assert "And be quick." in said.out
+
+
+def test_a_shipped_trace_names_no_place_of_the_machine_it_was_made_on() -> None:
+    for name in sample_names():
+        text = trace_of(name).read_text()
+        assert not any(place in text for place in ("/home/", "/root/", "/tmp/", "/Users/"))

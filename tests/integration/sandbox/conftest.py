@@ -1,0 +1,36 @@
+"""Each mechanism in turn, for tests that confine."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from podium.sandbox import ProcessLauncher
+from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
+from tests.integration.sandbox.confined import Place, launcher_by, mechanisms
+
+
+@pytest.fixture(params=[BUBBLEWRAP, LANDLOCK])
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    found = mechanisms().get(request.param)
+    if found is None:
+        pytest.skip(f"no {request.param} on this machine")
+    return found
+
+
+@pytest.fixture
+def launcher(mechanism: Mechanism) -> ProcessLauncher:
+    return launcher_by(mechanism)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    if len(os.fsencode(tmp_path)) < 85:
+        yield Place(tmp_path)
+        return
+    with tempfile.TemporaryDirectory(dir="/tmp") as short:  # for the sockets in it
+        yield Place(Path(short))

@@ -1,0 +1,142 @@
+"""Confined programs in panes of a real tmux server, which outlives the Podium that started them."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from podium.agents.tui import TmuxServer
+from podium.domain.launching import Spawn
+from podium.sandbox.confining.mechanism import Mechanism
+from podium.testing import retry_until
+from tests.integration.agents.tui.rig import House, a_server, short_folder
+from tests.integration.sandbox.confined import Place
+from tests.integration.sandbox.test_on_terminal_reach import ASK, host
+from tests.unit.sandbox.trees import ESCAPES, ROOT, alive, new_token
+
+PANE = "%0"
+
+STARTER = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from podium.agents.tui import Panes, Program
+from podium.domain.launching import Spawn
+from podium.sandbox import ProcessLauncher, serve_network
+from tests.integration.agents.tui.rig import a_server
+from tests.integration.sandbox.confined import mechanisms
+
+async def start(root, mechanism, spawn):
+    server = a_server(Path(root))
+    await server.come_up()
+    launcher = ProcessLauncher(serve=serve_network({}), mechanism=mechanisms()[mechanism])
+    argv = await launcher.on_terminal(spawn)
+    panes = Panes(server.control, server.settings)
+    await panes.open(Program(name="planner", argv=argv, cwd=Path(spawn.cwd)))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+asyncio.run(start(sys.argv[1], sys.argv[2], Spawn.model_validate_json(sys.argv[3])))
+"""
+
+TRIES = (
+    ASK
+    + """
+import signal
+def connect(path):
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(path)
+def ask_tmux(path):
+    return subprocess.run(["tmux", "-S", path, "list-panes"], capture_output=True).returncode == 0
+def resized(number, frame):
+    print("columns", os.get_terminal_size(0).columns, flush=True)
+signal.signal(signal.SIGWINCH, resized)
+signal.signal(signal.SIGINT, lambda *_: print("interrupted", flush=True))
+print("up", flush=True)
+for line in sys.stdin:
+    if line.strip() == "get":
+        print(get(int(sys.argv[3])), flush=True)
+    elif line.strip() == "try":
+        attempt("connect to tmux", lambda: connect(sys.argv[4]))
+        attempt("ask tmux", lambda: ask_tmux(sys.argv[4]))
+        attempt("hear of tmux", lambda: "TMUX" in os.environ or "TMUX_PANE" in os.environ)
+        attempt("change something outside", lambda: write(outside + "/file"))
+        print("managed:", done, flush=True)
+    else:
+        break
+"""
+)
+
+
+@pytest.fixture
+def root() -> Iterator[Path]:
+    if shutil.which("tmux") is None:
+        pytest.skip("no tmux on this machine; `sh scripts/need tmux` installs it")
+    with short_folder() as folder:
+        yield Path(folder)
+
+
+@asynccontextmanager
+async def left_by_a_dead_podium(
+    root: Path, mechanism: Mechanism, spawn: Spawn
+) -> AsyncIterator[House]:
+    """The server with the program in its pane, after who started both was killed."""
+    words = [sys.executable, "-c", STARTER, str(root), mechanism.name, spawn.model_dump_json()]
+    server: TmuxServer = a_server(root)
+    try:
+        ended = await asyncio.to_thread(
+            subprocess.run, words, cwd=ROOT, capture_output=True, timeout=300
+        )
+        assert ended.returncode == -signal.SIGKILL, ended.stderr.decode()
+        await server.come_up()
+        yield House(server, root)
+    finally:
+        await server.departing()
+
+
+async def test_a_pane_goes_on_when_its_podium_is_killed_and_cannot_reach_its_tmux(
+    mechanism: Mechanism, place: Place, root: Path
+) -> None:
+    async with host(b"from the listed") as port:
+        confinement = place.confinement(network="listed", hosts=(f"127.0.0.1:{port}",))
+        spawn = place.attempts(TRIES, str(port), str(root / "s"), confinement=confinement)
+        async with left_by_a_dead_podium(root, mechanism, spawn) as house:
+            await house.shows(PANE, "up")
+            await house.panes.press(PANE, "get", "Enter")
+            await house.shows(PANE, "from the listed")
+            await house.panes.press(PANE, "try", "Enter")
+            await house.shows(PANE, "managed: []")
+            await house.panes.resize(77, 30)
+            await house.shows(PANE, "columns 77")
+            await house.panes.press(PANE, "C-c")
+            await house.shows(PANE, "interrupted")
+            await house.panes.press(PANE, "leave", "Enter")
+            await retry_until(lambda: _is_dead(house))
+    assert (place.outside / "file").read_text() == "as it was"
+
+
+async def _is_dead(house: House) -> bool:
+    """Without its code: tmux 3.3a sometimes does not collect a pane's program for a long while."""
+    return await house.control.ask(f"display-message -p -t {PANE} '#{{pane_dead}}'") == ["1"]
+
+
+@pytest.mark.parametrize("end", ["pane", "server"])
+async def test_a_tree_dies_with_its_pane_and_with_the_server(
+    mechanism: Mechanism, place: Place, root: Path, end: str
+) -> None:
+    token = new_token()
+    code = ESCAPES + "escape(); print('up', flush=True); forever()"
+    spawn = place.python(code, token)
+    async with left_by_a_dead_podium(root, mechanism, spawn) as house:
+        await house.shows(PANE, "up")
+        assert alive(token)
+        if end == "pane":
+            await house.control.tell(f"split-window -d -t {PANE} ; kill-pane -t {PANE}")
+            await retry_until(lambda: not alive(token))
+    assert alive(token) == []

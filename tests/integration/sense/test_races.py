@@ -1,0 +1,36 @@
+"""Two loops and two workers on one root: no order is lost and none is done twice, whoever is killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.integration.sense.racing import Yard, must_be_done_once, race
+
+
+def raced(tmp_path: Path, orders: int, *, kills: int = 0, seconds: float = 400.0) -> Yard:
+    yard = Yard(tmp_path)
+    try:
+        race(yard, orders, kills=kills, seconds=seconds)
+    finally:
+        yard.end()
+    return yard
+
+
+def test_two_loops_and_two_workers_do_every_order_once_although_they_are_killed(
+    tmp_path: Path,
+) -> None:
+    must_be_done_once(raced(tmp_path, 20, kills=2), 20)
+
+
+@pytest.mark.soak
+def test_a_thousand_orders_are_each_done_once(tmp_path: Path) -> None:
+    must_be_done_once(raced(tmp_path, 1_000, seconds=1_500), 1_000)
+
+
+@pytest.mark.soak
+def test_killed_at_fifty_moments_they_do_every_order_once(tmp_path: Path) -> None:
+    yard = raced(tmp_path, 500, kills=50, seconds=1_500)
+    assert yard.kills == 50
+    must_be_done_once(yard, 500)

@@ -1,0 +1,26 @@
+"""A page whose console has gone says that what it shows may be old."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from playwright.async_api import Browser
+
+from tests.integration.web.browser import needs_browser
+from tests.integration.web.stage import console
+
+LOST = "The live line to the console is lost"
+
+
+@needs_browser
+async def test_a_page_tells_that_its_line_to_the_console_is_lost(
+    tmp_path: Path, browser: Browser
+) -> None:
+    async with await browser.new_context() as context:
+        page = await context.new_page()
+        page.set_default_timeout(60_000)
+        async with console(tmp_path) as stage:
+            await page.goto(f"{stage.url}/login#token={stage.token}")
+            await page.get_by_role("heading", name="Inbox").wait_for()
+            assert not await page.get_by_text(LOST).is_visible()
+        await page.get_by_text(LOST).wait_for()

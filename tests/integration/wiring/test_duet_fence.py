@@ -1,0 +1,150 @@
+"""The fence around a pair: it works in a person's folder, and reaches nothing that directs it."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from podium.agents.confined import Needs, fenced
+from podium.domain.asking import Turn
+from podium.domain.errors import BadInput
+from podium.domain.gating import Effect
+from podium.domain.launching import Spawn
+from podium.wiring.duet_fence import duet_fence
+from podium.wiring.podium import Podium
+from tests.integration.wiring.test_podium import configured
+
+
+@dataclass
+class Yard:
+    """A person's folder, and what belongs to a pair that works in it."""
+
+    podium: Podium
+    socket: Path
+    side: Path
+
+    @property
+    def root(self) -> Path:
+        return self.podium.folders.project
+
+    async def tries(self, script: str, *shown: Path) -> str:
+        """What a program of the pair says that tries this."""
+        fence = await duet_fence(self.podium, self.socket).confinement(str(self.root))
+        needs = Needs(writable=(self.side / "home",), readable=(self.side / "messages", *shown))
+        spawn = Spawn(
+            argv=("bash", "-c", script), cwd=str(self.root), confinement=fenced(fence, needs)
+        )
+        ended = await self.podium.launcher.run(spawn)
+        return (ended.stdout + ended.stderr).decode()
+
+
+@pytest.fixture
+async def yard(tmp_path: Path) -> AsyncIterator[Yard]:
+    podium = configured(tmp_path)
+    with tempfile.TemporaryDirectory() as short, socket.socket(socket.AF_UNIX) as tmux:
+        path = Path(short) / "tmux"
+        tmux.bind(str(path))
+        tmux.listen()
+        side = podium.folders.user_state / "duets" / "planner"
+        for folder in ("home", "messages"):
+            (side / folder).mkdir(parents=True)
+        yield Yard(podium, path, side)
+    await podium.close()
+
+
+async def test_the_folder_is_worked_in_and_what_gives_orders_is_not(yard: Yard) -> None:
+    root = yard.root
+    for folder in (".git", "vendor/lib/.git", ".podium", "vendor/lib/.podium", ".claude"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+        (root / folder / "config").write_text("as it was")
+    (root / ".env").write_text("TOKEN=s3cr3t")
+    said = await yard.tries(
+        """
+        echo new > made.txt
+        for place in .git vendor/lib/.git .claude; do echo evil > $place/config; cat $place/config; echo; done
+        cat .podium/config vendor/lib/.podium/config .env
+        mv .git elsewhere && echo moved
+        """
+    )
+    assert (root / "made.txt").read_text() == "new\n"
+    assert said.count("as it was\n") == 3
+    assert "s3cr3t" not in said
+    assert "moved" not in said
+    kept = [path.read_text() for path in root.rglob("config")]
+    assert kept == ["as it was"] * len(kept)
+
+
+async def test_the_side_has_its_home_its_messages_and_nothing_else_of_podiums(yard: Yard) -> None:
+    (yard.side / "messages/1").write_text("do this")
+    (yard.side / "side.json").write_text("private")
+    other = yard.side.with_name("executer")
+    other.mkdir()
+    (other / "side.json").write_text("private")
+    said = await yard.tries(
+        f"""
+        cat {yard.side}/messages/1; echo
+        echo forged > {yard.side}/messages/2
+        echo mine > {yard.side}/home/file
+        cat {yard.side}/side.json {other}/side.json; ls -A {yard.podium.folders.user_config}
+        """
+    )
+    assert said.startswith("do this\n")
+    assert (yard.side / "home/file").read_text() == "mine\n"
+    assert not (yard.side / "messages/2").exists()
+    assert "private" not in said
+
+
+async def test_tmux_cannot_be_reached(yard: Yard) -> None:
+    code = f"import socket; socket.socket(socket.AF_UNIX).connect({str(yard.socket)!r}); print('reached')"
+    script = f'{sys.executable} -IS -c "{code}"'
+    assert "reached" in await yard.tries(script, yard.socket.parent), "the attempt itself is broken"
+    said = await yard.tries(script)
+    assert "Error" in said
+    assert "reached" not in said
+
+
+async def test_a_folder_with_what_podium_keeps_is_refused(yard: Yard) -> None:
+    fence = duet_fence(yard.podium, yard.socket)
+    for root in (yard.socket.parent, yard.podium.folders.user_state, yard.side, Path("/")):
+        with pytest.raises(BadInput, match="--cwd DIR"):
+            await fence.confinement(str(root))
+        assert not (root / ".podium").exists()
+
+
+async def test_without_a_sandbox_nothing_is_held(tmp_path: Path) -> None:
+    podium = configured(tmp_path, user="sandbox: none\n")
+    fence = await duet_fence(podium).confinement(str(podium.folders.project))
+    assert fence.kind == "none"
+    await podium.close()
+
+
+async def test_a_folder_that_no_fence_can_be_drawn_around_is_refused(yard: Yard) -> None:
+    (yard.root / "odd\nname" / ".git").mkdir(parents=True)
+    with pytest.raises(BadInput, match="no fence can be drawn around such a name"):
+        await duet_fence(yard.podium).confinement(str(yard.root))
+
+
+async def test_commands_of_a_pair_are_judged_as_those_of_every_confined_run(yard: Yard) -> None:
+    (yard.root / "a.txt").write_text("one\n")
+    doors = await yard.podium.hook_doors(enclosures=duet_fence(yard.podium, yard.socket))
+    turn = Turn(
+        run_id="run_1", step_key="leg:0", role="executer", prompt="go", workspace=str(yard.root)
+    )
+    async with doors.open(turn) as door:
+        listed = await door.perform("run_command", {"command": "cat *.txt nothing 2>&1 | head"})
+        removes = await door.perform("run_command", {"command": "rm a.txt"})
+    assert listed.outcome is not None, listed.say
+    assert listed.outcome.result["stdout"].startswith("one\n")
+    assert removes.decision is Effect.ASK, "nobody brings back what is removed in a person's folder"
+
+
+async def test_without_a_sandbox_the_words_alone_are_judged(tmp_path: Path) -> None:
+    podium = configured(tmp_path, user="sandbox: none\n")
+    assert duet_fence(podium).held(str(podium.folders.project)) is None
+    await podium.close()

@@ -1,0 +1,38 @@
+"""What was kept and copied for runs of playbooks is tidied away when nobody will go on with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.domain.work import Run, RunStatus
+from podium.wiring.playbook_places import grounds_of
+from podium.wiring.tidying import tidy_grounds
+from tests.integration.wiring.test_podium import configured
+
+
+@pytest.mark.parametrize(
+    ("status", "stays"), [(RunStatus.WAITING, True), (RunStatus.SUCCEEDED, False), (None, False)]
+)
+async def test_a_copy_stays_while_its_run_may_go_on(
+    tmp_path: Path, status: RunStatus | None, stays: bool
+) -> None:
+    podium = configured(tmp_path)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "a").write_text("1")
+    try:
+        store = await podium.store()
+        if status is not None:
+            made = Run(id="run_1", flow="story", status=status, created_at=podium.clock.now())
+            await store.write(lambda tx: tx.save_run(made))
+        kept = await grounds_of(podium).prepare("run_2", str(folder))
+        copy = await grounds_of(podium).prepare("run_1", str(folder), as_copy=True)
+        assert Path(copy.root).is_relative_to(podium.folders.user_state)
+        await tidy_grounds(podium)
+        assert Path(copy.root).exists() is stays
+        (folder / "a").write_text("2")
+        assert (await grounds_of(podium).changes(kept, str(folder))).paths == ("a",)
+    finally:
+        await podium.close()

@@ -1,0 +1,50 @@
+"""Podium's own git tools in a workspace: they work in its private git directory, as commands do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.domain.gating import Outcome
+from podium.domain.launching import Spawn
+from podium.ports import Workspace
+from podium.wiring import Podium
+from podium.wiring.deliveries import supervisor_toolboxes
+from tests.integration.wiring.test_podium import configured
+from tests.integration.workspaces.rig import git, make_repository, needs_bwrap
+
+
+async def opened(folder: Path, podium: Podium) -> Workspace:
+    project = podium.folders.project
+    make_repository(folder / "made")
+    (folder / "made/.git").rename(project / ".git")
+    git(project, "reset", "-q", "--hard")
+    return await podium.workspaces.create(podium.workspace_wish("t1"))
+
+
+@needs_bwrap()
+@pytest.mark.parametrize("kind", ["kernel", "none"])
+async def test_a_commit_reaches_the_users_repository_by_delivery_alone(
+    tmp_path: Path, kind: str
+) -> None:
+    podium = configured(tmp_path, user=f"sandbox: {kind}\n")
+    workspace = await opened(tmp_path, podium)
+    root, branch = workspace.record.path, workspace.record.branch
+    before = git(podium.folders.project, "rev-parse", branch)
+    (Path(root) / "new.txt").write_text("new\n")
+    toolbox = await supervisor_toolboxes(podium)(root)
+    arguments = {"message": "Add a file", "paths": []}
+    call = toolbox.normalise(
+        "git_commit", arguments, run_id="run_1", step_key="s", index=0, root=root
+    )
+    done = await toolbox.perform(call)
+    assert isinstance(done, Outcome), done
+    assert done.ok, done.error
+    assert git(podium.folders.project, "rev-parse", branch) == before
+    fence = await podium.enclosures.confinement(root)
+    argv = ("git", "rev-parse", "HEAD")
+    seen = await podium.launcher.run(Spawn(argv=argv, cwd=root, confinement=fence))
+    assert seen.stdout.decode().strip() == done.result["commit"]
+    await workspace.deliver()
+    assert git(podium.folders.project, "rev-parse", branch) == done.result["commit"]

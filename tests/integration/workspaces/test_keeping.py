@@ -1,0 +1,321 @@
+"""Where the work in a workspace is safe: every class on real repositories, and doubt where there is any."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import ImportRefused
+from podium.domain.workspaces import Kept, WorkspaceListing, WorkspaceRecord
+from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    return Yard(tmp_path / "yard").build()
+
+
+async def seen(yard: Yard, record: WorkspaceRecord) -> WorkspaceListing:
+    return next(each for each in await yard.workspaces.listed() if each.record.id == record.id)
+
+
+async def kept(yard: Yard, record: WorkspaceRecord) -> Kept:
+    return (await seen(yard, record)).kept
+
+
+async def test_a_fresh_workspace_is_unchanged_and_has_a_size(yard: Yard) -> None:
+    record = (await yard.made()).record
+    listing = await seen(yard, record)
+    assert listing.kept is Kept.UNCHANGED
+    assert listing.bytes > 0
+    assert listing.changed_at >= record.created_at
+
+
+async def test_files_that_git_ignores_are_no_work(yard: Yard) -> None:
+    record = (await yard.made()).record
+    (Path(record.path) / "build.log").write_text("made by a build")
+    assert await kept(yard, record) is Kept.UNCHANGED
+
+
+@pytest.mark.parametrize("change", ["untracked", "changed", "deleted", "mode", "staged", "link"])
+async def test_anything_uncommitted_is_unknown_and_named(yard: Yard, change: str) -> None:
+    record = (await yard.made()).record
+    worktree = Path(record.path)
+    match change:
+        case "untracked":
+            (worktree / "new.txt").write_text("x")
+        case "changed":
+            (worktree / "one.txt").write_text("x")
+        case "deleted":
+            (worktree / "one.txt").unlink()
+        case "mode":
+            (worktree / "one.txt").chmod(0o755)
+        case "staged":
+            (worktree / "new.txt").write_text("x")
+            agent_git(record, "add", "new.txt")
+        case "link":
+            (worktree / "new.txt").symlink_to("one.txt")
+    listing = await seen(yard, record)
+    assert listing.kept is Kept.UNKNOWN
+    assert "not committed" in listing.because
+    assert "podium workspaces snapshot" in listing.because
+
+
+async def test_a_commit_that_was_not_delivered_is_unknown(yard: Yard) -> None:
+    record = (await yard.made()).record
+    agent_commits(record, "work.txt")
+    listing = await seen(yard, record)
+    assert listing.kept is Kept.UNKNOWN
+    assert "1 commit neither merged nor pushed" in listing.because
+
+
+async def test_a_delivered_commit_on_the_own_branch_alone_is_unknown(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "work.txt")
+    await workspace.deliver()
+    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+
+
+async def test_a_commit_on_the_branch_of_another_workspace_is_not_merged(yard: Yard) -> None:
+    first = await yard.made("first")
+    agent_commits(first.record, "work.txt")
+    await first.deliver()
+    second = await yard.made("second")
+    yard.git("update-ref", second.record.branch, first.record.branch)
+    assert await kept(yard, first.record) is Kept.UNKNOWN
+
+
+@pytest.mark.parametrize("how", ["--ff-only", "--no-ff"])
+async def test_merged_work_is_merged(yard: Yard, how: str) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "work.txt")
+    await workspace.deliver()
+    yard.git("merge", "--quiet", how, "podium/task")
+    assert await kept(yard, workspace.record) is Kept.MERGED
+
+
+async def test_merged_work_with_something_new_beside_it_is_unknown(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "work.txt")
+    await workspace.deliver()
+    yard.git("merge", "--quiet", "podium/task")
+    (Path(workspace.record.path) / "more.txt").write_text("x")
+    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+    (Path(workspace.record.path) / "more.txt").unlink()
+    assert await kept(yard, workspace.record) is Kept.MERGED
+    agent_commits(workspace.record, "more.txt")
+    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+
+
+async def test_squashed_work_is_merged_when_one_commit_has_every_file_of_it(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "work.txt", "first\n")
+    agent_commits(workspace.record, "work.txt", "second\n")
+    (Path(workspace.record.path) / "one.txt").unlink()
+    agent_commits(workspace.record, "more.txt")
+    await workspace.deliver()
+    yard.git("merge", "--quiet", "--squash", "podium/task")
+    yard.git("commit", "--quiet", "--message=squashed")
+    (yard.repository / "work.txt").write_text("changed again later\n")
+    yard.git("commit", "--quiet", "--all", "--message=later")
+    listing = await seen(yard, workspace.record)
+    assert listing.kept is Kept.MERGED
+    assert "every file as the work left it" in listing.because
+
+
+async def test_a_squash_that_changed_one_file_is_unknown(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "work.txt", "if x:\n  y\n")
+    agent_commits(workspace.record, "more.txt")
+    await workspace.deliver()
+    yard.git("merge", "--quiet", "--squash", "podium/task")
+    # White space is what some ways of comparing patches leave out.
+    (yard.repository / "work.txt").write_text("if x:\n y\n")
+    yard.git("add", "--all")
+    yard.git("commit", "--quiet", "--message=squashed")
+    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+
+
+async def test_pushed_work_is_pushed(yard: Yard) -> None:
+    yard.git("init", "--quiet", "--bare", str(yard.folder / "remote.git"))
+    yard.git("remote", "add", "origin", str(yard.folder / "remote.git"))
+    workspace = await yard.made()
+    agent_commits(workspace.record, "work.txt")
+    await workspace.deliver()
+    yard.git("push", "--quiet", "origin", "podium/task")
+    assert await kept(yard, workspace.record) is Kept.PUSHED
+
+
+async def test_snapshotted_work_is_so_until_something_changes(yard: Yard) -> None:
+    workspace = await yard.made()
+    worktree = Path(workspace.record.path)
+    agent_commits(workspace.record, "work.txt")
+    (worktree / "untracked.txt").write_text("x")
+    snapshot = await workspace.snapshot("test")
+    listing = await seen(yard, workspace.record)
+    assert listing.kept is Kept.SNAPSHOTTED
+    assert listing.snapshots == (snapshot,)
+    assert snapshot.ref in listing.because
+    (worktree / "untracked.txt").write_text("y")
+    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+    (worktree / "untracked.txt").write_text("x")
+    (worktree / "one.txt").unlink()
+    assert await kept(yard, workspace.record) is Kept.SNAPSHOTTED
+    agent_commits(workspace.record, "more.txt")
+    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+
+
+async def test_a_snapshot_whose_ref_is_gone_keeps_nothing(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "work.txt")
+    snapshot = await workspace.snapshot("test")
+    yard.git("update-ref", "-d", snapshot.ref)
+    assert await kept(yard, workspace.record) is Kept.UNKNOWN
+
+
+@pytest.mark.parametrize("where", ["branch", "stash", "detached"])
+async def test_what_the_agent_has_on_another_branch_or_stashed_counts(
+    yard: Yard, where: str
+) -> None:
+    record = (await yard.made()).record
+    (Path(record.path) / "one.txt").write_text("elsewhere\n")
+    if where == "stash":
+        agent_git(record, "stash")
+    else:
+        agent_git(
+            record, "checkout", "--quiet", *(["-b", "side"] if where == "branch" else ["--detach"])
+        )
+        agent_git(record, "commit", "--quiet", "--all", "--message=aside")
+        if where == "branch":
+            agent_git(record, "checkout", "--quiet", "podium/task")
+    listing = await seen(yard, record)
+    assert listing.kept is Kept.UNKNOWN
+    assert "neither merged nor pushed" in listing.because
+
+
+async def test_a_workspace_that_somebody_works_in_is_in_use(yard: Yard) -> None:
+    workspace = await yard.made()
+    turn = await workspace.begin_turn()
+    assert await kept(yard, workspace.record) is Kept.IN_USE
+    await workspace.end_turn(turn)
+    assert await kept(yard, workspace.record) is Kept.UNCHANGED
+
+
+async def test_what_cannot_be_looked_into_is_unknown_and_hides_no_other(yard: Yard) -> None:
+    broken = (await yard.made("broken")).record
+    fine = (await yard.made("fine")).record
+    (Path(broken.path) / ".git").write_text("gitdir: /elsewhere\n")
+    assert await kept(yard, broken) is Kept.UNKNOWN
+    assert await kept(yard, fine) is Kept.UNCHANGED
+
+
+async def test_a_head_in_capitals_is_the_commit_that_it_names(yard: Yard) -> None:
+    record = (await yard.made()).record
+    commit = agent_commits(record, "new.txt")
+    head = Path(record.private) / "git" / "worktrees" / record.admin / "HEAD"
+    head.write_text(f"{commit.upper()}\n")
+    listing = await seen(yard, record)
+    assert listing.kept is Kept.UNKNOWN
+    assert "cannot be looked into" not in listing.because
+
+
+async def test_a_tree_with_an_odd_mode_is_refused_and_hides_no_other(yard: Yard) -> None:
+    workspace = await yard.made("odd")
+    record, fine = workspace.record, (await yard.made("fine")).record
+    blob = agent_git(record, "hash-object", "-w", "one.txt")
+    odd = Path(record.private) / "odd"
+    odd.write_bytes(b"1000000000000100644 f\0" + bytes.fromhex(blob))
+    tree = agent_git(record, "hash-object", "-t", "tree", "--literally", "-w", str(odd))
+    agent_git(
+        record,
+        "update-ref",
+        "HEAD",
+        agent_git(record, "commit-tree", "-p", "HEAD", "-m", "x", tree),
+    )
+    assert await kept(yard, record) is Kept.UNKNOWN
+    assert await kept(yard, fine) is Kept.UNCHANGED
+    with pytest.raises(ImportRefused):
+        await workspace.deliver()
+
+
+async def test_a_ref_that_names_what_never_was_is_no_work(yard: Yard) -> None:
+    record = (await yard.made()).record
+    private = Path(record.private) / "git" / "refs" / "heads"
+    (private / "odd").write_text("1" * 40 + "\n")
+    (private / "odder").write_text("ref: refs/heads/odder\n")
+    assert await kept(yard, record) is Kept.UNCHANGED
+
+
+async def test_a_worktree_that_is_gone_leaves_its_commits_to_be_judged(yard: Yard) -> None:
+    empty = (await yard.made("empty")).record
+    full = (await yard.made("full")).record
+    agent_commits(full, "work.txt")
+    shutil.rmtree(empty.path)
+    shutil.rmtree(full.path)
+    assert await kept(yard, empty) is Kept.UNCHANGED
+    assert await kept(yard, full) is Kept.UNKNOWN
+
+
+async def test_a_repository_that_is_gone_makes_its_workspaces_unknown(yard: Yard) -> None:
+    record = (await yard.made()).record
+    yard.repository.rename(yard.folder / "moved")
+    listing = await seen(yard, record)
+    assert listing.kept is Kept.UNKNOWN
+    assert "is gone" in listing.because
+
+
+async def test_looking_changes_neither_refs_nor_files(yard: Yard) -> None:
+    workspace = await yard.made()
+    agent_commits(workspace.record, "work.txt")
+    (Path(workspace.record.path) / "untracked.txt").write_text("x")
+    before = yard.refs()
+    names = sorted(path.name for path in Path(workspace.record.private).iterdir())
+    await yard.workspaces.listed()
+    assert yard.refs() == before
+    assert sorted(path.name for path in Path(workspace.record.private).iterdir()) == names
+
+
+async def test_commits_that_another_workspace_delivered_before_are_no_work_of_this_one(
+    yard: Yard,
+) -> None:
+    first = await yard.made("first")
+    agent_commits(first.record, "work.txt")
+    await first.deliver()
+    second = await yard.made("second")
+    assert await kept(yard, second.record) is Kept.UNCHANGED
+    yard.git("update-ref", "-d", first.record.branch)
+    assert await kept(yard, second.record) is Kept.UNCHANGED
+    (Path(second.record.path) / "new.txt").write_text("x")
+    assert await kept(yard, second.record) is Kept.UNKNOWN
+    await second.snapshot("test")
+    assert await kept(yard, second.record) is Kept.SNAPSHOTTED
+
+
+async def test_a_branch_of_the_agents_own_on_top_of_another_workspaces_work_is_work(
+    yard: Yard,
+) -> None:
+    first = await yard.made("first")
+    agent_commits(first.record, "work.txt")
+    await first.deliver()
+    second = await yard.made("second")
+    agent_git(second.record, "checkout", "--quiet", "-b", "more", "podium/first")
+    agent_commits(second.record, "more.txt")
+    agent_git(second.record, "checkout", "--quiet", "podium/second")
+    assert "1 commit neither" in (await seen(yard, second.record)).because
+    await second.snapshot("test")
+    assert await kept(yard, second.record) is Kept.SNAPSHOTTED
+
+
+async def test_large_ignored_files_are_told_and_keep_nothing_from_being_safe(yard: Yard) -> None:
+    workspace = await yard.made()
+    (Path(workspace.record.path) / "new.txt").write_text("x")
+    (Path(workspace.record.path) / "big.log").write_bytes(bytes(2_000_000))
+    snapshot = await workspace.snapshot("test")
+    assert snapshot.left_out == ("ignored: 'big.log' (2.0 MB)",)
+    listing = await seen(yard, workspace.record)
+    assert listing.kept is Kept.SNAPSHOTTED
+    assert "all of it but" in listing.because
+    assert "big.log" in listing.because
+    assert listing.snapshots == (snapshot,)

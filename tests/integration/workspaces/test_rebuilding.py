@@ -1,0 +1,270 @@
+"""A workspace that is gone is made again on its branch, and goes on as if it had never been away."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import NotPossibleNow, SetUpFailed
+from podium.domain.workspaces import SetUp, Snapshot, WorkspaceRecord, WorkspaceWish
+from podium.ports import Workspace
+from podium.workspaces.git.records import CREATING, RECORD
+from podium.workspaces.git.resetting import Resetting
+from podium.workspaces.git.snapshots import Snapshots
+from tests.integration.workspaces.yard import Yard, agent_commits, agent_git, run_git
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Yard:
+    return Yard(tmp_path).build()
+
+
+def wish(yard: Yard, record: WorkspaceRecord, **more: object) -> WorkspaceWish:
+    fields = {"task": record.task, "repository": str(yard.repository), **more}
+    return WorkspaceWish.model_validate(fields)
+
+
+async def delivered(yard: Yard) -> tuple[Workspace, str]:
+    workspace = await yard.made()
+    head = agent_commits(workspace.record, "three.txt")
+    await workspace.deliver()
+    return workspace, head
+
+
+async def goes_on(yard: Yard, workspace: Workspace, head: str) -> None:
+    """It stands at the head, clean, and what is committed next comes back."""
+    state = await workspace.state()
+    assert (state.head, state.is_clean) == (head, True)
+    assert await workspace.delivered() == head
+    assert not await yard.workspaces.missing(workspace.record.id)
+    tip = agent_commits(workspace.record, "next.txt")
+    assert (await workspace.deliver()).after == tip
+    assert yard.git("rev-parse", workspace.record.branch) == tip
+    assert [each.subject for each in await workspace.history(workspace.record.base)][-1] == (
+        "next.txt"
+    )
+
+
+async def test_with_its_folder_gone_it_is_made_in_the_same_place(yard: Yard) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    shutil.rmtree(record.path)
+    assert record.path in await yard.workspaces.missing(record.id)
+    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    assert (made.record.id, made.record.path) == (record.id, record.path)
+    assert Path(record.path, "three.txt").read_text() == "work\n"
+    await goes_on(yard, await yard.workspaces.open(record.id), head)
+
+
+async def test_commits_that_only_the_old_one_had_are_in_the_snapshot(yard: Yard) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    only = agent_commits(record, "four.txt")
+    shutil.rmtree(record.path)
+    made, kept = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    assert kept is not None
+    assert yard.git("rev-parse", f"{kept.commit}^1") == only
+    await made.restore(kept)
+    assert Path(made.record.path, "four.txt").exists()
+    assert (await made.deliver()).after == only
+
+
+async def test_where_nothing_was_delivered_it_starts_from_the_base(yard: Yard) -> None:
+    workspace = await yard.made()
+    record = workspace.record
+    shutil.rmtree(record.path)
+    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), record.base)
+    await goes_on(yard, made, record.base)
+
+
+async def test_a_branch_that_somebody_deleted_is_made_again_where_its_commit_is_there(
+    yard: Yard,
+) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    shutil.rmtree(record.path)
+    yard.git("update-ref", "-d", record.branch)
+    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    await goes_on(yard, made, head)
+
+
+def moved(yard: Yard, record: WorkspaceRecord, start: str, message: str = "elsewhere") -> str:
+    """Somebody else puts a commit of his own on the branch."""
+    other = yard.git("commit-tree", f"{start}^{{tree}}", "-p", start, "-m", message)
+    yard.git("update-ref", record.branch, other)
+    return other
+
+
+@pytest.mark.parametrize("start", ["main", "its branch"])
+@pytest.mark.parametrize("known", [True, False])
+async def test_a_branch_that_somebody_else_moved_stays_there_and_a_person_is_told_what_to_do(
+    yard: Yard, start: str, known: bool
+) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    other = moved(yard, record, record.branch if start == "its branch" else start)
+    shutil.rmtree(record.path)
+    if not known:
+        shutil.rmtree(record.private)
+        yard.git("worktree", "prune")
+    for _ in range(2):
+        with pytest.raises(NotPossibleNow, match=f"git update-ref {record.branch} {head}"):
+            await yard.workspaces.rebuild(record, wish(yard, record), head)
+        assert yard.git("rev-parse", record.branch) == other
+    yard.git("update-ref", record.branch, head)
+    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    await goes_on(yard, made, head)
+
+
+async def test_what_the_run_itself_put_there_on_another_host_is_kept_before_it_is_moved(
+    yard: Yard,
+) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record.model_copy(update={"run_id": "run_1"})
+    shutil.rmtree(record.path)
+    shutil.rmtree(record.private)
+    yard.git("worktree", "prune")
+    other = moved(yard, record, "main", "Evidence\n\nPodium-Run: run_1\n")
+    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    assert await made.delivered() == head
+    kept = [ref for ref in yard.refs() if ref.startswith(f"refs/podium/snapshots/{record.id}/")]
+    assert any(yard.git("merge-base", other, ref) == other for ref in kept)
+
+
+async def test_a_repository_without_the_commit_is_told_of_and_nothing_is_made(yard: Yard) -> None:
+    workspace, head = await delivered(yard)
+    other = Yard(yard.folder / "elsewhere")
+    other.folder.mkdir()
+    words = ("clone", "--quiet", "--single-branch", yard.repository.as_uri())
+    run_git(*words, str(other.repository), cwd=other.folder)
+    before = other.refs()
+    with pytest.raises(NotPossibleNow, match=head[:12]):
+        await other.workspaces.rebuild(workspace.record, wish(other, workspace.record), head)
+    assert other.refs() == before
+    assert await other.workspaces.leftovers() == []
+    assert not (other.folder / ".worktrees").exists()
+
+
+async def test_a_set_up_that_fails_leaves_the_branch_and_can_be_asked_again(yard: Yard) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    shutil.rmtree(record.path)
+    broken = wish(yard, record, set_up=SetUp(after_create=(("/bin/false",),)))
+    with pytest.raises(SetUpFailed):
+        await yard.workspaces.rebuild(record, broken, head)
+    assert yard.git("rev-parse", record.branch) == head
+    assert await yard.workspaces.missing(record.id)
+    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    await goes_on(yard, made, head)
+
+
+async def test_one_whose_making_was_killed_is_made_all_the_same(yard: Yard) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    # As a kill right before its end leaves it.
+    Path(record.private, RECORD).rename(Path(record.private, CREATING))
+    assert await yard.workspaces.missing(record.id)
+    made, kept = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    assert kept is None
+    await goes_on(yard, made, head)
+
+
+async def test_the_set_up_is_done_anew(yard: Yard) -> None:
+    (yard.repository / "local.log").write_text("mine\n")
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    shutil.rmtree(record.path)
+    wanted = wish(yard, record, set_up=SetUp(copy_files=("local.log",), ports=("PORT",)))
+    made, _ = await yard.workspaces.rebuild(record, wanted, head)
+    assert Path(made.record.path, "local.log").read_text() == "mine\n"
+    assert made.record.ports["PORT"]
+
+
+async def test_one_that_was_tidied_away_comes_back_and_is_no_longer_listed_as_removed(
+    yard: Yard,
+) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    yard.git("merge", "--quiet", "--ff-only", record.branch)
+    assert (await yard.workspaces.remove(record.id)).removed
+    made, _ = await yard.workspaces.rebuild(record, wish(yard, record), head)
+    assert await yard.workspaces.removed() == []
+    await goes_on(yard, made, head)
+
+
+async def test_going_back_moves_branch_and_worktree_and_keeps_where_they_were(yard: Yard) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    later = agent_commits(record, "four.txt")
+    await workspace.deliver()
+    only = agent_commits(record, "five.txt")
+    kept = await workspace.stand_at(head, "a second try")
+    assert kept is not None
+    assert kept.why == "a second try"
+    assert yard.git("merge-base", later, kept.ref) == later
+    assert only in yard.git("rev-list", "--all").split()
+    assert not Path(record.path, "four.txt").exists()
+    assert agent_git(record, "status", "--porcelain") == ""
+    await goes_on(yard, workspace, head)
+
+
+async def test_what_somebody_commits_while_the_branch_goes_back_stays_on_it(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, head = await delivered(yard)
+    agent_commits(workspace.record, "four.txt")
+    await workspace.deliver()
+    keep, made = Snapshots.keep, []
+
+    async def meanwhile(self: Snapshots, record: WorkspaceRecord, *words: str) -> Snapshot:
+        made.append(moved(yard, record, record.branch))
+        return await keep(self, record, *words)
+
+    # Patched: no other place is between the look at the branch and its move.
+    monkeypatch.setattr(Snapshots, "keep", meanwhile)
+    with pytest.raises(NotPossibleNow, match="try again"):
+        await workspace.stand_at(head, "a second try")
+    assert yard.git("rev-parse", workspace.record.branch) == made[0]
+
+
+async def test_going_back_that_was_cut_off_is_ended_when_it_is_asked_again(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, head = await delivered(yard)
+    agent_commits(workspace.record, "four.txt")
+    await workspace.deliver()
+
+    async def killed(*_: object) -> list[str]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Resetting, "reset", killed)
+        with pytest.raises(KeyboardInterrupt):
+            await workspace.stand_at(head, "a second try")
+    again = await yard.workspaces.open(workspace.record.id)
+    await again.stand_at(head, "a second try")
+    await goes_on(yard, again, head)
+
+
+async def test_going_back_can_leave_commits_that_are_yet_to_be_delivered(yard: Yard) -> None:
+    workspace, head = await delivered(yard)
+    tip = agent_commits(workspace.record, "four.txt")
+    await workspace.deliver()
+    assert await workspace.holds(head)
+    await workspace.stand_at(head, "a second try", tip=tip)
+    assert yard.git("rev-parse", workspace.record.branch) == head
+    assert (await workspace.state()).head == tip
+    assert (await workspace.deliver()).commits == (tip,)
+
+
+async def test_one_that_was_left_behind_goes_forward_and_loses_nothing(yard: Yard) -> None:
+    workspace, head = await delivered(yard)
+    record = workspace.record
+    later = yard.git("commit-tree", "-p", head, "-m", "elsewhere", f"{head}^{{tree}}")
+    assert not await workspace.holds(later)
+    assert await workspace.stand_at(later, "it went on elsewhere") is None
+    await goes_on(yard, workspace, later)
+    assert await workspace.holds(head)
+    assert yard.git("merge-base", head, record.branch) == head

@@ -1,0 +1,85 @@
+"""Homes are swept and laid out beside the event loop, and never left half done."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+
+from podium.agents.headless.home import private_home
+from podium.agents.headless.off_loop import home_off_loop, off_loop
+from podium.domain.asking import Turn
+from podium.testing import retry_until
+from tests.unit.agents.test_opencode_home import kit_in, turn_in
+
+
+async def test_the_loop_goes_on_meanwhile() -> None:
+    loop_ran = threading.Event()
+    asyncio.get_running_loop().call_soon(loop_ran.set)
+    assert await off_loop(lambda: loop_ran.wait(120))
+
+
+async def test_cancelled_work_is_done_before_anybody_goes_on() -> None:
+    begun, may_end, done = threading.Event(), threading.Event(), threading.Event()
+
+    def work() -> None:
+        begun.set()
+        may_end.wait(120)
+        done.set()
+
+    working = asyncio.create_task(off_loop(work))
+    await retry_until(begun.is_set)
+    working.cancel()
+    await asyncio.sleep(0)
+    working.cancel()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert done.is_set()
+
+
+async def test_a_home_is_left_whatever_happens_in_it(tmp_path: Path) -> None:
+    kit, turn = kit_in(tmp_path), turn_in(tmp_path)
+    with pytest.raises(ValueError, match="odd"):
+        async with home_off_loop(kit, turn, "coder") as home:
+            raise ValueError("odd")
+    assert not home.temporary.exists()
+    assert _number_of_free_home(tmp_path, turn) == 1
+
+
+async def test_a_turn_that_is_cancelled_as_it_enters_keeps_no_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kit, turn, begun, may_go_on = kit_in(tmp_path), turn_in(tmp_path), *_two_events()
+    entered = type(private_home(kit, turn, "x")).__enter__
+
+    def slowly(context: object) -> object:
+        begun.set()
+        may_go_on.wait(120)
+        return entered(context)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(private_home(kit, turn, "x")), "__enter__", slowly)
+
+    async def stay() -> None:
+        async with home_off_loop(kit, turn, "coder"):
+            await asyncio.Event().wait()
+
+    staying = asyncio.create_task(stay())
+    await retry_until(begun.is_set)
+    staying.cancel()
+    may_go_on.set()
+    with pytest.raises(asyncio.CancelledError):
+        await staying
+    monkeypatch.undo()
+    assert _number_of_free_home(tmp_path, turn) == 1
+
+
+def _two_events() -> tuple[threading.Event, threading.Event]:
+    return threading.Event(), threading.Event()
+
+
+def _number_of_free_home(folder: Path, turn: Turn) -> int:
+    with private_home(kit_in(folder), turn, "coder") as home:
+        return home.number

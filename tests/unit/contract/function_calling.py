@@ -1,0 +1,256 @@
+"""Agents of the function-calling kind, each with a model that wishes for what a test tells it to.
+
+A new kind is one more line in `CALLERS`: something that makes an agent and a model which plays the
+beats. Behind the door stands what Podium runs with: the gate's rules, the tool door, the toolbox.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from podium.agents import AgentScript, ScriptedAgent
+from podium.agents.api import ApiAgent
+from podium.agents.kit import AgentKit, AgentOptions
+from podium.domain.approving import grant
+from podium.domain.asking import Turn, TurnLimits
+from podium.domain.events import AnyEvent
+from podium.domain.gating import Tier, ToolSpec
+from podium.domain.model import Json
+from podium.gate import Policy, PolicyLayer, compile_policy
+from podium.ports import Agent, Store
+from podium.sandbox import HookDoor, LauncherSettings, ProcessLauncher, hook_command
+from podium.sandbox import mcp_server_command as toolbox_command
+from podium.testing import FakeEnclosures, FixedClock, MemoryJournal, MemoryTranscripts
+from podium.testing.modelserver import ModelServer
+from podium.tools import Tool, ToolScope, builtin_tools
+from tests.unit.tools.rig import SECRET, Rig, make_rig
+
+KEY = SECRET
+"""The model's key is the secret that the tools' rig knows how to remove."""
+NAME = "thinker"
+PROMPT = "Keep my notes."
+INPUT, OUTPUT = 100, 10
+"""Tokens that every answer says were used."""
+LARGE = 200_000
+RESULT_BYTES = 4_000
+
+RULES = [
+    {"name": "notes", "tool": ["keep_note", "finish"], "decision": "allow"},
+    {"name": "odd", "tool": ["look", "break_down", "take_long", "tell_all"], "decision": "allow"},
+    {"name": "mail", "tool": "send_mail", "decision": "ask"},
+    {"name": "disk", "tool": "wipe", "decision": "deny", "why": "disks are off limits"},
+]
+
+
+@dataclass(frozen=True)
+class Beat:
+    """One answer of the model: the calls it wishes for, and its words."""
+
+    calls: tuple[tuple[str, dict[str, Json]], ...] = ()
+    words: str = ""
+
+
+def wish(*calls: tuple[str, dict[str, Json]]) -> Beat:
+    return Beat(calls=calls)
+
+
+def note(text: str) -> tuple[str, dict[str, Json]]:
+    return "keep_note", {"text": text}
+
+
+def say(words: str) -> Beat:
+    return Beat(words=words)
+
+
+@dataclass
+class House:
+    """Tools, rules and a store, and what was really done."""
+
+    folder: Path
+    given_store: Store | None = None
+    """None: one of its own."""
+    tools: Rig = field(init=False)
+    done: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        layer = PolicyLayer(origin="user", policy=Policy.model_validate({"rules": RULES}))
+        self.tools = make_rig(
+            self.folder,
+            self._registered(),
+            gate=compile_policy([layer]),
+            store=self.given_store,
+            result_bytes=RESULT_BYTES,
+        )
+
+    @property
+    def store(self) -> Store:
+        return self.tools.store
+
+    def kit(self, transcripts: MemoryTranscripts) -> AgentKit:
+        return AgentKit(
+            launcher=ProcessLauncher(
+                LauncherSettings(grace_seconds=0.2, linger_seconds=0.01),
+                resolve_secret={"MODEL_KEY": KEY}.__getitem__,
+            ),
+            enclosures=FakeEnclosures(),
+            doors=HookDoor(self.tools.door, self.tools.toolbox, MemoryJournal(self.store)),
+            transcripts=transcripts,
+            clock=FixedClock(),
+            hook_command=hook_command(),
+            homes=self.folder / "homes",
+            user_home=self.folder / "person",
+            environ={},
+            toolbox_command=toolbox_command(),
+        )
+
+    def turn(self, *, number: int = 0, session: str | None = None, **limits: Any) -> Turn:
+        return Turn(
+            run_id="run_1",
+            step_key=f"ask#{number}",
+            role="tester",
+            prompt=PROMPT,
+            workspace=str(self.tools.root),
+            session=session,
+            limits=TurnLimits.model_validate({"seconds": 120, **limits}),
+        )
+
+    async def approve(self, approval_id: str) -> None:
+        def say_yes(tx: Any) -> None:
+            approval = tx.approval(approval_id)
+            tx.save_approval(grant(approval, "ann", self.tools.clock.now()))
+
+        await self.store.write(say_yes)
+
+    async def events(self) -> list[AnyEvent]:
+        return await self.tools.events()
+
+    def _registered(self) -> list[Tool]:
+        async def keep(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+            self.done.append(str(arguments.get("text", scope.call.tool)))
+            return {"kept": f"as number {len(self.done)}"}
+
+        async def look(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+            return {"seen": "nothing new"}
+
+        async def break_down(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+            raise RuntimeError("the paper is used up")
+
+        async def take_long(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+            await asyncio.Event().wait()
+            return {}
+
+        async def tell_all(arguments: dict[str, Json], scope: ToolScope) -> dict[str, Json]:
+            return {"all": "y" * LARGE}
+
+        finish = [tool for tool in builtin_tools() if tool.spec.name == "finish"]
+        return [
+            *finish,
+            Tool(_spec("keep_note", Tier.T1, "text", "kept"), keep),
+            Tool(_spec("send_mail", Tier.T1, "text", "kept"), keep),
+            Tool(_spec("wipe", Tier.T1, "text", "kept"), keep),
+            Tool(_spec("look", Tier.T0, "text", "seen"), look),
+            Tool(_spec("break_down", Tier.T1, "text", "none"), break_down),
+            Tool(_spec("take_long", Tier.T0, "text", "none", timeout_seconds=0.05), take_long),
+            Tool(_spec("tell_all", Tier.T0, "text", "all"), tell_all),
+        ]
+
+
+def _spec(name: str, tier: Tier, argument: str, result: str, **more: Any) -> ToolSpec:
+    return ToolSpec(
+        name=name,
+        description=f"The tool {name}.",
+        tier=tier,
+        receipt_fields=(result,),
+        idempotent=True,
+        input_schema={
+            "type": "object",
+            "properties": {argument: {"type": "string"}},
+            "additionalProperties": False,
+        },
+        **more,
+    )
+
+
+@dataclass
+class Cast:
+    """An agent with its part."""
+
+    agent: Agent
+    told: Callable[[], str]
+    """All that the model has heard, the results of its calls among it."""
+
+
+Casting = Callable[[House, Sequence[Beat]], AbstractAsyncContextManager[Cast]]
+
+
+@dataclass(frozen=True)
+class Caller:
+    """A kind of agent that has no hands but the calls it makes."""
+
+    name: str
+    cast: Casting
+    ends_at_finish: bool = True
+    """False: a program of others, which may still ask its model what to do next."""
+
+
+@asynccontextmanager
+async def _scripted(house: House, beats: Sequence[Beat]) -> AsyncIterator[Cast]:
+    acts: list[dict[str, Any]] = []
+    for beat in beats:
+        acts.append({"usage": {"input": INPUT, "output": OUTPUT}})
+        acts += [{"call": tool, "with": arguments} for tool, arguments in beat.calls]
+        acts += [{"say": beat.words}] if beat.words else []
+    script = AgentScript.model_validate({"turns": [{"role": "tester", "acts": acts}]})
+    transcripts = MemoryTranscripts()
+    kit = house.kit(transcripts)
+    agent = ScriptedAgent(NAME, script, kit.launcher, kit.doors, transcripts=transcripts)
+    yield Cast(agent, lambda: transcripts.text)
+
+
+def steps_of(beats: Sequence[Beat], prefix: str = "") -> list[dict[str, Any]]:
+    """Steps of the model server; `prefix` stands before the names that the agent gives the tools."""
+    usage = {"input": INPUT, "output": OUTPUT}
+    return [
+        {
+            "text": beat.words,
+            "tools": [{"name": prefix + tool, "arguments": given} for tool, given in beat.calls],
+            "usage": usage,
+        }
+        for beat in beats
+    ]
+
+
+def _api(model: str, key_name: str, path: str = "") -> Casting:
+    @asynccontextmanager
+    async def cast(house: House, beats: Sequence[Beat]) -> AsyncIterator[Cast]:
+        part = {"each_time": True, "steps": steps_of(beats)}
+        async with ModelServer({"default": part}, key=KEY) as server:
+            options = AgentOptions(
+                name=NAME,
+                model=model,
+                base_url=server.url + path,
+                env={key_name: "secret://MODEL_KEY"},
+            )
+            kit = house.kit(MemoryTranscripts())
+            agent = ApiAgent(options, kit, {"MODEL_KEY": KEY}.__getitem__)
+            yield Cast(agent, lambda: told_by(server))
+
+    return cast
+
+
+def told_by(server: ModelServer) -> str:
+    return json.dumps([seen.body for seen in server.requests], ensure_ascii=False)
+
+
+CALLERS = [
+    Caller("scripted", _scripted),
+    Caller("gemini-api", _api("google:gemini-2.5-flash", "GEMINI_API_KEY")),
+    Caller("openai-compatible", _api("openai:gpt-4.1", "OPENAI_API_KEY", "/v1")),
+    Caller("anthropic", _api("anthropic:claude-opus-4-6", "ANTHROPIC_API_KEY")),
+]

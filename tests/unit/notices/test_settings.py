@@ -1,0 +1,59 @@
+"""What can be set of notices and chats, and what is said of faults in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import ConfigInvalid
+from podium.wiring.trusted_keys import project_steering
+from tests.unit.notices.stage import podium_in
+
+TOKEN = "123:a-token-of-a-bot"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"notices: [{{to: 'tgram://{TOKEN}/5'}}]", "`to` names a variable as secret://NAME"),
+        (f"notices: [{{to: 'secret://{TOKEN}'}}]", "`to` names a variable as secret://NAME"),
+        (f"chat: {{plain: {{secret: '{TOKEN}'}}}}", "`secret` names a variable as secret://NAME"),
+        ("notices: [{to: 'secret://A', what: [all]}]", "notices[0].what[0]"),
+        ("notices: [{to: 'secret://A', min_tier: T9}]", "notices[0].min_tier"),
+        ("notices: [{to: 'secret://A', link_hours: 1.0e+300}]", "notices[0].link_hours"),
+        ("notices: [{to: 'secret://A', role: boss}]", "notices[0].role"),
+        ("chat: {discord: {public_key: 12ab}}", "chat.discord.public_key"),
+        ("chat: {irc: {}}", "chat.irc: unknown key 'irc'"),
+        ("chat: {per_minute: 0}", "chat.per_minute"),
+    ],
+)
+def test_a_fault_names_its_place_and_shows_no_secret(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(ConfigInvalid) as fault:
+        podium_in(tmp_path, user=text, said=[])
+    assert words in str(fault.value)
+    assert TOKEN not in str(fault.value)
+
+
+def test_numbers_of_senders_need_no_quotes(tmp_path: Path) -> None:
+    text = "chat: {plain: {secret: secret://A, senders: {1001: {person: ann}}}}"
+    plain = podium_in(tmp_path, user=text, said=[]).settings.chat.plain
+    assert plain is not None
+    assert list(plain.senders) == ["1001"]
+
+
+def test_trust_is_asked_for_what_a_project_wants_told_and_whom_it_lets_in(tmp_path: Path) -> None:
+    project = """
+notices: [{to: 'secret://CHAT', role: approver}]
+chat: {plain: {secret: 'secret://A', senders: {eve: {person: eve, roles: [approver]}}}}
+"""
+    podium = podium_in(tmp_path, project=project, said=[])
+    assert project_steering(podium.configuration) == {
+        "notices": [{"to": "secret://CHAT", "role": "approver"}],
+        "chat": {
+            "plain": {
+                "secret": "secret://A",
+                "senders": {"eve": {"person": "eve", "roles": ["approver"]}},
+            }
+        },
+    }

@@ -1,0 +1,47 @@
+"""The page about playbooks shows files that are sound."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from podium.domain.playbooks import Profile
+from podium.flows.playbook import build_prompt
+from podium.wiring.playbook_pages import DEEPEST, LARGEST_FILE_BYTES, LARGEST_WHOLE, MOST_PAGES
+from podium.wiring.playbooks import load_playbook, load_profile
+
+PAGE = (Path(__file__).parents[3] / "docs" / "playbook.md").read_text()
+
+
+def shown(begins: str) -> str:
+    (text,) = re.findall(
+        rf"^(`{{3,}})text\n({re.escape(begins)}.*?)^\1$", PAGE, re.MULTILINE | re.DOTALL
+    )
+    return str(text[1])
+
+
+def test_the_files_on_the_page_make_a_prompt(tmp_path: Path) -> None:
+    (tmp_path / "plugin-profile.yaml").write_text(shown("# yaml-language-server"))
+    (tmp_path / "bump.md").write_text(shown("---\n"))
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared" / "look-it-over.md").write_text("## Look it over\n")
+    playbook = load_playbook(tmp_path / "bump.md")
+    assert [step.title for step in playbook.steps] == ["Find the line", "Change it", "Look it over"]
+    prompt = build_prompt(load_profile(tmp_path), playbook, {"version": "6.6"})
+    assert "Set it to `6.6`." in prompt.text
+
+
+def test_every_field_of_a_profile_has_its_row() -> None:
+    table = PAGE.split("| field |")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
+    assert {name for row in rows for name in re.findall(r"`(\w+)`", row)} == {*Profile.model_fields}
+
+
+def test_the_limits_on_the_page_are_those_of_the_code() -> None:
+    words = (
+        f"more than {DEEPEST} deep",
+        f"more than {MOST_PAGES} in all",
+        f"{LARGEST_WHOLE:,} characters",
+        f"{LARGEST_FILE_BYTES // 1000} kB",
+    )
+    assert [each for each in words if each not in " ".join(PAGE.split())] == []

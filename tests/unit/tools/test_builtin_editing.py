@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from podium.domain.gating import Outcome
+from tests.unit.tools.rig import SECRET, Rig, make_rig
+
+
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return make_rig(tmp_path)
+
+
+async def test_a_new_file_is_written_and_receipted(rig: Rig) -> None:
+    outcome = await rig.use("write_file", path="docs/a.txt", content="héllo")
+
+    assert outcome.ok
+    assert (rig.root / "docs/a.txt").read_text() == "héllo"
+    (receipt,) = await rig.receipts()
+    assert receipt.fields == {
+        "path": "docs/a.txt",
+        "sha256": sha256("héllo"),
+        "bytes": 6,
+        "created": True,
+        "previous_sha256": None,
+        "can_undo": True,
+    }
+
+
+async def test_a_reference_to_a_secret_is_not_written_and_the_agent_is_told(rig: Rig) -> None:
+    outcome = await rig.use("write_file", path="a.env", content="KEY=secret://DOOR_KEY\n")
+
+    assert not outcome.ok
+    assert "'secret://DOOR_KEY'" in outcome.error
+    assert "run_command's env" in outcome.error
+    assert not (rig.root / "a.env").exists()
+
+
+async def test_an_earlier_content_with_a_secret_is_not_kept_and_the_receipt_says_so(
+    rig: Rig, tmp_path: Path
+) -> None:
+    (rig.root / "a").write_text(f"key={SECRET}\n")
+
+    outcome = await rig.use("write_file", path="a", content="clean")
+
+    assert outcome.ok
+    assert outcome.result["undo"] is None
+    assert not [each for each in tmp_path.glob("kept/*") if each.is_file()]
+    (receipt,) = await rig.receipts()
+    assert receipt.fields["can_undo"] is False
+
+
+@pytest.mark.parametrize("path", [".git/hooks/pre-commit", "sub/.GIT/config", "../out", "link/x"])
+async def test_git_and_everything_outside_cannot_be_written(
+    rig: Rig, tmp_path: Path, path: str
+) -> None:
+    (rig.root / "link").symlink_to(tmp_path)
+
+    outcome = await rig.use("write_file", path=path, content="x")
+
+    assert not outcome.ok
+    assert os.listdir(tmp_path) == ["workspace"]
+    assert os.listdir(rig.root) == ["link"]
+
+
+async def test_a_link_put_there_after_the_judgement_is_not_followed(
+    rig: Rig, tmp_path: Path
+) -> None:
+    (rig.root / "d").mkdir()
+    call = rig.call("write_file", path="d/f", content="x")
+    (rig.root / "d").rmdir()
+    (rig.root / "d").symlink_to(tmp_path)
+
+    outcome = await rig.toolbox.perform(call)
+
+    assert isinstance(outcome, Outcome)
+    assert "symbolic link" in outcome.error
+    assert not (tmp_path / "f").exists()
+
+
+async def _undo(rig: Rig, index: int) -> Outcome:
+    undo = (await rig.receipts())[-1].undo
+    assert undo is not None
+    return await rig.use(undo["tool"], index, **undo["arguments"])
+
+
+async def test_undo_puts_back_what_was_there_before(rig: Rig) -> None:
+    (rig.root / "a").write_text("before")
+    await rig.use("write_file", path="a", content="after")
+
+    outcome = await _undo(rig, 1)
+
+    assert outcome.result == {"path": "a", "sha256": sha256("before"), "removed": False}
+    assert (rig.root / "a").read_text() == "before"
+
+
+async def test_undo_removes_a_file_that_was_created_and_is_content_when_it_is_gone(
+    rig: Rig,
+) -> None:
+    await rig.use("write_file", path="a", content="x")
+    undo = (await rig.receipts())[-1].undo
+    assert undo is not None
+
+    first = await rig.use(undo["tool"], 1, **undo["arguments"])
+    second = await rig.use(undo["tool"], 2, **undo["arguments"])
+
+    assert first.ok
+    assert second.ok
+    assert not (rig.root / "a").exists()
+
+
+async def test_undo_refuses_to_lose_a_later_change(rig: Rig) -> None:
+    await rig.use("write_file", path="a", content="x")
+    (rig.root / "a").write_text("changed by hand")
+
+    outcome = await _undo(rig, 1)
+
+    assert "was changed since" in outcome.error
+    assert (rig.root / "a").read_text() == "changed by hand"
+
+
+async def test_undo_refuses_a_kept_content_that_was_changed_or_is_gone(
+    rig: Rig, tmp_path: Path
+) -> None:
+    (rig.root / "a").write_text("before")
+    await rig.use("write_file", path="a", content="after")
+    undo = (await rig.receipts())[-1].undo
+    assert undo is not None
+    (kept,) = (each for each in (tmp_path / "kept").iterdir() if each.is_file())
+
+    kept.write_text("forged")
+    forged = await rig.use("restore_file", 1, **undo["arguments"])
+    kept.unlink()
+    gone = await rig.use("restore_file", 2, **undo["arguments"])
+
+    assert "was changed" in forged.error
+    assert "not kept any more" in gone.error
+    assert (rig.root / "a").read_text() == "after"
+
+
+async def test_an_overwrite_has_no_undo_where_nothing_is_kept(tmp_path: Path) -> None:
+    rig = make_rig(tmp_path, keep=False)
+    (rig.root / "a").write_text("before")
+
+    await rig.use("write_file", path="a", content="after")
+
+    assert (await rig.receipts())[-1].undo is None

@@ -1,0 +1,143 @@
+"""Overwriting a file: a person sees what is lost, and a yes holds for that content alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import BadArguments
+from podium.domain.gating import Approval, Effect, Outcome, Refusal
+from podium.domain.model import Json
+from podium.telling.approval_words import what_lines
+from podium.testing import ScriptedGate, SteadyIds, decision
+from podium.tools import LocalToolbox
+from podium.usecases import approve
+from tests.unit.tools.rig import RUN, SECRET, Rig, make_rig
+
+OLD = "host: db\nport: 5432\nuser: app\n"
+NEW = "host: db\nport: 1\nuser: app\n"
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    """A gate that asks until a person has said yes."""
+    made = make_rig(
+        tmp_path,
+        gate=ScriptedGate(
+            lambda call, context: decision(Effect.ALLOW if context.approval else Effect.ASK)
+        ),
+    )
+    (made.root / "app.yaml").write_text(OLD)
+    return made
+
+
+async def asked(rig: Rig, content: str = NEW) -> Approval:
+    answer = await rig.toolbox.perform(rig.call("write_file", path="app.yaml", content=content))
+    assert isinstance(answer, Refusal)
+    approval_id = answer.approval_id
+    assert approval_id is not None, answer.say
+    approval = await rig.store.read(lambda view: view.approval(approval_id))
+    assert approval is not None
+    return approval
+
+
+async def say_yes(rig: Rig, approval: Approval) -> None:
+    await approve(rig.store, rig.clock, SteadyIds(), approval.id, by="ann")
+
+
+async def test_the_person_sees_removed_and_added_lines(rig: Rig) -> None:
+    shown = "\n".join(what_lines(await asked(rig)))
+    assert "-port: 5432\n" in shown
+    assert "+port: 1\n" in shown
+    assert "replaces the file: -1 +1 lines" in shown
+
+
+async def test_nobody_is_asked_about_a_file_that_is_too_large_to_be_replaced(rig: Rig) -> None:
+    with (rig.root / "app.yaml").open("wb") as file:
+        file.truncate(35_000_000)
+    with pytest.raises(BadArguments, match="is larger than 20000000 bytes"):
+        await rig.toolbox.perform(rig.call("write_file", path="app.yaml", content=NEW))
+
+
+async def test_secrets_of_the_old_content_are_not_shown(rig: Rig) -> None:
+    (rig.root / "app.yaml").write_text(f"key: {SECRET}\n")
+    assert SECRET not in (await asked(rig)).model_dump_json()
+
+
+async def test_a_yes_holds_for_the_content_that_was_shown(rig: Rig) -> None:
+    await say_yes(rig, await asked(rig))
+    outcome = await rig.use("write_file", path="app.yaml", content=NEW)
+    assert outcome.ok, outcome.error
+    assert (rig.root / "app.yaml").read_text() == NEW
+
+
+async def test_a_yes_is_void_once_the_file_has_changed(rig: Rig) -> None:
+    first = await asked(rig)
+    await say_yes(rig, first)
+    (rig.root / "app.yaml").write_text("host: other\n")
+    second = await asked(rig)
+    assert second.id != first.id
+    assert "-host: other\n" in second.diff
+    assert (rig.root / "app.yaml").read_text() == "host: other\n"
+
+
+async def test_a_file_that_changes_between_the_permit_and_the_act_is_not_overwritten(
+    rig: Rig,
+) -> None:
+    await say_yes(rig, await asked(rig))
+    call = rig.call("write_file", path="app.yaml", content=NEW)
+    (rig.root / "app.yaml").write_text("host: other\n")
+    answer = await rig.toolbox.perform(call)
+    assert isinstance(answer, Outcome)
+    assert "was changed by somebody else" in answer.error
+    assert (rig.root / "app.yaml").read_text() == "host: other\n"
+
+
+async def test_a_write_cut_off_after_the_act_is_finished_without_a_second_question(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await say_yes(rig, await asked(rig))
+
+    async def killed(self: LocalToolbox, *_: Json) -> Json:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        # The process ends here: nothing of ours runs between the act and its record.
+        patch.setattr(LocalToolbox, "_settle", killed)
+        with pytest.raises(KeyboardInterrupt):
+            await rig.use("write_file", path="app.yaml", content=NEW)
+    assert (rig.root / "app.yaml").read_text() == NEW
+    assert (await rig.use("write_file", path="app.yaml", content=NEW)).ok
+    assert len(await rig.store.read(lambda view: view.approvals(run_id=RUN))) == 1
+
+
+async def test_a_new_file_has_no_diff(rig: Rig) -> None:
+    (rig.root / "app.yaml").unlink()
+    assert (await asked(rig)).diff == ""
+
+
+async def test_a_binary_file_is_named_as_such(rig: Rig) -> None:
+    (rig.root / "app.yaml").write_bytes(bytes(range(256)))
+    assert (await asked(rig)).diff == f"[not text: 256 bytes are replaced by {len(NEW)}]"
+
+
+async def test_a_long_diff_is_cut_and_counted_whole(rig: Rig) -> None:
+    (rig.root / "app.yaml").write_text("".join(f"line {n} {'x' * 40}\n" for n in range(4000)))
+    shown = "\n".join(what_lines(await asked(rig)))
+    assert "replaces the file: -4000 +3 lines, not all of them shown" in shown
+
+
+async def test_old_values_of_a_file_of_secrets_are_not_shown(tmp_path: Path) -> None:
+    class Careful(ScriptedGate):
+        def passed_over(self, real_path: str, root: str) -> bool:
+            return real_path.endswith(".env")
+
+    rig = make_rig(tmp_path, gate=Careful(lambda call, context: decision(Effect.ASK)))
+    (rig.root / ".env").write_text("DB_PASSWORD=swordfish-77\nplain-swordfish-77\n")
+    call = rig.call("write_file", path=".env", content="A=1\n")
+    answer = await rig.toolbox.perform(call)
+    assert isinstance(answer, Refusal)
+    [approval] = await rig.store.read(lambda view: view.approvals(run_id=RUN))
+    assert "-DB_PASSWORD=[hidden]" in approval.diff
+    assert "swordfish" not in approval.model_dump_json()

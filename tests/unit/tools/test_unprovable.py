@@ -1,0 +1,35 @@
+"""Nothing is done that could not be proved afterwards."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import StoreUnusable
+from podium.domain.gating import Effect
+from podium.journal import SqlStore
+from podium.testing import FixedClock, SteadyIds
+from tests.unit.tools.rig import always, make_rig
+
+
+async def test_a_call_is_not_performed_when_its_receipt_could_not_be_sealed(
+    tmp_path: Path,
+) -> None:
+    vault = tmp_path / "vault"
+    store = await SqlStore.open(
+        tmp_path / "state", clock=FixedClock(), ids=SteadyIds(), vault=vault
+    )
+    rig = make_rig(tmp_path, store=store, gate=always(Effect.ALLOW))
+    await rig.use("write_file", path="first.txt", content="x")
+    await store.close()
+    shutil.rmtree(vault)
+    again = await SqlStore.open(
+        tmp_path / "state", clock=FixedClock(), ids=SteadyIds(), vault=vault
+    )
+    rig = make_rig(tmp_path, store=again, gate=always(Effect.ALLOW))
+    with pytest.raises(StoreUnusable, match="key of the receipts"):
+        await rig.use("write_file", 1, path="second.txt", content="x")
+    assert not (rig.root / "second.txt").exists()
+    await again.close()

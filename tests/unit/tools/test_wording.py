@@ -1,0 +1,157 @@
+"""What a person is shown before a yes, and what a yes is bound to."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from podium.domain.gating import BuiltInRule, Decision, Effect, Refusal, Tier
+from podium.domain.model import Json
+from podium.gate import compile_policy
+from podium.tools.wording import denied
+from tests.unit.tools.rig import RUN, Rig, always, make_rig
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Rig:
+    return make_rig(tmp_path, gate=always(Effect.ASK))
+
+
+async def asked(rig: Rig, tool: str, **arguments: Json) -> str:
+    """The summary of the question that a call leads to."""
+    refusal = await rig.toolbox.perform(rig.call(tool, **arguments))
+    assert isinstance(refusal, Refusal)
+    assert refusal.approval_id is not None, refusal.say
+    [*_, approval] = await rig.store.read(lambda view: view.approvals(run_id=RUN))
+    return approval.summary
+
+
+async def test_every_command_of_a_line_is_shown_whole_and_on_a_line_of_its_own(rig: Rig) -> None:
+    harmless = "echo " + "fine " * 300
+
+    summary = await asked(rig, "run_command", command=f"{harmless}&& rm -rf data && echo 'a b'")
+
+    runs = [line for line in summary.splitlines() if line.startswith("  runs ")]
+    assert runs == [f"  runs {harmless.strip()}", "  runs rm -rf data", "  runs echo 'a b'"]
+
+
+async def test_a_long_value_is_shown_by_beginning_end_and_digest(rig: Rig) -> None:
+    content = "begins" + "." * 10_000 + "ends"
+
+    summary = await asked(rig, "write_file", path="a", content=content)
+
+    digest = hashlib.sha256(content.encode()).hexdigest()[:12]
+    assert "begins..." in summary
+    assert "...ends" in summary
+    assert f"[9610 characters left out; sha256 of the whole {digest}]" in summary
+    assert len(summary) < 1_000
+
+
+@pytest.mark.parametrize("command", ["echo " + "x" * 4_000, ["echo", "x" * 4_000]])
+async def test_nobody_is_asked_about_a_command_that_is_too_long_to_read(
+    rig: Rig, command: str | list[str]
+) -> None:
+    refusal = await rig.toolbox.perform(rig.call("run_command", command=command))
+
+    assert isinstance(refusal, Refusal)
+    assert refusal.decision.effect is Effect.DENY
+    assert "make it a script file, or split it" in refusal.say
+    assert not await rig.store.read(lambda view: view.approvals(run_id=RUN))
+
+
+async def test_the_content_of_a_script_is_part_of_what_is_asked_about(rig: Rig) -> None:
+    script = rig.root / "deploy.sh"
+    script.write_text("make it so")
+
+    summary = await asked(rig, "run_command", command="sh deploy.sh")
+
+    digest = hashlib.sha256(b"make it so").hexdigest()[:12]
+    assert f"  with deploy.sh ({digest})" in summary.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd"),
+    [
+        ("sh sub/a.sh", "."),
+        ("./sub/a.sh", "."),
+        ("sh a.sh", "sub"),
+        ("cd sub && sh a.sh", "."),
+        ("sh link", "."),
+        ("tool --script=sub/a.sh", "."),
+        (["sh", "sub/a.sh"], "."),
+    ],
+)
+@pytest.mark.parametrize("size", [10, 2_000_000])
+def test_a_yes_to_a_command_is_none_once_a_file_that_it_names_has_changed(
+    rig: Rig, command: str | list[str], cwd: str, size: int
+) -> None:
+    (rig.root / "sub").mkdir()
+    script = rig.root / "sub" / "a.sh"
+    (rig.root / "link").symlink_to(script)
+    script.write_text("x" * size + "one")
+    before = rig.call("run_command", command=command, cwd=cwd)
+    assert before.digest() == rig.call("run_command", command=command, cwd=cwd).digest()
+
+    script.write_text("x" * size + "two")
+
+    assert before.digest() != rig.call("run_command", command=command, cwd=cwd).digest()
+
+
+def test_files_outside_the_workspace_and_of_other_tools_are_not_looked_at(
+    rig: Rig, tmp_path: Path
+) -> None:
+    (tmp_path / "out").write_text("x")
+    (rig.root / "link").symlink_to(tmp_path / "out")
+    (rig.root / "a").write_text("x")
+    assert rig.call("run_command", command="cat /etc/passwd ../out link .").files == ()
+    assert rig.call("read_file", path="a").files == ()
+    assert rig.call("write_file", path="a", content="x").files == ()  # it loses nothing
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        *BuiltInRule,
+        "read-only-zone:tests",
+        "forbidden-zone:keys",
+        "approval:apr_1",
+        "mode:dry-run",
+        "budget:run",
+        "no-deploys",
+    ],
+)
+def test_every_denial_says_what_to_do_instead(rule: str) -> None:
+    no = Decision(effect=Effect.DENY, rule=rule, reason="it may not be", tier=Tier.T2)
+
+    say = denied(no)
+
+    assert say.startswith(f"it may not be (rule {rule}). Nothing was done")
+    assert len(say.partition("Instead: ")[2]) > 10
+
+
+def test_what_is_denied_by_a_built_in_check_has_an_alternative_of_its_own() -> None:
+    say = {
+        denied(Decision(effect=Effect.DENY, rule=rule, reason="", tier=Tier.T2)).partition(
+            "Instead: "
+        )[2]
+        for rule in BuiltInRule
+    }
+
+    assert len(say) == len(BuiltInRule)
+    assert "say in your answer what you need and why." not in say
+
+
+@pytest.mark.parametrize(
+    ("char", "number"), [("\ufeff", "`chr(0xFEFF)`"), ("\U000e0041", "`chr(0xE0041)`")]
+)
+async def test_a_command_with_an_invisible_character_is_to_leave_it_out_or_name_its_number(
+    tmp_path: Path, char: str, number: str
+) -> None:
+    rig = make_rig(tmp_path, gate=compile_policy([]))
+    refusal = await rig.toolbox.perform(rig.call("run_command", command=f"echo {char}x"))
+    assert isinstance(refusal, Refusal)
+    assert f"invisible character U+{ord(char):04X}; leave the character out" in refusal.say
+    assert number in refusal.say
+    assert "plain commands" not in refusal.say

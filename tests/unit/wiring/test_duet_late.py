@@ -1,0 +1,62 @@
+"""Whoever looks at a pair needs no gate; whoever may restart a program has one before anything is done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from podium.domain.errors import BadInput
+from podium.ports import HookDoors
+from podium.testing import FakeHookDoors
+from podium.wiring import policy
+from podium.wiring.configuration import Configuration
+from podium.wiring.duet_late import LateDoors
+from podium.wiring.duet_pairs import MAIN, PairWishes, pair_named
+from podium.wiring.duet_terminals import pair_held, pair_seen
+from podium.wiring.podium import Podium
+from tests.integration.wiring.test_podium import configured
+from tests.unit.agents.tui.pair_rig import a_turn
+
+
+@pytest.fixture
+async def podium(tmp_path: Path) -> AsyncIterator[Podium]:
+    podium = configured(tmp_path)
+    yield podium
+    await podium.close()
+
+
+async def test_a_policy_that_cannot_be_used_hinders_nobody_from_looking_and_nothing_is_restarted(
+    podium: Podium, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(configuration: Configuration) -> object:
+        raise BadInput("rule 3 does not do what its example says; mend it")
+
+    monkeypatch.setattr(policy, "build_gate", broken)
+    pair = pair_named(podium, MAIN, PairWishes(), {})
+    async with pair_seen(podium, pair) as seen:
+        assert {each.status for each in await seen.states()} == {None}, "they are not up"
+    with pytest.raises(BadInput, match="rule 3"):
+        async with pair_held(podium, pair):
+            pytest.fail("it could be restarted")
+
+
+async def test_turns_that_begin_together_have_their_doors_built_once() -> None:
+    built = 0
+
+    async def build() -> HookDoors:
+        nonlocal built
+        built += 1
+        await asyncio.sleep(0)
+        return FakeHookDoors()
+
+    doors = LateDoors(build)
+
+    async def take_turn() -> None:
+        async with doors.open(a_turn(), agent="x"):
+            pass
+
+    await asyncio.gather(take_turn(), take_turn())
+    assert built == 1
