@@ -67,6 +67,7 @@ async def shows(page: Page, side: str, words: str) -> None:
     )
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_both_panes_and_the_messages_between_them_are_seen_while_a_task_is_done(
     tmp_path: Path,
@@ -125,6 +126,7 @@ async def test_whoever_takes_the_keyboard_types_and_what_podium_has_to_say_waits
         assert (here.took("PLANNER"), here.took("EXECUTER")) == (3, 2)
         ladder = page.locator(".ladder")
         await expect(ladder).to_contain_text("keyboard returned of PLANNER by sam")
+        await refuse_barriers(page)
 
 
 @pytest.mark.soak

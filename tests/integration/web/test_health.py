@@ -78,6 +78,7 @@ async def test_spending_queues_and_causes_are_shown_and_the_doctor_comes_when_as
             await refuse_barriers(page)
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_page_that_is_open_shows_what_is_spent_and_what_fails_meanwhile(
     tmp_path: Path,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import httpx
+import pytest
 from playwright.async_api import Browser
 
 from podium.domain.gating import Approval, ApprovalStatus, Tier
@@ -138,6 +139,7 @@ async def test_two_browsers_approve_one_card_and_the_second_is_told_by_whom(
         assert [grant.by for grant in known.grants] == ["sam"]
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_an_open_page_sees_what_somebody_else_answered(
     tmp_path: Path, browser: Browser
@@ -275,6 +277,7 @@ async def test_several_are_answered_at_once_only_when_they_are_of_one_tier(tmp_p
         assert (await answered(other, answer="reject")).status_code == 422
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_one_tier_is_selected_together_on_the_page(tmp_path: Path, browser: Browser) -> None:
     async with console(tmp_path) as stage:

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+import pytest
 import yaml
 from playwright.async_api import Browser
 
@@ -52,6 +53,7 @@ async def pending(stage: Stage) -> list[Approval]:
     return await store.read(lambda view: view.approvals(statuses=(ApprovalStatus.PENDING,)))
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_supervised_candidate_approved_on_the_page_reaches_the_inbox_folder(
     tmp_path: Path,

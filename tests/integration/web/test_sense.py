@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import Browser
 
 from podium.bridge.ticks import last_ticks
@@ -114,6 +115,7 @@ async def test_trust_is_given_and_taken_back_on_a_phone_in_the_dark(
         await refuse_sideways(page)
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_page_that_is_open_shows_an_idle_tick_and_an_answer_given_elsewhere(
     tmp_path: Path,
