@@ -65,6 +65,8 @@ def kind_of_command(argv: Any) -> str:
     names = {word.rsplit("/", 1)[-1] for word in words[:12]}
     if "isolated.py" in names or "bwrap" in names:
         return "real CLIs" if names & {*_CLIS} else "sandbox"
+    if "run-driver" in names:  # Playwright's own, in Node
+        return "Chromium"
     if names & {*_CLIS}:
         return "real CLIs"
     if "tmux" in names:
