@@ -13,12 +13,11 @@ from pydantic import ValidationError
 from podium.bridge.folders import opened_folder, read_plain, saying
 from podium.bridge.locking import append_whole, opened_with_lock
 from podium.bridge.redacting import Redact, redacted
+from podium.bridge.tick_files import BOOK, STATE
 from podium.domain.errors import NotPossibleNow
 from podium.domain.model import json_of
 from podium.domain.trust import TrustEntry
 
-STATE = ".podium/sense"
-BOOK = "trust.jsonl"
 _LIMIT_BYTES = 50_000_000
 _UNREADABLE = (
     f"line {{number}} of {BOOK} cannot be read, so promotions before it do not count; "

@@ -18,7 +18,7 @@ from podium.domain.model import Json
 from podium.domain.sensing import PlannerStatus, TickOutcome
 from podium.flows.sense import SenseOptions, tick
 from podium.wiring import Podium
-from podium.wiring.sensing import sense_options, tick_kit
+from podium.wiring.sensing import idle_conditions, note_if_idle, sense_options, tick_kit
 
 
 def tick_once(door: Door, *, manual: bool) -> None:
@@ -28,6 +28,7 @@ def tick_once(door: Door, *, manual: bool) -> None:
 
     async def work(podium: Podium) -> tuple[TickOutcome, Surroundings, list[str]]:
         options, news = sense_options(podium), TrustNews(podium)
+        conditions = None if manual or door.options.mode else idle_conditions(podium)
         with Progress(sys.stderr) as progress:
             progress.doing("looking")
             async with AsyncExitStack() as stack:
@@ -35,6 +36,8 @@ def tick_once(door: Door, *, manual: bool) -> None:
                     podium, stack, opening=lambda: _tell_planning(progress, podium, options)
                 )
                 outcome = await tick(kit, manual=manual)
+        if conditions is not None:
+            note_if_idle(podium, kit, outcome, conditions)
         for fault in kit.record.faults:
             door.screen.aside(f"podium: {fault}")
         return outcome, await look_around(podium, outcome.candidates), news.lines()

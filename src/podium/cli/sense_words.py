@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
-from textwrap import wrap
 
-from podium.cli.screen import Screen, is_terminal
+from podium.cli.screen import Screen
 from podium.cli.sense_next import Surroundings
+from podium.cli.tick_words import (
+    INDENT,
+    NOTHING_CHANGED,
+    show_part,
+    show_sensed,
+    show_totals,
+    show_value,
+)
 from podium.domain.sensing import (
     CandidateStanding,
     PlannerStatus,
@@ -17,12 +23,7 @@ from podium.domain.sensing import (
     no_plan,
 )
 from podium.telling.untrusted import shown_line
-from podium.telling.wording import counted
 
-INDENT = 12
-"""Where the values of a report begin."""
-MOST_LINES = 12
-"""Of one kind; the logs have all of them."""
 IN_WORDS = "words"
 """The zone of an order that nobody has made operations of."""
 WITHOUT_A_MODEL = "`planner: rules` under `flows: sense:` in podium.yaml plans without a model"
@@ -35,13 +36,12 @@ def tell_tick(
 
     `news` are lines about what was earned and lost since the last tick.
     """
-    _part(screen, "tick", [f"{outcome.tick}, mode {outcome.mode}, {outcome.seconds:.1f} s"])
-    _part(screen, "sensed", [_counts(outcome)])
-    _part(screen, "missing", outcome.missing)
-    _part(screen, "planner", _planner(outcome, around))
-    _part(screen, "changed", outcome.plan_changes)
-    _part(screen, "notices", outcome.notices)
-    _part(
+    show_sensed(screen, outcome.tick, outcome.mode, outcome.seconds, outcome.counts)
+    show_part(screen, "missing", outcome.missing)
+    show_part(screen, "planner", _planner(outcome, around))
+    show_part(screen, "changed", outcome.plan_changes)
+    show_part(screen, "notices", outcome.notices)
+    show_part(
         screen,
         "skipped",
         [
@@ -50,8 +50,8 @@ def tell_tick(
             if not _is_told(each)
         ],
     )
-    _part(screen, "trust", news)
-    _part(screen, "so far", [_so_far(outcome)])
+    show_part(screen, "trust", news)
+    show_totals(screen, outcome.tick, outcome.idle_ticks, outcome.tokens)
     for each in outcome.candidates:
         screen.line()
         tell_candidate(screen, each, around)
@@ -65,7 +65,7 @@ def tell_candidate(screen: Screen, standing: CandidateStanding, around: Surround
     about = f"{standing.target}: {standing.title}" if standing.target else standing.title
     for line in (about, weight_words(standing), why_words(standing, around)):
         if line:
-            _folded(screen, "", line)
+            show_value(screen, "", line)
     for command in next_commands(standing, around):
         screen.line(f"{'':{INDENT}}{shown_line(command)}")
 
@@ -125,36 +125,11 @@ def _is_told(item: SkippedItem) -> bool:
     return item.reason.startswith("action alert:")
 
 
-def _part(screen: Screen, name: str, lines: Sequence[str]) -> None:
-    for number, line in enumerate(lines[:MOST_LINES]):
-        _folded(screen, "" if number else name, line)
-    if (more := len(lines) - MOST_LINES) > 0:
-        screen.line(f"{'':<{INDENT}}and {more} more")
-
-
-def _folded(screen: Screen, name: str, line: str) -> None:
-    """A value beside its name; on a terminal folded between words."""
-    width = shutil.get_terminal_size().columns - INDENT if is_terminal() else 0
-    shown = shown_line(line)
-    parts = wrap(shown, max(40, width), break_on_hyphens=False) if width else [shown]
-    for number, part in enumerate(parts):
-        screen.line(f"{'' if number else name:<{INDENT}}{part}")
-
-
-def _counts(outcome: TickOutcome) -> str:
-    return ", ".join(f"{name} {count}" for name, count in outcome.counts.items()) or "nothing"
-
-
 def _planner(outcome: TickOutcome, around: Surroundings) -> list[str]:
     if outcome.status is PlannerStatus.SKIPPED:
-        return [f"SKIPPED: {outcome.why or 'nothing has changed, so nobody was asked'}"]
+        return [f"SKIPPED: {outcome.why or NOTHING_CHANGED}"]
     why = f": {outcome.why}" if outcome.why else ""
     name = outcome.planner or around.options.planner
     absent = outcome.status is PlannerStatus.MOCK
     unplanned = [no_plan(outcome.status)] if no_plan(outcome.status) else []
     return [f"{name} {outcome.status}{why}", *unplanned, *([WITHOUT_A_MODEL] if absent else [])]
-
-
-def _so_far(outcome: TickOutcome) -> str:
-    ticks, idle = counted(outcome.tick, "tick"), outcome.idle_ticks
-    return f"{ticks}, {idle} of them idle; {counted(outcome.tokens, 'token')}"

@@ -13,6 +13,7 @@ from podium.domain.gating import Usage, digest_of
 from podium.domain.model import Json, Moment, NonEmpty, Noun
 from podium.domain.orders import Operation
 from podium.domain.terms import MODES, Mode
+from podium.domain.tick_summary import summary_line
 
 # --- sense -------------------------------------------------------------------------------------
 
@@ -297,19 +298,18 @@ class TickOutcome(Noun):
 
     def summary(self) -> str:
         """The SUMMARY line, without its time."""
-        sources = ", ".join(f"{name}={count}" for name, count in self.counts.items())
-        return (
-            f"SUMMARY Mode={self.mode}, Tick={self.tick}, {sources}{', ' if sources else ''}"
-            f"Candidates={len(self.candidates)}, Skipped={len(self.skipped_items)}, "
-            f"Idle_Ticks={self.idle_ticks}, Tokens={self.tokens}, "
-            f"{self._unplanned()}GMX_Call_Status={self.status}, WOs_Created={len(self.created)}, "
-            f"WO_IDs=[{', '.join(self.created)}]"
+        return summary_line(
+            mode=self.mode,
+            tick=self.tick,
+            counts=self.counts,
+            idle_ticks=self.idle_ticks,
+            tokens=self.tokens,
+            status=self.status,
+            candidates=len(self.candidates),
+            skipped=len(self.skipped_items),
+            no_plan=_NO_PLAN.get(self.status, "").removeprefix("the ").replace(" ", "_"),
+            created=self.created,
         )
-
-    def _unplanned(self) -> str:
-        """Said only where no plan is not the same as nothing to do."""
-        said = _NO_PLAN.get(self.status, "").removeprefix("the ").replace(" ", "_")
-        return f"No_Plan={said}, " if said else ""
 
 
 class SenseMemory(Noun):

@@ -29,8 +29,9 @@ from podium.ports import Flow, FlowBody, Toolbox
 from podium.wiring.late_flow import when_needed
 from podium.wiring.order_fence import OrderFence
 from podium.wiring.order_text import order_text
-from podium.wiring.sense_settings import MODE_VARIABLE, options_in_force
+from podium.wiring.sense_settings import options_in_force
 from podium.wiring.sense_sources import own_paths
+from podium.wiring.sense_variables import MODE_VARIABLE
 from podium.wiring.sensing import desk_of, sense_options, thinker, trust_of
 
 if TYPE_CHECKING:

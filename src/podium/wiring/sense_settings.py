@@ -11,12 +11,9 @@ from podium.flows.sense.options import SenseOptions
 from podium.wiring.configuration import Configuration
 from podium.wiring.flow_options import flow_options
 from podium.wiring.layers import Layer
+from podium.wiring.sense_variables import MODE_VARIABLE
 
 SENSE = "sense"
-MODE_VARIABLE = "GMX_ORCH_MODE"
-"""Lowers the mode of the loop, and never raises it."""
-SCHEDULED_VARIABLE = "PODIUM_SENSE_SCHEDULED"
-"""Set by a scheduler: a tick plans only when something changed."""
 
 
 def options_in_force(configuration: Configuration) -> SenseOptions:

@@ -67,7 +67,13 @@ def build_sources(podium: Podium, options: SenseOptions) -> list[Source]:
 
 def own_paths(layout: Layout) -> Callable[[str], bool]:
     """Whether the loop itself writes a path: what it writes must never wake it."""
-    own = (
+    own = own_prefixes(layout)
+    return lambda path: path.startswith(own)
+
+
+def own_prefixes(layout: Layout) -> tuple[str, ...]:
+    """How the paths begin that the loop itself writes."""
+    return (
         # With what is behind it: old ones that were turned over, and what a scheduler writes beside it.
         layout.log.rsplit(".", 1)[0],
         layout.parser_log,
@@ -75,11 +81,6 @@ def own_paths(layout: Layout) -> Callable[[str], bool]:
         f"{layout.candidates}/",
         f"{STATE_FOLDER}/",
     )
-
-    def is_own(path: str) -> bool:
-        return path.startswith(own)
-
-    return is_own
 
 
 def outside_commands(options: SenseOptions) -> dict[str, str]:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from datetime import datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from podium.domain.errors import PodiumError
 from podium.domain.gating import Tier
 from podium.domain.model import Json
 from podium.domain.orders import Ack, WorkOrder
-from podium.domain.sensing import Bundle
-from podium.domain.terms import Mode, Terms, terms_of
+from podium.domain.sensing import Bundle, PlannerStatus, TickOutcome
+from podium.domain.terms import MODES, Mode, Terms, terms_of
 from podium.domain.trust import Standing, granted_tier, standings
 from podium.domain.work import QueueSpec, Run
 from podium.flows.sense import (
@@ -33,16 +34,16 @@ from podium.flows.sense import (
     sense,
 )
 from podium.flows.sense.options import Profile
+from podium.flows.sense.tick import due_at
 from podium.ports import Flow, FlowBody, Source, Toolbox
 from podium.wiring.late_flow import when_needed
 from podium.wiring.order_text import order_text
-from podium.wiring.sense_settings import (
-    options_in_force,
-    sense_mode,
-)
+from podium.wiring.sense_settings import options_in_force, sense_mode
+from podium.wiring.sense_variables import MODE_VARIABLE
 
 if TYPE_CHECKING:
     from podium.bridge.record import FileRecord
+    from podium.bridge.tick_files import RecordFiles
     from podium.bridge.trust_book import FileTrustBook
     from podium.flows import Player
     from podium.gate import RuleGate
@@ -89,19 +90,25 @@ def desk_of(podium: Podium) -> str:
 
 
 def record_of(podium: Podium, options: SenseOptions) -> FileRecord:
-    from podium.bridge.record import FileRecord, RecordFiles
+    from podium.bridge.record import FileRecord
     from podium.flows.sense.bundling import bundle_json
 
-    layout = options.layout
     podium.folders.make_state()
     return FileRecord(
         podium.folders.project,
-        RecordFiles(log=layout.log, parser_log=layout.parser_log, telemetry=layout.telemetry),
+        record_files(options),
         clock=podium.clock,
         redact=podium.redactor.text,
         limit_bytes=options.log_bytes,
         bundle_text=bundle_json,
     )
+
+
+def record_files(options: SenseOptions) -> RecordFiles:
+    from podium.bridge.tick_files import RecordFiles
+
+    layout = options.layout
+    return RecordFiles(log=layout.log, parser_log=layout.parser_log, telemetry=layout.telemetry)
 
 
 def trust_of(podium: Podium) -> FileTrustBook:
@@ -172,6 +179,86 @@ async def tick_kit(
         clock=podium.clock,
         house=house,
         answered=answered,
+    )
+
+
+def idle_conditions(podium: Podium) -> dict[str, Json] | None:
+    """What an idle tick rests on, taken before it. None: no tick here is made from a note."""
+    from podium.wiring.idle_tick import conditions
+
+    if podium.environ.get(MODE_VARIABLE, "").strip() not in ("", *MODES):
+        return None  # every tick tells that this is no mode
+    try:
+        before = conditions(podium.folders, podium.environ)
+    except (PodiumError, OSError):
+        return None
+    digests = {layer.name: layer.located.digest for layer in podium.configuration.layers}
+    same = all(before[name] == digests.get(name, "") for name in ("user", "project"))
+    return before if same else None
+
+
+def note_if_idle(podium: Podium, kit: TickKit, outcome: TickOutcome, before: Json) -> None:
+    """Let the ticks after this one be made from a note, where it found nothing to do and files alone can change that.
+
+    `before` is what `idle_conditions` gave. A note that cannot be written is done without.
+    """
+    from podium.bridge.sources.watching import WatchedSource
+    from podium.wiring.idle_tick import note_idle_tick
+    from podium.wiring.sense_sources import own_prefixes
+
+    memory, record = kit.record.memory(), record_of(podium, kit.options)
+    selections = {
+        source.name: source.selection for source in kit.sources if isinstance(source, WatchedSource)
+    }
+    if (
+        not _is_plainly_idle(outcome)
+        or (memory.ticks, memory.run_id, memory.pending) != (outcome.tick, "", {})
+        or kit.record.faults
+        or len(selections) != len(kit.sources)
+        or idle_conditions(podium) != before
+        or _has_trust_news(podium)
+        or not _holds_nothing_to_hide(podium, outcome)
+    ):
+        return
+    with suppress(PodiumError, OSError):
+        note_idle_tick(
+            podium.folders.project,
+            record,
+            outcome.model_dump(mode="json"),
+            conditions=before,
+            sources=selections,
+            own=own_prefixes(kit.options.layout),
+            record_files=record_files(kit.options),
+            limit_bytes=kit.options.log_bytes,
+            due=due_at(kit.options, memory),
+        )
+
+
+def _is_plainly_idle(outcome: TickOutcome) -> bool:
+    """Whether the next one, if nothing changes, differs in its counters and times alone."""
+    shared = {"tick", "at", "seconds", "mode", "digest", "counts", "idle_ticks", "tokens"}
+    plain = TickOutcome(status=PlannerStatus.SKIPPED, **outcome.model_dump(include=shared))
+    return outcome == plain
+
+
+def _has_trust_news(podium: Podium) -> bool:
+    """Whether the book has entries that the next tick would hold for newer than this one."""
+    from podium.bridge import last_tick
+
+    tick = last_tick(podium.folders.project)
+    return tick is None or any(entry.at > tick.at for entry in trust_of(podium).entries())
+
+
+def _holds_nothing_to_hide(podium: Podium, outcome: TickOutcome) -> bool:
+    from podium.bridge.redacting import redacted
+
+    record, redact = outcome.model_dump(mode="json"), podium.redactor.text
+    summary = outcome.summary()
+    # A pattern may fit the number of a tick to come.
+    return (
+        not podium.settings.redact
+        and redacted(record, redact) == record
+        and redact(summary) == summary
     )
 
 

@@ -21,7 +21,7 @@ class TrustBook:
     def trusts(self, file: Path, digest: str) -> bool:
         """Whether exactly this content of this file is trusted. Any edit ends it."""
         try:
-            page = json.loads(self._page(file).read_text(encoding="utf-8"))
+            page = json.loads(self.page(file).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return False
         return isinstance(page, dict) and page.get("digest") == digest
@@ -29,15 +29,16 @@ class TrustBook:
     def trust(self, file: Path, digest: str) -> None:
         """Trust the file with this content, and no other. On return it is on disk."""
         page = json.dumps({"file": str(file.resolve()), "digest": digest})
-        write_whole(self._page(file), page + "\n", mode=0o600)
+        write_whole(self.page(file), page + "\n", mode=0o600)
 
     def forget(self, file: Path) -> bool:
         """Trust it no more. False when it was not trusted anyway."""
-        page = self._page(file)
+        page = self.page(file)
         known = page.exists()
         page.unlink(missing_ok=True)
         return known
 
-    def _page(self, file: Path) -> Path:
+    def page(self, file: Path) -> Path:
+        """Where it is noted under which digest a file is trusted. It need not exist."""
         name = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:32]
         return self._folder / f"{name}.json"

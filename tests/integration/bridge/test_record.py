@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.bridge.record import FileRecord, RecordFiles
+from podium.bridge.record import FileRecord
+from podium.bridge.tick_files import RecordFiles
 from podium.domain.errors import LockHeld, NotPossibleNow
 from podium.domain.sensing import Bundle, Look, PlanItem, PlannerStatus, Sensed, SenseMemory
 from podium.ports import SenseRecord

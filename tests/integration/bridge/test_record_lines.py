@@ -15,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podium.bridge import locking
-from podium.bridge.record import FileRecord, one_line
+from podium.bridge.record import FileRecord
 from podium.bridge.rotating import LineFile
+from podium.bridge.tick_files import one_line
 from podium.domain.errors import NotPossibleNow
 from podium.domain.sensing import CandidateStanding, PlannerStatus, TickOutcome
 from podium.testing import FixedClock

@@ -252,7 +252,7 @@ async def test_a_file_changed_just_now_is_read_again_until_its_time_tells_change
     source = acks(rig)
     before = await source.look()
     file = rig.root / "acks/a.ack.json"
-    known = source._watched._known
+    known = source._known
     assert known == {}
     file.write_text("2")
     os.utime(file, (now - 1, now - 1))
@@ -260,7 +260,7 @@ async def test_a_file_changed_just_now_is_read_again_until_its_time_tells_change
     rig.clock.advance(2)
     settled = await source.look()
     assert settled.mark != before.mark
-    assert set(source._watched._known) == {"acks/a.ack.json"}
+    assert set(source._known) == {"acks/a.ack.json"}
     assert await source.mark() == settled.mark
 
 
@@ -278,9 +278,9 @@ async def test_times_beyond_every_calendar_break_nothing(rig: Rig, at: float) ->
 async def test_a_file_that_vanishes_between_listing_and_reading_is_missing(rig: Rig) -> None:
     rig.write("acks/a.ack.json", "1")
     source = acks(rig)
-    files, total = source._found()
+    files, total = source._files()
     (rig.root / "acks/a.ack.json").unlink()
-    look = source._watched.look(files, total, source._read)
+    look = source._look(files, total)
     assert look.found[0].condition == "missing"
 
 

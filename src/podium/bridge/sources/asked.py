@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from podium.bridge.redacting import redacted
 from podium.bridge.sources.hiding import named_hidden
-from podium.bridge.sources.kit import NotSensed, SourceKit, look_at
+from podium.bridge.sources.kit import NotSensed, SourceKit, mark_of
 from podium.domain.model import Json, whole_text
 from podium.domain.sensing import Condition, Look, Sensed
 
@@ -50,7 +50,7 @@ class AskedSource(ABC):
         except NotSensed as fault:
             condition, why, content = fault.condition, fault.why, fault.content
         redact = self._kit.redact
-        return look_at(
+        return _look_at(
             Sensed(
                 source=self._name,
                 place=redact(whole_text(self._place)),
@@ -59,3 +59,9 @@ class AskedSource(ABC):
                 content=redacted(named_hidden(content), redact),
             )
         )
+
+
+def _look_at(sensed: Sensed) -> Look:
+    """The look of a source that finds one thing and has to find it to know whether it changed."""
+    facts = (sensed.place, sensed.condition, sensed.why, sensed.stale, sensed.content)
+    return Look(source=sensed.source, found=(sensed,), total=1, mark=mark_of(*facts))

@@ -1,4 +1,4 @@
-"""What every source is handed, and how a look gets its mark."""
+"""What every source is handed, and how facts become a mark."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from podium.domain.model import Json
-from podium.domain.sensing import Condition, Look, Sensed
-from podium.ports.clock import Clock
+if TYPE_CHECKING:
+    from podium.domain.model import Json
+    from podium.domain.sensing import Condition
+    from podium.ports.clock import Clock
 
 
 @dataclass(frozen=True)
@@ -41,12 +43,6 @@ class NotSensed(Exception):
 def mark_of(*facts: object) -> str:
     """One short text for these facts, the same in every process."""
     return hashlib.sha256(repr(facts).encode(errors="backslashreplace")).hexdigest()[:32]
-
-
-def look_at(sensed: Sensed) -> Look:
-    """The look of a source that finds one thing and has to find it to know whether it changed."""
-    facts = (sensed.place, sensed.condition, sensed.why, sensed.stale, sensed.content)
-    return Look(source=sensed.source, found=(sensed,), total=1, mark=mark_of(*facts))
 
 
 def whole_words(text: str) -> str:

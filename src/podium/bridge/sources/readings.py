@@ -10,7 +10,7 @@ from urllib.parse import quote
 from pydantic import Field, ValidationError
 
 from podium.bridge.folders import opened_folder, read_plain, replace_file
-from podium.bridge.record import STATE
+from podium.bridge.tick_files import STATE
 from podium.domain.errors import NotPossibleNow
 from podium.domain.model import Json, Moment, Noun, json_of
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from podium.bridge.redacting import redacted
+from podium.bridge.sources.file_selection import SECOND_NS, FileSelection, settles
 from podium.bridge.sources.finding import Found
 from podium.bridge.sources.hiding import named_hidden
-from podium.bridge.sources.kit import NotSensed, SourceKit, mark_of
+from podium.bridge.sources.kit import NotSensed, SourceKit
 from podium.domain.model import Json, whole_text
 from podium.domain.sensing import Condition, Look, Sensed
 
-_SECOND_NS = 1_000_000_000
-_SETTLING_NS = 2 * _SECOND_NS
-"""File systems note times in steps of up to two seconds. A file that was changed more recently may change
-once more and keep its times, so it is looked at once more when it has settled."""
 _FIRST = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_NS = 253_402_300_799 * _SECOND_NS
+_LAST_NS = 253_402_300_799 * SECOND_NS
 """The end of the year 9999. File systems know later times, which no calendar of ours holds."""
-
-Read = Callable[[Found], tuple[Condition, str, Json]]
-"""Condition, why, content of a file. Raises `NotSensed`."""
 
 
 @dataclass(frozen=True)
@@ -31,55 +27,62 @@ class _Known:
     sensed: Sensed
 
 
-class Watched:
+class WatchedSource(ABC):
     """The files of one source, and what was found in them when they were last read."""
 
-    def __init__(self, kit: SourceKit, source: str, stale_seconds: float | None) -> None:
+    def __init__(self, kit: SourceKit, name: str, selection: FileSelection) -> None:
         self._kit = kit
-        self._source = source
-        self._stale_ns = None if stale_seconds is None else int(stale_seconds * _SECOND_NS)
+        self._name = name
+        self.selection = selection
         self._known: dict[str, _Known] = {}
 
-    def mark(self, files: Sequence[Found], total: int) -> str:
-        """What changes exactly when looking would find something else. Reads nothing."""
-        return self._mark(files, total, self._now_ns())
+    @abstractmethod
+    def _read(self, found: Found) -> tuple[Condition, str, Json]:
+        """Condition, why, content of a file. Raises `NotSensed`."""
 
-    def look(self, files: Sequence[Found], total: int, read: Read) -> Look:
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def mark(self) -> str:
+        return await asyncio.to_thread(lambda: self.selection.mark(*self._files(), self._now_ns()))
+
+    async def look(self) -> Look:
+        return await asyncio.to_thread(lambda: self._look(*self._files()))
+
+    def _files(self) -> tuple[Sequence[Found], int]:
+        return self.selection.files(self._kit.root, self._kit.is_own)
+
+    def _look(self, files: Sequence[Found], total: int) -> Look:
         now = self._now_ns()
-        sensed = tuple(self._sensed(each, now, read) for each in files)
-        places = {each.place for each in files}
+        sensed = tuple(self._sensed(file, now) for file in files)
+        places = {file.place for file in files}
         self._known = {place: known for place, known in self._known.items() if place in places}
-        mark = self._mark(files, total, now)
-        return Look(source=self._source, found=sensed, total=total, mark=mark)
+        mark = self.selection.mark(files, total, now)
+        return Look(source=self._name, found=sensed, total=total, mark=mark)
 
-    def _mark(self, files: Sequence[Found], total: int, now: int) -> str:
-        return mark_of(
-            total,
-            *((each.facts, self._is_stale(each, now), _settles(each, now)) for each in files),
-        )
-
-    def _sensed(self, found: Found, now: int, read: Read) -> Sensed:
+    def _sensed(self, found: Found, now: int) -> Sensed:
         known = self._known.get(found.place)
         if known is not None and known.signature == found.signature:
             sensed = known.sensed
         else:
-            sensed = self._read(found, read)
-            if found.signature and not _settles(found, now):
+            sensed = self._read_safely(found)
+            if found.signature and not settles(found, now):
                 self._known[found.place] = _Known(found.signature, sensed)
-        stale = self._is_stale(found, now)
+        stale = self.selection.is_stale(found, now)
         return sensed.model_copy(update={"stale": True}) if stale else sensed
 
-    def _read(self, found: Found, read: Read) -> Sensed:
+    def _read_safely(self, found: Found) -> Sensed:
         condition: Condition
         try:
             if found.fault:
                 raise found.fault
-            condition, why, content = read(found)
+            condition, why, content = self._read(found)
         except NotSensed as fault:
             condition, why, content = fault.condition, fault.why, fault.content
         redact = self._kit.redact
         return Sensed(
-            source=self._source,
+            source=self._name,
             place=redact(whole_text(found.place)),
             condition=condition,
             why=redact(whole_text(why)),
@@ -87,17 +90,8 @@ class Watched:
             seen_at=moment_of(found.changed_ns) if found.signature else None,
         )
 
-    def _is_stale(self, found: Found, now: int) -> bool:
-        if self._stale_ns is None or not found.signature:
-            return False
-        return now - found.changed_ns > self._stale_ns
-
     def _now_ns(self) -> int:
-        return int(self._kit.clock.now().timestamp() * _SECOND_NS)
-
-
-def _settles(found: Found, now: int) -> bool:
-    return bool(found.signature) and 0 <= now - found.changed_ns < _SETTLING_NS
+        return int(self._kit.clock.now().timestamp() * SECOND_NS)
 
 
 def moment_of(nanoseconds: int) -> datetime:

@@ -12,7 +12,8 @@ from podium.cli.door import Door
 from podium.cli.rooting import RootToo, naming_root, root_words, take_root
 from podium.cli.screen import Screen, is_terminal
 from podium.cli.sense_next import Surroundings, look_around
-from podium.cli.sense_words import INDENT, next_commands, weight_words, why_words
+from podium.cli.sense_words import next_commands, weight_words, why_words
+from podium.cli.tick_words import INDENT
 from podium.domain.gating import Approval
 from podium.domain.ids import short_id
 from podium.domain.model import Json

@@ -17,7 +17,7 @@ from podium.cli.sense_ticking import tick_once
 from podium.cli.sense_trust import trust_app
 from podium.domain.errors import BadInput
 from podium.domain.terms import MODES, Mode
-from podium.wiring.sense_settings import MODE_VARIABLE, SCHEDULED_VARIABLE
+from podium.wiring.sense_variables import MODE_VARIABLE, is_scheduled
 
 app = command_app()
 add_set_up(app)
@@ -72,8 +72,7 @@ def sense(
     door = Door(options)
     _tell_odd_mode(door)
     if once:
-        scheduled = os.environ.get(SCHEDULED_VARIABLE, "") not in ("", "0")
-        tick_once(door, manual=not (if_changed or scheduled))
+        tick_once(door, manual=not (if_changed or is_scheduled(os.environ)))
     else:
         keep_ticking(door)
 

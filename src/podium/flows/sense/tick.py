@@ -213,16 +213,25 @@ def _has_ended(standing: CandidateStanding) -> bool:
 
 
 def _is_due(kit: TickKit, memory: SenseMemory, now: datetime) -> bool:
-    """Whether it is time to plan although nothing changed: on wish, or because the planner gave no plan."""
+    """Whether it is time to plan although nothing changed."""
+    due = due_at(kit.options, memory)
+    return due is not None and now >= due
+
+
+def due_at(options: SenseOptions, memory: SenseMemory) -> datetime | None:
+    """When to plan again although nothing changed: on wish, or because the planner gave no plan. None: never."""
     if memory.planned_at is None:
-        return False
-    waited = now - memory.planned_at
+        return None
+    seconds = options.replan_seconds
     if memory.failures:
         doubled = 2 ** min(memory.failures, MOST_DOUBLINGS)
-        seconds = min(kit.options.every_seconds * doubled, LONGEST_BACKOFF_SECONDS)
-        return waited >= timedelta(seconds=seconds)
-    again = kit.options.replan_seconds
-    return again is not None and waited >= timedelta(seconds=again)
+        seconds = min(options.every_seconds * doubled, LONGEST_BACKOFF_SECONDS)
+    if seconds is None:
+        return None
+    try:
+        return memory.planned_at + timedelta(seconds=seconds)
+    except OverflowError:  # later than every calendar
+        return None
 
 
 async def _sensed(kit: TickKit) -> Bundle:

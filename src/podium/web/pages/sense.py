@@ -8,8 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Form, Request
 from fastapi.responses import Response
 
-from podium.bridge.record import MEMORY
-from podium.bridge.trust_book import BOOK, STATE
+from podium.bridge.tick_files import BOOK, MEMORY, STATE
 from podium.domain.errors import BadInput
 from podium.domain.trust import standings
 from podium.usecases import demote, plan_promotion, promote, reject
