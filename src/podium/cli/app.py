@@ -7,6 +7,7 @@ is asked for, so that a quick command does not pay for a slow one.
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -77,8 +78,9 @@ COMMANDS: dict[str, Entry] = {
 """Every command. A new one is a module and a line here."""
 
 
+@cache
 def build() -> TyperGroup:
-    """The whole command line, with no command loaded yet."""
+    """The whole command line, each command loaded when it is first asked for."""
     app = typer.Typer(cls=_Podium, rich_markup_mode=None, no_args_is_help=True)
     app.callback()(podium)
     group = typer.main.get_command(app)
@@ -151,14 +153,15 @@ def _accept_global_options(command: Any) -> None:
     command.params.extend(_global_options())
 
 
-def _global_options() -> list[Any]:
+@cache
+def _global_options() -> tuple[Any, ...]:
     """The three options that any command takes; they set what the door reads and reach no function."""
     app = typer.Typer(add_completion=False)
     app.command()(_globals)
     options = typer.main.get_command(app).params
     for option in options:
         option.expose_value = False
-    return list(options)
+    return tuple(options)
 
 
 def _set(context: typer.Context, option: typer.CallbackParam, value: Any) -> Any:

@@ -91,6 +91,12 @@ class CommandPatterns:
         return any(pattern.may_fit(command) for pattern in (*named, *self._for_any))
 
 
+@lru_cache(maxsize=512)
+def command_patterns(texts: tuple[str, ...]) -> CommandPatterns:
+    """Patterns of a rule, compiled once: every gate of a process has the built-in policy's."""
+    return CommandPatterns(texts)
+
+
 class NamePatterns:
     """Globs over a name, such as a tool's or a role's."""
 

@@ -162,7 +162,7 @@ class ZoneSet:
 
     def __init__(self, zones: Iterable[CompiledZone]) -> None:
         self._zones = tuple(zones)
-        self._all = PlaceGlob((g for zone in self._zones for g in zone.globs), ignore_case=True)
+        self._all = _in_any_case(tuple(g for zone in self._zones for g in zone.globs))
 
     def near(self, touch: Touch, root: str) -> Sequence[CompiledZone]:
         """The zones that may have something against a touch."""
@@ -172,6 +172,12 @@ class ZoneSet:
             if ANY in path or self._all.covers(path, root):
                 return self._zones
         return ()
+
+
+@lru_cache(maxsize=64)
+def _in_any_case(globs: tuple[str, ...]) -> PlaceGlob:
+    """Compiled once: every gate of a process has the built-in policy's zones."""
+    return PlaceGlob(globs, ignore_case=True)
 
 
 class WritablePlaces:

@@ -9,7 +9,7 @@ from podium.domain.gating import Effect
 from podium.gate.arguments import ArgumentTest
 from podium.gate.classify import CommandUse
 from podium.gate.facts import Facts
-from podium.gate.patterns import CommandPatterns, NamePatterns
+from podium.gate.patterns import CommandPatterns, NamePatterns, command_patterns
 from podium.gate.places import CompiledZone, Touch
 from podium.gate.policy import Matcher, Origin, Rule
 
@@ -32,8 +32,8 @@ class CompiledMatcher:
         self._takes_open = to_sandbox or lenient or not matcher.confined
         self._tools = NamePatterns(matcher.tool or ("*",))
         self._about_commands = bool(matcher.command or matcher.kind)
-        self._commands = CommandPatterns(matcher.command) if matcher.command else None
-        self._but_not = CommandPatterns(matcher.but_not) if matcher.but_not else None
+        self._commands = command_patterns(matcher.command) if matcher.command else None
+        self._but_not = command_patterns(matcher.but_not) if matcher.but_not else None
         self._kinds = frozenset(matcher.kind)
         self._arguments = tuple(
             ArgumentTest(name, match, lenient=lenient) for name, match in matcher.arguments.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -30,7 +31,10 @@ def load_rules(file: Path | None = None) -> LoadedRules:
 
     Raises `ConfigInvalid` with every fault at its line.
     """
-    located = _shipped() if file is None else read_located(file)
+    return _shipped() if file is None else _tried(read_located(file))
+
+
+def _tried(located: Located) -> LoadedRules:
     book = located.validated(RuleBook)
     if faults := rule_faults(book):
         raise ConfigInvalid(located.file, [located.fault(*fault) for fault in faults])
@@ -49,6 +53,7 @@ def rules_file(configuration: Configuration) -> Path | None:
     return file
 
 
-def _shipped() -> Located:
+@cache
+def _shipped() -> LoadedRules:
     place = files("podium.flows.sense") / SHIPPED
-    return parse_located(place.read_bytes(), SHIPPED)
+    return _tried(parse_located(place.read_bytes(), SHIPPED))

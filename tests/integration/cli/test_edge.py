@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from podium.cli.app import COMMANDS, Entry
+from podium.cli.app import COMMANDS, Entry, build
 from podium.cli.command import command_app
 from podium.domain.errors import (
     BudgetSpent,
@@ -135,6 +135,7 @@ def test_whatever_a_command_raises_has_its_exit_code(
     module.__dict__["app"] = app
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(COMMANDS, "burst", Entry("burst", "Bursts."))
+    monkeypatch.setattr("podium.cli.edge.build", build.__wrapped__)  # another command each time
     said = desk.run("burst")
     assert (said.code, said.out) == (code, "")
     assert words in said.err
