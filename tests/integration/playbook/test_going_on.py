@@ -46,9 +46,12 @@ def test_after_an_answer_the_agent_gets_the_news_and_not_the_assignment_again(
     stage: Stage,
 ) -> None:
     stage.acts(call("ask_human", question="Which version?"), EDIT)
-    _, lines = stage.events()
+    code, lines = stage.events()
+    assert code == 3
     run_id = lines[0]["run"]
+    same(stage, run_id)
     (asked,) = of_type(lines, "approval_requested")
+    assert "Which version?" in asked["summary"]
     stage.desk.run("approve", asked["approval_id"], "--say", "the second one")
     assert stage.desk.run("resume", run_id).code == 0
     first, second = prompts(stage, run_id)

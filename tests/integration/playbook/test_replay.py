@@ -21,21 +21,7 @@ def test_calls_of_every_kind_happen_again_byte_for_byte(stage: Stage) -> None:
     assert same(stage, trace_file(stage, run_id))["run"] == run_id
 
 
-def test_a_run_that_failed_happens_again(stage: Stage) -> None:
-    stage.acts(READ)
-    same(stage, recorded(stage, code=1))
-
-
-def test_an_approval_is_answered_as_it_was(stage: Stage) -> None:
-    stage.acts(call("ask_human", question="Which version?"), WRITE)
-    run_id = recorded(stage, code=3)
-    same(stage, run_id)
-    (asked,) = of_type(trace_of(stage.root, run_id), "approval_requested")
-    stage.desk.run("approve", asked["approval_id"], "--say", "the second one")
-    assert stage.desk.run("resume", run_id).code == 0
-    same(stage, run_id)
-
-
+@pytest.mark.soak
 def test_a_rejection_is_a_rejection_again(stage: Stage) -> None:
     stage.acts(call("ask_human", question="Which version?"), WRITE)
     run_id = recorded(stage, code=3)
@@ -45,19 +31,7 @@ def test_a_rejection_is_a_rejection_again(stage: Stage) -> None:
     same(stage, run_id)
 
 
-@pytest.mark.parametrize("limits", [{"tool_calls": 2}, {"same_results": 3}])
-def test_a_limit_ends_the_agent_where_it_did(stage: Stage, limits: dict[str, int]) -> None:
-    stage.playbook(limits=limits, success=["false"])
-    stage.acts(*[READ] * 5)
-    same(stage, recorded(stage, code=5))
-
-
-def test_time_runs_out_where_it_did(stage: Stage) -> None:
-    stage.playbook(limits={"minutes": 0.02}, success=["false"])
-    stage.acts(READ, {"hang": True})
-    same(stage, recorded(stage, code=6))
-
-
+@pytest.mark.soak  # half a minute of attempts
 def test_a_run_without_an_end_is_replayed_as_far_as_it_came(stage: Stage) -> None:
     stage.acts(READ, {"fail": {"kind": "unavailable"}})
     run_id = recorded(stage, code=3)

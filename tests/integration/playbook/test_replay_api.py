@@ -92,6 +92,7 @@ async def test_answers_of_a_model_happen_again_without_it(stage: Stage) -> None:
     assert (said.code, said.json["verbatim"]) == (0, True), said.out + said.err
 
 
+@pytest.mark.soak
 async def test_a_model_whose_process_was_killed_goes_on_where_it_was_and_again_in_a_replay(
     stage: Stage,
 ) -> None:

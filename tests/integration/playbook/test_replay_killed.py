@@ -42,6 +42,7 @@ def ended_after(stage: Stage, word: str, how: signal.Signals = signal.SIGKILL) -
     return run.name
 
 
+@pytest.mark.soak
 def test_a_run_that_was_killed_between_two_calls_and_resumed(stage: Stage) -> None:
     stage.acts(READ, call("read_file", path="vendor/lib.txt"), WRITE, {"hang": True})
     run_id = ended_after(stage, '"tool": "write_file", "result"')
@@ -52,6 +53,7 @@ def test_a_run_that_was_killed_between_two_calls_and_resumed(stage: Stage) -> No
     same(stage, trace_file(stage, run_id))
 
 
+@pytest.mark.soak
 def test_a_call_that_was_in_doubt_and_resolved_by_a_person(stage: Stage) -> None:
     stage.acts(READ, call("run_command", command=SLOW), WRITE)
     run_id = ended_after(stage, '"tool": "run_command", "arguments"')
@@ -72,17 +74,3 @@ def test_a_run_that_was_interrupted_in_a_call_and_resumed(stage: Stage) -> None:
     (stage.root / "go-on.txt").touch()
     assert stage.desk.run("resume", run_id).code == 0
     same(stage, run_id)
-
-
-def test_a_run_that_was_cancelled_while_it_waited(stage: Stage) -> None:
-    stage.acts(READ, call("ask_human", question="Go on?"))
-    assert stage.run().code == 3
-    run_id = next((stage.root / ".podium" / "runs").iterdir()).name
-    assert stage.desk.run("cancel", run_id).code == 0
-    same(stage, run_id)
-
-
-def test_a_dry_run_that_was_made_in_a_copy(stage: Stage) -> None:
-    stage.acts(READ, WRITE)
-    assert stage.run("--dry-run").code == 0
-    same(stage, next((stage.root / ".podium" / "runs").iterdir()).name)

@@ -8,7 +8,9 @@ import subprocess
 import pytest
 
 from tests.integration.cli.desk import Desk
+from tests.integration.playbook.replay_rig import same
 from tests.integration.playbook.stage import EDIT, READ, Stage, call, of_type, result_of, trace_of
+from tests.soaking import in_soak
 
 
 @pytest.fixture
@@ -17,15 +19,20 @@ def stage(desk: Desk) -> Stage:
 
 
 def test_a_playbook_is_followed_proved_and_reported(stage: Stage) -> None:
+    (stage.root / ".gitignore").write_text("cache/\n*.tmp\n")
+    stage.acts(EDIT, call("run_command", command="mkdir cache && touch cache/a cache/b c.tmp"))
     said = stage.run()
     assert said.code == 0, said.err
     assert stage.text("version.txt") == "2.0\n"
     assert "met      grep -q 2.0 version.txt" in said.out
-    assert "1 file changed:\n  version.txt" in said.out
+    assert "1 file changed:\n  version.txt\n  and 3 files that git ignores" in said.out
     assert "no proof of anything" in said.out
 
 
 def test_every_call_is_in_the_trace_requested_before_it_ended(stage: Stage) -> None:
+    # Names that are no text do not stop a run.
+    (stage.root / os.fsdecode(b"caf\xe9.txt")).write_text("x\n")
+    (stage.root / "vendor" / os.fsdecode(b"\xff")).write_text("x\n")
     code, lines = stage.events()
     assert code == 0
     calls = of_type(lines, "tool_requested", "tool_completed", "tool_failed")
@@ -45,18 +52,12 @@ def test_every_call_is_in_the_trace_requested_before_it_ended(stage: Stage) -> N
     assert told.items() <= {each["seq"]: each["type"] for each in traced}.items()
 
 
-def test_an_agent_that_only_claims_success_has_failed(stage: Stage) -> None:
+def test_an_agent_that_only_claims_success_has_failed_until_a_person_mends_it(stage: Stage) -> None:
     stage.acts(READ)
     said = stage.run()
     assert said.code == 1
     assert "NOT MET  grep -q 2.0 version.txt: exit code 1" in said.out
     assert "no file was changed" in said.out
-
-
-def test_criteria_are_run_again_when_a_person_has_mended_something(stage: Stage) -> None:
-    stage.acts(READ)
-    said = stage.run()
-    assert said.code == 1
     assert "--from prove" in said.err
     run_id = next((stage.root / ".podium" / "runs").iterdir()).name
     (stage.root / "version.txt").write_text("2.0\n")
@@ -82,35 +83,40 @@ def test_hands_of_its_own_are_refused_and_what_ignores_that_changes_nothing(stag
     assert of_type(lines, "tool_requested")[0]["tool"] == "run_command"
 
 
-def test_forbidden_paths_are_closed_to_tools_and_to_commands(stage: Stage) -> None:
+def test_what_is_forbidden_secret_or_ours_is_closed_to_tools_commands_and_programs(
+    stage: Stage,
+) -> None:
+    (stage.root / ".env").write_text("TOKEN_IN_ENV=1234567\n")
+    for name in (".git", ".podium"):
+        (stage.root / "sub" / name).mkdir(parents=True)
+        (stage.root / "sub" / name / "own").write_text("mine\n")
+    (stage.root / "settings.py").write_text("open('podium' + '.yaml', 'w')\n")
+    memory = "import pathlib\nfor p in pathlib.Path('sub').rglob('own'): p.write_text('PWN')\n"
+    (stage.root / "memory.py").write_text(memory)
     stage.acts(
         call("read_file", path="vendor/lib.txt"),
         call("write_file", path="vendor/new.txt", content="x"),
         call("run_command", command="cat vendor/lib.txt || echo none; echo mine > vendor/other"),
-        EDIT,
-    )
-    code, lines = stage.events()
-    assert code == 0, lines[-1]
-    assert sorted(each.name for each in (stage.root / "vendor").iterdir()) == ["lib.txt"]
-    assert "theirs" not in str(lines)
-
-
-READ_ALL = "import pathlib; print(*(p.read_text() for p in pathlib.Path().rglob('*.txt')))"
-
-
-def test_no_program_of_the_agents_finds_what_is_forbidden_or_secret(stage: Stage) -> None:
-    (stage.root / ".env").write_text("TOKEN_IN_ENV=1234567\n")
-    stage.acts(
         call("write_file", path="look.py", content=READ_ALL),
         call("run_command", command="python3 look.py"),
         call("run_command", command="grep -rs . . || true"),
+        call("run_command", command="python3 settings.py || true"),
+        call("run_command", command="python3 memory.py || true"),
         EDIT,
     )
+    before = stage.text("podium.yaml")
     code, lines = stage.events()
     assert code == 0, lines[-1]
-    assert "1.0" in str(of_type(lines, "tool_completed")[1])
+    assert sorted(each.name for each in (stage.root / "vendor").iterdir()) == ["lib.txt"]
+    ran = [e for e in of_type(lines, "tool_completed") if e["tool"] == "run_command"]
+    assert "1.0" in str(ran[-5]), "the program that looks found what is open"
     assert "theirs" not in str(lines)
     assert "TOKEN_IN_ENV" not in str(lines)
+    assert stage.text("podium.yaml") == before
+    assert stage.text("sub/.git/own") == stage.text("sub/.podium/own") == "mine\n"
+
+
+READ_ALL = "import pathlib; print(*(p.read_text() for p in pathlib.Path().rglob('*.txt')))"
 
 
 def test_the_plugins_own_checks_see_all_of_it(stage: Stage) -> None:
@@ -126,9 +132,9 @@ def test_the_plugins_own_checks_see_all_of_it(stage: Stage) -> None:
     "command",
     [
         "touch closed_new.txt",
-        "printf 'closed*\\n' > .gitignore && head -c 60000000 /dev/zero > closed_large",
+        in_soak("printf 'closed*\\n' > .gitignore && head -c 60000000 /dev/zero > closed_large"),
         "mkdir -p sub/.git && touch sub/.git/config",
-        "mkdir .git && touch .git/config",
+        in_soak("mkdir .git && touch .git/config"),
     ],
 )
 def test_what_a_program_plants_where_nobody_may_fails_the_run(stage: Stage, command: str) -> None:
@@ -151,27 +157,6 @@ def test_what_cannot_be_looked_at_is_no_success_where_paths_are_closed(
     assert "nobody can say" in result_of(lines)["run"]["failure"]["message"]
 
 
-def test_a_program_cannot_rewrite_the_settings_of_the_next_run(stage: Stage) -> None:
-    (stage.root / "sly.py").write_text("open('podium' + '.yaml', 'w')\n")
-    before = stage.text("podium.yaml")
-    stage.acts(EDIT, call("run_command", command="python3 sly.py || true"))
-    code, _ = stage.events()
-    assert code == 0
-    assert stage.text("podium.yaml") == before
-
-
-def test_other_projects_beneath_keep_their_memory(stage: Stage) -> None:
-    for name in (".git", ".podium"):
-        (stage.root / "sub" / name).mkdir(parents=True)
-        (stage.root / "sub" / name / "own").write_text("mine\n")
-    sly = "import pathlib\nfor p in pathlib.Path('sub').rglob('own'): p.write_text('PWN')\n"
-    (stage.root / "sly.py").write_text(sly)
-    stage.acts(EDIT, call("run_command", command="python3 sly.py || true"))
-    code, lines = stage.events()
-    assert code == 0, lines[-1]
-    assert stage.text("sub/.git/own") == stage.text("sub/.podium/own") == "mine\n"
-
-
 def test_a_planted_repository_is_seen_also_where_the_folder_could_not_be_kept(stage: Stage) -> None:
     stage.profile(forbidden_paths=[])
     plant = "mkdir -p sub/.GIT && truncate -s 1200M large"
@@ -182,35 +167,27 @@ def test_a_planted_repository_is_seen_also_where_the_folder_could_not_be_kept(st
     assert "sub/.GIT" in result_of(lines)["run"]["failure"]["message"]
 
 
-def test_what_is_closed_file_by_file_is_closed_as_a_folder(stage: Stage) -> None:
-    stage.profile(read_only_paths=["vendor/*"], forbidden_paths=[])
-    stage.acts(EDIT, call("run_command", command="python3 -c \"open('vendor/x','w')\" || true"))
-    code, lines = stage.events()
-    assert code == 0, lines[-1]
-    assert sorted(each.name for each in (stage.root / "vendor").iterdir()) == ["lib.txt"]
-
-
 def test_commands_may_read_what_is_read_only_and_the_kernel_keeps_them_from_more(
     stage: Stage,
 ) -> None:
-    stage.profile(read_only_paths=["vendor"], forbidden_paths=[])
+    (stage.root / "other").mkdir()
+    stage.profile(read_only_paths=["vendor", "other/*"], forbidden_paths=[])
     before = stage.text("vendor/lib.txt")
     runs = "python3 -c 'import sys; print(open(sys.argv[1]).read())' vendor/lib.txt"
     spoils = "python3 -c 'import sys; open(sys.argv[1], \"w\")' vendor/lib.txt"
-    stage.acts(EDIT, call("run_command", command=f"{runs} && {spoils} || true"))
+    adds = "python3 -c \"open('other/x','w')\""
+    stage.acts(
+        EDIT,
+        call("run_command", command=f"{runs} && {spoils} || true"),
+        call("run_command", command=f"{adds} || true"),
+    )
     code, lines = stage.events()
     assert code == 0, lines[-1]
     ran, *_ = [e for e in of_type(lines, "tool_completed") if e["tool"] == "run_command"]
     assert ran["result"]["stdout"].strip() == before.strip()
     assert "Read-only file system" in ran["result"]["stderr"]
     assert stage.text("vendor/lib.txt") == before
-
-
-def test_names_that_are_no_text_do_not_stop_a_run(stage: Stage) -> None:
-    (stage.root / os.fsdecode(b"caf\xe9.txt")).write_text("x\n")
-    (stage.root / "vendor" / os.fsdecode(b"\xff")).write_text("x\n")
-    code, lines = stage.events()
-    assert code == 0, lines[-1]
+    assert list((stage.root / "other").iterdir()) == [], "closed file by file is closed as a folder"
 
 
 @pytest.mark.parametrize("root", ["..", "/", "home"])
@@ -248,6 +225,7 @@ def test_the_number_of_calls_is_limited_and_what_was_achieved_is_told(stage: Sta
     assert result["result"]["stop"]["kind"] == "tool_calls"
     assert of_type(lines, "agent_stopped")
     assert "a limit ended the agent" in result["run"]["failure"]["message"]
+    same(stage, lines[0]["run"])
 
 
 def test_a_limit_that_comes_after_the_work_is_done_is_no_failure(stage: Stage) -> None:
@@ -265,6 +243,7 @@ def test_the_same_call_with_the_same_result_ends_the_agent(stage: Stage) -> None
     assert code == 5
     assert len(of_type(lines, "tool_completed")) == 3 + 0
     assert result_of(lines)["result"]["stop"]["kind"] == "same_results"
+    same(stage, lines[0]["run"])
 
 
 def test_time_that_ran_out_leaves_with_six(stage: Stage) -> None:
@@ -274,6 +253,7 @@ def test_time_that_ran_out_leaves_with_six(stage: Stage) -> None:
     code, lines = stage.events()
     assert code == 6
     assert result_of(lines)["result"]["stop"]["kind"] == "minutes"
+    same(stage, lines[0]["run"])
 
 
 def test_tokens_and_dollars_of_earlier_turns_count(stage: Stage) -> None:
@@ -312,18 +292,6 @@ def test_a_commit_on_the_persons_branch_asks_that_person(stage: Stage) -> None:
     assert asked["tool"] == "git_commit"
 
 
-def test_an_answer_of_a_person_reaches_the_agent(stage: Stage) -> None:
-    stage.acts(call("ask_human", question="Which version?"), EDIT)
-    code, lines = stage.events()
-    assert code == 3
-    (asked,) = of_type(lines, "approval_requested")
-    assert "Which version?" in asked["summary"]
-    stage.desk.run("approve", asked["approval_id"], "--say", "the second one")
-    said = stage.desk.run("resume", lines[0]["run"], "--json")
-    assert said.code == 0
-    assert "the second one" in said.out
-
-
 def test_a_dry_run_shows_what_would_change_and_changes_nothing(stage: Stage) -> None:
     before = sorted(path.name for path in stage.root.iterdir())
     said = stage.run("--dry-run")
@@ -333,55 +301,25 @@ def test_a_dry_run_shows_what_would_change_and_changes_nothing(stage: Stage) -> 
     assert "+2.0" in said.out
     assert "would change (dry run: nothing was)" in said.out
     assert sorted(path.name for path in stage.root.iterdir()) == [".podium", *before]
+    same(stage, next((stage.root / ".podium" / "runs").iterdir()).name)
 
 
-def test_what_git_ignores_is_counted_and_not_listed(stage: Stage) -> None:
-    (stage.root / ".gitignore").write_text("cache/\n*.tmp\n")
-    stage.acts(EDIT, call("run_command", command="mkdir cache && touch cache/a cache/b c.tmp"))
-    said = stage.run()
-    assert "1 file changed:\n  version.txt\n  and 3 files that git ignores" in said.out
-
-
-def test_restore_puts_the_folder_back(stage: Stage) -> None:
-    stage.acts(
-        EDIT,
-        call("write_file", path="new.txt", content="x"),
-        call("run_command", command="rm bump.md"),
-    )
-    code, lines = stage.events()
-    assert code == 0
-    assert not (stage.root / "bump.md").exists()
-    said = stage.desk.run("playbook", "restore", lines[0]["run"], "--yes")
-    assert said.code == 0, said.err
-    assert stage.text("version.txt") == "1.0\n"
-    assert (stage.root / "bump.md").exists()
-    assert not (stage.root / "new.txt").exists()
-
-
-def test_two_runs_do_not_work_in_one_folder(stage: Stage) -> None:
+def test_runs_do_not_work_in_the_folder_of_another_or_within_it(stage: Stage) -> None:
     stage.acts(call("ask_human", question="Wait?"))
     code, lines = stage.events()
     assert code == 3
+    first = lines[0]["run"]
     second = stage.run()
     assert second.code == 7
-    assert f"podium cancel {lines[0]['run']}" in second.err + second.out
-
-
-def test_a_run_that_is_taken_up_again_yields_to_one_that_came_later(stage: Stage) -> None:
-    stage.acts(call("ask_human", question="Wait?"))
-    _, first = stage.events()
-    assert stage.desk.run("cancel", first[0]["run"]).code == 0
-    code, second = stage.events()
-    assert code == 3
-    said = stage.desk.run("retry", first[0]["run"])
-    assert (said.code, second[0]["run"] in said.err + said.out) == (7, True), said.err
-
-
-def test_a_folder_within_the_folder_of_a_run_is_taken_as_well(stage: Stage) -> None:
-    stage.acts(call("ask_human", question="Wait?"))
-    assert stage.run().code == 3
+    assert f"podium cancel {first}" in second.err + second.out
     (stage.root / "sub").mkdir()
     assert stage.run("--root", "sub").code == 7
+    assert stage.desk.run("cancel", first).code == 0
+    same(stage, first)
+    code, later = stage.events()
+    assert code == 3
+    said = stage.desk.run("retry", first)
+    assert (said.code, later[0]["run"] in said.err + said.out) == (7, True), said.err
 
 
 @pytest.mark.parametrize(
@@ -418,7 +356,7 @@ def test_an_agent_that_keeps_its_hands_cannot_follow_a_playbook(stage: Stage) ->
     assert "cannot be switched off" in said.err
 
 
-@pytest.mark.parametrize("limits", [{"minutes": 5.0}, {"tokens": 700_000}])
+@pytest.mark.parametrize("limits", [{"minutes": 5.0}, in_soak({"tokens": 700_000})])
 def test_an_agent_that_uses_tokens_without_end_is_stopped_by_default(
     stage: Stage, limits: dict[str, float]
 ) -> None:
@@ -429,7 +367,7 @@ def test_an_agent_that_uses_tokens_without_end_is_stopped_by_default(
     assert "raise `limits` of the playbook" in ended.err
 
 
-@pytest.mark.parametrize("off", [0, None])
+@pytest.mark.parametrize("off", [0, in_soak(None)])
 def test_a_playbook_can_do_without_a_limit_of_tokens(stage: Stage, off: int | None) -> None:
     stage.playbook(limits={"tokens": off})
     stage.acts({"usage": {"input": 800_000, "output": 5}}, EDIT)

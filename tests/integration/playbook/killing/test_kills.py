@@ -56,7 +56,7 @@ def check_proofs(theatre: Theatre, run_id: str) -> None:
     assert json.loads(replayed.out)["verbatim"]
 
 
-@pytest.mark.parametrize(("kills", "died"), [(8, 8), in_soak(MOST_KILLS, 21)], ids=["eight", "all"])
+@pytest.mark.parametrize(("kills", "died"), [(4, 4), in_soak(MOST_KILLS, 21)], ids=["four", "all"])
 def test_a_run_killed_between_every_two_kinds_of_events_goes_on_as_if_nothing_was(
     theatre: Theatre, peaceful: Performance, kills: int, died: int
 ) -> None:
@@ -66,6 +66,7 @@ def test_a_run_killed_between_every_two_kinds_of_events_goes_on_as_if_nothing_wa
     check_proofs(theatre, played.run_id)
 
 
+@pytest.mark.soak
 def test_a_command_that_was_not_begun_is_asked_about_and_then_run(
     theatre: Theatre, peaceful: Performance
 ) -> None:
@@ -96,6 +97,7 @@ def test_a_patch_of_two_files_that_was_killed_after_the_first_is_finished(
     assert played.doubts == []
 
 
+@pytest.mark.soak
 def test_that_a_person_saw_a_check_run_does_not_prove_what_it_found(theatre: Theatre) -> None:
     theatre.checks_ran = True
     played = theatre.play(Kill("after tool_requested", CHECK))
@@ -106,6 +108,7 @@ def test_that_a_person_saw_a_check_run_does_not_prove_what_it_found(theatre: The
     check_proofs(theatre, played.run_id)
 
 
+@pytest.mark.soak
 def test_a_run_that_was_killed_when_it_had_ended_has_a_whole_trace(
     theatre: Theatre, peaceful: Performance
 ) -> None:
