@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +32,18 @@ def five_blocks(said: Said) -> dict[str, str]:
 
 def object_of(said: Said) -> dict[str, Any]:
     """The one JSON object of an answer, held against the published schema."""
-    from jsonschema import Draft202012Validator
-
     answer: dict[str, Any] = said.json
-    schema = json.loads(PUBLISHED.read_text())
-    faults = [fault.message for fault in Draft202012Validator(schema).iter_errors(answer)]
+    faults = [fault.message for fault in _published().iter_errors(answer)]
     assert faults == []
     assert answer["exit_code"] == said.code
     return answer
+
+
+@cache
+def _published() -> Any:
+    from jsonschema import Draft202012Validator
+
+    return Draft202012Validator(json.loads(PUBLISHED.read_text()))
 
 
 def done(desk: Desk, message: str, *options: str) -> dict[str, Any]:

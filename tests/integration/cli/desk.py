@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import pytest
 
@@ -65,11 +67,16 @@ class Desk:
     def says(self, text: str) -> None:
         (self.project / "podium.yaml").write_text(text)
 
-    def run(self, *arguments: str) -> Said:
-        """In this process."""
+    def run(
+        self, *arguments: str, env: dict[str, str] | None = None, stdin: bytes | None = None
+    ) -> Said:
+        """In this process; with `env` in the environment that `spawn` gives, with `stdin` piped in."""
         assert self._capsys
         self._capsys.readouterr()
-        code = run(["--project", str(self.project), *arguments])
+        environ = dict(os.environ) if env is None else {**self.environ, **env}
+        piped = sys.stdin if stdin is None else io.TextIOWrapper(io.BytesIO(stdin))
+        with patch.dict(os.environ, environ, clear=True), patch.object(sys, "stdin", piped):
+            code = run(["--project", str(self.project), *arguments])
         heard = self._capsys.readouterr()
         return Said(code, heard.out, heard.err)
 

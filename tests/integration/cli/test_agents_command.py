@@ -48,7 +48,7 @@ def test_an_agent_is_shown_with_version_login_and_door(desk: Desk, tmp_path: Pat
     env = {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"}
     program = _program(tmp_path, "2.1.0")
     _user_says(desk, {"brain": {"kind": "claude", "command": [program], "env": env}})
-    said = desk.spawn("agents", "check", "brain", env={"MODEL_KEY": KEY})
+    said = desk.run("agents", "check", "brain", env={"MODEL_KEY": KEY})
     assert said.code == 0, said.err
     assert "installed  yes 2.1.0" in said.out
     assert "yes (ANTHROPIC_API_KEY from secret://MODEL_KEY)" in said.out
@@ -60,7 +60,7 @@ def test_a_key_that_is_not_set_is_told_with_what_to_do(desk: Desk, tmp_path: Pat
     env = {"ANTHROPIC_API_KEY": "secret://MODEL_KEY"}
     program = _program(tmp_path, "2.1.0")
     _user_says(desk, {"brain": {"kind": "claude", "command": [program], "env": env}})
-    said = desk.spawn("agents", "check", "brain")
+    said = desk.run("agents", "check", "brain", env={})
     assert said.code == 1
     assert "secret 'MODEL_KEY' is not set" in said.out
 
@@ -68,7 +68,7 @@ def test_a_key_that_is_not_set_is_told_with_what_to_do(desk: Desk, tmp_path: Pat
 def test_a_version_nobody_tried_is_said_to_be_newer(desk: Desk, tmp_path: Path) -> None:
     program = _program(tmp_path, "99.0.0")
     _user_says(desk, {"brain": {"kind": "codex", "command": [program]}})
-    said = desk.spawn("agents", "list", "--json")
+    said = desk.run("agents", "list", "--json", env={})
     (brain,) = [each for each in said.json["agents"] if each["name"] == "brain"]
     assert "newer than 0.166.0" in brain["version"]
 
@@ -80,8 +80,8 @@ def test_a_login_of_the_person_is_found_where_its_program_keeps_it(
     moved = tmp_path / "elsewhere"
     moved.mkdir()
     (moved / "auth.json").write_text("{}")
-    without = desk.spawn("agents", "check", "brain", "--json")
-    found = desk.spawn("agents", "check", "brain", "--json", env={"CODEX_HOME": str(moved)})
+    without = desk.run("agents", "check", "brain", "--json", env={})
+    found = desk.run("agents", "check", "brain", "--json", env={"CODEX_HOME": str(moved)})
     assert without.json["agent"]["logged_in"] == "no"
     assert found.json["agent"]["login"] == f"a copy of {moved / 'auth.json'}"
 
@@ -95,7 +95,7 @@ def test_init_names_the_agents_that_are_installed_and_logged_in(desk: Desk, tmp_
         (programs / name).chmod(0o755)
     (home / ".codex/auth.json").write_text("{}")
     env = {"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
-    said = desk.spawn("init", env=env)
+    said = desk.spawn("init", env=env)  # versions are known for the life of a process
     assert said.code == 0, said.err
     assert "agents in podium.yaml: codex\n" in said.out
     assert said.out.endswith('next: podium run "what should be done"\n')
@@ -107,11 +107,11 @@ def test_init_names_the_agents_that_are_installed_and_logged_in(desk: Desk, tmp_
 def test_init_leaves_agents_to_your_own_settings_and_says_when_there_is_none(
     desk: Desk, tmp_path: Path
 ) -> None:
-    nobody = desk.spawn("init", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    nobody = desk.run("init", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
     assert "no agent CLI is installed and logged in" in nobody.out
     (desk.project / "podium.yaml").unlink()
     _user_says(desk, {"brain": {"kind": "claude"}})
-    said = desk.spawn("init", "--json", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+    said = desk.run("init", "--json", env={"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
     assert said.json["agents"] == ["brain"]
     assert "agents" not in yaml.safe_load((desk.project / "podium.yaml").read_text())
 
@@ -123,7 +123,7 @@ def test_a_command_nobody_trusted_is_not_even_asked_for_its_version(
     trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/sprung\n")
     trap.chmod(0o755)
     desk.says(yaml.safe_dump({"agents": {"brain": {"kind": "command", "command": [str(trap)]}}}))
-    said = desk.spawn("agents", "check", "brain")
+    said = desk.run("agents", "check", "brain", env={})
     assert said.code == 1
     assert "podium trust" in said.out
     assert not (tmp_path / "sprung").exists()
@@ -133,10 +133,10 @@ def test_a_command_nobody_trusted_is_not_even_asked_for_its_version(
 def test_an_address_or_options_of_a_project_need_trust(desk: Desk, key: str) -> None:
     value: Any = "http://127.0.0.1:9" if key == "base_url" else {"provider": "openai"}
     desk.says(yaml.safe_dump({"agents": {"brain": {"kind": "api", "model": "m", key: value}}}))
-    said = desk.spawn("agents", "check", "brain")
+    said = desk.run("agents", "check", "brain", env={})
     assert said.code == 1
     assert "podium trust" in said.out
-    shown = desk.spawn("trust", "--show")
+    shown = desk.run("trust", "--show", env={})
     assert "127.0.0.1:9" in shown.out or "openai" in shown.out
 
 
@@ -150,7 +150,7 @@ def test_a_scripted_agent_is_asked_for_one_word(desk: Desk) -> None:
     script = {"turns": [{"role": "check", "acts": [{"say": "OK"}]}]}
     (desk.project / "script.yaml").write_text(yaml.safe_dump(script))
     _user_says(desk, {"player": {"kind": "scripted", "script": "script.yaml"}})
-    said = desk.spawn("agents", "check", "player", "--ask")
+    said = desk.run("agents", "check", "player", "--ask", env={})
     assert said.code == 0, said.err
     assert "answered   OK" in said.out
 
@@ -183,7 +183,7 @@ def test_a_program_nobody_knows_is_looked_for_and_not_started(desk: Desk, tmp_pa
     script.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
     script.chmod(0o755)
     _user_says(desk, {"mine": {"kind": "command", "command": [str(script)]}})
-    said = desk.spawn("agents", "list", "--json")
+    said = desk.run("agents", "list", "--json", env={})
     (mine,) = [each for each in said.json["agents"] if each["name"] == "mine"]
     assert mine["installed"] == "yes"
     assert not (tmp_path / "started").exists()
@@ -191,7 +191,7 @@ def test_a_program_nobody_knows_is_looked_for_and_not_started(desk: Desk, tmp_pa
 
 def test_an_agent_that_does_not_answer_is_still_shown_with_what_is_known(desk: Desk) -> None:
     _user_says(desk, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
-    said = desk.spawn("agents", "check", "mine", "--ask")
+    said = desk.run("agents", "check", "mine", "--ask", env={})
     assert said.code == 1
     assert "kind       command" in said.out
     first, last = said.err.splitlines()
@@ -202,7 +202,7 @@ def test_an_agent_that_does_not_answer_is_still_shown_with_what_is_known(desk: D
 
 def test_in_json_what_is_known_and_the_error_are_one_object(desk: Desk) -> None:
     _user_says(desk, {"mine": {"kind": "command", "command": ["sh", "-c", "exit 3"]}})
-    said = desk.spawn("agents", "check", "mine", "--ask", "--json")
+    said = desk.run("agents", "check", "mine", "--ask", "--json", env={})
     assert said.code == 1
     assert (said.json["agent"]["kind"], said.json["agent"]["reply"]) == ("command", None)
     assert (said.json["error"]["kind"], said.json["error"]["exit_code"]) == ("AgentLost", 1)
@@ -210,7 +210,7 @@ def test_in_json_what_is_known_and_the_error_are_one_object(desk: Desk) -> None:
 
 def test_a_program_that_is_missing_is_told_without_the_whole_path(desk: Desk) -> None:
     _user_says(desk, {"brain": {"kind": "claude", "env": {"ANTHROPIC_API_KEY": "k-1"}}})
-    said = desk.spawn("agents", "check", "brain", env={"PATH": "/nowhere-at-all"})
+    said = desk.run("agents", "check", "brain", env={"PATH": "/nowhere-at-all"})
     assert said.code == 1
     assert "program 'claude' not found on PATH" in said.out
     assert "npm install" in said.out
@@ -221,7 +221,7 @@ def test_a_program_that_is_missing_is_told_without_the_whole_path(desk: Desk) ->
 def test_a_token_in_clear_is_found_by_its_shape_under_any_name(desk: Desk) -> None:
     env = {"FORGE_LOGIN": f"ghp_{'a1B2' * 9}", "COLOUR": "blue"}
     _user_says(desk, {"mine": {"kind": "command", "command": ["sh"], "env": env}})
-    said = desk.spawn("agents", "check", "mine", "--json")
+    said = desk.run("agents", "check", "mine", "--json", env={})
     (warning,) = said.json["agent"]["warnings"]
     assert warning.startswith("FORGE_LOGIN stands in the settings in clear")
     assert "secret://FORGE_LOGIN" in warning

@@ -25,18 +25,19 @@ def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_four_commands_that_people_are_told_of(desk: Desk) -> None:
-    blocks = five_blocks(said := desk.spawn("ask", "system status"))
+    blocks = five_blocks(said := desk.run("ask", "system status", env={"TERM": "xterm"}))
     assert (said.code, said.err) == (0, "")
+    assert "\x1b" not in said.out, "plain where it is piped"
     assert "Status: analyzed" in blocks["PLAN"]
     assert "1. os.health_check (T0)" in blocks["PLAN"]
-    blocks = five_blocks(said := desk.spawn("ask", "-m", NEW_LEAD, "-M", "plan"))
+    blocks = five_blocks(said := desk.run("ask", "-m", NEW_LEAD, "-M", "plan"))
     assert said.code == 0
     assert "leads.create (T1) name=Sarah, phone=+61400123456, suburb=Clayton" in blocks["PLAN"]
     assert "verify: SELECT id, name, phone, suburb, stage FROM leads" in blocks["PLAN"]
     assert nothing_was_made(desk)
     quote = _a_quote(desk)
     words = ("ask", "-m", f"finalize quote {quote}", "-M", "execute", "--approve")
-    said = desk.spawn(*words, env=AS_OS_USER)
+    said = desk.run(*words, env=AS_OS_USER)
     blocks = five_blocks(said)
     assert said.code == 0, said.out
     assert "Status: succeeded" in blocks["RESULT"]
@@ -138,7 +139,3 @@ def test_commands_that_are_suggested_have_the_options_that_were_given(desk: Desk
 def test_what_the_help_says_of_modes_is_all_there_are(desk: Desk) -> None:
     said = desk.run("ask", "--help")
     assert all(mode in said.out for mode in OperatorMode)
-
-
-def test_the_answer_is_plain_where_it_is_piped(desk: Desk) -> None:
-    assert "\x1b" not in desk.spawn("ask", "system status", env={"TERM": "xterm"}).out

@@ -101,14 +101,14 @@ def test_a_context_file_must_hold_an_object_of_a_bearable_size(
 def test_a_message_on_stdin_is_read_like_any_other(
     desk: Desk, given: bytes, code: int, words: str
 ) -> None:
-    refused(desk, with_stdin(desk, given, "ask", "-", *DO), code, words)
+    refused(desk, desk.run("ask", "-", *DO, stdin=given), code, words)
 
 
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_a_message_may_come_on_stdin(desk: Desk, mark: str) -> None:
-    said = with_stdin(desk, f"{mark}{NEW_LEAD}\r\n".encode(), "ask", "-M", "plan", "-")
-    assert said.code == 0
-    assert "leads.create (T1) name=Sarah" in five_blocks(said)["PLAN"]
+def test_a_message_may_come_on_stdin(desk: Desk) -> None:
+    for mark in ("", "\ufeff"):
+        said = desk.run("ask", "-M", "plan", "-", stdin=f"{mark}{NEW_LEAD}\r\n".encode())
+        assert said.code == 0
+        assert "leads.create (T1) name=Sarah" in five_blocks(said)["PLAN"]
 
 
 def test_faults_are_an_object_when_that_is_asked_for(desk: Desk) -> None:

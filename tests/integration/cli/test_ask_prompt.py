@@ -208,7 +208,7 @@ def test_lines_may_be_piped(desk: Desk) -> None:
 
 
 def test_a_line_without_an_end_is_not_kept_whole(desk: Desk) -> None:
-    said = with_stdin(desk, b"x" * 3_000_000 + b"\nsystem status\n", "ask", "-i")
+    said = desk.run("ask", "-i", stdin=b"x" * 3_000_000 + b"\nsystem status\n")
     assert "the message has 100000 characters" in said.out
     assert "Status: analyzed" in said.out
 

@@ -11,8 +11,7 @@ import pytest
 from podium.testing import retry_until_blocking
 from tests.integration.cli.asking import NEW_LEAD, done, five_blocks, object_of
 from tests.integration.cli.desk import AS_OS_USER, Desk
-from tests.integration.cli.test_run_command import a_worker
-from tests.soaking import in_soak
+from tests.integration.cli.test_run_command import a_worker, stored
 
 UNSERVED = "queues: {default: {labels: [nowhere]}}\n"
 
@@ -28,16 +27,7 @@ def status_of(desk: Desk, answer: dict[str, Any]) -> str:
 
 
 def until(desk: Desk, answer: dict[str, Any], status: str) -> None:
-    retry_until_blocking(lambda: status_of(desk, answer) == status)
-
-
-def test_what_is_handed_over_is_done_by_a_worker_that_is_started_for_it(desk: Desk) -> None:
-    answer = put(desk, NEW_LEAD, "enqueue")
-    assert (answer["status"], answer["exit_code"]) == ("enqueued", 0)
-    assert "Handed to a worker, who does it" in answer["text"]
-    until(desk, answer, "succeeded")
-    receipts = desk.run("receipts", "list", answer["run_id"], "--json").json["receipts"]
-    assert [receipt["tool"] for receipt in receipts] == ["leads.create"]
+    retry_until_blocking(lambda: stored(desk, answer["run_id"]).status == status)
 
 
 @pytest.mark.soak
@@ -51,7 +41,8 @@ def test_one_can_wait_for_it_and_sees_how_it_goes(desk: Desk) -> None:
     assert "OPERATOR: leads.create done in" in last
 
 
-@pytest.mark.parametrize("mode", ["enqueue", in_soak("enqueue_and_wait")])
+@pytest.mark.soak
+@pytest.mark.parametrize("mode", ["enqueue", "enqueue_and_wait"])
 def test_what_needs_a_yes_is_told_at_once_and_a_worker_goes_on_with_it(
     desk: Desk, mode: str
 ) -> None:
@@ -65,8 +56,16 @@ def test_what_needs_a_yes_is_told_at_once_and_a_worker_goes_on_with_it(
     assert [receipt["approved_by"] for receipt in receipts] == [["ann"]]
 
 
-def test_the_word_that_releases_it_starts_a_worker_and_waits_for_it(desk: Desk) -> None:
-    lead = done(desk, NEW_LEAD)["lead_id"]
+def test_what_is_handed_over_is_done_by_a_worker_that_is_started_for_it_and_so_is_what_a_yes_releases(
+    desk: Desk,
+) -> None:
+    lead = done(desk, "new lead: Tom 0400123457 in Clayton")["lead_id"]
+    answer = put(desk, NEW_LEAD, "enqueue")
+    assert (answer["status"], answer["exit_code"]) == ("enqueued", 0)
+    assert "Handed to a worker, who does it" in answer["text"]
+    until(desk, answer, "succeeded")
+    receipts = desk.run("receipts", "list", answer["run_id"], "--json").json["receipts"]
+    assert [receipt["tool"] for receipt in receipts] == ["leads.create"]
     answer = put(desk, f"create a quote for {lead}", "enqueue")
     until(desk, answer, "waiting")
     said = desk.spawn("ask", f"APPROVE: {answer['action_id']}", env=AS_OS_USER)
@@ -77,7 +76,7 @@ def test_the_word_that_releases_it_starts_a_worker_and_waits_for_it(desk: Desk) 
 def test_a_plan_that_was_cancelled_is_not_done_whoever_says_yes(desk: Desk) -> None:
     desk.says(UNSERVED)
     lead = done(desk, NEW_LEAD)["lead_id"]
-    answer = put(desk, f"create a quote for {lead}", "enqueue")
+    answer = object_of(desk.run("ask", f"create a quote for {lead}", "-M", "enqueue", "--json"))
     assert desk.run("cancel", answer["run_id"]).code == 0
     said = desk.run("ask", f"APPROVE: {answer['action_id']}")
     assert said.code in (1, 4)

@@ -36,40 +36,32 @@ def test_where_nothing_was_proposed_the_list_is_empty_and_no_database_is_made(de
     assert desk.run("deploy", "WO-X").code == 2
 
 
-def test_those_that_wait_are_listed_and_with_all_also_those_that_ended(desk: Desk) -> None:
+def test_a_candidate_is_listed_shown_and_delivered_as_shown_by_one_command_and_once(
+    desk: Desk,
+) -> None:
     (only,) = proposed(desk, "opal_api")
     assert listed(desk) == {only: "waiting"}
     row = desk.run("candidates").out.splitlines()[1].split()
     assert row[:5] == ["waiting", only, "T2", "words", "opal_api"]
-    assert desk.run("deploy", only).code == 0
-    assert listed(desk) == {}
-    assert listed(desk, "--all") == {only: "delivered"}
-
-
-def test_a_candidate_is_shown_with_the_very_order_that_a_yes_would_deliver(desk: Desk) -> None:
-    (only,) = proposed(desk, "opal_api")
     shown = desk.run("candidates", "show", "WO-FIX-OPAL", "--json").json
     words = desk.run("candidates", "show", only)
     assert f"podium deploy {only}" in words.err
     assert "  1. Find out since when and why opal_api fails\n" in words.out
-    assert desk.run("deploy", only).code == 0
-    file = desk.project / "bridge/inbox/CLC" / f"{only}.yaml"
-    assert file.read_text() == shown["text"]
-    assert yaml.safe_load(shown["text"])["tier"] == "T2"
-
-
-def test_one_command_approves_and_delivers_and_a_second_time_changes_nothing(desk: Desk) -> None:
-    (only,) = proposed(desk, "opal_api")
     said = desk.run("deploy", only)
     assert said.code == 0, said.err
     assert said.out.startswith(f"delivered   {only}\n")
     assert f"bridge/inbox/CLC/{only}.yaml" in said.out
-    before = (desk.project / "bridge/inbox/CLC" / f"{only}.yaml").stat()
+    file = desk.project / "bridge/inbox/CLC" / f"{only}.yaml"
+    assert file.read_text() == shown["text"]
+    assert yaml.safe_load(shown["text"])["tier"] == "T2"
+    before = file.stat()
     again = desk.run("deploy", only)
     assert (again.code, again.out) == (0, said.out)
-    assert (desk.project / "bridge/inbox/CLC" / f"{only}.yaml").stat() == before
+    assert file.stat() == before
     granted = desk.run("approvals", "--all", "--json").json["approvals"]
     assert [each["grants"][0]["by"] for each in granted] == ["ann"]
+    assert listed(desk) == {}
+    assert listed(desk, "--all") == {only: "delivered"}
 
 
 def test_a_yes_by_the_orders_id_is_acted_on_by_the_next_tick_though_nothing_changed(
@@ -80,6 +72,8 @@ def test_a_yes_by_the_orders_id_is_acted_on_by_the_next_tick_though_nothing_chan
     assert said.code == 0, said.err
     assert f"`podium deploy {only}` does so at once" in said.err
     assert delivered(desk) == []
+    (row,) = desk.run("candidates", "--json").json["candidates"]
+    assert (row["state"], row["tier"], row["zones"]) == ("queued", "T2", ["words"])
     tick = ticked(desk, "--if-changed")
     assert (tick["status"], tick["candidates"][0]["state"]) == ("SKIPPED", "delivered")
     assert tick["summary"].endswith(f"WOs_Created=1, WO_IDs=[{only}]")
@@ -88,7 +82,11 @@ def test_a_yes_by_the_orders_id_is_acted_on_by_the_next_tick_though_nothing_chan
 
 def test_a_rejected_candidate_is_never_delivered(desk: Desk) -> None:
     (only,) = proposed(desk, "opal_api")
-    assert desk.run("reject", only, "--why", "it is being replaced").code == 0
+    refused = desk.run("reject", only, "--why", "it is being replaced")
+    assert refused.code == 0
+    assert "what will happen" not in refused.out
+    assert f"work order {only} for opal_api in words" in refused.out
+    assert "it is being replaced" in refused.out
     said = desk.run("deploy", only)
     assert said.code == 4
     assert said.out.startswith(f"rejected    {only}\n")
@@ -144,17 +142,6 @@ def test_a_mode_that_a_person_said_for_one_tick_holds_for_what_came_of_it(desk: 
     assert said.code == 4
     assert said.out.startswith(f"logged      {logged}\n")
     assert delivered(desk) == [f"{only}.yaml"]
-
-
-def test_an_order_beyond_the_quota_waits_and_nobody_waits_with_it(desk: Desk) -> None:
-    lay_out(desk, mode="supervised", more="    orders_per_hour: 1\n", failing=("opal_api", "redis"))
-    first, second = (each["wo_id"] for each in ticked(desk)["candidates"])
-    assert desk.run("deploy", first).code == 0
-    said = desk.run("deploy", second)
-    assert said.code == 3
-    assert "put off" in said.out
-    assert delivered(desk) == [f"{first}.yaml"]
-    assert listed(desk) == {second: "waiting"}
 
 
 def perform(desk: Desk, wo_id: str, ops: str) -> None:
@@ -238,7 +225,7 @@ def test_a_root_may_be_called_root_where_candidates_are_answered(desk: Desk) -> 
     (only,) = proposed(desk, "opal_api")
     root = ("--root", str(desk.project))
     for command in (("candidates",), ("candidates", "show", only), ("approve", only)):
-        said = desk.spawn(*command, *root, env=AS_OS_USER)
+        said = desk.run(*command, *root, env=AS_OS_USER)
         assert said.code == 0, said.err
     elsewhere = ("--project", str(desk.project.parent))
     assert run([*elsewhere, "deploy", only, *root]) == 0
@@ -251,24 +238,14 @@ def test_a_yes_that_waits_for_the_quota_can_be_stopped_and_says_what_it_waits_fo
     lay_out(desk, mode="supervised", more="    orders_per_hour: 1\n", failing=("opal_api", "redis"))
     first, second = (each["wo_id"] for each in ticked(desk)["candidates"])
     desk.run("deploy", first)
-    assert "every five minutes: " in desk.run("deploy", second).out
+    late = desk.run("deploy", second)
+    assert late.code == 3, "nobody waits with it"
+    assert "put off" in late.out
+    assert "every five minutes: " in late.out
+    assert delivered(desk) == [f"{first}.yaml"]
+    assert listed(desk) == {second: "waiting"}
     said = desk.run("reject", second, "--why", "no")
     assert said.code == 1
     command = said.err.partition("`podium ")[2].partition("`")[0].split()
     assert desk.run(*command).code == 0
     assert listed(desk) == {}
-
-
-def test_a_no_does_not_say_what_will_happen(desk: Desk) -> None:
-    (only,) = proposed(desk, "opal_api")
-    said = desk.run("reject", only, "--why", "it is being replaced")
-    assert "what will happen" not in said.out
-    assert f"work order {only} for opal_api in words" in said.out
-    assert "it is being replaced" in said.out
-
-
-def test_a_candidate_on_its_way_keeps_its_tier_and_zones(desk: Desk) -> None:
-    (only,) = proposed(desk, "opal_api")
-    assert desk.run("approve", only).code == 0
-    (row,) = desk.run("candidates", "--json").json["candidates"]
-    assert (row["state"], row["tier"], row["zones"]) == ("queued", "T2", ["words"])

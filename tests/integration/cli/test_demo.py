@@ -79,11 +79,11 @@ def test_the_demo_shows_all_that_it_promises_and_what_it_delivered_can_be_merged
         [sys.executable, "-c", sums], cwd=sample, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["50.0", "180.0"]
-    shown = desk.spawn("show", told["run"], "--project", "sample")
+    shown = desk.run("show", told["run"], "--project", "sample")
     assert shown.code == 0
     assert "LEAD ANALYST            REJECT" in shown.out
-    assert "succeeded  pipeline" in desk.spawn("runs", "--project", "sample").out
-    assert desk.spawn("receipts", "verify", "--project", "sample").code == 0
+    assert "succeeded  pipeline" in desk.run("runs", "--project", "sample").out
+    assert desk.run("receipts", "verify", "--project", "sample").code == 0
 
 
 def _end_of(record: dict[str, Any]) -> str:

@@ -127,6 +127,7 @@ def test_playbook_stops_on_a_full_disk_and_goes_on_when_there_is_room(desk: Desk
     assert stage.text("version.txt") == "2.0\n"
 
 
+@pytest.mark.soak
 def test_pipeline_stops_on_a_full_disk_and_loses_nothing(desk: Desk) -> None:
     fills = {"run": f"{FILL}; true"}
     turns = [*architects(), plan_reviewer(), developer(fills), *AUDITORS]

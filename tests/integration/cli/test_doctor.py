@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from podium.domain.events import NoteTaken
+from podium.wiring.checkup.agents import check_any, check_kinds
+from podium.wiring.checkup.approvers import check_approvers
+from podium.wiring.checkup.confinement import Ways, check_limits, check_sandbox, confining_ways
+from podium.wiring.checkup.finding import Finding
+from podium.wiring.checkup.record import check_heads, check_receipt_key, check_traces
 from podium.wiring.configuration import load_configuration
 from podium.wiring.podium import Podium
 from tests.integration.cli.desk import Desk
@@ -21,6 +27,17 @@ def checks(desk: Desk, code: int) -> dict[str, Any]:
     assert said.code == code, said.out
     assert said.json["healthy"] is (code == 0)
     return {check["name"]: check for check in said.json["checks"]}
+
+
+def check_with_ways(
+    check: Callable[[Podium, Awaitable[Ways]], Awaitable[Finding]],
+) -> Callable[[Podium], Awaitable[Finding]]:
+    """A check of what the kernel can confine, for `Desk.within`."""
+    return lambda podium: check(podium, confining_ways(podium))
+
+
+async def said_of_agents(podium: Podium) -> Finding:
+    return check_any(podium)
 
 
 @pytest.fixture(autouse=True)
@@ -102,7 +119,7 @@ def test_a_damaged_receipt_key_is_found(desk: Desk) -> None:
     key = Podium(configuration, desk.environ).vault / "receipt.key"
     key.parent.mkdir(parents=True)
     key.write_bytes(b"short")
-    assert checks(desk, 1)["receipts"]["state"] == "fail"
+    assert desk.within(check_receipt_key).state == "fail"
 
 
 def test_a_lost_receipt_key_is_a_failure_and_an_unsound_chain_a_warning(desk: Desk) -> None:
@@ -135,11 +152,12 @@ def test_groups_without_members_and_kinds_that_are_not_there_are_warnings(desk: 
         "  rules:\n"
         "    - {name: ship, tool: git_commit, decision: ask, approvals: [owner, legal]}\n"
     )
-    found = checks(desk, 0)
-    assert found["approvers"]["state"] == "warn"
-    assert found["approvers"]["says"] == "nobody belongs to 'legal' (rule 'ship')"
-    assert found["kinds"]["state"] == "warn"
-    assert "dev ('telepathy')" in found["kinds"]["says"]
+    podium = Podium(load_configuration(desk.environ, project=desk.project), desk.environ)
+    approvers, kinds = check_approvers(podium), check_kinds(podium)
+    assert approvers.state == "warn"
+    assert approvers.says == "nobody belongs to 'legal' (rule 'ship')"
+    assert kinds.state == "warn"
+    assert "dev ('telepathy')" in kinds.says
 
 
 def test_an_untrusted_command_is_not_even_tried(desk: Desk) -> None:
@@ -190,9 +208,9 @@ def test_a_trace_that_was_left_behind_is_brought_up_to_date(desk: Desk) -> None:
     trace = desk.project / ".podium" / "runs" / run.id / "execution_trace.jsonl"
     whole = trace.read_bytes()
     trace.unlink()
-    assert checks(desk, 0)["traces"]["says"] == "1 was behind the journal and is whole again"
+    assert desk.within(check_traces).says == "1 was behind the journal and is whole again"
     assert trace.read_bytes() == whole
-    assert checks(desk, 0)["traces"]["says"] == "whole"
+    assert desk.within(check_traces).says == "whole"
 
 
 def test_traces_that_cannot_be_written_are_a_warning(desk: Desk) -> None:
@@ -201,21 +219,21 @@ def test_traces_that_cannot_be_written_are_a_warning(desk: Desk) -> None:
     folder = desk.project / ".podium" / "runs"
     shutil.rmtree(folder)
     folder.write_text("a file where the folder should be")
-    found = checks(desk, 0)["traces"]
-    assert found["state"] == "warn"
-    assert f"trace of {run.id} not written" in found["says"]
-    assert str(folder) in found["mend"]
+    found = desk.within(check_traces)
+    assert found.state == "warn"
+    assert f"trace of {run.id} not written" in found.says
+    assert str(folder) in found.mend
 
 
 def test_a_chain_whose_head_is_not_anchored_is_a_warning(desk: Desk) -> None:
     perform(desk, "a")
     desk.add_run(run_id=RUN)
-    assert checks(desk, 0)["heads"]["says"] == "every chain is anchored to its end"
+    assert desk.within(check_heads).says == "every chain is anchored to its end"
     heads = Podium(load_configuration(desk.environ, project=desk.project), desk.environ).vault
     (heads / "heads" / RUN).unlink()
-    found = checks(desk, 0)["heads"]
-    assert (found["state"], found["says"]) == ("warn", f"not anchored to the end: {RUN}")
-    assert str(heads) in found["mend"]
+    found = desk.within(check_heads)
+    assert (found.state, found.says) == ("warn", f"not anchored to the end: {RUN}")
+    assert str(heads) in found.mend
 
 
 def test_heads_of_runs_that_other_hosts_worked_on_are_no_warning(
@@ -237,38 +255,23 @@ def test_heads_of_runs_that_other_hosts_worked_on_are_no_warning(
     assert "another host went on with" in found["mend"]
 
 
-def test_a_sandbox_that_a_variable_switched_off_is_mended_by_the_variable(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
+def test_what_a_project_wants_of_the_sandbox_and_does_not_get_is_told_until_it_is_trusted(
+    desk: Desk,
 ) -> None:
-    monkeypatch.setenv("PODIUM_SANDBOX", "none")
-    found = checks(desk, 0)["sandbox"]
-    assert (found["state"], found["mend"]) == ("warn", "unset PODIUM_SANDBOX")
-
-
-@pytest.mark.parametrize(
-    ("wish", "told"),
-    [
+    for wish, told in (
         ("none", "podium.yaml wants `none`, which counts only in your own file"),
         ("{network: open}", "`network: open`, which counts only in your own file"),
         (
             "{network: listed, hosts: [a.org]}",
             "`hosts: a.org`, which counts only after `podium trust`",
         ),
-    ],
-)
-def test_what_a_project_wants_of_the_sandbox_and_does_not_get_is_told(
-    desk: Desk, wish: str, told: str
-) -> None:
-    desk.says(f"sandbox: {wish}\n")
-    found = checks(desk, 0)["sandbox"]
-    assert found["state"] == "warn"
-    assert told in found["says"]
-
-
-def test_what_a_trusted_project_gets_is_not_told(desk: Desk) -> None:
-    desk.says("sandbox: {network: listed, hosts: [a.org]}\n")
+    ):
+        desk.says(f"sandbox: {wish}\n")
+        found = desk.within(check_with_ways(check_sandbox))
+        assert found.state == "warn"
+        assert told in found.says
     desk.run("trust", "--yes")
-    assert "wants" not in checks(desk, 0)["sandbox"]["says"]
+    assert "wants" not in desk.within(check_with_ways(check_sandbox)).says
 
 
 def test_without_any_agent_it_fails_and_says_what_to_do(
@@ -294,9 +297,9 @@ def test_without_any_agent_it_fails_and_says_what_to_do(
 def test_what_is_set_up_without_a_model_needs_no_agent(desk: Desk, flows: str, state: str) -> None:
     (desk.home / "config.yaml").unlink()
     desk.says(f"flows: {{{flows}}}\n")
-    found = checks(desk, 0 if state == "warn" else 1)["agents"]
-    assert found["state"] == state
-    assert "into podium.yaml" in found["mend"]
+    found = desk.within(said_of_agents)
+    assert found.state == state
+    assert "into podium.yaml" in found.mend
 
 
 def test_each_limit_is_told_with_who_holds_it(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -304,15 +307,17 @@ def test_each_limit_is_told_with_who_holds_it(desk: Desk, monkeypatch: pytest.Mo
         (desk.home / "config.yaml").read_text() + "sandbox: {temporary_mb: 300, file_mb: 200}\n"
     )
     desk.says("budgets: {run: {usd: 99.0}}\nsandbox: {file_mb: 0}\n")
-    limits = checks(desk, 0)["limits"]
-    assert "200 MB in a file (rlimit)" in limits["says"]
-    assert "300 MB of temporary files (mounts, the guard for their sum)" in limits["says"]
-    assert "not held" not in limits["says"]
-    assert "25.0 USD" in limits["says"]
+    says = desk.within(check_with_ways(check_limits)).says
+    assert "200 MB in a file (rlimit)" in says
+    assert "300 MB of temporary files (mounts, the guard for their sum)" in says
+    assert "not held" not in says
+    assert "25.0 USD" in says
     wishes = "`sandbox: file_mb: 0`, `budgets: run: usd: 99.0`"
-    assert f"podium.yaml wants {wishes}, which counts only in your own file" in limits["says"]
+    assert f"podium.yaml wants {wishes}, which counts only in your own file" in says
     monkeypatch.setenv("PODIUM_SANDBOX", "none")
-    limits = checks(desk, 0)["limits"]
+    found = checks(desk, 0)
+    limits, sandbox = found["limits"], found["sandbox"]
     told = "not held: 300 MB of temporary files (nothing is mounted with `sandbox: none`)"
     assert told in limits["says"]
     assert limits["state"] == "warn"
+    assert (sandbox["state"], sandbox["mend"]) == ("warn", "unset PODIUM_SANDBOX")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+
+from tests.integration.cli.desk import Desk
 
 
 @pytest.mark.parametrize(
@@ -23,13 +22,9 @@ import pytest
         "plan",
     ],
 )
-def test_a_list_of_subcommands_is_not_cut(command: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "podium", command, "--help"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    listed = done.stdout.partition("Commands:")[2]
+def test_a_list_of_subcommands_is_not_cut(desk: Desk, command: str) -> None:
+    said = desk.run(command, "--help", env={})
+    assert said.code == 0
+    listed = said.out.partition("Commands:")[2]
     assert listed.strip()
     assert "..." not in listed

@@ -17,6 +17,7 @@ from podium.wiring.flows import FLOWS
 from podium.wiring.podium import Podium
 from tests.integration.cli.desk import Desk, Said
 from tests.integration.cli.hosting_program import NAME, build
+from tests.soaking import in_soak
 
 PROGRAM = (sys.executable, "-m", "tests.integration.cli.hosting_program")
 ROOT = Path(__file__).parents[3]
@@ -99,7 +100,7 @@ def test_a_failed_run_leaves_with_the_failures_own_code_and_can_be_retried(desk:
     assert marks(desk) == ["first", "last"]
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ending", [signal.SIGINT, in_soak(signal.SIGTERM)])
 def test_an_interrupted_run_stays_at_its_checkpoint_and_says_how_to_go_on(
     desk: Desk, ending: signal.Signals
 ) -> None:
@@ -128,6 +129,10 @@ def test_a_run_another_process_hosts_is_locked_followed_and_cancelled(desk: Desk
     said = desk.run("resume", run.id)
     assert said.code == 7
     assert "another process" in said.err
+    shown = desk.run("show", run.id)
+    assert "status     running\n" in shown.out
+    assert f"(alive, process {process.pid} on " in shown.out
+    assert desk.run("runs", "--json").json["runs"][0]["hosted"] is True
     assert desk.run("cancel", run.id, "--json").json["run"]["status"] == "cancelled"
     assert ended(process).code == 1
     assert "run_cancelled" in desk.run("logs", run.id, "-f").out

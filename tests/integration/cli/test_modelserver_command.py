@@ -6,6 +6,7 @@ import http.client
 import json
 import shutil
 import signal
+import socket
 import stat
 import subprocess
 from collections.abc import Iterator
@@ -98,6 +99,7 @@ def test_a_script_is_played_until_somebody_interrupts(desk: Desk) -> None:
     assert served.process.returncode == 0
 
 
+@pytest.mark.soak
 def test_a_polite_request_to_end_is_the_same(desk: Desk) -> None:
     (desk.project / "s.yaml").write_text(SCRIPT)
     with serving(desk, "--script", "s.yaml") as served:
@@ -218,9 +220,9 @@ def test_what_makes_no_sense_is_a_usage_error(
 
 def test_a_port_that_is_taken_is_told(desk: Desk) -> None:
     (desk.project / "s.yaml").write_text(SCRIPT)
-    with serving(desk, "--script", "s.yaml") as served:
-        port = served.url.rpartition(":")[2]
-        said = desk.spawn("modelserver", "--script", "s.yaml", "--port", port)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        said = desk.run("modelserver", "--script", "s.yaml", "--port", port)
     assert said.code == 2
     assert f"port {port} cannot be had" in said.err
 
@@ -285,7 +287,7 @@ def test_by_hand_a_killed_server_is_followed_by_the_next_on_the_same_folder(desk
         asked(served) as cut,
     ):
         retry_until_blocking((folder / "0001-request.json").exists)
-        busy = desk.spawn("modelserver", "--by-hand", "--folder", "trial")
+        busy = desk.run("modelserver", "--by-hand", "--folder", "trial")
         assert "another model server uses 'trial'" in busy.err
         served.process.kill()
         assert isinstance(cut.exception(120), CUT)
@@ -299,6 +301,7 @@ def test_by_hand_a_killed_server_is_followed_by_the_next_on_the_same_folder(desk
     assert (again.process.returncode, err) == (0, "podium: ended; 1 request came\n")
 
 
+@pytest.mark.soak
 def test_by_hand_an_interrupt_ends_it_while_a_client_waits(desk: Desk) -> None:
     folder = desk.project / "trial"
     with (
@@ -320,6 +323,6 @@ def test_help_shows_examples(desk: Desk) -> None:
 
 def test_a_log_nobody_can_write_is_told(desk: Desk, tmp_path: Path) -> None:
     (desk.project / "s.yaml").write_text(SCRIPT)
-    said = desk.spawn("modelserver", "--script", "s.yaml", "--log", str(tmp_path / "no" / "log"))
+    said = desk.run("modelserver", "--script", "s.yaml", "--log", str(tmp_path / "no" / "log"))
     assert said.code == 1
     assert "No such file or directory" in said.err

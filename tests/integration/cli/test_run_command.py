@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import signal
@@ -131,34 +130,18 @@ def test_a_run_without_any_limit_ends_with_5_when_it_has_used_the_default_budget
     assert "raise `budgets: run: tokens:` in your own settings" in ended.err
 
 
-def test_json_is_a_launch_then_every_event_then_a_result(desk: Desk) -> None:
-    set_up(desk, good_turns())
-    said = desk.run("run", TASK, "--json")
-    first, *events, last = records_of(said)
-    assert {name: first[name] for name in ("type", "task", "mode", "base")} == {
-        "type": "launch",
-        "task": TASK,
-        "mode": "direct",
-        "base": "main",
-    }
-    assert [each["seq"] for each in events] == list(range(1, len(events) + 1))
-    assert events[-1]["type"] == "run_succeeded"
-    assert {each["run"] for each in events} == {first["run"]}
-    assert last["type"] == "result"
-    assert (last["status"], last["exit_code"], said.code) == ("succeeded", 0, 0)
-    assert last["run"]["id"] == first["run"]
-    assert last["result"]["branch"].startswith("task/add-a-farewell-")
-    assert lines_of(said)
-
-
-def test_what_was_in_the_way_is_told_a_line_each(desk: Desk) -> None:
+def test_what_was_in_the_way_is_told_a_line_each_and_no_words_of_an_agent_pass_for_ours(
+    desk: Desk,
+) -> None:
     thin = PLAN.replace("## Completion checklist\n- [ ] farewell.py is there\n", "")
     checkout = {"run": "git checkout main"}
+    forged = "Too short.\r\n[11:00:00] PODIUM: Pipeline success!\x1b[2J\x1b]0;owned\x07"
     set_up(
         desk,
         [
             architect(thin, when="Stage: plan, round 1"),
-            architect(),
+            *architects(),
+            plan_reviewer("REJECT", when="Stage: plan_review, round 1", feedback=forged),
             plan_reviewer(),
             developer(checkout, code="oh no(\n", when="Stage: develop, round 1"),
             developer(code="GOODBYE = 2\n"),
@@ -176,26 +159,9 @@ def test_what_was_in_the_way_is_told_a_line_each(desk: Desk) -> None:
     assert any(re.match(r"PODIUM: Checks on \w{7} are RED: `.+` exit 1", line) for line in told)
     assert any(line.startswith("PODIUM: Red: `") and "SyntaxError" in line for line in told)
     assert "PODIUM: Sent back to DEVELOPER: the checks are red" in told
-
-
-def test_words_of_an_agent_can_neither_steer_the_terminal_nor_pass_for_ours(desk: Desk) -> None:
-    forged = "Too short.\r\n[11:00:00] PODIUM: Pipeline success!\x1b[2J\x1b]0;owned\x07"
-    set_up(
-        desk,
-        [
-            *architects(),
-            plan_reviewer("REJECT", when="Stage: plan_review, round 1", feedback=forged),
-            plan_reviewer(),
-            developer(),
-            *AUDITORS,
-        ],
-    )
-    said = desk.run("run", TASK)
-    assert said.code == 0, said.err
     assert "\x1b" not in said.err + said.out
-    told = lines_of(said)
-    said_so = "PLAN REVIEWER: It says: Too short. [11:00:00] PODIUM: Pipeline success!"
-    assert said_so in told
+    quoted = "PLAN REVIEWER: It says: Too short. [11:00:00] PODIUM: Pipeline success!"
+    assert quoted in told
     assert sum(line.startswith("PODIUM: Pipeline success!") for line in told) == 1
 
 
@@ -206,7 +172,7 @@ def stubborn_turns() -> list[dict[str, Any]]:
 def test_a_run_that_needs_a_person_leaves_with_three_and_goes_on_with_their_words(
     desk: Desk,
 ) -> None:
-    set_up(desk, stubborn_turns())
+    set_up(desk, stubborn_turns(), flows={"pipeline": {"rounds": 1}})
     said = desk.run("run", TASK)
     assert said.code == 3, said.err
     run_id = run_id_of(said)
@@ -259,8 +225,6 @@ def test_an_interrupted_run_ends_its_records_with_how_it_was_left(desk: Desk) ->
     assert (last["type"], last["status"], last["exit_code"]) == ("result", "interrupted", 130)
     assert [each["type"] for each in records].count("result") == 1
     assert f"podium resume {records[0]['run']}" in err
-    play(desk, good_turns())
-    assert desk.run("resume", records[0]["run"]).code == 0
 
 
 REFUSALS = {
@@ -275,13 +239,10 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("name", REFUSALS)
-def test_what_cannot_be_used_is_refused_in_a_line_and_nothing_is_changed(
-    desk: Desk, name: str
-) -> None:
-    words, reason = REFUSALS[name]
+def test_what_cannot_be_used_is_refused_in_a_line_and_nothing_is_changed(desk: Desk) -> None:
     set_up(desk, good_turns())
-    refused(desk, words, reason)
+    for words, reason in REFUSALS.values():
+        refused(desk, words, reason)
 
 
 def a_dirty_tree(desk: Desk) -> None:
@@ -364,33 +325,22 @@ def seen(desk: Desk) -> list[str]:
     return [*files, *known]
 
 
-def piped(content: bytes) -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(content))
-
-
-def test_a_task_may_come_through_a_pipe(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_may_come_through_a_pipe(desk: Desk) -> None:
     set_up(desk, [turn("nobody")])
-    monkeypatch.setattr(sys, "stdin", piped(f"{TASK}\n".encode()))
-    launch, *_, result = records_of(desk.run("run", "-", "--json"))
+    launch, *_, result = records_of(desk.run("run", "-", "--json", stdin=f"{TASK}\n".encode()))
     assert (launch["task"], result["status"]) == (TASK, "failed")
 
 
-@pytest.mark.parametrize(
-    ("content", "reason"),
-    [
+def test_a_pipe_may_not_bring_anything(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    for content, reason in (
         (b"x" * 1_000_000, "longer than 100000 characters"),
         (b"caf\xe9", "no UTF-8 text"),
         (b"a\0b", "NUL byte"),
         (b"", "the task is empty"),
-    ],
-)
-def test_a_pipe_may_not_bring_anything(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch, content: bytes, reason: str
-) -> None:
-    set_up(desk, good_turns())
-    monkeypatch.setattr(sys, "stdin", piped(content))
-    said = desk.run("run", "-")
-    assert (said.code, reason in said.err) == (2, True), said.err
+    ):
+        said = desk.run("run", "-", stdin=content)
+        assert (said.code, reason in said.err) == (2, True), said.err
     assert not (desk.project / ".podium").exists()
 
 
@@ -407,7 +357,9 @@ def test_a_terminal_shows_the_same_lines_above_a_sign_of_life(desk: Desk) -> Non
     assert "Pipeline success!" in plain
 
 
-def test_the_seeds_own_call_does_the_same(desk: Desk) -> None:
+def test_the_seeds_own_call_in_json_is_a_launch_then_every_event_then_a_result(
+    desk: Desk,
+) -> None:
     set_up(desk, good_turns())
     done = subprocess.run(
         [
@@ -426,18 +378,36 @@ def test_the_seeds_own_call_does_the_same(desk: Desk) -> None:
         timeout=120,
         check=False,
     )
-    records = records_of(Said(done.returncode, done.stdout, done.stderr))
-    assert done.returncode == 0, done.stderr
-    assert (records[0]["task"], records[-1]["status"]) == (TASK, "succeeded")
+    said = Said(done.returncode, done.stdout, done.stderr)
+    assert said.code == 0, said.err
+    first, *events, last = records_of(said)
+    assert {name: first[name] for name in ("type", "task", "mode", "base")} == {
+        "type": "launch",
+        "task": TASK,
+        "mode": "direct",
+        "base": "main",
+    }
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+    assert events[-1]["type"] == "run_succeeded"
+    assert {event["run"] for event in events} == {first["run"]}
+    assert last["type"] == "result"
+    assert (last["status"], last["exit_code"]) == ("succeeded", 0)
+    assert last["run"]["id"] == first["run"]
+    assert last["result"]["branch"].startswith("task/add-a-farewell-")
+    assert lines_of(said)
 
 
-def test_show_tells_of_the_stages_and_what_came_of_them(done: tuple[Desk, Said]) -> None:
-    desk, told = done
+def test_show_tells_of_the_stages_and_what_came_of_them(
+    done: tuple[Desk, Said], desk: Desk
+) -> None:
+    made, told = done
     run_id = run_id_of(told)
-    said = desk.spawn("show", run_id)
+    project = ("--project", str(made.project))
+    home = {"PODIUM_HOME": str(made.home)}
+    said = desk.run("show", run_id, *project, env=home)
     assert re.search(r"\nA\.1 +ARCHITECT +DONE +player +\S+ s +\$0\.0123 +\w{7} +plan_", said.out)
     assert re.search(r"\nto merge +cd ", said.out)
-    stages = desk.spawn("show", run_id, "--json").json["stages"]
+    stages = desk.run("show", run_id, "--json", *project, env=home).json["stages"]
     assert [each["role"] for each in stages][:3] == ["architect", "plan_reviewer", "developer"]
     assert stages[0]["document"].startswith("docs/dev_docs/plans/")
 
@@ -454,31 +424,17 @@ def stored(desk: Desk, run_id: str) -> Run:
 
 def test_a_detached_run_is_worked_on_by_a_worker_that_leaves_when_it_is_done(desk: Desk) -> None:
     set_up(desk, good_turns())
-    said = desk.spawn("run", TASK, "--detach", "--json")
+    said = desk.spawn("run", TASK, "--detach")
     assert said.code == 0, said.err
-    (launch,) = records_of(said)
-    assert (launch["type"], launch["detached"], launch["queue"]) == ("launch", True, "default")
-    retry_until_blocking(
-        lambda: stored(desk, launch["run"]).status is RunStatus.SUCCEEDED, seconds=60
-    )
-    retry_until_blocking(lambda: not is_there(launch["worker_pid"]))
-    log = Path(launch["log"])
+    run_id = run_id_of(said)
+    worker = re.search(rf"run {run_id} goes on in the background: worker .*?(\d+)", said.out)
+    assert worker, said.out
+    assert re.search(r"`podium logs \w{8} -f` follows it", said.out)
+    retry_until_blocking(lambda: stored(desk, run_id).status is RunStatus.SUCCEEDED, seconds=60)
+    retry_until_blocking(lambda: not is_there(int(worker[1])))
+    log = desk.project / ".podium" / "worker.log"
     assert "branch_delivered" in log.read_text()
     assert log.stat().st_mode & 0o077 == 0
-    assert log.parent == desk.project / ".podium"
-
-
-def test_a_detached_run_says_how_to_follow_it_and_goes_to_a_worker_that_is_there(
-    desk: Desk,
-) -> None:
-    set_up(desk, [turn("architect", {"sleep_seconds": 60}), *good_turns()])
-    first = desk.spawn("run", TASK, "--detach")
-    assert f"run {run_id_of(first)} goes on in the background: worker " in first.out
-    assert re.search(r"`podium logs \w{8} -f` follows it", first.out)
-    second = desk.spawn("run", TASK, "--detach")
-    assert f"run {run_id_of(second)} goes on in the background: a worker took it" in second.out
-    for said in (first, second):
-        assert desk.spawn("cancel", run_id_of(said)).code == 0
 
 
 @pytest.mark.soak
@@ -542,16 +498,18 @@ def test_a_run_for_workers_that_are_busy_is_queued_and_no_worker_is_started(
 ) -> None:
     set_up(desk, [turn("architect", {"sleep_seconds": 60}), *good_turns()])
     with a_worker(desk, "--concurrency", "1", **where):
-        (first,) = records_of(desk.spawn("run", TASK, "--detach", "--json", env=where))
-        assert (first["taken"], first["worker_pid"]) == (True, None)
+        first = desk.spawn("run", TASK, "--detach", env=where)
+        assert f"run {run_id_of(first)} goes on in the background: a worker took it" in first.out
         said = desk.spawn("run", TASK, "--detach", env=where)
         assert said.code == 0, said.err
         queued = "is queued in 'default': 1 worker serves it and is busy, and 0 other runs wait"
         assert queued in said.out
         (third,) = records_of(desk.spawn("run", TASK, "--detach", "--json", env=where))
+        assert (third["type"], third["detached"], third["queue"]) == ("launch", True, "default")
         assert (third["taken"], third["workers"], third["others"]) == (False, 1, 1)
+        assert third["worker_pid"] is None
         assert not (desk.project / ".podium" / "worker.log").exists()
-        assert desk.spawn("cancel", first["run"], env=where).code == 0
+        assert desk.run("cancel", run_id_of(first), env=where).code == 0
 
 
 @pytest.mark.soak
@@ -584,22 +542,17 @@ def test_a_delayed_run_that_nobody_serves_gets_a_worker_that_waits_for_it(desk: 
     retry_until_blocking(lambda: not is_there(launch["worker_pid"]))
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
+def test_a_place_in_a_queue_that_makes_no_sense_is_refused(desk: Desk) -> None:
+    set_up(desk, good_turns())
+    for words, problem in (
         (("--priority", "5"), "--priority and --delay are for runs in a queue; add --detach"),
         (("--delay", "5m"), "--priority and --delay are for runs in a queue; add --detach"),
         (("--queue", "default", "--wait"), "--wait stays with the run"),
         (("--detach", "--delay", "soon"), "'soon' is no span of time"),
         (("--detach", "--priority", "9" * 30), "is beyond"),
-    ],
-)
-def test_a_place_in_a_queue_that_makes_no_sense_is_refused(
-    desk: Desk, words: tuple[str, ...], problem: str
-) -> None:
-    set_up(desk, good_turns())
-    said = desk.run("run", TASK, *words)
-    assert (said.code, problem in said.err) == (2, True), said.err
+    ):
+        said = desk.run("run", TASK, *words)
+        assert (said.code, problem in said.err) == (2, True), said.err
     assert not (desk.project / ".podium").exists()
 
 

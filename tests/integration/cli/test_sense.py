@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from podium.bridge.locking import held_alone
-from podium.testing import retry_until_blocking
+from podium.cli.edge import run
 from podium.wiring.clock import SystemClock
 from tests.integration.cli.desk import AS_OS_USER, Desk
 from tests.integration.cli.sense_rig import SUMMARY_END, break_down, delivered, lay_out, ticked
@@ -115,13 +115,20 @@ def test_a_planner_that_is_not_there_gives_an_empty_plan_and_one_that_fails_leav
     assert "nowhere.yaml" in said.out
 
 
-def test_the_root_can_be_named(desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_root_can_be_named(
+    desk: Desk,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     lay_out(desk)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    said = desk.spawn("sense", "--once", "--root", str(desk.project), "--json")
-    assert said.json["counts"] == {"health": 1, "acks": 0, "sessions": 1}
+    capsys.readouterr()
+    assert run(["sense", "--once", "--root", str(desk.project), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["counts"] == {"health": 1, "acks": 0, "sessions": 1}
     assert list(elsewhere.iterdir()) == []
     assert desk.run("sense", "--once", "--root", str(tmp_path / "no")).code == 2
 
@@ -154,7 +161,7 @@ def test_the_loop_ticks_on_and_ends_cleanly(desk: Desk) -> None:
     with started(desk, "--json") as loop:
         assert loop.stdout
         ticks = [json.loads(loop.stdout.readline()) for _ in range(3)]
-        second = desk.spawn("sense")
+        second = desk.run("sense")
         assert second.code == 7
         assert f"process {loop.pid} " in second.err
         loop.send_signal(signal.SIGINT)
@@ -163,34 +170,24 @@ def test_the_loop_ticks_on_and_ends_cleanly(desk: Desk) -> None:
     assert [each["tick"] for each in ticks] == [1, 2, 3]
 
 
-def test_the_loop_acts_on_an_approval_between_ticks(desk: Desk) -> None:
-    lay_out(desk, mode="supervised", more="    every_seconds: 3600\n", failing=("opal_api",))
-    with started(desk) as loop:
-        assert loop.stdout
-        line = loop.stdout.readline()
-        assert "  tick 1  OK  waiting: WO-FIX-OPAL_API-" in line
-        said = desk.spawn("approve", "WO-FIX", env=AS_OS_USER)
-        assert "delivered" in said.err
-        assert "bridge/inbox/CLC/WO-FIX-OPAL_API-" in said.err
-        retry_until_blocking(lambda: delivered(desk), seconds=LOOP_SECONDS)
-        loop.send_signal(signal.SIGTERM)
-        assert loop.wait(LOOP_SECONDS) == 130
-
-
-def test_the_loop_says_what_waits_when_it_begins_and_what_is_delivered_between_ticks(
+def test_the_loop_says_what_waits_when_it_begins_and_acts_on_an_approval_between_ticks(
     desk: Desk,
 ) -> None:
     lay_out(desk, mode="supervised", more="    every_seconds: 3600\n", failing=("opal_api",))
     (only,) = (each["wo_id"] for each in ticked(desk)["candidates"])
+    break_down(desk, "opal_api", "redis")
     with started(desk, stderr=subprocess.STDOUT) as loop:
         assert loop.stdout
         lines = [loop.stdout.readline() for _ in range(3)]
         assert "sensing " in lines[0]
         assert lines[1] == f"waiting: {only}; `podium candidates` tells more\n"
-        assert "  tick 2  SKIPPED  " in lines[2]
-        desk.spawn("approve", only, env=AS_OS_USER)
+        assert "  tick 2  OK  waiting: WO-FIX-REDIS-" in lines[2]
+        said = desk.run("approve", only, env=AS_OS_USER)
+        assert "delivered" in said.err
+        assert f"bridge/inbox/CLC/{only}" in said.err
         line = loop.stdout.readline()
         assert f"  delivered: {only}  in bridge/inbox/CLC/{only}.yaml; podium worker" in line
+        assert delivered(desk) == [f"{only}.yaml"]
         loop.send_signal(signal.SIGTERM)
         assert loop.wait(LOOP_SECONDS) == 130
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.cli.desk import Desk
+from podium.cli.app import COMMANDS
+from tests.integration.cli.desk import Desk, Said
 from tests.soaking import in_soak
 
 SHELL = shutil.which("zsh") or "/bin/sh"
@@ -29,31 +30,34 @@ TICK_SECONDS = 300
 
 @dataclass(frozen=True)
 class Way:
-    """How a person does the two things that the plan tells them to do."""
+    """How a person does the two things that the plan tells them to do, and which samples are parsed."""
 
     orchestrate: list[str]
     parse: list[str]
+    samples: tuple[str, ...]
 
 
-def ways(desk: Desk) -> dict[str, Way]:
-    return {
-        "commands": Way(desk.command("sense", "--once"), desk.command("plan", "parse")),
-        "shims": Way([SHELL, SHIM], [sys.executable, PARSER]),
-    }
+WAYS = {
+    "commands": Way(["sense", "--once"], ["plan", "parse"], tuple(SAMPLES)),
+    "shims": Way([SHELL, SHIM], [sys.executable, PARSER], ("gmx_plan_multi_task.json",)),
+}
+PATH = "/usr/bin:/bin"
+"""Without a planner's CLI on it, wherever this is run."""
 
 
-def done(desk: Desk, command: list[str], **env: str) -> subprocess.CompletedProcess[str]:
-    # Without a planner's CLI on it, wherever this is run.
-    environ = {**desk.environ, "PATH": "/usr/bin:/bin", "PODIUM": desk.command()[0], **env}
-    return subprocess.run(
+def done(desk: Desk, command: list[str]) -> Said:
+    if command[0] in COMMANDS:
+        return desk.run(*command, env={"PATH": PATH})
+    shim = subprocess.run(
         command,
         cwd=desk.project,
-        env=environ,
+        env={**desk.environ, "PATH": PATH, "PODIUM": desk.command()[0]},
         capture_output=True,
         text=True,
         timeout=TICK_SECONDS,
         check=False,
     )
+    return Said(shim.returncode, shim.stdout, shim.stderr)
 
 
 def summary(desk: Desk) -> str:
@@ -76,9 +80,9 @@ def plist(desk: Desk) -> dict[str, Any]:
     ],
 )
 def test_the_verification_plan_holds(desk: Desk, name: str, planner: str, status: str) -> None:
-    assert desk.spawn("sense", "scaffold").code == 0
+    assert desk.run("sense", "scaffold", env={}).code == 0
     desk.says(f"flows: {{sense: {{planner: {planner}}}}}\n")
-    way = ways(desk)[name]
+    way = WAYS[name]
 
     # 1, 6: what launchd is to start, and that it is told to change nothing
     wanted = plist(desk)
@@ -89,15 +93,15 @@ def test_the_verification_plan_holds(desk: Desk, name: str, planner: str, status
 
     # 2, 3: a tick by hand, and its line in the log
     ticked = done(desk, way.orchestrate)
-    assert ticked.returncode == 0, ticked.stderr
+    assert ticked.code == 0, ticked.err
     assert summary(desk).endswith(f"GMX_Call_Status={status}, WOs_Created=0, WO_IDs=[]")
-    assert summary(desk).partition("SUMMARY")[2] in ticked.stdout
+    assert summary(desk).partition("SUMMARY")[2] in ticked.out
 
     # 4: the parser on the samples
-    for sample, expected in SAMPLES.items():
+    for sample in way.samples:
         parsed = done(desk, [*way.parse, "--input", f"g/tools/samples/{sample}"])
-        assert parsed.returncode == 0, parsed.stderr
-        assert parsed.stdout.splitlines()[: len(expected)] == expected
+        assert parsed.code == 0, parsed.err
+        assert parsed.out.splitlines()[: len(SAMPLES[sample])] == SAMPLES[sample]
 
     # 5: no work order was made
     assert list((desk.project / "bridge/inbox/CLC").iterdir()) == []
@@ -113,7 +117,7 @@ def test_a_scheduled_tick_only_watches_whatever_podium_yaml_says_and_however_muc
     desk: Desk,
 ) -> None:
     """As launchd starts it: with its words and its environment, and nothing else."""
-    assert desk.spawn("sense", "scaffold").code == 0
+    assert desk.run("sense", "scaffold", env={}).code == 0
     desk.says("flows: {sense: {planner: rules, mode: autonomous}}\n")
     broken = {"checks": [{"name": "opal_api", "status": "failed"}]}
     (desk.project / "g/telemetry/health_check_latest.json").write_text(json.dumps(broken))
@@ -144,10 +148,10 @@ def test_a_scheduled_tick_only_watches_whatever_podium_yaml_says_and_however_muc
 
 @pytest.mark.soak
 def test_the_shim_hands_on_what_it_is_given(desk: Desk) -> None:
-    assert desk.spawn("sense", "scaffold").code == 0
+    assert desk.run("sense", "scaffold", env={}).code == 0
     desk.says("flows: {sense: {planner: none}}\n")
     said = done(desk, [SHELL, SHIM, "--mode", "dry-run", "--json"])
-    assert json.loads(said.stdout)["mode"] == "dry-run"
+    assert said.json["mode"] == "dry-run"
     refused = done(desk, [SHELL, SHIM, "--mode", "bold"])
-    assert refused.returncode == 2
+    assert refused.code == 2
     assert list((desk.project / "bridge/inbox/CLC").iterdir()) == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from podium.cli.edge import run
-from tests.integration.cli.desk import AS_OS_USER, Desk
+from tests.integration.cli.desk import Desk
 from tests.integration.cli.sense_rig import break_down, delivered, lay_out, ticked
 from tests.integration.cli.test_on_terminals import at_a_terminal
 
@@ -78,27 +78,24 @@ def test_a_name_that_nothing_proves_grants_no_autonomy(
     assert (said.code, "a name proves nobody" in said.err) == (2, True)
     assert standing(desk)["granted"] is None
     monkeypatch.delenv("PODIUM_USER")
-    assert desk.run("sense", "trust", "promote", "opal_api", "--yes").code == 0
-    assert standing(desk)["granted_by"] == "ann"
-
-
-@pytest.mark.parametrize(("typed", "code", "granted"), [("yes\n", 0, "T2"), ("y\n", 4, None)])
-def test_at_a_terminal_a_person_types_yes(
-    desk: Desk, typed: str, code: int, granted: str | None
-) -> None:
-    agreed(desk)
-    left, shown = at_a_terminal(desk, typed, "sense", "trust", "promote", "opal_api")
-    assert left == code, shown
-    assert "orders up to T2 would be delivered unasked" in " ".join(shown.split())
-    assert standing(desk)["granted"] == granted
-
-
-def test_without_a_terminal_nobody_is_there_to_say_yes(desk: Desk) -> None:
-    agreed(desk)
-    said = desk.spawn("sense", "trust", "promote", "opal_api", env=AS_OS_USER)
-    assert said.code == 2
-    assert "--yes" in said.err
+    said = desk.run("sense", "trust", "promote", "opal_api", stdin=b"")
+    assert (said.code, "--yes" in said.err) == (2, True), "nobody is there to say yes"
     assert standing(desk)["granted"] is None
+    root = ("--root", str(desk.project))
+    elsewhere = ("--project", str(desk.project.parent), "sense", "trust")
+    assert run([*elsewhere, "promote", "opal_api", "--yes", *root]) == 0
+    assert standing(desk)["granted_by"] == "ann"
+    assert run([*elsewhere, "demote", "opal_api", *root]) == 0
+    assert standing(desk)["granted"] is None
+
+
+def test_at_a_terminal_a_person_types_yes(desk: Desk) -> None:
+    agreed(desk)
+    for typed, code, granted in (("y\n", 4, None), ("yes\n", 0, "T2")):
+        left, shown = at_a_terminal(desk, typed, "sense", "trust", "promote", "opal_api")
+        assert left == code, shown
+        assert "orders up to T2 would be delivered unasked" in " ".join(shown.split())
+        assert standing(desk)["granted"] == granted
 
 
 def test_what_was_granted_is_delivered_unasked_until_it_is_taken_back(desk: Desk) -> None:
@@ -135,12 +132,3 @@ def test_a_tick_tells_what_was_delivered_unasked_by_whose_word_and_what_was_earn
     lost = desk.run("sense", "--once").out
     assert "trust       opal_api in words lost its autonomy" in lost
     assert "made it worse" in lost
-
-
-def test_the_root_may_be_named_behind_promote_and_demote(desk: Desk) -> None:
-    agreed(desk)
-    root = ("--root", str(desk.project))
-    elsewhere = ("--project", str(desk.project.parent), "sense", "trust")
-    assert run([*elsewhere, "promote", "opal_api", "--yes", *root]) == 0
-    assert run([*elsewhere, "demote", "opal_api", *root]) == 0
-    assert standing(desk)["granted"] is None

@@ -87,23 +87,6 @@ def test_runs_are_listed_by_how_they_stand_and_not_by_what_is_stored(desk: Desk)
     }
 
 
-def test_a_run_whose_process_lives_is_running_and_names_it(desk: Desk) -> None:
-    run = waiting_run(desk)
-    go(desk, run)
-    (desk.project / "hang").touch()
-    process = started(desk, "resume", run.id)
-    try:
-        retry_until_blocking(lambda: (desk.project / "in-slow").exists())
-        shown = desk.run("show", run.id)
-        assert "status     running\n" in shown.out
-        assert f"(alive, process {process.pid} on " in shown.out
-        assert desk.run("runs", "--json").json["runs"][0]["hosted"] is True
-    finally:
-        process.kill()
-        process.communicate()
-    assert desk.run("runs", "--json").json["runs"][0]["shown_status"] == "interrupted"
-
-
 def test_a_run_that_was_let_go_of_is_interrupted_with_how_to_go_on(desk: Desk) -> None:
     run = waiting_run(desk)
     go(desk, run)

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from tests.integration.cli.desk import Desk, Said
+from tests.soaking import in_soak
 
 
 def in_a_shell(desk: Desk, line: str) -> Said:
@@ -24,8 +25,8 @@ def in_a_shell(desk: Desk, line: str) -> Said:
     return Said(done.returncode, done.stdout, done.stderr)
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
-@pytest.mark.parametrize("words", ["runs --json", "--version", "runs --help"])
+@pytest.mark.parametrize("closed", [">&-", "<&- >&- 2>&-", *map(in_soak, ("2>&-", "<&-"))])
+@pytest.mark.parametrize("words", ["runs --json", *map(in_soak, ("--version", "runs --help"))])
 def test_a_closed_stream_is_like_one_that_leads_nowhere(
     desk: Desk, words: str, closed: str
 ) -> None:
@@ -39,7 +40,7 @@ def test_an_error_has_its_exit_code_also_when_nobody_can_be_told(desk: Desk) -> 
     assert in_a_shell(desk, "podium show abcd1234 2>/dev/full").code == 2
 
 
-@pytest.mark.parametrize("words", ["runs --json", "runs", "--version", "--help"])
+@pytest.mark.parametrize("words", ["runs --json", "--help", *map(in_soak, ("runs", "--version"))])
 def test_a_full_disk_is_one_line_and_a_failure(desk: Desk, words: str) -> None:
     desk.add_run()
     said = in_a_shell(desk, f"podium {words} >/dev/full")
@@ -48,7 +49,7 @@ def test_a_full_disk_is_one_line_and_a_failure(desk: Desk, words: str) -> None:
     assert "No space left on device" in said.err
 
 
-@pytest.mark.parametrize("words", ["runs", "runs --json", "--help"])
+@pytest.mark.parametrize("words", ["runs --json", *map(in_soak, ("runs", "--help"))])
 def test_a_reader_that_has_enough_is_no_failure(desk: Desk, words: str) -> None:
     for _ in range(20):
         desk.add_run(task="x" * 6000)

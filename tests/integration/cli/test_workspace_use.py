@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.cli.desk import Desk
+from tests.integration.cli.desk import Desk, Said
 from tests.integration.cli.test_workspaces import git
 
 
@@ -21,6 +21,10 @@ def project(desk: Desk) -> Desk:
     for words in (("init", "-q", "-b", "main"), ("add", "."), ("commit", "-qm", "first")):
         git(desk, *words)
     return desk
+
+
+def execute(desk: Desk, *words: str, env: dict[str, str] | None = None) -> Said:
+    return desk.run("workspaces", "exec", "fix", "--", *words, env=env)
 
 
 def made(desk: Desk, *words: str) -> dict[str, object]:
@@ -59,71 +63,76 @@ def test_work_is_made_inside_and_comes_back_only_as_the_one_branch(project: Desk
     assert "nothing new" in project.run("workspaces", "deliver", "fix").out
 
 
-def test_a_command_leaves_with_its_own_code_and_says_what_was_refused(project: Desk) -> None:
+def test_git_is_judged_whoever_starts_it_and_a_command_leaves_with_its_own_code(
+    project: Desk,
+) -> None:
     made(project)
     outside = project.project / "outside.txt"
     script = (
         f"echo x > {outside}; git checkout -q main; curl -sS http://example.org >/dev/null; exit 7"
     )
-    said = project.spawn("workspaces", "exec", "fix", "--", "sh", "-c", script)
+    said = execute(project, "sh", "-c", script)
     assert said.code == 7
     assert "podium: refused: git checkout -q main" in said.err
     assert not outside.exists()
     assert git(project, "branch", "--show-current") == "main"
+    said = execute(project, "git", "checkout", "main")
+    assert said.code == 4
+    assert "git checkout main: git: 'checkout' is not among what may be used" in said.err
+    assert "instead: stay on your branch" in said.err
+    assert execute(project, "git", "branch", "--show-current").out == "podium/fix\n"
+    # Going back without touching files is allowed, and throwing them away is not.
+    commit = "echo more >> app.py; git commit -qam one && git reset --soft HEAD~1"
+    said = execute(project, "sh", "-c", commit)
+    assert said.code == 0, said.err
+    assert execute(project, "git", "diff", "--cached", "--name-only").out == "app.py\n"
+    assert execute(project, "git", "reset", "--hard").code == 4
 
 
-def test_json_holds_all_of_it_and_nothing_else_is_printed(project: Desk) -> None:
-    made(project)
+def test_a_command_ends_as_in_a_shell_with_its_output_and_without_secrets(project: Desk) -> None:
+    path = str(made(project)["path"])
     said = project.run(
         "workspaces", "exec", "fix", "--json", "--", "sh", "-c", "echo out; echo err >&2"
     )
     assert (said.code, said.json["exit_code"]) == (0, 0)
     assert said.json["stdout"] == "out\n"
     assert said.json["stderr"] == "err\n"
-
-
-def test_a_command_without_end_is_ended(project: Desk) -> None:
-    made(project)
     said = project.run("workspaces", "exec", "fix", "--seconds", "0.5", "--", "sleep", "600")
     assert said.code == 6
     assert "podium: ended after 0.5 s" in said.err
+    said = execute(project, "no-such-program")
+    assert said.code == 127
+    assert "'no-such-program'" in said.err
+    assert execute(project, "sh", "-c", "kill -9 $$").code == 137
+    said = execute(project, "sh", "-c", "echo ghp_$(printf 'a%.0s' $(seq 36)) | tee /dev/stderr")
+    assert "ghp_" not in said.out + said.err
+    assert "[redacted" in said.out
+    assert "[redacted" in said.err
+    planted = "mkdir src && cd src && git init -q . 2>/dev/null || mkdir -p .git/objects"
+    assert "moved away" in execute(project, "sh", "-c", planted).err
+    assert not Path(path, "src/.git").exists()
+    said = execute(project, "true", env={"PODIUM_SANDBOX": "none"})
+    assert said.code == 0
+    assert "`sandbox: none`: agents and their commands run with all your rights" in said.err
+    help_ = project.run("workspaces", "exec", "--help").out
+    assert "podium workspaces exec fix-login -- npm test" in help_
 
 
-def test_the_program_itself_is_judged_as_all_that_it_starts(project: Desk) -> None:
-    made(project)
-    said = project.run("workspaces", "exec", "fix", "--", "git", "checkout", "main")
-    assert said.code == 4
-    assert "git checkout main: git: 'checkout' is not among what may be used" in said.err
-    assert "instead: stay on your branch" in said.err
-    branch = project.run("workspaces", "exec", "fix", "--", "git", "branch", "--show-current")
-    assert branch.out == "podium/fix\n"
-
-
-def test_going_back_without_touching_files_is_allowed_and_throwing_them_away_is_not(
+def test_bytes_reach_the_program_and_come_back_whole_where_nobody_looks_at_them(
     project: Desk,
 ) -> None:
     made(project)
-    commit = "echo more >> app.py; git commit -qam one && git reset --soft HEAD~1"
-    said = project.run("workspaces", "exec", "fix", "--", "sh", "-c", commit)
-    assert said.code == 0, said.err
-    shown = project.run("workspaces", "exec", "fix", "--", "git", "diff", "--cached", "--name-only")
-    assert shown.out == "app.py\n"
-    said = project.run("workspaces", "exec", "fix", "--", "git", "reset", "--hard")
-    assert said.code == 4
-
-
-def test_output_comes_byte_for_byte_where_nobody_looks_at_it(project: Desk) -> None:
-    made(project)
     odd = b"a\tb\r\x1b[31mred\x1b[0m \xff\xfe\0 \xf0\x9f\x91\xa9\xe2\x80\x8d\xf0\x9f\x92\xbb\n\nend"
-    program = f"import os; os.write(1, {odd!r}); os.write(2, {odd!r})"
-    done = piped(project, b"", "python3", "-c", program)
-    assert (done.returncode, done.stdout, done.stderr) == (0, odd, odd)
+    much = odd + bytes(range(256)) * 8000 + odd
+    program = f"import os, shutil, sys; os.write(2, {odd!r}); shutil.copyfileobj(sys.stdin.buffer, sys.stdout.buffer)"
+    done = piped(project, much, "python3", "-c", program)
+    assert (done.returncode, done.stdout, done.stderr) == (0, much, odd)
 
 
-def test_what_is_piped_in_reaches_the_program_whole(project: Desk, tmp_path: Path) -> None:
+@pytest.mark.soak
+def test_a_file_reaches_the_program_whole(project: Desk, tmp_path: Path) -> None:
     made(project)
     much = bytes(range(256)) * 8000
-    assert piped(project, much, "cat").stdout == much
     (tmp_path / "much").write_bytes(much)
     with (tmp_path / "much").open("rb") as file:
         command = project.command("workspaces", "exec", "fix", "--", "sha256sum")
@@ -138,54 +147,24 @@ def test_what_is_piped_in_reaches_the_program_whole(project: Desk, tmp_path: Pat
     assert done.stdout.decode().split()[0] == hashlib.sha256(much).hexdigest()
 
 
-def test_input_that_never_ends_keeps_nothing_waiting(project: Desk) -> None:
+def test_a_program_without_end_is_ended_when_its_reader_goes(project: Desk) -> None:
+    """Its input, which does not end either, keeps nothing waiting."""
     made(project)
     read_end, write_end = os.pipe()
-    command = project.command("workspaces", "exec", "fix", "--", "true")
-    done = subprocess.run(
-        command, stdin=read_end, cwd=project.project, env=project.environ, timeout=120, check=False
-    )
-    os.close(read_end)
-    os.close(write_end)
-    assert done.returncode == 0
-
-
-def test_a_program_without_end_is_ended_when_its_reader_goes(project: Desk) -> None:
-    made(project)
     command = project.command("workspaces", "exec", "fix", "--", "yes")
     with subprocess.Popen(
-        command, cwd=project.project, env=project.environ, stdout=subprocess.PIPE
+        command,
+        cwd=project.project,
+        env=project.environ,
+        stdin=read_end,
+        stdout=subprocess.PIPE,
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"y\n"
         process.stdout.close()
         assert process.wait(120) != 0
-
-
-def test_a_program_that_is_not_there_or_is_killed_leaves_as_in_a_shell(project: Desk) -> None:
-    made(project)
-    said = project.run("workspaces", "exec", "fix", "--", "no-such-program")
-    assert said.code == 127
-    assert "'no-such-program'" in said.err
-    said = project.run("workspaces", "exec", "fix", "--", "sh", "-c", "kill -9 $$")
-    assert said.code == 137
-
-
-def test_secrets_are_taken_out_of_both_streams(project: Desk) -> None:
-    made(project)
-    script = "echo ghp_$(printf 'a%.0s' $(seq 36)) | tee /dev/stderr"
-    said = project.run("workspaces", "exec", "fix", "--", "sh", "-c", script)
-    assert "ghp_" not in said.out + said.err
-    assert "[redacted" in said.out
-    assert "[redacted" in said.err
-
-
-def test_a_repository_planted_inside_is_moved_away_and_told(project: Desk) -> None:
-    path = str(made(project)["path"])
-    script = "mkdir src && cd src && git init -q . 2>/dev/null || mkdir -p .git/objects"
-    said = project.spawn("workspaces", "exec", "fix", "--", "sh", "-c", script)
-    assert "moved away" in said.err
-    assert not Path(path, "src/.git").exists()
+    os.close(read_end)
+    os.close(write_end)
 
 
 def test_what_was_recovered_before_is_delivered_all_the_same(project: Desk) -> None:
@@ -198,15 +177,6 @@ def test_what_was_recovered_before_is_delivered_all_the_same(project: Desk) -> N
     assert git(project, "log", "--format=%s", "podium/fix") == "work\nfirst"
 
 
-def test_recovering_is_no_way_round_the_import_gate(project: Desk) -> None:
-    made(project)
-    script = "ln -s /etc/passwd link && git add link && git commit -qm link"
-    project.run("workspaces", "exec", "fix", "--", "sh", "-c", script)
-    assert project.run("workspaces", "snapshot", "fix").code == 0
-    project.run("workspaces", "recover", "fix")
-    assert project.run("workspaces", "deliver", "fix").code == 4
-
-
 def test_commits_that_may_not_come_back_change_nothing(project: Desk) -> None:
     made(project)
     before = git(project, "for-each-ref")
@@ -216,6 +186,10 @@ def test_commits_that_may_not_come_back_change_nothing(project: Desk) -> None:
     assert said.code == 4
     assert "link" in said.err
     assert git(project, "for-each-ref") == before
+    # Recovering is no way round the gate.
+    assert project.run("workspaces", "snapshot", "fix").code == 0
+    project.run("workspaces", "recover", "fix")
+    assert project.run("workspaces", "deliver", "fix").code == 4
 
 
 def test_a_projects_set_up_runs_once_a_person_trusts_it(project: Desk) -> None:
@@ -252,13 +226,6 @@ def test_a_set_up_that_fails_leaves_nothing_and_shows_its_output(project: Desk) 
     assert git(project, "worktree", "list").count("\n") == 0
 
 
-def test_where_nothing_is_confined_it_is_said_each_time(project: Desk) -> None:
-    made(project)
-    said = project.spawn("workspaces", "exec", "fix", "--", "true", env={"PODIUM_SANDBOX": "none"})
-    assert said.code == 0
-    assert "`sandbox: none`: agents and their commands run with all your rights" in said.err
-
-
 def test_a_project_cannot_switch_the_sandbox_off(project: Desk) -> None:
     project.says("sandbox: none\n")
     made(project)
@@ -274,20 +241,13 @@ def test_names_of_workspaces_that_are_not_there_are_told(project: Desk) -> None:
         assert "no workspace 'nope'" in said.err
 
 
-def test_the_example_in_the_help_is_a_command(project: Desk) -> None:
-    done = subprocess.run(
-        project.command("workspaces", "exec", "--help"), capture_output=True, text=True, check=True
-    )
-    assert "podium workspaces exec fix-login -- npm test" in done.stdout
-
-
 def test_a_commit_with_a_known_secret_does_not_come_back(project: Desk) -> None:
     made(project)
     token = "not-the-shape-of-a-token-5e81"
     script = f"echo {token} > key; git add key; git commit -qm key; rm key; git commit -qam gone"
     said = project.run("workspaces", "exec", "fix", "--", "sh", "-c", script)
     assert said.code == 0, said.err
-    said = project.spawn("workspaces", "deliver", "fix", env={"GITHUB_TOKEN": token})
+    said = project.run("workspaces", "deliver", "fix", env={"GITHUB_TOKEN": token})
     assert said.code == 4
     assert "key:1 (the value of GITHUB_TOKEN" in said.err
     assert token not in said.err
