@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict
 
 from tests.integration.attacks.attack import GROUPS, Attack
@@ -24,7 +24,8 @@ def main() -> int:
         print(table(users_here()))
         return 0
     chosen = _chosen(options.group, options.only)
-    return asyncio.run(_run(chosen, options.layout, options.place, as_json=options.json))
+    found = run_attacks(chosen, options.layout, options.place, together=options.together)
+    return asyncio.run(_run(chosen, found, as_json=options.json))
 
 
 def _options() -> argparse.Namespace:
@@ -35,6 +36,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--group", choices=list(GROUPS), help="attacks of one group")
     parser.add_argument("--only", default="", help="attacks by their ids, with commas between them")
     parser.add_argument("--place", default=place(), help="the folder in which the arena is built")
+    parser.add_argument(
+        "--together", type=int, default=1, help="so many attacks without a commit in one arena"
+    )
     parser.add_argument("--json", action="store_true", help="an object for each attack")
     parser.add_argument(
         "--table", action="store_true", help="all attacks in all layouts, as Markdown"
@@ -47,10 +51,10 @@ def _chosen(group: str | None, only: str) -> list[Attack]:
     return [attack for attack in ATTACKS if attack.id in ids and group in (None, attack.group)]
 
 
-async def _run(attacks: Sequence[Attack], layout: str, folder: str, *, as_json: bool) -> int:
+async def _run(attacks: Sequence[Attack], found: AsyncIterator[Outcome], *, as_json: bool) -> int:
     count = 0
     titles = {attack.id: attack.title for attack in attacks}
-    async for outcome in run_attacks(attacks, layout, folder):
+    async for outcome in found:
         count += bool(outcome.through)
         if as_json:
             print(json.dumps(asdict(outcome)), flush=True)

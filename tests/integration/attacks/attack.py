@@ -32,6 +32,11 @@ class Attack:
     spares: str = ""
     """Why it is not run without confinement: it would harm the machine that runs the suite."""
 
+    @property
+    def delivers(self) -> bool:
+        """Whether its verdict hangs on what the import gate says to its commits, or on a later turn."""
+        return len(self.turns) > 1 or "commit" in self.turns[0]
+
     def texts(self, places: Mapping[str, str]) -> tuple[str, ...]:
         return tuple(_filled(turn, places) for turn in self.turns)
 

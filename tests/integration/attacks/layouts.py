@@ -8,7 +8,7 @@ import signal
 import subprocess
 import tempfile
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -38,6 +38,13 @@ class Turn:
     """Who said no, and why; empty when nobody did."""
 
 
+def joined(turns: Sequence[Turn]) -> Turn:
+    output, refused = (
+        "".join(parts) for parts in zip(*((t.output, t.refused) for t in turns), strict=True)
+    )
+    return Turn(output, refused)
+
+
 class Layout(ABC):
     """Runs an agent's turn, then whatever the supervisor does after it."""
 
@@ -49,8 +56,10 @@ class Layout(ABC):
         self.inherited = inherited
 
     @abstractmethod
-    async def turn(self, arena: Arena, text: str, env: Mapping[str, str], facts: Facts) -> Turn:
-        """Whatever an agent brings about, nothing is raised but what is wrong with the suite."""
+    async def turn(
+        self, arena: Arena, texts: Sequence[str], env: Mapping[str, str], facts: Facts
+    ) -> Turn:
+        """Run the texts one after the other. Whatever an agent brings about, nothing is raised but what is wrong with the suite."""
 
 
 class Nothing(Layout):
@@ -58,7 +67,12 @@ class Nothing(Layout):
 
     name, confines = "none", False
 
-    async def turn(self, arena: Arena, text: str, env: Mapping[str, str], facts: Facts) -> Turn:
+    async def turn(
+        self, arena: Arena, texts: Sequence[str], env: Mapping[str, str], facts: Facts
+    ) -> Turn:
+        return joined([await self.process(arena, text, env) for text in texts])
+
+    async def process(self, arena: Arena, text: str, env: Mapping[str, str]) -> Turn:
         # Not a pipe: what the agent leaves running would hold it open.
         with tempfile.TemporaryFile() as output:
             process = await asyncio.create_subprocess_exec(
@@ -107,9 +121,9 @@ class Firewall(Nothing):
         super().__init__(inherited)
         self._gate = gate_of(default=True, user=_ZONES)
 
-    async def turn(self, arena: Arena, text: str, env: Mapping[str, str], facts: Facts) -> Turn:
+    async def process(self, arena: Arena, text: str, env: Mapping[str, str]) -> Turn:
         refused = _refusal(self._gate, arena, text, confined=self.sandbox_is_believed)
-        return Turn(refused=refused) if refused else await super().turn(arena, text, env, facts)
+        return Turn(refused=refused) if refused else await super().process(arena, text, env)
 
 
 class TrustingFirewall(Firewall):
@@ -138,19 +152,35 @@ class Default(Layout):
             serve=serve_network({}), parent_env={"PATH": SEARCH_PATH}, mechanism=self.mechanism
         )
 
-    async def turn(self, arena: Arena, text: str, env: Mapping[str, str], facts: Facts) -> Turn:
+    async def turn(
+        self, arena: Arena, texts: Sequence[str], env: Mapping[str, str], facts: Facts
+    ) -> Turn:
         workspace = await arena.workspaces(self.launcher).open(arena.task.id)
+        turn = Turn()
         try:
             seen = await workspace.begin_turn()
             try:
                 confinement = self.held(arena, await workspace.confinement(), facts)
-                turn = await self.agent(arena, text, env, confinement)
+                turn = await self.agents(arena, texts, env, confinement)
             finally:
                 await workspace.end_turn(seen)
             await workspace.deliver()
         except PodiumError as refused:
-            return Turn(refused=f"{type(refused).__name__}: {refused}")
+            return Turn(turn.output, f"{type(refused).__name__}: {refused}")
         return turn
+
+    async def agents(
+        self, arena: Arena, texts: Sequence[str], env: Mapping[str, str], confinement: Confinement
+    ) -> Turn:
+        return joined([await self._tried(arena, text, env, confinement) for text in texts])
+
+    async def _tried(
+        self, arena: Arena, text: str, env: Mapping[str, str], confinement: Confinement
+    ) -> Turn:
+        try:
+            return await self.agent(arena, text, env, confinement)
+        except PodiumError as refused:
+            return Turn(refused=f"{type(refused).__name__}: {refused}")
 
     def held(self, arena: Arena, confinement: Confinement, facts: Facts) -> Confinement:
         """With what an agent gets beside its workspace: the model's port, a listed host, rules for programs."""
@@ -224,13 +254,12 @@ class Ungated(Default):
 
     name = "ungated"
 
-    async def turn(self, arena: Arena, text: str, env: Mapping[str, str], facts: Facts) -> Turn:
+    async def turn(
+        self, arena: Arena, texts: Sequence[str], env: Mapping[str, str], facts: Facts
+    ) -> Turn:
         workspace = await arena.workspaces(self.launcher).open(arena.task.id)
-        try:
-            confinement = self.held(arena, await workspace.confinement(), facts)
-            turn = await self.agent(arena, text, env, confinement)
-        except PodiumError as refused:
-            return Turn(refused=f"{type(refused).__name__}: {refused}")
+        confinement = self.held(arena, await workspace.confinement(), facts)
+        turn = await self.agents(arena, texts, env, confinement)
         try:
             self._fetch(arena)
         except subprocess.TimeoutExpired:
@@ -262,9 +291,13 @@ class Policed(Ungated):
         super().__init__(inherited)
         self._gate = gate_of(default=True, user=_ZONES)
 
-    async def turn(self, arena: Arena, text: str, env: Mapping[str, str], facts: Facts) -> Turn:
+    async def agent(
+        self, arena: Arena, text: str, env: Mapping[str, str], confinement: Confinement
+    ) -> Turn:
         refused = _refusal(self._gate, arena, text, confined=True)
-        return Turn(refused=refused) if refused else await super().turn(arena, text, env, facts)
+        return (
+            Turn(refused=refused) if refused else await super().agent(arena, text, env, confinement)
+        )
 
 
 class Unpinned(Default):
@@ -288,14 +321,13 @@ class SharedGit(Default):
 
     name, guarded = "shared", False
 
-    async def turn(self, arena: Arena, text: str, env: Mapping[str, str], facts: Facts) -> Turn:
+    async def turn(
+        self, arena: Arena, texts: Sequence[str], env: Mapping[str, str], facts: Facts
+    ) -> Turn:
         writable = (arena.task.path, arena.task.git_dir, f"{arena.task.private}/home")
         mounts = tuple(Mount(source=path, target=path, writable=True) for path in writable)
         confinement = self.held(arena, Confinement(kind="kernel", mounts=mounts), facts)
-        try:
-            return await self.agent(arena, text, env, confinement)
-        except PodiumError as refused:
-            return Turn(refused=f"{type(refused).__name__}: {refused}")
+        return await self.agents(arena, texts, env, confinement)
 
 
 LAYOUTS: tuple[type[Layout], ...] = (

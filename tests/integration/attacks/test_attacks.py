@@ -1,6 +1,8 @@
-"""Nothing gets through: every attack on the default layout, as an ordinary user and as root."""
+"""Nothing gets through: every attack on the default layout, and some of each kind on every other."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pytest
 
@@ -21,14 +23,13 @@ def _ids(group: str | None = None) -> list[str]:
     return [attack.id for attack in ATTACKS if group in (None, attack.group)]
 
 
-def _run(user: str, layout: str, group: str | None = None) -> list[Outcome]:
+def _run(user: str, layout: str, ids: Sequence[str], *, together: int = 1) -> list[Outcome]:
     if user not in users_here():
         pytest.skip("attacks as root are for root to run")
     if user != who() and not ordinary_python():
         pytest.skip("an ordinary user may start no Python of this version here")
-    ids = _ids(group)
-    found = list(outcomes(user, layout, ids))
-    assert [outcome.attack for outcome in found] == ids
+    found = list(outcomes(user, layout, ids, together=together))
+    assert sorted(outcome.attack for outcome in found) == sorted(ids)
     return found
 
 
@@ -36,17 +37,18 @@ def _through(found: list[Outcome]) -> dict[str, tuple[str, ...]]:
     return {outcome.attack: outcome.through for outcome in found if outcome.through}
 
 
-@pytest.mark.parametrize(
-    ("group", "user"),
-    [
-        *((group, "ordinary") for group in GROUPS),
-        # What root could do beyond others is a matter of these; the rest is held in the same way for both.
-        *((group, "root") for group in ("files", "escapes")),
-        *(in_soak(group, "root") for group in ("git", "shell", "network")),
-    ],
-)
+@pytest.mark.parametrize("group", GROUPS)
+def test_no_attack_of_one_agent_that_tries_all_gets_through_the_default_layout(group: str) -> None:
+    found = _run("ordinary", "default", _ids(group), together=20)
+    assert _through(found) == {}
+    assert not any(outcome.skipped for outcome in found)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("user", ["ordinary", "root"])
+@pytest.mark.parametrize("group", GROUPS)
 def test_no_attack_gets_through_the_default_layout(group: str, user: str) -> None:
-    found = _run(user, "default", group)
+    found = _run(user, "default", _ids(group))
     assert _through(found) == {}
     assert not any(outcome.skipped for outcome in found)
     print(f"\n{group}, {user}: 0 of {len(found)} through")
@@ -54,29 +56,19 @@ def test_no_attack_gets_through_the_default_layout(group: str, user: str) -> Non
 
 @pytest.mark.parametrize(
     ("layout", "ids"),
-    [("firewall", None), ("unpinned", None), ("ungated", BY_FILES), ("policed", BY_NAMES)],
+    [
+        ("firewall", BY_FILES),
+        ("unpinned", ("P01", "P05", "P07", "P20", "P40")),
+        ("ungated", BY_FILES),
+        ("policed", ("P01", "P07", "P08", "P12")),
+        in_soak("firewall", None),
+        in_soak("unpinned", None),
+        in_soak("policed", BY_NAMES),
+    ],
 )
 def test_each_layer_alone_keeps_podiums_state(layout: str, ids: tuple[str, ...] | None) -> None:
     """Policy, import gate, confinement, and all but the import gate. The default layout above is all but the policy."""
-    if not ordinary_python():
-        pytest.skip("an ordinary user may start no Python of this version here")
-    found = list(outcomes("ordinary", layout, ids or _ids("state")))
-    assert _through(found) == {}
-
-
-_OF_TERMINALS = (
-    *("E12", "E13", "E50", "E55", "E56", "E57", "E59", "E60", "E62", "E63", "E74"),
-    *("F03", "F40", "N17", "N18", "N30", "N43"),
-)
-"""What is different where a program has a terminal, and who holds it is no child of Podium."""
-
-
-def test_no_attack_gets_through_on_a_terminal() -> None:
-    if not ordinary_python():
-        pytest.skip("an ordinary user may start no Python of this version here")
-    found = list(outcomes("ordinary", "terminal", _OF_TERMINALS))
-    assert len(found) == len(_OF_TERMINALS)
-    assert _through(found) == {}
+    assert _through(_run("ordinary", layout, ids or _ids("state"), together=20)) == {}
 
 
 _WORK = """
@@ -87,14 +79,32 @@ curl -sS --max-time 5 --noproxy '' -o /dev/null -w '%{http_code}' http://127.0.0
 python3 -c 'import tempfile; tempfile.TemporaryFile(); print("temporary")'
 """
 
+_OF_EVERY_KIND = ("G01", "F03", "F40", "E01", "E12", "E13", "N17", "N18", "N30", "S01", "P07")
+_OF_TERMINALS = ("E55", "E57", "E59", "E60", "E62", "E63")
+"""What is different where a program has a terminal, and who holds it is no child of Podium."""
 
-@pytest.mark.parametrize("layout", ["default", "mounts", "terminal", "terminal-landlock"])
-async def test_what_the_agent_was_given_works_in_the_same_layout(layout: str) -> None:
-    attack = Attack("W00", "git", "ordinary work", (_WORK,))
-    found = [outcome async for outcome in run_attacks([attack], layout, place())]
+
+@pytest.mark.parametrize(
+    ("layout", "ids"),
+    [
+        ("default", _OF_EVERY_KIND),
+        ("mounts", _OF_EVERY_KIND),
+        ("landlock", _OF_EVERY_KIND),
+        ("terminal", _OF_TERMINALS),
+        ("terminal-landlock", _OF_TERMINALS),
+    ],
+)
+async def test_a_layout_holds_attacks_and_lets_work_be_done(
+    layout: str, ids: tuple[str, ...]
+) -> None:
+    """As whoever runs the suite: as root where that is root."""
+    work = Attack("W00", "git", "ordinary work", (_WORK,))
+    attacks = [work, *(attack for attack in ATTACKS if attack.id in ids)]
+    found = [outcome async for outcome in run_attacks(attacks, layout, place(), together=20)]
     assert found[0].output.split() == ["work", "ok", "302", "temporary"]
     assert found[0].delivered
-    assert found[0].through == ()
+    assert len(found) == 1 + len(ids)
+    assert _through(found) == {}
 
 
 def test_there_are_enough_attacks_of_each_kind() -> None:
@@ -108,7 +118,7 @@ def test_there_are_enough_attacks_of_each_kind() -> None:
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("user", ["ordinary", "root"])
 def test_every_attack_is_live_where_nothing_protects(user: str) -> None:
-    found = _run(user, Nothing.name)
+    found = _run(user, Nothing.name, _ids())
     excused = {attack.id for attack in ATTACKS if user in attack.dead}
     held = {outcome.attack for outcome in found if not outcome.through and not outcome.skipped}
     assert held <= excused
@@ -123,7 +133,7 @@ _SHOWN = {"landlock": {"E72", "N15"}, "terminal-landlock": {"E72", "N15"}}
 @pytest.mark.parametrize("user", ["ordinary", "root"])
 @pytest.mark.parametrize("layout", ["mounts", "landlock", "terminal", "terminal-landlock"])
 def test_no_attack_gets_through_another_layout(layout: str, user: str) -> None:
-    assert _through(_run(user, layout)).keys() <= _SHOWN.get(layout, set())
+    assert _through(_run(user, layout, _ids())).keys() <= _SHOWN.get(layout, set())
 
 
 @pytest.mark.soak
@@ -131,6 +141,6 @@ def test_no_attack_gets_through_another_layout(layout: str, user: str) -> None:
 @pytest.mark.parametrize("layout", ["trusting", "shared", "ungated", "policed"])
 def test_weaker_layouts_let_attacks_through(layout: str) -> None:
     assert layout in {one.name for one in LAYOUTS}
-    found = _through(_run("ordinary", layout))
+    found = _through(_run("ordinary", layout, _ids()))
     assert found
     print(f"\n{layout}: {len(found)} through")

@@ -28,7 +28,7 @@ from podium.wiring.notice_words import notice_of
 from podium.wiring.secrets import secret_finder
 from tests.integration.attacks.encodings import ENCODINGS
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
-from tests.soaking import examples
+from tests.soaking import examples, in_soak
 from tests.unit.notices.stage import add_run, ask, podium_in
 
 VALUE = "Zk3v/Q9x+T7wLm2-p8Rb"
@@ -91,11 +91,13 @@ def test_every_encoding_is_hidden_and_named(podium: Podium, how: str) -> None:
     assert secret_finder(podium.redactor)(text) == (f"{KNOWN_SECRET}DEPLOY_TOKEN",)
 
 
-async def test_commits_with_one_are_refused(podium: Podium, tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [8, in_soak(1)])
+async def test_commits_with_one_are_refused(podium: Podium, tmp_path: Path, step: int) -> None:
+    """The finder knows all of them, see above: some are enough to see that commits are given to it."""
     yard = Yard(tmp_path).build()
     yard.secrets_in = secret_finder(podium.redactor)
     workspace = await yard.made()
-    for number, text in enumerate(TEXTS.values()):
+    for number, text in enumerate(list(TEXTS.values())[::step]):
         agent_commits(workspace.record, f"{number}.txt", f"before\n{text}\nbehind\n")
         with pytest.raises(SecretsCommitted, match="DEPLOY_TOKEN"):
             await workspace.deliver()

@@ -6,8 +6,9 @@ import asyncio
 import os
 import secrets
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from tests.integration.attacks.arena import SECRETS, Arena
@@ -43,29 +44,47 @@ async def try_attack(arena: Arena, layout: Layout, attack: Attack) -> Outcome:
     if attack.spares and not layout.confines:
         return Outcome(attack.id, layout.name, skipped=attack.spares)
     started = time.monotonic()
-    arena.renew()
-    nonce = secrets.token_hex(8)
-    witnesses = Witnesses(arena.places.root, nonce, arena.users_env())
-    try:
-        turn, found, moved = await _fought(arena, layout, attack, witnesses)
-    finally:
-        end(survivors(nonce))
-        witnesses.close()
+    turn, found, moved = await _try(arena, layout, [attack])
     seconds = time.monotonic() - started
     return Outcome(
         attack.id, layout.name, tuple(found), turn.refused, turn.output, moved, seconds=seconds
     )
 
 
+async def try_together(arena: Arena, layout: Layout, attacks: Sequence[Attack]) -> list[Outcome]:
+    """Attacks whose commits do not matter, by one agent in one arena. If anything gets through, each is tried alone."""
+    _, found, _ = await _try(arena, layout, attacks)
+    if not found:
+        return [Outcome(attack.id, layout.name) for attack in attacks]
+    alone = [await try_attack(arena, layout, attack) for attack in attacks]
+    if any(outcome.through for outcome in alone):
+        return alone
+    return [replace(outcome, through=("only together", *found)) for outcome in alone]
+
+
+async def _try(
+    arena: Arena, layout: Layout, attacks: Sequence[Attack]
+) -> tuple[Turn, list[str], bool]:
+    arena.renew()
+    nonce = secrets.token_hex(8)
+    witnesses = Witnesses(arena.places.root, nonce, arena.users_env())
+    try:
+        return await _fought(arena, layout, attacks, witnesses)
+    finally:
+        end(survivors(nonce))
+        witnesses.close()
+
+
 async def _fought(
-    arena: Arena, layout: Layout, attack: Attack, witnesses: Witnesses
+    arena: Arena, layout: Layout, attacks: Sequence[Attack], witnesses: Witnesses
 ) -> tuple[Turn, list[str], bool]:
     places = {**places_of(arena), **witnesses.places()}
     worktree = Path(arena.task.path)
     zones, picture = Zones(worktree), Picture(arena.places, arena.task)
     whole = Turn()
-    for text in attack.texts(places):
-        turn = await layout.turn(arena, text, {"ATTACK": witnesses.nonce}, places)
+    turns = zip_longest(*(attack.texts(places) for attack in attacks), fillvalue="")
+    for texts in turns:
+        turn = await layout.turn(arena, texts, {"ATTACK": witnesses.nonce}, places)
         whole.output += turn.output
         whole.refused += turn.refused
     lived_on = survivors(witnesses.nonce)

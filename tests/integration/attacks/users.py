@@ -50,17 +50,17 @@ def place() -> str:
     return next(str(folder) for folder in wished if os.access(folder, os.W_OK | os.X_OK))
 
 
-def outcomes(user: str, layout: str, ids: Sequence[str]) -> Iterator[Outcome]:
+def outcomes(user: str, layout: str, ids: Sequence[str], *, together: int = 1) -> Iterator[Outcome]:
     """Run attacks in a process of their own, as that user. Each outcome comes when it is known."""
     change = _as_ordinary() if user != who() else {}
     with tempfile.TemporaryDirectory(prefix="podium-attacks-", dir=place()) as folder:
         if change:
             os.chown(folder, ORDINARY_UID, ORDINARY_UID)
-        yield from _outcomes(folder, change, layout, ids)
+        yield from _outcomes(folder, change, layout, ids, together)
 
 
 def _outcomes(
-    folder: str, change: dict[str, Any], layout: str, ids: Sequence[str]
+    folder: str, change: dict[str, Any], layout: str, ids: Sequence[str], together: int
 ) -> Iterator[Outcome]:
     python = ordinary_python() if change else sys.executable
     words = [
@@ -73,7 +73,7 @@ def _outcomes(
         "--place",
         folder,
     ]
-    words += ["--only", ",".join(ids)]
+    words += ["--only", ",".join(ids), "--together", str(together)]
     env = {
         "PATH": os.environ["PATH"],
         "PYTHONPATH": os.pathsep.join(_import_path()),
