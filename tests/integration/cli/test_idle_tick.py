@@ -24,8 +24,8 @@ from podium.wiring.folders import find_folders
 from podium.wiring.idle_tick import IdleTick, make_idle_tick
 from podium.wiring.sensing import trust_of
 from podium.wiring.trust import TrustBook
-from tests.cli.desk import Desk, Said
-from tests.cli.sense_rig import HEALTH, break_down, lay_out, ticked
+from tests.integration.cli.desk import Desk, Said
+from tests.integration.cli.sense_rig import HEALTH, break_down, lay_out, ticked
 
 NOTE = ".podium/sense/idle.json"
 MEMORY = ".podium/sense/memory.json"
