@@ -14,6 +14,7 @@ import yaml
 from podium.domain.work import Run
 from podium.flows.pipeline.slugs import slug_of
 from podium.ports import EventQuery
+from podium.usecases import approve, reject
 from podium.wiring import Podium, load_configuration, open_podium
 from podium.wiring.pipelining import pipeline_job
 from tests.repositories import copy_repository
@@ -220,6 +221,16 @@ class Project:
             engine = await podium.hosting_engine()
             run = await engine.resume(run_id, note=note, by="Ann")
             return await engine.finish(run.id, stop_when_waiting=True)
+
+    async def answer(self, run: Run, *, yes: bool, why: str = "no use") -> None:
+        """What Ann says to the approval that the run waits for."""
+        async with self.podium() as podium:
+            given = (await podium.store(), podium.clock, podium.ids)
+            asked = (run.waiting_for or "").removeprefix("approval:")
+            if yes:
+                await approve(*given, asked, by="Ann")
+            else:
+                await reject(*given, asked, by="Ann", why=why)
 
     async def events(self, run_id: str) -> list[dict[str, Any]]:
         async with self.podium() as podium:

@@ -57,8 +57,9 @@ def eventful() -> list[dict[str, Any]]:
 class Chaos:
     """A project whose base has moved, and one run in it that is hosted by processes that die."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, mode: str) -> None:
         self.project = Project(folder).build(eventful())
+        self.mode = mode
         self.run_id = ""
         self.moved = False
 
@@ -80,7 +81,7 @@ class Chaos:
     async def begin(self) -> None:
         """Store the run; nobody hosts it yet. The base moves once its workspace is there."""
         async with self.project.podium() as podium:
-            job = await pipeline_job(podium, TASK, mode="bugfix")
+            job = await pipeline_job(podium, TASK, mode=self.mode)
             engine = await podium.hosting_engine()
             run = await engine.start(
                 "pipeline", job.model_dump(mode="json"), task=TASK, queue="default"
@@ -113,9 +114,9 @@ class Chaos:
         return await self.project.events(self.run_id)
 
 
-async def lived_through(folder: Path, kills: int, seed: int) -> tuple[Chaos, set[str]]:
+async def lived_through(folder: Path, mode: str, kills: int, seed: int) -> tuple[Chaos, set[str]]:
     """Host the run by children that are killed, each at a point where none was killed before."""
-    chaos = Chaos(folder)
+    chaos = Chaos(folder, mode)
     await chaos.begin()
     points: set[str] = set()
     chance = random.Random(seed)
@@ -166,9 +167,9 @@ def told(project: Project, branch: str, run_id: str) -> dict[str, str]:
     return found
 
 
-async def see_it_through(folder: Path, kills: int, seed: int) -> None:
-    quiet, _ = await lived_through(folder / "quiet", 0, seed)
-    chaos, points = await lived_through(folder / "chaos", kills, seed)
+async def see_it_through(folder: Path, mode: str, kills: int, seed: int) -> None:
+    quiet, _ = await lived_through(folder / "quiet", mode, 0, seed)
+    chaos, points = await lived_through(folder / "chaos", mode, kills, seed)
     assert len(points) >= kills, sorted(points)
     async with chaos.project.podium() as podium:
         run = await (await podium.store()).read(lambda view: view.run(chaos.run_id))
@@ -207,10 +208,10 @@ def nobody_is_paid_twice(events: list[dict[str, Any]]) -> None:
 
 @pytest.mark.timeout(600)
 async def test_a_run_killed_at_some_points_comes_to_the_same_end(tmp_path: Path) -> None:
-    await see_it_through(tmp_path, kills=2, seed=7)
+    await see_it_through(tmp_path, "quick", kills=2, seed=7)
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(3600)
 async def test_a_run_killed_at_dozens_of_points_comes_to_the_same_end(tmp_path: Path) -> None:
-    await see_it_through(tmp_path, kills=26, seed=int(time.time()))
+    await see_it_through(tmp_path, "bugfix", kills=26, seed=int(time.time()))

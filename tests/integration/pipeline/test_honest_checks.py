@@ -28,7 +28,7 @@ async def test_a_check_that_runs_zero_tests_is_red_until_it_finds_some(tmp_path:
         files=hidden,
         settings={"checks": ["python3 -m unittest discover -q || [ $? -eq 5 ]"]},
     )
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert verdicts(run, "develop") == ["RED", "DONE"]
     events = await project.events(run.id)
@@ -45,6 +45,7 @@ async def test_a_check_that_runs_zero_tests_is_red_until_it_finds_some(tmp_path:
     assert "Ended: exit 0, ran 0 tests" in evidence
 
 
+@pytest.mark.soak  # held in tests/flows/pipeline/test_check_detection.py without a run
 async def test_without_named_checks_the_tests_that_the_project_has_are_run(tmp_path: Path) -> None:
     # `python -m unittest discover` finds nothing here, and that was taken for green.
     project = Project(tmp_path).build(
@@ -52,7 +53,7 @@ async def test_without_named_checks_the_tests_that_the_project_has_are_run(tmp_p
         files={"setup.py": "", "test_calc.py": "# moved\n", "checks/test_calc.py": TEST},
         settings={"checks": None},
     )
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     [check] = run.result["checks"]
     assert check["command"].endswith("-m unittest discover -q -s checks")
@@ -68,7 +69,7 @@ async def test_a_project_without_tests_is_checked_by_those_that_the_work_brings(
 ) -> None:
     turns = [develops(files={"test_sum.py": TEST}), *smooth()]
     project = Project(tmp_path).build(turns, files=NO_TESTS, settings={"checks": None})
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert "-m unittest discover -q" in run.result["checks"][0]["command"]
     assert "(test_sum.py) came with this work" in run.result["check_notes"][0]
@@ -80,7 +81,7 @@ async def test_work_that_nothing_was_run_on_waits_for_a_person_and_is_never_call
     tmp_path: Path,
 ) -> None:
     project = Project(tmp_path).build(smooth(), files=NO_TESTS, settings={"checks": None})
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN
     assert "nothing was tested" in (run.failure.message if run.failure else "")
     run = await project.resume(run.id)
@@ -116,7 +117,7 @@ async def test_a_project_that_says_it_has_no_checks_is_delivered_as_untested(
     tmp_path: Path,
 ) -> None:
     project = Project(tmp_path).build(smooth(), settings={"checks": []})
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     assert run.result["check_notes"] == ["nothing was tested: podium.yaml says `checks: []`"]
 
@@ -137,7 +138,7 @@ async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path)
     project = Project(tmp_path).build(
         [*works, triages, *smooth()], settings={"checks": ["python3 nowhere.py"]}
     )
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN
     words = f"`python3 nowhere.py`: {why}"
     events = await project.events(run.id)
@@ -169,7 +170,7 @@ async def test_a_dispute_about_a_green_check_excuses_nothing_and_caches_are_no_w
     project = Project(tmp_path).build(
         [first, second, *smooth()], settings={"checks": ["python3 -m unittest -q"]}
     )
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
     told = prompts(await project.events(run.id), "developer")[1]
     assert "you dispute `python3 -m unittest -q`: It is slow.; every check passes" in told
@@ -187,7 +188,7 @@ async def test_a_failure_for_a_disputed_check_waits_for_a_person_with_its_reason
     project = Project(tmp_path).build(
         [gives_up, *smooth()], settings={"checks": ["python3 nowhere.py"]}
     )
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN
     events = await project.events(run.id)
     asked = [e for e in events if e["type"] == "run_needed_human"][-1]["reason"]
@@ -205,7 +206,7 @@ async def test_what_was_red_before_the_work_is_told_as_such_and_not_called_green
         files=broken,
         settings={"checks": checks, "flows": {"pipeline": {"rounds": 1}}},
     )
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN  # notes.txt is still there
     events = await project.events(run.id)
     words = prompts(events, "developer")[1]

@@ -73,14 +73,18 @@ SCRIPT = {
 }
 
 CASTS = [
-    pytest.param({"default": CODEX, "developer": GEMINI, "auditor": CLAUDE}, id="gemini develops"),
+    pytest.param(
+        {"default": CODEX, "developer": GEMINI, "auditor": CLAUDE}, "quick", id="gemini develops"
+    ),
     pytest.param(
         {"default": GEMINI, "developer": CLAUDE, "auditor": CODEX},
+        "bugfix",
         id="claude develops",
         marks=pytest.mark.soak,
     ),
     pytest.param(
         {"default": CLAUDE, "developer": CODEX, "auditor": GEMINI},
+        "bugfix",
         id="codex develops",
         marks=pytest.mark.soak,
     ),
@@ -88,13 +92,15 @@ CASTS = [
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("cast", CASTS)
-async def test_real_clis_make_a_reviewed_branch(cast: dict[str, Medium], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cast", "mode"), CASTS)
+async def test_real_clis_make_a_reviewed_branch(
+    cast: dict[str, Medium], mode: str, tmp_path: Path
+) -> None:
     project = Project(tmp_path).build([])
     before = project.git("rev-parse", "main")
     async with ModelServer(SCRIPT, key=KEY) as server:
         _give_roles(project, cast, server.url)
-        run = await project.run(mode="bugfix")
+        run = await project.run(mode=mode)
         assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
         told = [str(each.body) for each in server.requests]
     assert project.tree(run.result["branch"])["calc.py"] == RIGHT.strip()

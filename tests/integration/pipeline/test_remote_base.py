@@ -13,7 +13,8 @@ from podium.domain.forging import RemoteBase
 from podium.domain.work import RunStatus
 from podium.workspaces.forge import RepositoryForge
 from podium.workspaces.forge.remotes import Remotes
-from tests.integration.pipeline.rig import FEAT, RIGHT, WRONG, Project, smooth, turn, writes
+from tests.integration.pipeline.rig import FEAT, RIGHT, WRONG, Project, audits, smooth, turn, writes
+from tests.soaking import in_soak
 
 THEIRS = "def add(one, two):\n    return two - one\n"
 
@@ -67,6 +68,7 @@ def solves() -> dict[str, Any]:
     )
 
 
+@pytest.mark.soak  # the next but one comes to it too
 async def test_a_remote_base_that_is_ahead_is_in_the_branch_and_moves_no_ref_of_the_users(
     tmp_path: Path,
 ) -> None:
@@ -93,11 +95,14 @@ async def test_a_remote_base_that_conflicts_is_solved_before_the_push(tmp_path: 
     assert shared.project.tree("main")["calc.py"] == WRONG.strip()
 
 
-@pytest.mark.parametrize("look", [2, 3], ids=["after the review", "right before the push"])
+@pytest.mark.parametrize("look", [in_soak(2), 3], ids=["after the review", "right before the push"])
 async def test_a_base_that_moves_before_the_push_goes_back_to_integration(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: int
 ) -> None:
-    shared = Shared(tmp_path, smooth())
+    """Which is also what it does for one that is ahead from the beginning."""
+    shared = Shared(tmp_path, [*smooth(), audits(stage="merge_review", number=2)])
+    shared.move("early.py", "OLD = 1\\n")
+    before, head = shared.refs(), shared.project.git("rev-parse", "HEAD")
     looks = count(1)
     fetched = RepositoryForge._fetched
 
@@ -108,12 +113,20 @@ async def test_a_base_that_moves_before_the_push_goes_back_to_integration(
         return await fetched(self, repository, remotes)
 
     monkeypatch.setattr(RepositoryForge, "_fetched", fetched_late)
-    run = await shared.project.run()
+    run = await shared.project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
     stages = [(each["stage"], each["round"]) for each in run.result["stages"]]
-    assert stages[-2:] == [("integrate", 2), ("merge_review", 1)]
+    assert stages[-4:] == [
+        ("integrate", 1),
+        ("merge_review", 1),
+        ("integrate", 2),
+        ("merge_review", 2),
+    ]
     tree = shared.project.tree(run.result["branch"])
-    assert "other.py" in tree
+    assert {"early.py", "other.py"} <= set(tree)
+    assert run.result["remote_base"]["name"] == "origin/main"
+    assert (shared.refs(), shared.project.git("rev-parse", "HEAD")) == (before, head)
+    assert not (shared.project.folder / ".git/FETCH_HEAD").exists()
     assert shared.merges(run.result["branch"])
     assert set(run.result["documents"]) <= set(tree)
     assert run.result["plan"] in tree
@@ -125,7 +138,7 @@ async def test_a_remote_that_cannot_be_reached_is_told_in_result_and_pull_reques
     settings = {"flows": {"pipeline": {"push": False}}}
     shared = Shared(tmp_path, smooth(), settings=settings)
     shared.bare.rename(tmp_path / "gone.git")
-    run = await shared.project.run()
+    run = await shared.project.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
     assert "origin" in run.result["remote_base"]["why_not"]
     notes = [e["text"] for e in await shared.project.events(run.id) if e["type"] == "note_taken"]

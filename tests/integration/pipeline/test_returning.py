@@ -17,11 +17,13 @@ from tests.soaking import in_soak
 OTHERWISE = "def add(one, two):\n    return sum((one, two))\n"
 
 
-async def stopped(project: Project, turns: int = 3) -> Run:
+async def stopped(project: Project, turns: int = 3, mode: str | None = None) -> Run:
     """A run that was stopped by its budget after so many turns, and may go on now."""
     say(project, budgets={"run": {"turns": turns}})
-    run = await project.run()
+    run = await project.run(mode=mode)
     assert run.status is RunStatus.NEEDS_HUMAN, run.failure
+    assert run.failure is not None
+    assert run.failure.exit_code == 5
     say(project, budgets={"run": {"turns": 50}})
     return run
 
@@ -94,7 +96,7 @@ async def test_what_a_person_committed_to_the_branch_stays_there_until_he_says_w
     tmp_path: Path, gone: bool
 ) -> None:
     project = Project(tmp_path).build(smooth())
-    run = await stopped(project)
+    run = await stopped(project, turns=2, mode="quick")
     branch = branch_of(project)
     head = project.git("rev-parse", branch)
     mine = project.git("commit-tree", f"{branch}^{{tree}}", "-p", branch, "-m", "mine")
@@ -161,7 +163,7 @@ async def test_a_host_without_the_branch_asks_for_it_and_goes_on_when_it_is_ther
     tmp_path: Path,
 ) -> None:
     project = Project(tmp_path / "one").build(smooth())
-    run = await stopped(project)
+    run = await stopped(project, turns=2, mode="quick")
     branch = branch_of(project)
     other = elsewhere(project, tmp_path / "two")
     run = await other.resume(run.id)
@@ -181,6 +183,7 @@ async def test_a_host_without_the_branch_asks_for_it_and_goes_on_when_it_is_ther
     other.git("fetch", "--quiet", str(project.folder), branch)
     run = await other.resume(run.id)
     assert run.status is RunStatus.SUCCEEDED, run.failure
+    assert (await asked(other, run.id)).count("developer") == 1
 
 
 @pytest.mark.soak
@@ -220,37 +223,47 @@ async def test_a_host_that_was_left_behind_catches_up(tmp_path: Path) -> None:
     assert (await asked(project, run.id)).count("auditor") == 1
 
 
-async def test_going_back_before_delivered_commits_keeps_them_and_goes_on_from_there(
+async def test_going_back_finds_an_answer_as_it_was_or_asks_anew_and_keeps_what_was_delivered(
+    tmp_path: Path,
+) -> None:
+    project = Project(tmp_path).build(smooth())
+    run = await project.run(mode="quick")
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    old, branch = run.result["commit"], run.result["branch"]
+    before = project.tree(branch)
+    run = await retried(project, run.id, "settle:develop#1")
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    assert (await asked(project, run.id)).count("developer") == 1
+    after = project.tree(branch)
+    assert (run.result["branch"], after.keys()) == (branch, before.keys())
+    assert after["calc.py"] == RIGHT.strip()
+    plan = run.result["plan"]
+    assert after[plan] == before[plan] == PLAN.strip()
+    project.play([develops(OTHERWISE), audits(), audits(stage="merge_review"), *smooth()])
+    run = await retried(project, run.id, "develop-1")
+    assert run.status is RunStatus.SUCCEEDED, run.failure
+    assert project.tree(branch)["calc.py"] == OTHERWISE.strip()
+    assert RIGHT.strip() not in project.git("log", "--patch", f"main..{branch}")
+    refs = {
+        word
+        for told in await notes(project, run.id, "again")
+        for word in told.split()
+        if word.startswith("refs/podium/")
+    }
+    assert any(project.git("merge-base", old, ref) == old for ref in refs)
+    assert (await asked(project, run.id)).count("architect") == 1
+
+
+@pytest.mark.soak
+async def test_going_back_to_what_was_made_of_a_plan_finds_the_plan_as_it_was(
     tmp_path: Path,
 ) -> None:
     project = Project(tmp_path).build(smooth())
     run = await project.run()
-    assert run.status is RunStatus.SUCCEEDED, run.failure
-    old = run.result["commit"]
-    project.play([develops(OTHERWISE), audits(), audits(stage="merge_review"), *smooth()])
-    run = await retried(project, run.id, "develop-1")
-    assert run.status is RunStatus.SUCCEEDED, run.failure
-    branch = run.result["branch"]
-    assert project.tree(branch)["calc.py"] == OTHERWISE.strip()
-    assert RIGHT.strip() not in project.git("log", "--patch", f"main..{branch}")
-    (told,) = await notes(project, run.id, "again")
-    (ref,) = [word for word in told.split() if word.startswith("refs/podium/")]
-    assert project.git("merge-base", old, ref) == old
-    assert (await asked(project, run.id)).count("architect") == 1
-
-
-@pytest.mark.parametrize(
-    ("step", "role"), [("settle:develop#1", "developer"), in_soak("settle:plan#1", "architect")]
-)
-async def test_going_back_to_what_was_made_of_an_answer_finds_the_answer_as_it_was(
-    tmp_path: Path, step: str, role: str
-) -> None:
-    project = Project(tmp_path).build(smooth())
-    run = await project.run()
     before = run.result["branch"], project.tree(run.result["branch"])
-    run = await retried(project, run.id, step)
+    run = await retried(project, run.id, "settle:plan#1")
     assert run.status is RunStatus.SUCCEEDED, run.failure
-    assert (await asked(project, run.id)).count(role) == 1
+    assert (await asked(project, run.id)).count("architect") == 1
     after = project.tree(run.result["branch"])
     assert (run.result["branch"], after.keys()) == (before[0], before[1].keys())
     assert after["calc.py"] == RIGHT.strip()

@@ -22,15 +22,14 @@ from tests.integration.pipeline.rig import (
     turn,
     writes,
 )
-from tests.soaking import in_soak
 
 VALUE = "correct-horse-7f3a91-battery"
 TOKEN = "ghp_" + "0a1b2c3d4e5f6a7b8c9d0a1b2c3d4e5f6a7b"
 AGAIN = "Stage: develop, round 2"
 
 
-def built(folder: Path, *first: dict[str, Any]) -> Project:
-    project = Project(folder).build([*first, *smooth()])
+def built(folder: Path, *first: dict[str, Any], settings: dict[str, Any] | None = None) -> Project:
+    project = Project(folder).build([*first, *smooth()], settings=settings)
     project.environ["DEPLOY_PASSWORD"] = VALUE
     return project
 
@@ -66,15 +65,20 @@ async def problems(project: Project, run: Run, stage: str) -> str:
     return "\n".join(each for e in ended if e["stage"] == stage for each in e["problems"])
 
 
+async def verdicts(project: Project, run: Run) -> list[str]:
+    return [e["verdict"] for e in await project.events(run.id) if e["type"] == "stage_ended"]
+
+
 def reachable(project: Project, branch: str) -> str:
     return project.git("log", "--patch", "--format=%B", f"main..{branch}")
 
 
+@pytest.mark.soak  # the last test comes to it too
 @pytest.mark.parametrize(
     ("path", "text", "told"),
     [
         ("tests/data.py", f'PASSWORD = "{VALUE}"', "tests/data.py:2 (the value of DEPLOY_PASSWORD"),
-        in_soak("settings.py", f'TOKEN = "{TOKEN}"', "settings.py:2 (looks like a github-token"),
+        ("settings.py", f'TOKEN = "{TOKEN}"', "settings.py:2 (looks like a github-token"),
     ],
 )
 async def test_a_secret_in_a_file_goes_back_to_the_developer_and_is_in_no_commit(
@@ -152,10 +156,17 @@ async def test_one_in_a_document_goes_back_to_whoever_wrote_it(tmp_path: Path) -
         {"payload": {"plan_path": PLAN_PATH}},
         when="Stage: plan, round 1",
     )
-    project = built(tmp_path, leaky, {**plans(), "when": "Stage: plan, round 2"})
+    project = built(
+        tmp_path,
+        leaky,
+        {**plans(), "when": "Stage: plan, round 2"},
+        settings={"budgets": {"run": {"turns": 2}}},
+    )
     run = await project.run()
-    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
-    assert VALUE not in reachable(project, run.result["branch"])
+    assert await verdicts(project, run) == ["SENT_BACK", "DONE"]
+    branch = project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/task/")
+    assert PLAN_PATH in reachable(project, branch)
+    assert VALUE not in reachable(project, branch)
     assert PLAN_PATH in await problems(project, run, "plan")
 
 
@@ -163,7 +174,7 @@ async def test_what_only_looks_like_one_in_test_data_is_for_a_person_before_it_g
     tmp_path: Path,
 ) -> None:
     project = built(tmp_path, leaks("tests/fixtures/answer.txt", f"token: {TOKEN}"))
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
     asked = [e for e in await project.events(run.id) if e["type"] == "run_needed_human"]
     assert "tests/fixtures/answer.txt:2 (looks like a github-token" in asked[-1]["reason"]
@@ -238,8 +249,14 @@ async def test_open_findings_are_in_every_later_prompt_and_before_the_person(
     red = mends({"run": "rm settings.py"}, writes("calc.py", "def add(one, two):\n    return 7\n"))
     idle = turn("developer", {"payload": {"commit_hash": "HEAD", "status": "success"}})
     project = built(tmp_path, leaky, red, idle)
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
+    branch = project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/task/")
+    assert "return 7" in reachable(project, branch)
+    assert VALUE not in reachable(project, branch)
+    told = await problems(project, run, "develop")
+    assert "settings.py:2 (the value of DEPLOY_PASSWORD" in told
+    assert VALUE not in told
     asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
     prompts = {e["step"]: e["prompt"] for e in asked}
     assert "the value of DEPLOY_PASSWORD" in prompts["develop-2"]
