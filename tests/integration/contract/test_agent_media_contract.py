@@ -38,8 +38,10 @@ from tests.integration.contract.media import (
     CLAUDE,
     CODEX,
     GEMINI,
+    GOOGLE_API,
     KEY,
     MEDIA,
+    OPENAI_API,
     SCRIPTED,
     Medium,
     Stage,
@@ -70,6 +72,11 @@ every_medium = _on(MEDIA)
 # Of every CLI its own tests in tests/integration/agents ask the same each time; a start of one costs seconds.
 every_medium_and_programs_seldom = _on(MEDIA, PROGRAMS)
 every_process_and_programs_seldom = _on([each for each in MEDIA if each.is_process], PROGRAMS)
+# The Gemini CLI takes longest to start, and speaks to Podium in tests/pipeline/test_real_clis.py too.
+every_medium_and_gemini_seldom = _on(MEDIA, (GEMINI, ACP))
+every_medium_and_codex_of_programs = _on(MEDIA, (GEMINI, CLAUDE, ACP))
+# Where an API fails, Podium waits and asks again: that is the same for all of them.
+one_api_and_programs_seldom = _on(MEDIA, (*PROGRAMS, GOOGLE_API, OPENAI_API))
 every_medium_and_gemini_once = _on(MEDIA, (ACP,))  # ACP is the Gemini CLI once more
 
 DENIED = "git checkout main; touch ran.marker"
@@ -104,7 +111,7 @@ async def test_a_plain_reply_is_signed_and_its_transcript_is_kept(
     assert "Hello" in Path(reply.transcript).read_text()
 
 
-@every_medium
+@every_medium_and_gemini_seldom
 async def test_a_payload_is_found_and_validated(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, answer("I looked.", PASS)) as stage:
         reply = await stage.ask("Judge.", contract=Verdict)
@@ -112,7 +119,7 @@ async def test_a_payload_is_found_and_validated(medium: Medium, tmp_path: Path) 
     assert reply.found in ("native", "strict")
 
 
-@every_medium_and_gemini_once
+@every_medium_and_codex_of_programs
 async def test_a_reply_without_a_payload_is_asked_for_once_more(
     medium: Medium, tmp_path: Path
 ) -> None:
@@ -142,7 +149,7 @@ async def test_a_conversation_goes_on(medium: Medium, tmp_path: Path) -> None:
     assert medium is SCRIPTED or "First words." in told  # the model was sent its own words
 
 
-@every_medium_and_gemini_once
+@every_medium_and_gemini_seldom
 async def test_an_allowed_call_runs_and_is_receipted(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, run("touch ran.marker"), say("Done.")) as stage:
         reply = await stage.ask()
@@ -188,7 +195,7 @@ async def test_a_call_that_needs_a_person_ends_the_turn_even_without_a_word(
     assert reply.waiting_approvals == (asked.approval_id,)
 
 
-@every_medium_and_gemini_once
+@every_medium_and_programs_seldom
 async def test_half_a_character_in_its_words_harms_nothing(medium: Medium, tmp_path: Path) -> None:
     half = {
         "text": "Half \ud83d of one.",
@@ -202,7 +209,7 @@ async def test_half_a_character_in_its_words_harms_nothing(medium: Medium, tmp_p
     assert reply.text.startswith("Half ")
 
 
-@every_medium_and_programs_seldom
+@one_api_and_programs_seldom
 async def test_a_turn_out_of_time_leaves_no_process(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, hang()) as stage:
         with pytest.raises(TimedOut):
@@ -259,7 +266,7 @@ async def test_a_rate_limit_says_until_when(medium: Medium, tmp_path: Path) -> N
     [{"status": 500}, {"fault": "drop"}, {"fault": "truncate"}],
     ids=["500", "dropped stream", "truncated stream"],
 )
-@every_medium_and_programs_seldom
+@one_api_and_programs_seldom
 async def test_an_outage_is_told_as_one(
     medium: Medium, tmp_path: Path, trouble: dict[str, Any]
 ) -> None:
@@ -271,7 +278,7 @@ async def test_an_outage_is_told_as_one(
         assert processes_in(tmp_path) == {}
 
 
-@every_medium_and_programs_seldom
+@one_api_and_programs_seldom
 async def test_a_server_that_is_down_is_an_outage(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, fails("unavailable", text="-"), down=True) as stage:
         with pytest.raises(AgentUnavailable):
@@ -292,14 +299,14 @@ async def test_fifty_megabytes_with_a_payload_at_the_end_are_read(
     assert len(reply.text) < 250_000
 
 
-@_on(MEDIA, (GEMINI, ACP))  # test_gemini_trouble.py has a program that prints them in its stead
+@every_medium_and_programs_seldom
 async def test_bytes_that_are_no_text_break_nothing(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, bad_bytes()) as stage:
         reply, words = await _asked(stage, "Speak.")
     assert reply is not None or "'player'" in words
 
 
-@every_medium
+@every_medium_and_codex_of_programs
 async def test_a_key_the_agent_prints_reaches_no_file(medium: Medium, tmp_path: Path) -> None:
     leak = f"The key is {KEY}."
     async with on_stage(medium, tmp_path, run("env"), say(leak)) as stage:

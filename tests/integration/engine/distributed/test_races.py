@@ -53,23 +53,21 @@ async def _take_run(store: Store, engine: DbosEngine, run_id: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize(
-    ("reach", "rounds"),
-    [(_approve, 60), (_take_run, 25), in_soak(_approve, 10_000), in_soak(_take_run, 10_000)],
-)
+@pytest.mark.parametrize(("approvals", "runs"), [(40, 20), in_soak(10_000, 10_000)])
 def test_one_thing_is_had_by_one_of_three_processes(
-    postgres_url: str, tmp_path: Path, reach: Reach, rounds: int
+    postgres_url: str, tmp_path: Path, approvals: int, runs: int
 ) -> None:
-    names = asyncio.run(_prepare_things(postgres_url, tmp_path, reach, rounds))
+    things = asyncio.run(_prepare_things(postgres_url, tmp_path, approvals, runs))
     barrier = FRESH.Barrier(RACERS)
-    won = _in_processes(partial(_reach_for_all, postgres_url, tmp_path, reach, names, barrier))
+    won = _in_processes(partial(_reach_for_all, postgres_url, tmp_path, things, barrier))
     winners = [sum(each) for each in zip(*won, strict=True)]
-    assert winners == [1] * rounds
-    print(f"{rounds} races, won {' : '.join(str(sum(each)) for each in won)}")
+    assert winners == [1] * (approvals + runs)
+    print(f"{len(winners)} races, won {' : '.join(str(sum(each)) for each in won)}")
 
 
-@pytest.mark.parametrize("limit", [None, 7])
-@pytest.mark.parametrize("runs", [80, in_soak(10_000)])
+@pytest.mark.parametrize(
+    ("limit", "runs"), [(7, 60), in_soak(None, 80), in_soak(7, 10_000), in_soak(None, 10_000)]
+)
 def test_each_queued_run_is_claimed_once_by_one_of_three_workers(
     postgres_url: str, tmp_path: Path, limit: int | None, runs: int
 ) -> None:
@@ -87,7 +85,7 @@ def test_each_queued_run_is_claimed_once_by_one_of_three_workers(
 
 
 async def _reach_for_all(
-    url: str, folder: Path, reach: Reach, names: Sequence[str], barrier: Barrier
+    url: str, folder: Path, things: Sequence[tuple[Reach, str]], barrier: Barrier
 ) -> list[bool]:
     async def park(ctx: FlowContext, _: object) -> None:
         await ctx.wait("never")
@@ -95,7 +93,7 @@ async def _reach_for_all(
     store, engine = await _open(url, folder)
     engine.register(FlowDefinition("park", park))
     results = []
-    for name in names:
+    for reach, name in things:
         await asyncio.to_thread(barrier.wait)
         results.append(await reach(store, engine, name))
     await asyncio.to_thread(barrier.wait)
@@ -144,20 +142,27 @@ def _racer(work: Callable[[], Coroutine[Any, Any, list[Any]]], sender: Any) -> N
 # --- what they find --------------------------------------------------------------------------
 
 
-async def _prepare_things(url: str, folder: Path, reach: Reach, amount: int) -> list[str]:
+async def _prepare_things(
+    url: str, folder: Path, approvals: int, runs: int
+) -> list[tuple[Reach, str]]:
     store, _ = await _open(url, folder)
-    runs = [Run(id=IDS.new("run"), flow="park", created_at=CLOCK.now()) for _ in range(amount)]
-    approvals = [_approval(run) for run in runs] if reach is _approve else []
+    owners = [
+        Run(id=IDS.new("run"), flow="park", created_at=CLOCK.now()) for _ in range(approvals + runs)
+    ]
+    asked = [_approval(run) for run in owners[:approvals]]
 
     def fill(tx: Tx) -> None:
-        for run in runs:
+        for run in owners:
             tx.add_run(run)
-        for approval in approvals:
+        for approval in asked:
             tx.save_approval(approval)
 
     await store.write(fill)
     await store.close()
-    return [each.id for each in approvals or runs]
+    return [
+        *((_approve, approval.id) for approval in asked),
+        *((_take_run, run.id) for run in owners[approvals:]),
+    ]
 
 
 async def _queue_runs(url: str, folder: Path, amount: int) -> None:
