@@ -145,6 +145,7 @@ def test_a_pair_comes_up_and_is_looked_at_through_the_daemon_and_outlives_it(
     assert stage.status()["pairs"] == through, "it went with the daemon"
 
 
+@pytest.mark.soak  # a real daemon is asked above
 async def test_what_the_command_line_asks_goes_to_the_daemon(stage: Theatre) -> None:
     """A fake behind the socket: nothing else could have told these states."""
     behind = MemoryTerminals()

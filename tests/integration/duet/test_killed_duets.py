@@ -42,7 +42,7 @@ async def pair(request: pytest.FixtureRequest) -> AsyncIterator[ZooPair]:
 
 @pytest.mark.parametrize("pair", ["composer"], indirect=True)
 async def test_every_task_is_finished_once_whoever_is_killed_over_it(pair: ZooPair) -> None:
-    await kill_and_finish(pair, kills=5)
+    await kill_and_finish(pair, kills=2)
 
 
 @pytest.mark.soak

@@ -19,6 +19,7 @@ def stage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Theatr
         yield stage
 
 
+@pytest.mark.soak  # held in tests/agents/tui/test_keyboard.py without commands
 def test_a_plan_waits_for_the_keyboard_through_a_killed_supervisor_and_is_handed_on_once(
     stage: Theatre,
 ) -> None:

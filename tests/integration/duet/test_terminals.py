@@ -39,6 +39,7 @@ def test_without_tmux_that_is_told_with_what_else_there_is(stage: Theatre) -> No
     assert stage.duet("up", "--transport", "headless").code == 0
 
 
+@pytest.mark.soak  # test_shims.py sees the same loop
 def test_the_shims_make_one_whole_loop(stage: Theatre) -> None:
     said = stage.script("tests/smoke_loop.sh", "tidy up")
     assert said.code == 0, said.err
@@ -98,7 +99,7 @@ def test_a_planner_that_never_answers_is_told_as_a_timeout(stage: Theatre) -> No
 
 def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage: Theatre) -> None:
     stage.cast(executer=Answers(ways=("stuck", "plain")))
-    stage.variables["POLI_EXEC_TIMEOUT"] = "4"
+    stage.variables["POLI_EXEC_TIMEOUT"] = "3"
     assert stage.duet("up", "--grant").code == 0
     stuck = stage.duet("send", "tidy up")
     assert stuck.code == 6, stuck.err
@@ -123,6 +124,7 @@ def test_what_only_looks_like_a_block_is_passed_over(stage: Theatre, ways: tuple
     assert [each["message"]["body"] for each in routed] == [plan.body]
 
 
+@pytest.mark.soak  # test_killed_duets.py kills both sides and the supervisor
 def test_a_killed_supervisor_is_gone_on_with_and_nothing_is_sent_twice(stage: Theatre) -> None:
     stage.cast(think_seconds=1.0, executer=Answers(think_seconds=1.0))
     assert stage.duet("up", "--grant").code == 0

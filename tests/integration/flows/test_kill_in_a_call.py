@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from podium.cli.edge import run
 from podium.testing import retry_until_blocking
 from tests.soaking import in_soak
 
@@ -34,9 +35,10 @@ class Slow(unittest.TestCase):
 class Project:
     """A project whose agent runs one slow command, driven through the real command line."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         self.root = folder / "project"
         self.root.mkdir()
+        self._capsys = capsys
         self._env = {**os.environ, "PODIUM_HOME": str(folder / "home")}
         scene = {"name": "act", "role": "tester", "prompt": "go"}
         self._write("slow.py", SLOW_TEST)
@@ -63,15 +65,10 @@ class Project:
         )
 
     def podium(self, *arguments: str) -> tuple[int, Any]:
-        done = subprocess.run(
-            [*self._command(*arguments), "--json"],
-            env=self._env,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        return done.returncode, json.loads(done.stdout)
+        """A command in this process: its exit code and what it says."""
+        self._capsys.readouterr()
+        code = run([*arguments, "--json", "--project", str(self.root)])
+        return code, json.loads(self._capsys.readouterr().out)
 
     def effects(self) -> list[int]:
         path = self.root / "effects.txt"
@@ -94,9 +91,12 @@ class Project:
 
 
 @pytest.fixture
-def killed(tmp_path: Path) -> Project:
+def killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Project:
     """The project, after its supervisor was killed in the middle of the command."""
-    project = Project(tmp_path)
+    monkeypatch.setenv("PODIUM_HOME", str(tmp_path / "home"))
+    project = Project(tmp_path, capsys)
     supervisor = project.start("rehearse")
     retry_until_blocking(lambda: project.effects())
     supervisor.send_signal(signal.SIGKILL)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from podium.cli.edge import run as run_podium
 from podium.domain.errors import ApprovalClosed
 from podium.domain.events import Event, ToolRefused
 from podium.domain.gating import ApprovalStatus
@@ -316,23 +314,19 @@ async def test_todays_stricter_mode_holds_for_a_run_started_under_a_looser_one(
     await podium.close()
 
 
-def test_a_spent_budget_leaves_with_five_and_a_raised_one_goes_on(tmp_path: Path) -> None:
+def test_a_spent_budget_leaves_with_five_and_a_raised_one_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     scenes = [{"name": name, "role": "tester", "prompt": "go"} for name in ("one", "two")]
     flows = {"rehearsal": {"scenes": scenes}}
     project(tmp_path, {"say": "hi"}, flows=flows, budgets={"run": {"turns": 1}})
 
     def podium(*arguments: str) -> tuple[int, Any]:
-        place = ["--project", str(tmp_path / "project"), "--json"]
-        done = subprocess.run(
-            [sys.executable, "-m", "podium", *arguments, *place],
-            env={**os.environ, "PODIUM_HOME": str(tmp_path / "home")},
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=120,
-        )
-        return done.returncode, json.loads(done.stdout)["run"]
+        capsys.readouterr()
+        code = run_podium([*arguments, "--json", "--project", str(tmp_path / "project")])
+        return code, json.loads(capsys.readouterr().out)["run"]
 
+    monkeypatch.setenv("PODIUM_HOME", str(tmp_path / "home"))
     code, run = podium("rehearse")
     assert (code, run["status"], run["failure"]["kind"]) == (5, "needs_human", "BudgetSpent")
     assert run["settings"] == {"mode": "supervised", "budgets": []}

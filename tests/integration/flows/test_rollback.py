@@ -136,6 +136,7 @@ if not seen.exists():
 """Cut off the first time. A large ignored file stays where it is, whatever is put back."""
 
 
+@pytest.mark.soak  # the next test comes to it too
 async def test_a_pipeline_killed_in_a_confined_command_repeats_the_turn_without_a_person(
     tmp_path: Path,
 ) -> None:
@@ -196,7 +197,7 @@ async def test_a_pipeline_killed_in_a_turn_after_an_approval_repeats_it_from_wha
     project = Project(tmp_path).build(
         turns, settings={"policy": {"rules": [rule]}}, files={"slow.py": SLOW}
     )
-    run = await project.run()
+    run = await project.run(mode="quick")
     assert run.status is RunStatus.WAITING, run.failure
     async with project.podium() as podium:
         store = await podium.store()

@@ -99,7 +99,7 @@ async def test_a_remote_that_cannot_be_reached_is_pushed_to_when_it_can(
         f'case "$*" in *upload-pack*) exec git upload-pack {bare};; esac; exec git receive-pack {bare}; fi\n'
         "echo 'ssh: connect to host github.com port 22: Connection timed out' >&2; exit 255"
     )
-    run = await published.run()
+    run = await published.run(mode="quick")
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
     waited = [text for text in await published.told(run.id) if "not handed over yet" in text]
     assert len(waited) == 2
@@ -109,13 +109,14 @@ async def test_a_token_that_is_refused_needs_a_person_at_once(
     published: Published, github: GitHubServer, quick: None
 ) -> None:
     github.creating = BAD_TOKEN
-    run = await published.run()
+    run = await published.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
     github.creating = None
     run = await published.resume(run.id)
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
 
 
+@pytest.mark.soak  # how long that is, is told by the pauses below
 async def test_a_person_is_asked_when_it_lasts_for_hours(
     published: Published,
     github: GitHubServer,
