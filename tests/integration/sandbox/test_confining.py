@@ -361,6 +361,7 @@ async def test_a_home_that_is_given_stays(launcher: ProcessLauncher, place: Plac
     assert (home / "mine").exists()
 
 
+@pytest.mark.soak  # every attack in tests/attacks is tried as one
 def test_an_ordinary_user_is_confined_as_well() -> None:
     if os.geteuid() != 0:
         pytest.skip("this is an ordinary user already")
