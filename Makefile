@@ -95,10 +95,10 @@ $(RUN_STAMP): pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-$(DEV_STAMP): pyproject.toml $(RUN_STAMP)
+$(DEV_STAMP): pyproject.toml | $(BIN)/python
 	@sh scripts/need postgres tmux chromium
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev
-	@touch $@
+	@touch $(RUN_STAMP) $@
 
 $(BENCH_STAMP): pyproject.toml $(DEV_STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
