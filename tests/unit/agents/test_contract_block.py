@@ -102,7 +102,7 @@ def test_more_blocks_than_are_read_do_not_hide_the_last() -> None:
     "piece",
     ["[[POLI:MSG {", '[[POLI:MSG {"id": "', f"{CLOSE}\n", f'[[POLI:MSG {{"id": "n0"}}]]\n{CLOSE}\n', f"{OPEN}\n", "│ ", " ", "\n", "[", "<PLAN ", "⏺ [[POLI:MSG\n", f"[[POLI:MSG {{\n{CLOSE}\n"],
 )  # fmt: skip
-@pytest.mark.parametrize("size", [3 * LOOKED_AT, in_soak(20 * LOOKED_AT)])
+@pytest.mark.parametrize("size", [3 * LOOKED_AT // 2, in_soak(20 * LOOKED_AT)])
 def test_floods_of_almost_tags_are_read_in_bounded_time(piece: str, size: int) -> None:
     flood = piece * (size // len(piece))
     block = read_block(f"{flood}\n{OPEN}\nbody\n{CLOSE}", "POLI:MSG", nonce="n1")

@@ -181,14 +181,15 @@ def test_small_faults_are_mended_in_objects_of_any_length() -> None:
     "piece",
     ['\\"', '"', ", ", ",\n", "a ", "a:", "$", "a", "/*", "//\n", "\\", '"\n', " ", '"a",', "{a:"],
 )
-def test_floods_of_small_faults_are_read_in_bounded_time(piece: str) -> None:
+@pytest.mark.parametrize("size", [60_000, in_soak(190_000)])
+def test_floods_of_small_faults_are_read_in_bounded_time(piece: str, size: int) -> None:
     def repair(size: int) -> None:
         flood = piece * (size // len(piece))
         for source in (f'{{"verdict": {flood}}}', f'{{"verdict": "{flood}"}}', f"{{{flood}}}"):
             with suppress(ValueError):
                 repair_object(source)
 
-    assert_linear_cost(repair, 190_000)
+    assert_linear_cost(repair, size)
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_floods_of_small_faults_are_read_in_bounded_time(piece: str) -> None:
      *map(in_soak, ["~~~\n", "</think>", "`<think>`", "[THINK]", "not ", "- ", "</a>", "<|a|>", "【",
                     "no\n\n", "A. ", "\u3000", "json "])],
 )  # fmt: skip
-@pytest.mark.parametrize("size", [200_000, in_soak(1_000_000)])
+@pytest.mark.parametrize("size", [80_000, in_soak(1_000_000)])
 def test_a_flood_of_anything_before_or_after_an_answer_is_read_in_bounded_time(
     piece: str, size: int
 ) -> None:
@@ -213,10 +214,10 @@ def test_a_flood_of_anything_before_or_after_an_answer_is_read_in_bounded_time(
     assert_linear_cost(read, size)
 
 
-def test_a_megabyte_of_things_that_are_wrong_is_refused_unread() -> None:
-    objects = '{"steps": [' + "{}," * 300_000 + '{}], "madeOn": "2026-01-02"}'
+def test_very_many_things_that_are_wrong_are_refused_unread() -> None:
+    objects = '{"steps": [' + "{}," * 100_000 + '{}], "madeOn": "2026-01-02"}'
     assert refusal(objects, Report).problem == "too large"
-    values = '{"steps": [' + "1," * 400_000 + '1], "madeOn": "2026-01-02"}'
+    values = '{"steps": [' + "1," * 150_000 + '1], "madeOn": "2026-01-02"}'
     assert refusal(values, Report).problem == "too large"
 
 

@@ -296,8 +296,8 @@ def test_reading_takes_time_by_the_length_of_the_text(unit: str) -> None:
     assert_linear_cost(read, 320_000)
 
 
-def test_a_hundred_thousand_opening_tags_hold_no_message() -> None:
-    heard = read_messages(f"{OPEN}\n" * 100_000)
+def test_very_many_opening_tags_hold_no_message() -> None:
+    heard = read_messages(f"{OPEN}\n" * 20_000)
 
     assert heard.messages == ()
     assert len(heard.ignored) == MOST_IGNORED

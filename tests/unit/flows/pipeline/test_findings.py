@@ -147,7 +147,7 @@ def test_any_review_is_read_and_repeats_itself(review: str) -> None:
 @pytest.mark.parametrize(
     "piece", ["- [ ] a\n", "line 1, 2, ", "@@ ", "abcdef1 ", "## Findings\n", "v1 ", "> ", "1. "]
 )
-@pytest.mark.parametrize("size", [200_000, in_soak(1_000_000)])
+@pytest.mark.parametrize("size", [50_000, in_soak(1_000_000)])
 def test_a_hostile_review_is_read(piece: str, size: int) -> None:
     def read(size: int) -> None:
         findings = findings_of("## Findings\n" + piece * (size // len(piece)))
