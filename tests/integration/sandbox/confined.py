@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from podium.domain.launching import Confinement, Ended, Mount, Spawn
 from podium.sandbox import LauncherSettings, ProcessLauncher
 from podium.sandbox.confining.canary import candidates
@@ -39,6 +41,14 @@ def mechanisms() -> dict[str, Mechanism]:
     found: dict[str, Mechanism] = {}
     for mechanism in candidates():
         found.setdefault(mechanism.name, mechanism)
+    return found
+
+
+def mechanism_here(name: str) -> Mechanism:
+    """The mechanism of this name, or the test is skipped."""
+    found = mechanisms().get(name)
+    if found is None:
+        pytest.skip(f"no {name} on this machine")
     return found
 
 

@@ -11,15 +11,12 @@ import pytest
 
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
-from tests.integration.sandbox.confined import Place, launcher_by, mechanisms
+from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here
 
 
 @pytest.fixture(params=[BUBBLEWRAP, LANDLOCK])
 def mechanism(request: pytest.FixtureRequest) -> Mechanism:
-    found = mechanisms().get(request.param)
-    if found is None:
-        pytest.skip(f"no {request.param} on this machine")
-    return found
+    return mechanism_here(request.param)
 
 
 @pytest.fixture

@@ -13,12 +13,20 @@ import pytest
 from podium.domain.errors import NotPossibleNow, ToolMissing, UserMustAct
 from podium.domain.launching import ExecRules, ProcessLimits, Spawn
 from podium.sandbox import ProcessLauncher
-from podium.sandbox.confining.mechanism import BUBBLEWRAP
+from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
 from podium.sandbox.terminal.papers import remove_stale_papers
 from podium.testing import retry_until
-from tests.integration.sandbox.confined import Place, launcher_by, mechanisms
+from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here, mechanisms
 from tests.integration.sandbox.terminals import guard_of, is_gone, on_terminal
+from tests.soaking import in_soak
 from tests.unit.sandbox.trees import ESCAPES, alive, new_token
+
+
+@pytest.fixture(params=[BUBBLEWRAP, in_soak(LANDLOCK)])
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    """Both are tried in test_on_terminal.py, and attacked on a terminal in tests/attacks."""
+    return mechanism_here(request.param)
+
 
 STAYS = ESCAPES + "escape(); print('up', flush=True); forever()"
 

@@ -10,16 +10,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+
 import podium
 from podium.domain.gating import Effect
 from podium.domain.launching import Mount, Spawn
 from podium.ports import ANY_USE
 from podium.sandbox import HookDoorSettings, ProcessLauncher, hook_command
-from podium.sandbox.confining.mechanism import Mechanism
-from tests.integration.sandbox.confined import Place, launcher_by, picture
+from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
+from tests.integration.sandbox.confined import Place, launcher_by, mechanism_here, picture
 from tests.integration.sandbox.door_rig import TURN, DoorRig
 from tests.integration.sandbox.terminals import command_of_a_dead_podium, on_terminal
 from tests.integration.sandbox.test_hook_client import EVENT
+from tests.soaking import in_soak
+
+
+@pytest.fixture(params=[BUBBLEWRAP, in_soak(LANDLOCK)])
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    """Both are tried in test_on_terminal.py, and attacked on a terminal in tests/attacks."""
+    return mechanism_here(request.param)
+
 
 ASK = """
 def ask(port, request):

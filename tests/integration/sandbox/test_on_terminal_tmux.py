@@ -15,12 +15,20 @@ import pytest
 
 from podium.agents.tui import TmuxServer
 from podium.domain.launching import Spawn
-from podium.sandbox.confining.mechanism import Mechanism
+from podium.sandbox.confining.mechanism import BUBBLEWRAP, LANDLOCK, Mechanism
 from podium.testing import retry_until
 from tests.integration.agents.tui.rig import House, a_server, short_folder
-from tests.integration.sandbox.confined import Place
+from tests.integration.sandbox.confined import Place, mechanism_here
 from tests.integration.sandbox.test_on_terminal_reach import ASK, host
+from tests.soaking import in_soak
 from tests.unit.sandbox.trees import ESCAPES, ROOT, alive, new_token
+
+
+@pytest.fixture(params=[BUBBLEWRAP, in_soak(LANDLOCK)])
+def mechanism(request: pytest.FixtureRequest) -> Mechanism:
+    """Both are tried in test_on_terminal.py, and attacked on a terminal in tests/attacks."""
+    return mechanism_here(request.param)
+
 
 PANE = "%0"
 

@@ -47,7 +47,7 @@ if os.fork() == 0:
 
 async def test_a_tree_out_of_time_dies_though_it_ignores_the_request_to_end() -> None:
     token = new_token()
-    spawn = python(ESCAPES + "escape(); forever()", token, limits=ProcessLimits(seconds=8))
+    spawn = python(ESCAPES + "escape(); forever()", token, limits=ProcessLimits(seconds=4))
     ended = await ProcessLauncher(QUICK).run(spawn)
     assert alive(token) == []
     assert ended.timed_out

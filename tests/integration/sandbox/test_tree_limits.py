@@ -11,6 +11,7 @@ from podium.domain.launching import Confinement, Ended, Mount, ProcessLimits, Sp
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.guard.cgroups import ControlGroup, parents
 from podium.tools.builtin.commands import failure
+from tests.soaking import in_soak
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="trees are counted in /proc")
 
@@ -58,8 +59,11 @@ async def test_tree_of_too_many_processes_is_stopped_and_told_why(
     assert b"podium: stopped: more than 20 processes" in ended.stderr
 
 
-@pytest.mark.parametrize("confined", [True, False])
-@pytest.mark.parametrize("program", [GROWS, SHARES], ids=["private", "shared"])
+@pytest.mark.parametrize(
+    ("confined", "program"),
+    [(True, GROWS), (False, SHARES), in_soak(True, SHARES), in_soak(False, GROWS)],
+    ids=["private", "shared unconfined", "shared", "private unconfined"],
+)
 async def test_tree_that_takes_too_much_memory_is_stopped_and_told_why(
     tmp_path: Path, confined: bool, program: str
 ) -> None:
@@ -118,7 +122,10 @@ async def test_temporary_files_of_all_folders_have_one_bound(tmp_path: Path) -> 
 
 async def test_memory_without_a_bound_cannot_be_written_as_files(tmp_path: Path) -> None:
     """Bubblewrap's `/dev`, and what it puts over folders that root shall not see, are in memory too."""
-    line = "find / -path /proc -prune -o -type d -writable -fstype tmpfs -print 2>/dev/null"
+    line = (
+        """awk '$3 == "tmpfs" { print $2 }' /proc/mounts | while read -r mount; do """
+        """find "$mount" -xdev -type d -writable -fstype tmpfs 2>/dev/null; done"""
+    )
     ended = await ran(tmp_path, "sh", "-c", line, temporary_bytes=3 * MEGABYTE)
     sized = ("/tmp", "/var/tmp", "/run", "/dev/shm", str(Path.home()))
     assert [path for path in ended.stdout.decode().split() if not path.startswith(sized)] == []
