@@ -20,6 +20,7 @@ from tests.integration.workspaces.rig import (
     needs_bwrap,
 )
 from tests.integration.workspaces.yard import Yard, agent_commits
+from tests.soaking import in_soak
 
 pytestmark = needs_bwrap()
 
@@ -161,7 +162,11 @@ DOT_GIT = {
 }
 
 
-@pytest.mark.parametrize("name", DOT_GIT.values(), ids=DOT_GIT)
+@pytest.mark.parametrize(
+    "name",
+    [name if kind in ("plain", "zero-width") else in_soak(name) for kind, name in DOT_GIT.items()],
+    ids=DOT_GIT,
+)
 async def test_the_gate_refuses_a_tree_with_a_git_directory(place: Place, name: str) -> None:
     workspace = await place.make()
     script = (

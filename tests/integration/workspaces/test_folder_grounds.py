@@ -22,6 +22,7 @@ from tests.integration.workspaces.ground_rig import (
     image,
     restored,
 )
+from tests.soaking import in_soak
 
 HOSTILE = "#!/bin/sh\ntouch {}\ncat\n"
 
@@ -222,9 +223,11 @@ async def test_the_same_run_gets_the_same_ground_also_after_its_first_changes(
     assert (await grounds.changes(ground, str(root))).paths == ("a",)
 
 
-@pytest.mark.parametrize("as_copy", [False, True])
+@pytest.mark.parametrize(
+    ("as_copy", "step"), [(False, 6), (True, 6), in_soak(False, 2), in_soak(True, 2)]
+)
 async def test_killed_at_any_moment_of_preparing_it_begins_anew_and_takes_nothing_half_for_whole(
-    tmp_path: Path, as_copy: bool
+    tmp_path: Path, as_copy: bool, step: int
 ) -> None:
     root = folder_in(tmp_path, {"a": b"1", "b/c": b"2"})
     git(root, "init", "-q")
@@ -237,7 +240,7 @@ async def test_killed_at_any_moment_of_preparing_it_begins_anew_and_takes_nothin
             await dying.prepare(RUN, str(root), as_copy=as_copy)
             break
         except asyncio.CancelledError:
-            kills += 2
+            kills += step
         folder_in(tmp_path, {"between": f"{kills}".encode()})
         grounds = grounds_in(place)
         ground = await grounds.prepare(RUN, str(root), as_copy=as_copy)
@@ -251,7 +254,10 @@ async def test_killed_at_any_moment_of_preparing_it_begins_anew_and_takes_nothin
     assert kills > 5
 
 
-async def test_killed_in_the_middle_of_a_restore_it_is_finished_by_another(tmp_path: Path) -> None:
+@pytest.mark.parametrize("step", [12, in_soak(4)])
+async def test_killed_in_the_middle_of_a_restore_it_is_finished_by_another(
+    tmp_path: Path, step: int
+) -> None:
     root = folder_in(tmp_path, {"a": b"1", "b": b"2", "c/d": b"3"})
     before = image(root)
     grounds = grounds_in(tmp_path)
@@ -264,7 +270,7 @@ async def test_killed_in_the_middle_of_a_restore_it_is_finished_by_another(tmp_p
             await restored(FolderGrounds(Git(DyingLauncher(kills)), tmp_path / "grounds"))
             break
         except asyncio.CancelledError:
-            kills += 4
+            kills += step
         await restored(grounds)
         assert image(root) == before
     assert kills > 10

@@ -25,7 +25,7 @@ wishes = st.lists(
 )
 
 
-@settings(max_examples=examples(6), deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(first=wishes, then=wishes)
 def test_after_any_edits_a_restore_gives_the_same_tree(first: Wishes, then: Wishes) -> None:
     see_it_through(first, then)

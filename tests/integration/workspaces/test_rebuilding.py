@@ -14,6 +14,7 @@ from podium.workspaces.git.records import CREATING, RECORD
 from podium.workspaces.git.resetting import Resetting
 from podium.workspaces.git.snapshots import Snapshots
 from tests.integration.workspaces.yard import Yard, agent_commits, agent_git, run_git
+from tests.soaking import in_soak
 
 
 @pytest.fixture
@@ -97,8 +98,10 @@ def moved(yard: Yard, record: WorkspaceRecord, start: str, message: str = "elsew
     return other
 
 
-@pytest.mark.parametrize("start", ["main", "its branch"])
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize(
+    ("start", "known"),
+    [("main", True), ("its branch", False), in_soak("main", False), in_soak("its branch", True)],
+)
 async def test_a_branch_that_somebody_else_moved_stays_there_and_a_person_is_told_what_to_do(
     yard: Yard, start: str, known: bool
 ) -> None:

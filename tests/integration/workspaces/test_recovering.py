@@ -16,6 +16,7 @@ from podium.domain.errors import (
 )
 from podium.domain.workspaces import Kept, SetUp
 from tests.integration.workspaces.yard import Yard, agent_commits
+from tests.soaking import in_soak
 
 
 @pytest.fixture
@@ -53,13 +54,14 @@ async def test_the_newest_snapshot_of_a_living_workspace_is_taken(yard: Yard) ->
 
 
 @pytest.mark.parametrize(
-    ("path", "content", "why"),
+    ("path", "content", "why", "committed"),
     [
-        ("work.txt", "TOKEN\n", r"secret was committed: work\.txt:1"),
-        ("podium.yaml", "checks: []\n", r"change podium\.yaml .*git branch again"),
+        ("work.txt", "TOKEN\n", r"secret was committed: work\.txt:1", True),
+        ("podium.yaml", "checks: []\n", r"change podium\.yaml .*git branch again", False),
+        in_soak("work.txt", "TOKEN\n", r"secret was committed: work\.txt:1", False),
+        in_soak("podium.yaml", "checks: []\n", r"change podium\.yaml .*git branch again", True),
     ],
 )
-@pytest.mark.parametrize("committed", [True, False])
 async def test_no_branch_is_made_of_what_may_not_come_back(
     yard: Yard, path: str, content: str, why: str, committed: bool
 ) -> None:
@@ -92,13 +94,13 @@ async def test_guarded_files_that_came_back_with_an_approval_are_no_obstacle(yar
     assert yard.git("show", "again:work.txt") == "work"
 
 
-@pytest.mark.parametrize("name", ["", "-x", "a..b", "a b", "@{-1}", "@", "a.lock", "refs/../x"])
-async def test_a_name_that_is_no_branch_is_refused(yard: Yard, name: str) -> None:
+async def test_a_name_that_is_no_branch_is_refused(yard: Yard) -> None:
     gone = await removed_with_work(yard)
     before = yard.refs()
-    with pytest.raises(BadInput):
-        await yard.workspaces.recover(gone, name)
-    assert yard.refs() == before
+    for name in ("", "-x", "a..b", "a b", "@{-1}", "@", "a.lock", "refs/../x"):
+        with pytest.raises(BadInput):
+            await yard.workspaces.recover(gone, name)
+        assert yard.refs() == before
 
 
 async def test_a_branch_that_exists_is_never_moved(yard: Yard) -> None:

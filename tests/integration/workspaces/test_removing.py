@@ -15,6 +15,7 @@ from podium.workspaces.git.records import Records, note_merged_base
 from podium.workspaces.git.removed import RemovedOnes
 from podium.workspaces.git.removing import taken_away
 from tests.integration.workspaces.yard import Yard, agent_commits
+from tests.soaking import in_soak
 
 
 @pytest.fixture
@@ -170,7 +171,7 @@ STEPS = (
 
 
 @pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+@pytest.mark.parametrize("after", [False, in_soak(True)], ids=["before", "after"])
 async def test_a_removal_that_is_cut_off_at_a_step_is_explained_and_finished(
     yard: Yard, monkeypatch: pytest.MonkeyPatch, step: str, after: bool
 ) -> None:

@@ -11,11 +11,12 @@ from podium.domain.errors import BadInput, NotPossibleNow, WorkspaceTampered
 from podium.workspaces.git.resetting import Resetting
 from podium.workspaces.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import Place, commit, needs_bwrap
+from tests.soaking import in_soak
 
 pytestmark = needs_bwrap()
 
 
-@pytest.fixture(params=[True, False], ids=["confined", "unconfined"])
+@pytest.fixture(params=[True, in_soak(False)], ids=["confined", "unconfined"])
 def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
     return Place(tmp_path, confined=request.param)
 
@@ -108,23 +109,23 @@ async def test_a_commit_that_was_not_delivered_can_be_gone_back_to(place: Place)
 @pytest.mark.parametrize(
     "trick",
     [
-        "git checkout -q --detach",
+        in_soak("git checkout -q --detach"),
         "git checkout -qb side; echo s > s; git add s; git commit -qm s",
         "git checkout -qb o; echo o > README; git commit -qam o; git checkout -q podium/t1; echo p > README; "
         "git commit -qam p; git merge o || true",
-        "echo q > README; git commit -qam q; git rebase -q --onto HEAD~1 HEAD~1 HEAD || true; git cherry-pick HEAD || true",
-        "echo junk > $(git rev-parse --git-dir)/HEAD",
+        in_soak("echo q > README; git commit -qam q; git rebase -q --onto HEAD~1 HEAD~1 HEAD || true; git cherry-pick HEAD || true"),
+        in_soak("echo junk > $(git rev-parse --git-dir)/HEAD"),
         "rm -rf $(git rev-parse --git-dir)/*",
-        "rm -rf $(git rev-parse --git-common-dir)/{objects,refs,worktrees,packed-refs} 2>/dev/null || true",
-        "d=$(git rev-parse --git-common-dir); mv $d/objects $d/o; ln -s o $d/objects",
-        "d=$(git rev-parse --git-common-dir); rm -rf $d/worktrees; echo x > $d/worktrees",
-        "d=$(git rev-parse --git-common-dir); git pack-refs --all; rm -rf $d/refs/heads; ln -s /tmp $d/refs/heads; echo x > x",
-        "rm -rf src; ln -s /etc src",
-        "rm README; mkdir README; echo x > README/x",
+        in_soak("rm -rf $(git rev-parse --git-common-dir)/{objects,refs,worktrees,packed-refs} 2>/dev/null || true"),
+        in_soak("d=$(git rev-parse --git-common-dir); mv $d/objects $d/o; ln -s o $d/objects"),
+        in_soak("d=$(git rev-parse --git-common-dir); rm -rf $d/worktrees; echo x > $d/worktrees"),
+        in_soak("d=$(git rev-parse --git-common-dir); git pack-refs --all; rm -rf $d/refs/heads; ln -s /tmp $d/refs/heads; echo x > x"),
+        in_soak("rm -rf src; ln -s /etc src"),
+        in_soak("rm README; mkdir README; echo x > README/x"),
         "rm README; mkfifo README",
-        "git init -q nested; echo n > nested/n",
+        in_soak("git init -q nested; echo n > nested/n"),
         "echo 'src/' > .gitignore; echo 'h*' >> .gitignore; echo x > hidden; head -c 3000000 /dev/zero > large",
-        "echo x > n; touch $(git rev-parse --git-dir)/index.lock; git update-index --assume-unchanged README || true",
+        in_soak("echo x > n; touch $(git rev-parse --git-dir)/index.lock; git update-index --assume-unchanged README || true"),
     ],
 )  # fmt: skip
 async def test_whatever_an_agent_leaves_is_put_back(place: Place, trick: str) -> None:
@@ -159,7 +160,7 @@ async def test_a_large_file_that_the_agent_let_git_ignore_is_kept_before_it_goes
     assert len(place.user("cat-file", "-s", f"{_newest(place)}:x.bin")) == len("3000000")
 
 
-@pytest.mark.parametrize("step", ["_put_files_back", "_renew", "_write"])
+@pytest.mark.parametrize("step", ["_put_files_back", in_soak("_renew"), "_write"])
 async def test_a_reset_that_was_cut_off_is_ended_when_it_is_asked_again(
     place: Place, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:

@@ -126,7 +126,7 @@ async def test_the_readiness_check_is_asked_until_it_succeeds(tmp_path: Path) ->
 async def test_a_readiness_check_that_never_succeeds_says_what_it_said_last(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     with pytest.raises(SetUpFailed, match="never succeeded") as caught:
-        await scene.set_up(SetUp(ready=("sh", "-c", "echo 'no db'; exit 1"), seconds=4))
+        await scene.set_up(SetUp(ready=("sh", "-c", "echo 'no db'; exit 1"), seconds=2))
     assert caught.value.output == ("no db",)
 
 

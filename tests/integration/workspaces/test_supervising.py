@@ -12,13 +12,14 @@ from podium.domain.errors import BadInput, NotPossibleNow, WorkspaceTampered
 from podium.domain.workspaces import SetUp, WorkspaceWish
 from podium.workspaces.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import BwrapLauncher, Place, git, needs_bwrap
+from tests.soaking import in_soak
 
 pytestmark = needs_bwrap()
 
 WHY = {"Podium-Run": "run_1", "Podium-Step": "plan"}
 
 
-@pytest.fixture(params=[True, False], ids=["confined", "unconfined"])
+@pytest.fixture(params=[True, in_soak(False)], ids=["confined", "unconfined"])
 def place(tmp_path: Path, request: pytest.FixtureRequest) -> Place:
     return Place(tmp_path, confined=request.param)
 
@@ -185,24 +186,24 @@ async def test_a_long_file_is_read_to_a_whole_letter(place: Place) -> None:
     assert await workspace.read("b", most_bytes=3) == "a\ufffdb"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "../out", "/etc/passwd", "a/../../x", "", ".", "a\0b", ".git", ".git/config", "x/.GIT/hooks/h",
-        "git~1/config", ".g\u200cit/x", "conf/prod/key", "Conf/PROD/new", "conf", "\ud800",
-    ],
+WAYS_OUT = (
+    "../out", "/etc/passwd", "a/../../x", "", ".", "a\0b", ".git", ".git/config", "x/.GIT/hooks/h",
+    "git~1/config", ".g\u200cit/x", "conf/prod/key", "Conf/PROD/new", "conf", "\ud800",
 )  # fmt: skip
-async def test_no_path_leads_out_or_into_git_or_a_zone(place: Place, path: str) -> None:
+
+
+async def test_no_path_leads_out_or_into_git_or_a_zone(place: Place) -> None:
     workspace = await place.make(forbidden=["conf/prod"])
-    with pytest.raises(WorkspaceTampered):
-        await workspace.read(path)
-    with pytest.raises(WorkspaceTampered):
-        await workspace.write({"fine": "x", path: "x"})
-    with pytest.raises(WorkspaceTampered):
-        await workspace.commit("m", [path])
-    with pytest.raises(WorkspaceTampered):
-        await workspace.commit("m", [], moved={"README": path})
-    assert not (_top(workspace) / "fine").exists()
+    for path in WAYS_OUT:
+        with pytest.raises(WorkspaceTampered):
+            await workspace.read(path)
+        with pytest.raises(WorkspaceTampered):
+            await workspace.write({"fine": "x", path: "x"})
+        with pytest.raises(WorkspaceTampered):
+            await workspace.commit("m", [path])
+        with pytest.raises(WorkspaceTampered):
+            await workspace.commit("m", [], moved={"README": path})
+        assert not (_top(workspace) / "fine").exists()
 
 
 async def test_links_are_not_followed(place: Place, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from podium.workspaces.git.clearing import clear_away
 from podium.workspaces.git.hygiene import find_planted
 from podium.workspaces.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import Place, needs_bwrap
+from tests.soaking import in_soak
 
 _TRAP = """
 mkdir nest && cd nest && git init -q . && echo a > f && git add f
@@ -148,7 +149,10 @@ async def test_a_submodule_of_the_users_is_neither_change_nor_loss(place: Place)
 
 
 @needs_bwrap()
-@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", "src/.gitignore", ".GITIGNORE"])
+@pytest.mark.parametrize(
+    "name",
+    [".gitattributes", in_soak(".gitignore"), "src/.gitignore", in_soak(".GITIGNORE")],
+)
 async def test_pipes_that_git_would_read_from_are_moved_away(place: Place, name: str) -> None:
     workspace = await place.make()
     pipe = Path(workspace.record.path, name)
@@ -164,7 +168,14 @@ async def test_pipes_that_git_would_read_from_are_moved_away(place: Place, name:
 
 @needs_bwrap()
 @pytest.mark.parametrize(
-    "name", ["objects/info/alternates", "packed-refs", "shallow", "info/grafts", "objects/aa"]
+    "name",
+    [
+        "objects/info/alternates",
+        "packed-refs",
+        in_soak("shallow"),
+        in_soak("info/grafts"),
+        in_soak("objects/aa"),
+    ],
 )
 async def test_pipes_in_the_private_git_directory_keep_nobody_waiting(
     place: Place, name: str

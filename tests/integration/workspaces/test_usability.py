@@ -12,8 +12,9 @@ from podium.gate import exec_rules
 from podium.sandbox import ProcessLauncher
 from podium.workspaces.git.workspace import GitWorkspace
 from tests.integration.workspaces.rig import Place, git
+from tests.soaking import in_soak
 
-pytestmark = pytest.mark.parametrize("name", ["bubblewrap", "landlock"])
+pytestmark = pytest.mark.parametrize("name", ["bubblewrap", in_soak("landlock")])
 
 SERVER = """
 import socket, threading
