@@ -55,13 +55,13 @@ def eventful() -> list[dict[str, Any]]:
 
 
 class Chaos:
-    """A project whose base has moved, and one run in it that is hosted by processes that die."""
+    """A project whose base has moved unless its run is a quick one, hosted by processes that die."""
 
     def __init__(self, folder: Path, mode: str) -> None:
-        self.project = Project(folder).build(eventful())
+        self.project = Project(folder).build(smooth() if mode == "quick" else eventful())
         self.mode = mode
         self.run_id = ""
-        self.moved = False
+        self.moved = mode == "quick"
 
     def last(self) -> tuple[int, str]:
         """Number and content of the run's newest event."""

@@ -113,15 +113,6 @@ async def test_checks_that_a_person_names_meanwhile_are_run_before_it_goes_out(
     assert run.result["check_notes"] == []
 
 
-async def test_a_project_that_says_it_has_no_checks_is_delivered_as_untested(
-    tmp_path: Path,
-) -> None:
-    project = Project(tmp_path).build(smooth(), settings={"checks": []})
-    run = await project.run(mode="quick")
-    assert run.status is RunStatus.SUCCEEDED, run.failure or run.waiting_for
-    assert run.result["check_notes"] == ["nothing was tested: podium.yaml says `checks: []`"]
-
-
 async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path) -> None:
     why = "It looks for tests in a folder that was removed."
     disputes = [{"check": "python3 nowhere.py", "why": why}]
@@ -156,6 +147,7 @@ async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path)
     assert why in Path(run.result["pull_request"]["file"]).read_text()
 
 
+@pytest.mark.soak
 async def test_a_dispute_about_a_green_check_excuses_nothing_and_caches_are_no_work(
     tmp_path: Path,
 ) -> None:

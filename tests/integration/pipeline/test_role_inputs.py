@@ -129,11 +129,13 @@ async def test_plan_and_review_may_come_with_the_answer_and_a_quick_plan_may_be_
         turn("auditor", {"payload": {"verdict": "PASS", "document": review}}),
         *smooth(),
     ]
-    project = Project(tmp_path).build(turns)
+    project = Project(tmp_path).build(turns, settings={"checks": []})
     run = succeeded(await project.run(mode="quick"))
     assert [each["verdict"] for each in run.result["stages"]] == ["DONE", "DONE", "PASS", "DONE"]
     written = project.tree(run.result["branch"]).values()
     assert {short.rstrip(), review} <= set(written)
+    # A project that says that it has no checks is delivered as untested.
+    assert run.result["check_notes"] == ["nothing was tested: podium.yaml says `checks: []`"]
 
 
 async def test_remarks_that_are_settled_or_say_nothing_are_not_triaged(tmp_path: Path) -> None:
