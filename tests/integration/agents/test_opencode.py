@@ -29,92 +29,74 @@ from tests.integration.contract.agents import processes_in
 
 
 @pytest.mark.smoke
-async def test_it_answers_and_goes_on_with_the_conversation_and_reaches_loopback_alone(
+async def test_it_answers_and_then_does_what_the_gate_allows_and_nothing_else(
     tmp_path: Path,
 ) -> None:
-    steps = {"hello": ["Good morning."], "more": ["Good night."]}
+    """In one conversation of two turns, whatever the workspace says, and it reaches loopback alone."""
+    commit = "git checkout -q work; echo hi > a.txt; git add a.txt && git commit -qm second"
+    steps: Steps = {
+        "hello": ["Good morning."],
+        "work": [
+            _using("write", filePath="ran", content="hi"),
+            _using("webfetch", url="http://127.0.0.1:9/"),
+            _using("bash", **_shell(commit)),
+            _using("bash", **_shell("env > seen.txt; false")),
+            "Done.",
+        ],
+    }
     reached = tmp_path / "reached.txt"
-    async with opencode_rig(tmp_path, steps, command=(*_watched(reached), clis.opencode())) as rig:
+    command = (*_watched(reached), clis.opencode())
+    async with opencode_rig(tmp_path, steps, command=command, denies=["write_file"]) as rig:
+        _person(tmp_path)
+        _hostile(rig.workspace)
         reply = await rig.ask("hello")
         assert (reply.text, reply.agent, reply.model) == ("Good morning.", "coder", MODEL)
         assert (reply.version, reply.warnings) == (clis.versions()["opencode"], ())
         assert reply.usage.input_tokens > 0
         assert reply.usage.turns == 1
         assert reply.transcript == rig.transcripts.kept[0].path
-        again = await rig.ask("more", session=reply.session)
-        assert (again.text, again.session) == ("Good night.", reply.session)
-        assert "Good morning." in repr(rig.server.requests[-1].body)
         # No title was asked for, and no list of models.
-        assert rig.server.request_count == 2
+        assert rig.server.request_count == 1
+        again = await rig.ask("work", session=reply.session)
+        assert (again.text, again.session) == ("Done.", reply.session)
+        assert "Good morning." in repr(rig.server.requests[-1].body)
         assert KEY not in rig.transcripts.text
-    connections = _connections(reached)
-    assert connections or not _watched(reached)
-    assert [line for line in connections if '"127.0.0.1"' not in line] == []
-
-
-@pytest.mark.smoke
-async def test_what_the_gate_allows_it_does_and_the_door_learns_how_it_went(
-    tmp_path: Path,
-) -> None:
-    commit = "git add -A && git commit -qm second"
-    steps = {
-        "work": [
-            _using("write", filePath="a.txt", content="hi"),
-            _using("bash", **_shell(commit)),
-            _using("bash", **_shell("env > seen.txt; false")),
-            "Done.",
-        ]
-    }
-    async with opencode_rig(tmp_path, steps) as rig:
-        _person(tmp_path)
-        reply = await rig.ask("work")
-        assert reply.text == "Done."
         assert rig.git("log", "--format=%s %an").splitlines()[0] == "second Ada"
-        happened = await rig.happened()
-        assert happened == [
-            (ToolRequested, "write_file"),
-            (ToolCompleted, "write_file"),
+        # The second tool it does not have: it notes that for itself.
+        assert await rig.happened() == [
+            (ToolRefused, "write_file"),
+            (ToolRequested, "keep_notes"),
+            (ToolCompleted, "keep_notes"),
             (ToolRequested, "run_command"),
             (ToolCompleted, "run_command"),
             (ToolRequested, "run_command"),
             (ToolFailed, "run_command"),
         ]
-        # What it runs itself sees neither the key nor the way to the door.
-        seen = (rig.workspace / "seen.txt").read_text()
-        assert "PATH=" in seen
-        assert KEY not in seen
-        assert "PODIUM_DOOR" not in seen
-
-
-@pytest.mark.smoke
-async def test_what_the_gate_denies_does_not_happen_whatever_the_workspace_says(
-    tmp_path: Path,
-) -> None:
-    steps = {
-        "work": [
-            _using("bash", **_shell("git checkout main; touch ran")),
-            _using("webfetch", url="http://127.0.0.1:9/"),
-            "I see.",
-        ]
-    }
-    async with opencode_rig(tmp_path, steps, denies=["run_command"]) as rig:
-        _hostile(rig.workspace)
-        reply = await rig.ask("work")
-        assert reply.text == "I see."
-        assert rig.git("branch", "--show-current") == "work"
         assert not (rig.workspace / "ran").exists()
         assert not (rig.workspace / "planted").exists()
-        # The second tool it does not have: it notes that for itself.
-        assert await rig.happened() == [
-            (ToolRefused, "run_command"),
-            (ToolRequested, "keep_notes"),
-            (ToolCompleted, "keep_notes"),
-        ]
         assert "the rules of the house" in rig.told_the_model()
         # It was not even offered what the role was not given.
         assert set(rig.server.requests[0].tools).isdisjoint({"webfetch", "task", "skill"})
         assert "HOSTILE" not in rig.told_the_model()
         assert "tabs, never spaces" in rig.told_the_model()
+        # What it runs itself sees neither the key nor the way to the door.
+        seen = (rig.workspace / "seen.txt").read_text()
+        assert "PATH=" in seen
+        assert KEY not in seen
+        assert "PODIUM_DOOR" not in seen
+    connections = _connections(reached)
+    assert connections or not _watched(reached)
+    assert [line for line in connections if '"127.0.0.1"' not in line] == []
+
+
+@pytest.mark.soak
+async def test_a_command_that_the_gate_denies_does_not_happen(tmp_path: Path) -> None:
+    steps = {"work": [_using("bash", **_shell("git checkout main; touch ran")), "I see."]}
+    async with opencode_rig(tmp_path, steps, denies=["run_command"]) as rig:
+        assert (await rig.ask("work")).text == "I see."
+        assert rig.git("branch", "--show-current") == "work"
+        assert not (rig.workspace / "ran").exists()
+        assert await rig.happened() == [(ToolRefused, "run_command")]
 
 
 @pytest.mark.soak

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from podium.testing.tui_zoo import happened
+from tests.soaking import in_soak
 from tests.unit.agents.tui.pair_rig import Podium, a_turn, message_in, on_stage
 
 PRIMER = (
@@ -18,7 +19,7 @@ PRIMER = (
 BODY = "1. look\n2. mend"
 
 
-@pytest.mark.parametrize("kind", ["composer", "wrapping", "unbracketed", "echo"])
+@pytest.mark.parametrize("kind", ["composer", in_soak("wrapping"), in_soak("unbracketed"), "echo"])
 async def test_a_turn_goes_to_the_program_and_its_block_comes_back(root: Path, kind: str) -> None:
     async with on_stage(root) as podium:
         await check_round_trip(podium, kind)
@@ -45,7 +46,7 @@ async def check_round_trip(podium: Podium, kind: str) -> None:
     assert len(podium.taken()) == 2
 
 
-@pytest.mark.parametrize("way", ["recap", "strays", "twice", "quoting"])
+@pytest.mark.parametrize("way", ["recap", in_soak("strays"), in_soak("twice"), "quoting"])
 async def test_only_the_last_block_of_this_turn_counts(root: Path, way: str) -> None:
     async with on_stage(root) as podium:
         await check_way(podium, way)

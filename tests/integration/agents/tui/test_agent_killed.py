@@ -57,7 +57,7 @@ MOMENTS = [
     ("Ledger.note_sent", "after"),
     ("ScreenEar._blocks", "after"),
 ]
-LIGHT = MOMENTS[1::4]
+LIGHT = MOMENTS[5:6]
 
 
 @pytest.mark.parametrize(("where", "when"), LIGHT)

@@ -47,9 +47,20 @@ BLOCK = (
 
 
 @pytest.mark.smoke
-async def test_it_starts_without_a_question_and_words_go_both_ways_to_the_byte(root: Path) -> None:
+async def test_it_starts_without_a_question_words_go_both_ways_and_what_is_denied_does_not_run(
+    root: Path,
+) -> None:
     asked = "SCRIPT:plan `$(id)` ünïcödé 漢字 🎭\n\n  second;\n-x #{pid} [x] *y*\nfourth\\ !"
-    async with alive(root, ClaudeTui(), options, {"plan": [BLOCK]}) as live:
+    steps = {
+        "plan": [BLOCK],
+        "work": [
+            {"text": "One.", "run": "echo one > one"},
+            {"text": "Two.", "run": "touch forbidden"},
+            "Done.",
+        ],
+    }
+    hook = recording_hook(root, "forbidden")
+    async with alive(root, ClaudeTui(), options, steps, hook=hook) as live:
         await live.becomes("ready")
         said = await told(live, asked)
         assert live.server.prompts() == [asked]
@@ -58,19 +69,6 @@ async def test_it_starts_without_a_question_and_words_go_both_ways_to_the_byte(r
         assert said[-1] == Said("end")
         assert live.written.session == live.launched.session
         assert files_with_the_key(root) == []
-
-
-@pytest.mark.smoke
-async def test_every_tool_is_asked_for_and_what_is_denied_does_not_run(root: Path) -> None:
-    steps = {
-        "work": [
-            {"text": "One.", "run": "echo one > one"},
-            {"text": "Two.", "run": "touch forbidden"},
-            "Done.",
-        ]
-    }
-    hook = recording_hook(root, "forbidden")
-    async with alive(root, ClaudeTui(), options, steps, hook=hook) as live:
         await live.becomes("ready")
         said = await told(live, "SCRIPT:work")
         made = {path.name for path in live.place.cwd.iterdir()}

@@ -73,9 +73,17 @@ def model_was_told(live: Live) -> list[str]:
 
 
 @pytest.mark.smoke
-async def test_it_starts_without_a_dialog_and_words_are_exact_both_ways(root: Path) -> None:
+async def test_words_are_exact_both_ways_and_what_the_hook_denies_does_not_happen(
+    root: Path,
+) -> None:
     prompt = f"SCRIPT:md {MARKDOWN.rstrip()}"
-    async with alive(root, CODEX, options, {"md": [MARKDOWN]}) as live:
+    steps = {
+        "md": [MARKDOWN],
+        "no": [{"run": "touch forbidden.txt"}, "I may not"],
+        "yes": [{"run": "echo yes > allowed.txt"}, "done"],
+    }
+    hook = recording_hook(root, "forbidden")
+    async with alive(root, CODEX, options, steps, hook=hook, confined=True) as live:
         await live.becomes("ready")
         said = await tell(live, prompt)
 
@@ -86,16 +94,6 @@ async def test_it_starts_without_a_dialog_and_words_are_exact_both_ways(root: Pa
         assert model_was_told(live) == [prompt]
         assert live.written.session
         assert files_with_the_key(root) == []
-
-
-@pytest.mark.smoke
-async def test_its_tools_pass_the_hook_and_what_is_denied_does_not_happen(root: Path) -> None:
-    steps = {
-        "no": [{"run": "touch forbidden.txt"}, "I may not"],
-        "yes": [{"run": "echo yes > allowed.txt"}, "done"],
-    }
-    hook = recording_hook(root, "forbidden")
-    async with alive(root, CODEX, options, steps, hook=hook, confined=True) as live:
         await live.becomes("ready")
         denied = await tell(live, "SCRIPT:no touch it")
         await live.becomes("ready")

@@ -50,28 +50,26 @@ BLOCK = (
 
 
 @pytest.mark.smoke
-async def test_it_starts_without_a_question_and_words_go_both_ways_to_the_byte(root: Path) -> None:
+async def test_it_starts_without_a_question_words_go_both_ways_and_what_is_denied_does_not_run(
+    root: Path,
+) -> None:
     asked = "SCRIPT:plan `$(id)` ünïcödé 漢字 🎭\n\n  second;\n-x #{pid} [x] *y*\nfourth\\ !"
-    async with alive(root, GeminiTui(), options, {"plan": [BLOCK]}) as live:
+    steps = {
+        "plan": [BLOCK],
+        "work": [
+            {"text": "One.", "run": "echo one > one; exit 3"},
+            {"text": "Two.", "run": "touch forbidden"},
+            "Done.",
+        ],
+    }
+    hook = recording_hook(root, "forbidden")
+    async with alive(root, GeminiTui(), options, steps, hook=hook) as live:
         await live.becomes("ready")
         said = await told(live, asked)
         assert live.server.prompts() == [asked]
         assert said == [Said("prompt", asked), Said("words", BLOCK), Said("end")]
         assert live.written.session == live.launched.session
         assert files_with_the_key(root) == []
-
-
-@pytest.mark.smoke
-async def test_every_tool_is_asked_for_and_what_is_denied_does_not_run(root: Path) -> None:
-    steps = {
-        "work": [
-            {"text": "One.", "run": "echo one > one; exit 3"},
-            {"text": "Two.", "run": "touch forbidden"},
-            "Done.",
-        ]
-    }
-    hook = recording_hook(root, "forbidden")
-    async with alive(root, GeminiTui(), options, steps, hook=hook) as live:
         await live.becomes("ready")
         said = await told(live, "SCRIPT:work")
         made = {path.name for path in live.place.cwd.iterdir()}
@@ -82,8 +80,8 @@ async def test_every_tool_is_asked_for_and_what_is_denied_does_not_run(root: Pat
     assert (ran.ok, ran.text) == (False, "exit code 3")
     assert not denied.ok
     assert "the rules of the house" in denied.text
-    asked = [nameless_use(event["tool_name"], event["tool_input"]) for event in hooked(root)]
-    assert asked == [ran.use, denied.use]
+    hooks = [nameless_use(event["tool_name"], event["tool_input"]) for event in hooked(root)]
+    assert hooks == [ran.use, denied.use]
 
 
 @pytest.mark.soak

@@ -255,6 +255,7 @@ async def test_words_of_which_too_little_is_surely_drawn_go_as_a_file(house: Hou
     assert not (await injector.deliver(3, "👍 yes, go on")).as_file
 
 
+@pytest.mark.soak  # test_settling.py has what comes of it
 async def test_what_a_person_does_with_words_that_stand_in_the_input_is_no_sending(
     house: House,
 ) -> None:

@@ -60,6 +60,7 @@ async def test_what_was_on_its_way_when_the_keyboard_was_taken_is_not_pasted(roo
         await retry_until(lambda: podium.taken() == ["hello"])
 
 
+@pytest.mark.soak  # test_mirroring.py has one that is not
 async def test_whoever_has_it_types_into_a_program_that_is_at_work(root: Path) -> None:
     async with on_stage(root) as podium:
         agent, keyboard = await up_with(podium, "stuck")
@@ -80,7 +81,7 @@ async def test_whoever_has_it_types_into_a_program_that_is_at_work(root: Path) -
 
 async def test_a_question_is_not_told_of_while_a_person_is_at_it(root: Path) -> None:
     async with on_stage(root, clock=SystemClock()) as podium:
-        agent, keyboard = await up_with(podium, "asks", think_seconds=4.0)
+        agent, keyboard = await up_with(podium, "asks", think_seconds=3.0)
         asking = asyncio.create_task(agent.ask(a_turn()))
         await retry_until(lambda: len(podium.taken()) == 1)
         await keyboard.take("ann", LONG_SECONDS)
@@ -89,13 +90,14 @@ async def test_a_question_is_not_told_of_while_a_person_is_at_it(root: Path) -> 
             return (await podium.pair.states())[0].status == "asking"
 
         await retry_until(is_asked)
-        done, _ = await asyncio.wait({asking}, timeout=2.0)
+        done, _ = await asyncio.wait({asking}, timeout=1.0)
         assert not done, "she sees the question herself"
         await keyboard.give("ann")
         with pytest.raises(NeedsHuman, match="asks in its terminal"):
             await asking
 
 
+@pytest.mark.soak  # the next test has its arithmetic
 async def test_the_time_of_a_turn_stands_still_while_a_person_has_the_keyboard(root: Path) -> None:
     async with on_stage(root, clock=SystemClock()) as podium:
         agent, keyboard = await up_with(podium, "stuck")

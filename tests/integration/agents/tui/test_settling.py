@@ -13,6 +13,7 @@ from podium.agents.tui.trouble import DeliveryInDoubt
 from podium.domain.asking import Turn
 from podium.domain.errors import NeedsHuman
 from podium.testing import retry_until
+from tests.soaking import in_soak
 from tests.unit.agents.tui.pair_rig import Podium, a_turn, message_in, on_stage
 
 HASTY: dict[str, Any] = {"paint_seconds": 0.3}
@@ -22,7 +23,7 @@ async def is_heard(agent: TuiAgent, turn: Turn) -> bool:
     return message_in(await agent.ask(turn), turn) is not None
 
 
-@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("writes", [False, in_soak(True)])
 async def test_a_paste_that_the_program_took_no_notice_of_is_told_and_sent_again_by_a_retry(
     root: Path, writes: bool
 ) -> None:
@@ -62,7 +63,7 @@ async def test_one_that_nobody_waits_for_is_not_sent_by_whoever_comes_next(root:
         assert (await agent.side.injector.ledger.read()).sent == 2
 
 
-@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("writes", [in_soak(False), True])
 async def test_words_that_a_person_removed_before_enter_are_sent_again_by_a_retry(
     root: Path, writes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -75,7 +76,7 @@ async def test_words_that_a_person_removed_before_enter_are_sent_again_by_a_retr
         assert len(podium.taken()) == 2
 
 
-@pytest.mark.parametrize("writes", [False, True])
+@pytest.mark.parametrize("writes", [False, in_soak(True)])
 async def test_words_that_a_person_sent_himself_are_not_sent_again(
     root: Path, writes: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

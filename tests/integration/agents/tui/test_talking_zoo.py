@@ -12,6 +12,7 @@ from podium.testing import retry_until
 from podium.testing.tui_zoo import Answers, Happened, happened, zoo_command
 from podium.testing.tui_zoo.prompts import Wanted, wanted_by
 from tests.integration.agents.tui.rig import House
+from tests.soaking import in_soak
 
 BODY = "1. look at `x`\n\n2. mend:\n    if a[[0]]:\n        b()\n3. Grüße, 漢字 🙂"
 PAINTERS = ["alternate", "banner", "composer", "ink", "resizing", "slow", "spinning", "wrapping"]
@@ -62,7 +63,9 @@ async def found(house: House, pane: str, nonce: str) -> Message:
     return messages[0]
 
 
-@pytest.mark.parametrize("kind", PAINTERS)
+@pytest.mark.parametrize(
+    "kind", [*PAINTERS[::3], *map(in_soak, [*PAINTERS[1::3], *PAINTERS[2::3]])]
+)
 async def test_what_is_said_in_any_manner_of_painting_stands_on_the_screen(
     house: House, kind: str
 ) -> None:

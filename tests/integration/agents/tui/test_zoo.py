@@ -10,13 +10,20 @@ from podium.agents.tui import Manner
 from podium.agents.tui.trouble import NotListening, ProgramEnded
 from podium.testing import retry_until
 from tests.integration.agents.tui.rig import QUICK, House
+from tests.soaking import in_soak
 
 MESSAGES = ["one line", "several\nlines;\n\nand more\nstill", "long " * 60 + "\nand short", "last"]
 
 
 @pytest.mark.parametrize(
     "kind",
-    ["alternate", "banner", "ink", "resizing", "slow", "spinning", "swallowing", "wrapping"],
+    [
+        "alternate",
+        "resizing",
+        "swallowing",
+        "wrapping",
+        *map(in_soak, ("banner", "ink", "slow", "spinning")),
+    ],
 )
 async def test_every_message_arrives_whole_and_once(house: House, kind: str) -> None:
     injector = house.injector(await house.open(kind))
