@@ -77,7 +77,8 @@ every_medium_and_gemini_seldom = _on(MEDIA, (GEMINI, ACP))
 every_medium_and_codex_of_programs = _on(MEDIA, (GEMINI, CLAUDE, ACP))
 # Where an API fails, Podium waits and asks again: that is the same for all of them.
 one_api_and_programs_seldom = _on(MEDIA, (*PROGRAMS, GOOGLE_API, OPENAI_API))
-every_medium_and_gemini_once = _on(MEDIA, (ACP,))  # ACP is the Gemini CLI once more
+# ACP is the Gemini CLI once more; test_function_calling_contract.py asks every API for calls.
+every_program_and_one_api = _on(MEDIA, (ACP, GOOGLE_API, OPENAI_API))
 
 DENIED = "git checkout main; touch ran.marker"
 HUGE_BYTES = 50_000_000
@@ -149,7 +150,7 @@ async def test_a_conversation_goes_on(medium: Medium, tmp_path: Path) -> None:
     assert medium is SCRIPTED or "First words." in told  # the model was sent its own words
 
 
-@every_medium_and_gemini_seldom
+@_on(MEDIA, (GEMINI, ACP, GOOGLE_API, OPENAI_API))
 async def test_an_allowed_call_runs_and_is_receipted(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, run("touch ran.marker"), say("Done.")) as stage:
         reply = await stage.ask()
@@ -163,7 +164,7 @@ async def test_an_allowed_call_runs_and_is_receipted(medium: Medium, tmp_path: P
     assert completed.call == requested.call
 
 
-@every_medium_and_gemini_once
+@every_program_and_one_api
 async def test_a_denied_call_does_not_run_and_the_agent_is_told(
     medium: Medium, tmp_path: Path
 ) -> None:

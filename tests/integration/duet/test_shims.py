@@ -46,7 +46,7 @@ def panes(stage: Theatre) -> list[list[str]]:
     return [row[1:] for row in rows]
 
 
-def test_bootstrap_starts_both_programs_in_their_folders_and_tells_them_their_parts(
+def test_bootstrap_starts_both_programs_and_the_orchestrator_routes_there_and_back(
     stage: Theatre,
 ) -> None:
     left, right = stage.short / "left", stage.short / "right"
@@ -64,12 +64,6 @@ def test_bootstrap_starts_both_programs_in_their_folders_and_tells_them_their_pa
         (primer,) = stage.desk.home.glob(f"state/duets/*/{side.lower()}/messages/*.txt")
         assert primer.read_text().startswith(f"You are {side}")
         assert stage.happened(side, "state")[-1].text == "ready", "it did not acknowledge its part"
-
-
-def test_the_orchestrator_routes_there_and_back_and_whoever_attaches_finds_the_conversation(
-    stage: Theatre,
-) -> None:
-    assert stage.script("scripts/bootstrap_tmux.sh").code == 0
     before = panes(stage)
 
     routed = stage.script("proto/poli_orchestrator.py", "tidy up")
