@@ -88,7 +88,7 @@ async def test_a_server_in_trouble_is_asked_again_until_it_answers(
     assert "tried again at" in "".join(await published.told(run.id))
 
 
-async def test_a_remote_that_cannot_be_reached_is_pushed_to_when_it_can(
+async def test_a_remote_out_of_reach_is_pushed_to_when_it_can_and_a_refused_token_is_a_persons_matter(
     published: Published, github: GitHubServer, quick: None
 ) -> None:
     bare = published.folder.parent / "remote.git"
@@ -99,18 +99,12 @@ async def test_a_remote_that_cannot_be_reached_is_pushed_to_when_it_can(
         f'case "$*" in *upload-pack*) exec git upload-pack {bare};; esac; exec git receive-pack {bare}; fi\n'
         "echo 'ssh: connect to host github.com port 22: Connection timed out' >&2; exit 255"
     )
-    run = await published.run(mode="quick")
-    assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
-    waited = [text for text in await published.told(run.id) if "not handed over yet" in text]
-    assert len(waited) == 2
-
-
-async def test_a_token_that_is_refused_needs_a_person_at_once(
-    published: Published, github: GitHubServer, quick: None
-) -> None:
     github.creating = BAD_TOKEN
     run = await published.run(mode="quick")
     assert run.status is RunStatus.NEEDS_HUMAN, (run.failure, run.waiting_for)
+    waited = [text for text in await published.told(run.id) if "not handed over yet" in text]
+    assert len(waited) == 2, "it waits for the remote, and asks a person at once about the token"
+    assert git(bare, "branch", "--list", "task/*")
     github.creating = None
     run = await published.resume(run.id)
     assert run.status is RunStatus.SUCCEEDED, (run.failure, run.waiting_for)
