@@ -1,23 +1,28 @@
 """Brains of every medium behind one port, and the contract their replies are held to."""
 
-from podium.agents.acp import AcpAgent
-from podium.agents.api import (
-    AnthropicAgent,
-    ApiAgent,
-    GeminiAgent,
-    OpenAiAgent,
-    OpenRouterAgent,
-)
-from podium.agents.contract import ContractedAgent
-from podium.agents.failover import FailoverAgent
-from podium.agents.headless.claude import ClaudeCliAgent
-from podium.agents.headless.codex import CodexCliAgent
-from podium.agents.headless.command import CommandAgent
-from podium.agents.headless.gemini import GeminiCliAgent
-from podium.agents.headless.home import sweep_homes
-from podium.agents.headless.opencode import OpencodeCliAgent
-from podium.agents.kit import AgentKit, AgentOptions
-from podium.agents.scripted import AgentScript, ScriptedAgent
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.agents.acp import AcpAgent
+    from podium.agents.api import (
+        AnthropicAgent,
+        ApiAgent,
+        GeminiAgent,
+        OpenAiAgent,
+        OpenRouterAgent,
+    )
+    from podium.agents.contract import ContractedAgent
+    from podium.agents.failover import FailoverAgent
+    from podium.agents.headless.claude import ClaudeCliAgent
+    from podium.agents.headless.codex import CodexCliAgent
+    from podium.agents.headless.command import CommandAgent
+    from podium.agents.headless.gemini import GeminiCliAgent
+    from podium.agents.headless.home import sweep_homes
+    from podium.agents.headless.opencode import OpencodeCliAgent
+    from podium.agents.kit import AgentKit, AgentOptions
+    from podium.agents.scripted import AgentScript, ScriptedAgent
 
 __all__ = [
     "AcpAgent",
@@ -39,3 +44,27 @@ __all__ = [
     "ScriptedAgent",
     "sweep_homes",
 ]
+
+export_lazily(
+    __name__,
+    {
+        "AcpAgent": "acp",
+        "AnthropicAgent": "api",
+        "ApiAgent": "api",
+        "GeminiAgent": "api",
+        "OpenAiAgent": "api",
+        "OpenRouterAgent": "api",
+        "ContractedAgent": "contract",
+        "FailoverAgent": "failover",
+        "ClaudeCliAgent": "headless.claude",
+        "CodexCliAgent": "headless.codex",
+        "CommandAgent": "headless.command",
+        "GeminiCliAgent": "headless.gemini",
+        "sweep_homes": "headless.home",
+        "OpencodeCliAgent": "headless.opencode",
+        "AgentKit": "kit",
+        "AgentOptions": "kit",
+        "AgentScript": "scripted",
+        "ScriptedAgent": "scripted",
+    },
+)

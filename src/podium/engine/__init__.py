@@ -1,8 +1,30 @@
 """Durable runs: steps done once, waits of days, queues and schedules, on the store alone."""
 
-from podium.engine.definition import FlowDefinition
-from podium.engine.hosting import EngineSettings, RunEngine
-from podium.engine.liveness import FolderPresence
-from podium.engine.local import LocalEngine
+from typing import TYPE_CHECKING
 
-__all__ = ["EngineSettings", "FlowDefinition", "FolderPresence", "LocalEngine", "RunEngine"]
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.engine.definition import FlowDefinition
+    from podium.engine.hosting import EngineSettings, RunEngine
+    from podium.engine.liveness import FolderPresence
+    from podium.engine.local import LocalEngine
+
+__all__ = [
+    "EngineSettings",
+    "FlowDefinition",
+    "FolderPresence",
+    "LocalEngine",
+    "RunEngine",
+]
+
+export_lazily(
+    __name__,
+    {
+        "FlowDefinition": "definition",
+        "EngineSettings": "hosting",
+        "RunEngine": "hosting",
+        "FolderPresence": "liveness",
+        "LocalEngine": "local",
+    },
+)

@@ -1,14 +1,19 @@
 """Starts every child process: environment, limits, whole process trees, and the hook door."""
 
-from podium.sandbox.confining.mechanism import Mechanism, Trial
-from podium.sandbox.confining.proxy import serve_network
-from podium.sandbox.confining.toolchains import seen_places
-from podium.sandbox.door import HookDoor, HookDoorSettings, TurnDoor, hook_command
-from podium.sandbox.guard.cgroups import can_make_groups
-from podium.sandbox.launcher import ProcessLauncher
-from podium.sandbox.mcp_door import mcp_server_command
-from podium.sandbox.orphans import end_left_server, end_orphans
-from podium.sandbox.settings import LauncherSettings
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.sandbox.confining.mechanism import Mechanism, Trial
+    from podium.sandbox.confining.proxy import serve_network
+    from podium.sandbox.confining.toolchains import seen_places
+    from podium.sandbox.door import HookDoor, HookDoorSettings, TurnDoor, hook_command
+    from podium.sandbox.guard.cgroups import can_make_groups
+    from podium.sandbox.launcher import ProcessLauncher
+    from podium.sandbox.mcp_door import mcp_server_command
+    from podium.sandbox.orphans import end_left_server, end_orphans
+    from podium.sandbox.settings import LauncherSettings
 
 __all__ = [
     "HookDoor",
@@ -26,3 +31,23 @@ __all__ = [
     "seen_places",
     "serve_network",
 ]
+
+export_lazily(
+    __name__,
+    {
+        "Mechanism": "confining.mechanism",
+        "Trial": "confining.mechanism",
+        "serve_network": "confining.proxy",
+        "seen_places": "confining.toolchains",
+        "HookDoor": "door",
+        "HookDoorSettings": "door",
+        "TurnDoor": "door",
+        "hook_command": "door",
+        "can_make_groups": "guard.cgroups",
+        "ProcessLauncher": "launcher",
+        "mcp_server_command": "mcp_door",
+        "end_left_server": "orphans",
+        "end_orphans": "orphans",
+        "LauncherSettings": "settings",
+    },
+)

@@ -1,11 +1,16 @@
 """Tools: the registry, the door every call passes, the toolbox that performs, the built-ins."""
 
-from podium.tools.builtin import builtin_tools, checks_tool, own_tools
-from podium.tools.door import GatedDoor
-from podium.tools.registry import Registry, Tool
-from podium.tools.scope import Handler, ToolScope, in_thread
-from podium.tools.toolbox import LocalToolbox, ToolboxSettings
-from podium.tools.wish import DoorSettings
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.tools.builtin import builtin_tools, checks_tool, own_tools
+    from podium.tools.door import GatedDoor
+    from podium.tools.registry import Registry, Tool
+    from podium.tools.scope import Handler, ToolScope, in_thread
+    from podium.tools.toolbox import LocalToolbox, ToolboxSettings
+    from podium.tools.wish import DoorSettings
 
 __all__ = [
     "DoorSettings",
@@ -21,3 +26,21 @@ __all__ = [
     "in_thread",
     "own_tools",
 ]
+
+export_lazily(
+    __name__,
+    {
+        "builtin_tools": "builtin",
+        "checks_tool": "builtin",
+        "own_tools": "builtin",
+        "GatedDoor": "door",
+        "Registry": "registry",
+        "Tool": "registry",
+        "Handler": "scope",
+        "ToolScope": "scope",
+        "in_thread": "scope",
+        "LocalToolbox": "toolbox",
+        "ToolboxSettings": "toolbox",
+        "DoorSettings": "wish",
+    },
+)

@@ -1,11 +1,16 @@
 """The reply contract: a validated payload or block out of whatever an agent said, or a clear no."""
 
-from podium.agents.contract.agent import ContractedAgent
-from podium.agents.contract.block import Block, read_block
-from podium.agents.contract.messages import MessageStream, read_messages
-from podium.agents.contract.not_an_answer import NotAnAnswer
-from podium.agents.contract.payload import Found, read_payload
-from podium.agents.contract.wanted import NONCE_KEY
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.agents.contract.agent import ContractedAgent
+    from podium.agents.contract.block import Block, read_block
+    from podium.agents.contract.messages import MessageStream, read_messages
+    from podium.agents.contract.not_an_answer import NotAnAnswer
+    from podium.agents.contract.payload import Found, read_payload
+    from podium.agents.contract.wanted import NONCE_KEY
 
 __all__ = [
     "NONCE_KEY",
@@ -18,3 +23,18 @@ __all__ = [
     "read_messages",
     "read_payload",
 ]
+
+export_lazily(
+    __name__,
+    {
+        "ContractedAgent": "agent",
+        "Block": "block",
+        "read_block": "block",
+        "MessageStream": "messages",
+        "read_messages": "messages",
+        "NotAnAnswer": "not_an_answer",
+        "Found": "payload",
+        "read_payload": "payload",
+        "NONCE_KEY": "wanted",
+    },
+)

@@ -1,12 +1,17 @@
 """The pipeline: a task becomes a reviewed branch and a pull request."""
 
-from podium.flows.pipeline.briefing import PLACEHOLDER, PLACEHOLDERS
-from podium.flows.pipeline.checks import Check, CheckResult
-from podium.flows.pipeline.kit import PipelineJob, PipelineKit, RunCheck
-from podium.flows.pipeline.options import PipelineOptions
-from podium.flows.pipeline.spec import PipelineSpec, Stage
-from podium.flows.pipeline.story import pipeline
-from podium.flows.pipeline.zero_tests import ran_no_tests
+from typing import TYPE_CHECKING
+
+from podium.platform.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from podium.flows.pipeline.briefing import PLACEHOLDER, PLACEHOLDERS
+    from podium.flows.pipeline.checks import Check, CheckResult
+    from podium.flows.pipeline.kit import PipelineJob, PipelineKit, RunCheck
+    from podium.flows.pipeline.options import PipelineOptions
+    from podium.flows.pipeline.spec import PipelineSpec, Stage
+    from podium.flows.pipeline.story import pipeline
+    from podium.flows.pipeline.zero_tests import ran_no_tests
 
 __all__ = [
     "PLACEHOLDER",
@@ -22,3 +27,21 @@ __all__ = [
     "pipeline",
     "ran_no_tests",
 ]
+
+export_lazily(
+    __name__,
+    {
+        "PLACEHOLDER": "briefing",
+        "PLACEHOLDERS": "briefing",
+        "Check": "checks",
+        "CheckResult": "checks",
+        "PipelineJob": "kit",
+        "PipelineKit": "kit",
+        "RunCheck": "kit",
+        "PipelineOptions": "options",
+        "PipelineSpec": "spec",
+        "Stage": "spec",
+        "pipeline": "story",
+        "ran_no_tests": "zero_tests",
+    },
+)
