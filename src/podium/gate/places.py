@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from podium.domain.gating import Access, Zone
@@ -45,10 +45,7 @@ class PlaceGlob:
     def __init__(
         self, globs: Iterable[str], *, ignore_case: bool = False, but_not: Sequence[str] = ()
     ) -> None:
-        listed = [_tidy(glob) for glob in globs]
-        flags = re.IGNORECASE | re.DOTALL if ignore_case else re.DOTALL
-        self._relative = _joined((g for g in listed if not g.startswith("/")), flags)
-        self._absolute = _joined((g for g in listed if g.startswith("/")), flags)
+        listed = self._listed = [_tidy(glob) for glob in globs]
         self._ignore_case = ignore_case
         self._fixed = tuple(self._cased(_fixed_part(glob)) for glob in listed)
         self._segments = {
@@ -57,6 +54,20 @@ class PlaceGlob:
         }
         # To the letter, whatever the case of the others: what is let off must be meant.
         self._but_not = PlaceGlob(but_not) if but_not else None
+
+    # Compiled when a path is first compared: many zones are asked of no path at all.
+    @cached_property
+    def _relative(self) -> re.Pattern[str] | None:
+        return self._joined(absolute=False)
+
+    @cached_property
+    def _absolute(self) -> re.Pattern[str] | None:
+        return self._joined(absolute=True)
+
+    def _joined(self, *, absolute: bool) -> re.Pattern[str] | None:
+        flags = re.IGNORECASE | re.DOTALL if self._ignore_case else re.DOTALL
+        regexes = [_regex(glob) for glob in self._listed if glob.startswith("/") is absolute]
+        return re.compile("|".join(f"(?:{regex})" for regex in regexes), flags) if regexes else None
 
     def covers(self, path: str, root: str) -> bool:
         if not self._names(path, root):
@@ -238,11 +249,6 @@ def _tidy(glob: str) -> str:
 def _composed(path: str) -> str:
     """One spelling for accented letters: some file systems do not tell them apart."""
     return path if path.isascii() else unicodedata.normalize("NFC", path)
-
-
-def _joined(globs: Iterable[str], flags: int) -> re.Pattern[str] | None:
-    regexes = [_regex(glob) for glob in globs]
-    return re.compile("|".join(f"(?:{regex})" for regex in regexes), flags) if regexes else None
 
 
 def _regex(glob: str) -> str:
