@@ -6,17 +6,15 @@ is asked for, so that a quick command does not pay for a slow one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
-from functools import cache
+from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 
 from podium import __version__
-from podium.cli.options import Options
+from podium.cli.command import LazyCommands, global_options
 from podium.cli.screen import Screen
 
 
@@ -87,8 +85,10 @@ def build() -> TyperGroup:
     group = typer.main.get_command(app)
     if not isinstance(group, TyperGroup):
         raise TypeError(f"typer made {type(group).__name__!r} of a group")
-    group.commands = _Lazily()
-    group.params.extend(_global_options())
+    group.commands = LazyCommands(
+        {name: partial(_load, entry.module) for name, entry in COMMANDS.items()}
+    )
+    group.params.extend(global_options())
     return group
 
 
@@ -120,65 +120,5 @@ class _Podium(TyperGroup):
         return super().invoke(ctx)
 
 
-class _Lazily(MutableMapping[str, Any]):
-    """Commands by name, each imported on first use and given the global options."""
-
-    def __init__(self) -> None:
-        self._loaded: dict[str, Any] = {}
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._loaded:
-            module = import_module(f"podium.cli.commands.{COMMANDS[name].module}")
-            command = typer.main.get_command(module.app)
-            command.name = name
-            _accept_global_options(command)
-            self._loaded[name] = command
-        return self._loaded[name]
-
-    def __setitem__(self, name: str, command: Any) -> None:
-        self._loaded[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        raise TypeError(f"command {name!r} cannot be taken away")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
-
-
-def _accept_global_options(command: Any) -> None:
-    for inner in getattr(command, "commands", {}).values():
-        _accept_global_options(inner)
-    command.params.extend(_global_options())
-
-
-@cache
-def _global_options() -> tuple[Any, ...]:
-    """The three options that any command takes; they set what the door reads and reach no function."""
-    app = typer.Typer(add_completion=False)
-    app.command()(_globals)
-    options = typer.main.get_command(app).params
-    for option in options:
-        option.expose_value = False
-    return tuple(options)
-
-
-def _set(context: typer.Context, option: typer.CallbackParam, value: Any) -> Any:
-    if value and isinstance(context.obj, Options):
-        setattr(context.obj, str(option.name), value)
-    return value
-
-
-def _globals(
-    json: Annotated[
-        bool, typer.Option("--json", help="Answer with JSON on stdout.", callback=_set)
-    ] = False,
-    project: Annotated[
-        Path | None,
-        typer.Option("--project", metavar="DIR", help="The project's folder.", callback=_set),
-    ] = None,
-    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.", callback=_set)] = False,
-) -> None:
-    """Carries the options; never called."""
+def _load(module: str) -> Any:
+    return typer.main.get_command(import_module(f"podium.cli.commands.{module}").app)

@@ -2,34 +2,47 @@
 
 from __future__ import annotations
 
-from podium.cli.command import command_app
-from podium.cli.duet_bringing import attach, down, up
-from podium.cli.duet_keyboard import give, take
-from podium.cli.duet_queueing import app as queue_app
-from podium.cli.duet_remote import keys, screen, serve, watch
-from podium.cli.duet_sending import retry, send
-from podium.cli.duet_steering import abort, log, nudge, status
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any
 
-app = command_app(group=True)
-for command in (
-    up,
-    send,
-    status,
-    attach,
-    take,
-    give,
-    abort,
-    retry,
-    nudge,
-    log,
-    down,
-    serve,
-    keys,
-    screen,
-    watch,
-):
-    app.command()(command)
-app.add_typer(queue_app, name="queue")
+import typer
+
+from podium.cli.command import command_app
+
+_MODULES = {
+    "up": "duet_bringing",
+    "send": "duet_sending",
+    "status": "duet_steering",
+    "attach": "duet_bringing",
+    "take": "duet_keyboard",
+    "give": "duet_keyboard",
+    "abort": "duet_steering",
+    "retry": "duet_sending",
+    "nudge": "duet_steering",
+    "log": "duet_log",
+    "down": "duet_bringing",
+    "serve": "duet_remote",
+    "keys": "duet_remote",
+    "screen": "duet_remote",
+    "watch": "duet_remote",
+    "queue": "duet_queueing",
+}
+"""Command → the module of its function, which has the same name; `queue` is a group of its own."""
+
+
+def _load(name: str) -> Any:
+    module = import_module(f"podium.cli.{_MODULES[name]}")
+    if name == "queue":
+        return typer.main.get_command(module.app)
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    function: Callable[..., None] = getattr(module, name)
+    alone.command()(function)
+    return typer.main.get_command(alone)
+
+
+app = command_app(group=True, later={name: partial(_load, name) for name in _MODULES})
 
 
 @app.callback()
