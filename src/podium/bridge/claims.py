@@ -7,8 +7,7 @@ import re
 
 from podium.domain.errors import BadInput
 from podium.domain.ids import tail_of
-from podium.domain.orders import ORDER_ID
-from podium.ports.inbox import Claim
+from podium.domain.orders import ORDER_ID, Claim
 
 _ENDINGS = (".yaml", ".yml")
 _ORDER_FILE = re.compile(r"\w[\w .,()+@=-]*\.ya?ml")

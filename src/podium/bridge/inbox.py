@@ -29,9 +29,9 @@ from podium.bridge.orders_file import ORDER_LIMIT_BYTES, is_half_written, read_o
 from podium.bridge.redacting import Redact, redacted
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import json_of
-from podium.domain.orders import Ack
+from podium.domain.orders import Ack, Claim, OpenedOrder
 from podium.ports.clock import Clock
-from podium.ports.inbox import Claim, OpenedOrder, Shelf
+from podium.ports.inbox import Shelf
 
 _SETTLED_SECONDS = 2.0
 """A file that makes no sense and was changed this recently may still be written in place."""

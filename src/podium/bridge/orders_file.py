@@ -10,8 +10,7 @@ from pydantic_core import ErrorDetails
 
 from podium.bridge.plain_yaml import NotPlain, parse_plain
 from podium.domain.model import Json
-from podium.domain.orders import Operation, WorkOrder
-from podium.ports.inbox import OpenedOrder
+from podium.domain.orders import OpenedOrder, Operation, WorkOrder
 
 ORDER_LIMIT_BYTES = 1_000_000
 _MOST_FAULTS = 10

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from podium.cli.progress import Progress
     from podium.domain.errors import PodiumError
     from podium.domain.events import Event
+    from podium.journal.listening import Listening
     from podium.ports import Store
     from podium.usecases import Standing
     from podium.wiring import Podium
@@ -108,16 +109,17 @@ def line_of(event: Event) -> str:
 @asynccontextmanager
 async def followed(door: Door, podium: Podium, *, tell: bool) -> AsyncIterator[Started]:
     """While open, what happens in a run that was started is told on stderr."""
-    from podium.cli.progress import Progress
-    from podium.journal.listening import Listening
-    from podium.ports import EventQuery
-
     listening: list[Listening] = []
     with ExitStack() as shown:
 
         async def started(run: Run) -> None:
             _say_how_to_go_on(door, run)
             if tell:
+                # Late: a message that starts no run is answered without them.
+                from podium.cli.progress import Progress
+                from podium.journal.listening import Listening
+                from podium.ports import EventQuery
+
                 store, query = await podium.store(), EventQuery(run_id=run.id)
                 show = partial(_tell, shown.enter_context(Progress(sys.stderr)))
                 listening.append(Listening(store, query, show, name="the live view"))

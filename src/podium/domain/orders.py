@@ -215,3 +215,23 @@ class Ack(Noun):
     ops: tuple[OpResult, ...] = ()
     tries: int = 1
     finished_at: Moment
+
+
+class Claim(Noun):
+    """A file that was taken out of the inbox, by one worker, in one rename."""
+
+    name: str
+    """Of the claimed file; says run and worker."""
+    file: str
+    """Name under which it lay in the inbox."""
+    run_id: str
+    """Of the run that performs it, fixed before the rename."""
+    worker: str
+
+
+class OpenedOrder(Noun):
+    """What a claimed file holds."""
+
+    order: WorkOrder | None = None
+    fault: str = ""
+    """Why it is no order, in words for whoever sent it."""

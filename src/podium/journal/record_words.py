@@ -12,7 +12,6 @@ from enum import Enum
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
-from podium.domain import events, gating, work
 from podium.domain.model import Noun
 
 _ID = r"[a-z]{2,12}_[0-9a-f]{12}7[0-9a-f]{3}[89ab][0-9a-f]{15}"
@@ -40,6 +39,9 @@ def record_words() -> frozenset[str]:
 
 def _record_classes() -> set[type]:
     """All that a record can be made of: records hold records."""
+    # Late: where there is no secret and no pattern, nobody asks for these words.
+    from podium.domain import events, gating, work
+
     found: set[type] = set()
     waiting = [thing for module in (events, gating, work) for thing in vars(module).values()]
     while waiting:

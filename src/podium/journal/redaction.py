@@ -63,7 +63,8 @@ class Redactor:
         escaped = (_json_escaped(form, ascii_only=False) for form, _ in self._forms)
         self._encoded = EncodedSecrets(
             [(name, part) for name, value in secrets.items() for part in _parts_with_digits(value)],
-            reserved=[*record_words(), *_markers(secrets)],
+            # Without secrets nothing is sought, and the words of records need every class of events.
+            reserved=[*record_words(), *_markers(secrets)] if secrets else (),
         )
         self._needles = tuple(dict.fromkeys([*(form for form, _ in self._forms), *escaped]))
 

@@ -18,7 +18,7 @@ from podium.ports.engine import (
 from podium.ports.forge import Forge
 from podium.ports.gate import Checkpoint, Gate, Toolbox, ToolDoor
 from podium.ports.habits import Habits
-from podium.ports.inbox import Claim, Inbox, OpenedOrder, Shelf
+from podium.ports.inbox import Inbox, Shelf
 from podium.ports.launcher import Launcher, Process
 from podium.ports.notices import Notice, NoticePart, Outlet, Told, ToldBook, ToldMark
 from podium.ports.presence import Presence
@@ -34,7 +34,6 @@ __all__ = [
     "ONCE",
     "Agent",
     "Checkpoint",
-    "Claim",
     "Classifier",
     "Clock",
     "Enclosures",
@@ -54,7 +53,6 @@ __all__ = [
     "Mirror",
     "Notice",
     "NoticePart",
-    "OpenedOrder",
     "Outlet",
     "Presence",
     "Process",

@@ -5,34 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from podium.domain.model import Noun
-from podium.domain.orders import WorkOrder
-
 if TYPE_CHECKING:
-    from podium.domain.orders import Ack
+    from podium.domain.orders import Ack, Claim, OpenedOrder
 
 Shelf = Literal["done", "parked"]
 """Where a file goes when its order has ended."""
-
-
-class Claim(Noun):
-    """A file that was taken out of the inbox, by one worker, in one rename."""
-
-    name: str
-    """Of the claimed file; says run and worker."""
-    file: str
-    """Name under which it lay in the inbox."""
-    run_id: str
-    """Of the run that performs it, fixed before the rename."""
-    worker: str
-
-
-class OpenedOrder(Noun):
-    """What a claimed file holds."""
-
-    order: WorkOrder | None = None
-    fault: str = ""
-    """Why it is no order, in words for whoever sent it."""
 
 
 class Inbox(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from podium.domain.errors import BadInput
-from podium.domain.orders import Ack, WorkOrder
-from podium.ports import Claim, OpenedOrder, Shelf
+from podium.domain.orders import Ack, Claim, OpenedOrder, WorkOrder
+from podium.ports import Shelf
 
 _SEPARATOR = "--"
 

@@ -52,9 +52,6 @@ from podium.tools import wording
 from podium.tools.bounding import DEFAULT_RESULT_BYTES, bound
 from podium.tools.wish import Wish
 
-CANCELLED = "cancelled before it ended; it may have done a part of its work"
-"""Error of a call whose handler was stopped with its turn."""
-
 
 def answer_from_record(
     tx: Tx, wish: Wish, record: CallRecord
@@ -148,7 +145,7 @@ def _retried_since(tx: Tx, record: CallRecord) -> bool:
 
 
 def _may_be_done_again(wish: Wish, record: CallRecord) -> bool:
-    cancelled = record.outcome is not None and record.outcome.error == CANCELLED
+    cancelled = record.outcome is not None and record.outcome.error == wording.CANCELLED
     return cancelled and wish.spec is not None and wish.spec.idempotent
 
 

@@ -28,12 +28,11 @@ from podium.domain.gating import (
 from podium.domain.model import Json, Noun
 from podium.ports import Checkpoint, Clock, Enclosures, Launcher, ToolDoor
 from podium.tools.bounding import DEFAULT_RESULT_BYTES, Cleaner, clean_outcome
-from podium.tools.earlier import CANCELLED
-from podium.tools.marking import marked
 from podium.tools.normalising import CommandSplitter, LooksSecret, Normaliser
 from podium.tools.registry import Registry, Tool
 from podium.tools.scope import ToolScope, to_the_end
 from podium.tools.searches import TooMuch, reached
+from podium.tools.wording import CANCELLED
 
 
 class ToolboxSettings(Noun):
@@ -218,6 +217,9 @@ class LocalToolbox:
         most_bytes = self._settings.result_bytes
         shown = clean_outcome(outcome, self._cleaner, most_bytes)
         if permit.settled is None and not self._registry.tool(permit.call.tool).is_own_words:
+            # Late: its patterns take longer to compile than most calls are judged.
+            from podium.tools.marking import marked
+
             shown = marked(shown, most_bytes)
         if permit.settled is None or checkpoint is not None:
             await self._door.settle(permit, shown, checkpoint)

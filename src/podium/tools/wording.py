@@ -13,6 +13,8 @@ from podium.domain.guarded_files import GUARDED_TOOL
 from podium.domain.model import Json
 from podium.tools.bounding import plain_text
 
+CANCELLED = "cancelled before it ended; it may have done a part of its work"
+"""Error of a call whose handler was stopped with its turn."""
 LONGEST_COMMAND = 4_000
 """A person cannot be asked about a longer one."""
 _LONGEST_VALUE = 400

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from podium.domain.duets import DUET, Leg
 from podium.domain.errors import BadInput, NotPossibleNow
-from podium.domain.events import LegOpened, PairSeated
+from podium.domain.flow_events import LegOpened, PairSeated
 from podium.domain.ids import short_id
 from podium.domain.model import Moment, Noun
 from podium.domain.work import Run, RunStatus

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.errors import BadInput, ToolMissing
-from podium.flows import Player
 from podium.ports import Agent, Enclosures, HookDoors
 
 if TYPE_CHECKING:
     from podium.agents import AgentKit, AgentOptions
+    from podium.flows import Player
     from podium.wiring.podium import Podium
     from podium.wiring.settings import AgentSettings
 
@@ -32,6 +32,7 @@ async def players_by_role(podium: Podium) -> Callable[[str], Player]:
     `NotPossibleNow` for an agent whose command, variables, address or options nobody has trusted.
     """
     from podium.agents import FailoverAgent
+    from podium.flows import Player
 
     doors = await podium.hook_doors()
     journal = await podium.journal()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
 
-from podium.domain.asking import Turn
 from podium.domain.errors import NotPossibleNow
 from podium.domain.gating import (
     BuiltInRule,
@@ -19,6 +19,9 @@ from podium.domain.gating import (
 )
 from podium.domain.launching import Confinement, Ended, Held, Spawn
 from podium.ports import Checkpoint, Process, Translate, TurnDoor
+
+if TYPE_CHECKING:
+    from podium.domain.asking import Turn
 
 
 class ClosedDoor:

@@ -14,7 +14,6 @@ from podium.wiring.folders import Folders, find_folders
 from podium.wiring.identity import os_user_name
 from podium.wiring.layers import Layer, LayerName, Origins, leaves_of, merge
 from podium.wiring.located import Located, dotted
-from podium.wiring.parsing import read_located
 from podium.wiring.settings import (
     AgentSettings,
     BudgetSettings,
@@ -312,7 +311,12 @@ def _with_user(settings: Settings, environ: Mapping[str, str]) -> Settings:
 
 
 def _file_layer(name: LayerName, file: Path) -> Layer | None:
-    return _layer(name, read_located(file)) if file.exists() or file.is_symlink() else None
+    if not (file.exists() or file.is_symlink()):
+        return None
+    # Late: where nobody wrote settings, nothing has to read YAML.
+    from podium.wiring.parsing import read_located
+
+    return _layer(name, read_located(file))
 
 
 def _layer(name: LayerName, located: Located) -> Layer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
-from podium.ports import Flow
+from podium.ports import Flow, FlowBody
 
 if TYPE_CHECKING:
     from podium.wiring.podium import Podium
@@ -51,9 +51,18 @@ async def _duet(podium: Podium) -> Flow:
 
 
 async def _operator(podium: Podium) -> Flow:
-    from podium.wiring.operating import build_operator_flow
+    from podium.domain.operating import OperatorJob
+    from podium.engine import FlowDefinition
+    from podium.flows.operator.kit import OPERATOR
+    from podium.wiring.late_flow import when_needed
 
-    return await build_operator_flow(podium)
+    async def build() -> FlowBody:
+        # Late: what reads plain words is large, and most processes host no run of it.
+        from podium.wiring.operating import operator_body
+
+        return await operator_body(podium)
+
+    return FlowDefinition(OPERATOR, when_needed(build), input_type=OperatorJob)
 
 
 async def _sense(podium: Podium) -> Flow:

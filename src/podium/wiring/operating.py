@@ -12,13 +12,11 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from podium.domain.approvals import Approver
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import Json
-from podium.domain.operating import OperatorJob
 from podium.domain.packs import ContextShape, Pack
 from podium.domain.schemas import validator_for
 from podium.flows.operator import OPERATOR, Bench, Brain, Operator, OperatorDesk, OperatorKit
-from podium.flows.operator import operator as operator_flow
 from podium.flows.operator.options import OperatorOptions
-from podium.ports import Flow
+from podium.ports import FlowBody
 from podium.wiring.flow_options import flow_options
 from podium.wiring.trust import TrustBook
 
@@ -99,9 +97,9 @@ async def bench_of(podium: Podium, pack: Pack) -> Bench:
     return Bench(pack=pack, toolbox=toolbox, store=await podium.store())
 
 
-async def build_operator_flow(podium: Podium) -> Flow:
-    """The flow, which finds the pack of each run when it gets to it."""
-    from podium.engine import FlowDefinition
+async def operator_body(podium: Podium) -> FlowBody:
+    """The body of the flow, which finds the pack of each run when it gets to it."""
+    from podium.flows.operator import operator as operator_flow
 
     known: dict[str, Bench] = {}
 
@@ -119,7 +117,7 @@ async def build_operator_flow(podium: Podium) -> Flow:
         bench_for=bench_for,
         approval_seconds=podium.gate.approval_seconds,
     )
-    return FlowDefinition(OPERATOR, operator_flow(kit), input_type=OperatorJob)
+    return operator_flow(kit)
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from podium.domain.errors import UnknownId
 from podium.domain.model import Noun
-from podium.domain.orders import ORDER_ID, Ack
-from podium.ports.inbox import Claim
+from podium.domain.orders import ORDER_ID, Ack, Claim
 from podium.wiring.ordering import inbox_of
 from podium.wiring.sensing import sense_options
 

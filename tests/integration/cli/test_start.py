@@ -141,19 +141,35 @@ def test_policy_check_loads_neither_workspaces_nor_sandbox_nor_database(desk: De
     loaded = modules_after(desk, ("policy", "check", "--", "ls"))
     assert "podium.gate.rule_gate" in loaded
     rooms = {"podium.workspaces", "podium.sandbox", "podium.journal.store", "podium.engine"}
-    assert not loaded & rooms
+    assert not loaded & (
+        rooms | {"podium.tools.door", "podium.tools.marking", "podium.domain.events"}
+    )
+
+
+def test_command_of_a_group_does_not_load_its_siblings(desk: Desk) -> None:
+    loaded = modules_after(desk, ("duet", "status"))
+    assert "podium.cli.duet_steering" in loaded
+    siblings = {"bringing", "keyboard", "log", "queueing", "remote", "sending"}
+    assert not loaded & {f"podium.cli.duet_{name}" for name in siblings}
+
+
+def test_settings_that_nobody_wrote_need_no_yaml(desk: Desk) -> None:
+    desk.add_run()
+    assert "yaml" not in modules_after(desk, ("runs",))
+    desk.says("mode: dry-run\n")
+    assert "yaml" in modules_after(desk, ("runs",))
 
 
 MAX_MODULES = {
     ("--version",): 64,
-    ("runs",): 456,
-    ("show", "RUN"): 479,
-    ("approvals",): 464,
-    ("approve", "abcd1234"): 473,
-    ("policy", "check", "--", "ls"): 625,
-    ("duet", "status"): 857,
+    ("runs",): 430,
+    ("show", "RUN"): 453,
+    ("approvals",): 438,
+    ("approve", "abcd1234"): 447,
+    ("policy", "check", "--", "ls"): 593,
+    ("duet", "status"): 660,
     ("sense", "--once", "--if-changed"): 166,
-    ("ask", "system status"): 745,
+    ("ask", "system status"): 609,
 }
 """Modules that a command may load, with those of Python and of other packages. A twentieth above what was counted
 under Python 3.11: what lifts a command over it costs its users time at every start."""
@@ -182,7 +198,7 @@ def test_a_message_is_read_without_the_record_the_engine_and_other_flows(desk: D
     loaded = modules_after(desk, ("ask", "system status"))
     assert "podium.flows.operator.operator" in loaded
     rooms = {"podium.engine", "podium.gate", "podium.sandbox", "podium.agents", "podium.testing"}
-    assert not loaded & (rooms | {"podium.flows.pipeline", "sqlalchemy", "rich"})
+    assert not loaded & (rooms | {"podium.flows.pipeline", "podium.domain.events", "rich"})
 
 
 ENDING = """

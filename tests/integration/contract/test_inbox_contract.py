@@ -12,8 +12,8 @@ import pytest
 
 from podium.bridge import FolderInbox
 from podium.domain.errors import BadInput
-from podium.domain.orders import Ack, Operation, WorkOrder
-from podium.ports import Claim, Inbox
+from podium.domain.orders import Ack, Claim, Operation, WorkOrder
+from podium.ports import Inbox
 from podium.testing import MemoryInbox
 from podium.wiring.order_text import order_text
 from tests.unit.bridge.inbox_rig import FOLDERS, RUN, inbox_at

@@ -6,8 +6,8 @@ from datetime import timedelta
 from typing import Protocol
 
 from podium.domain.approving import approver_of, grant, mark_expired
+from podium.domain.call_events import ApprovalGranted, ApprovalRequested
 from podium.domain.errors import PlanNotGated
-from podium.domain.events import ApprovalGranted, ApprovalRequested
 from podium.domain.gating import Approval, ApprovalStatus, digest_of
 from podium.domain.operating import OperatorJob, RunPlan
 from podium.domain.plan_question import question_about, why_asked

@@ -11,13 +11,13 @@ from functools import partial
 from podium.domain.errors import BadInput, PodiumError
 from podium.domain.ids import minted_at, short_id
 from podium.domain.model import Json, json_of
-from podium.domain.orders import Ack, OrderJob, WorkOrder
+from podium.domain.orders import Ack, Claim, OrderJob, WorkOrder
 from podium.domain.work import Run, RunStatus
 from podium.flows.sense.answers import answer_to, op_results
 from podium.flows.sense.kit import ORDERS, WORK_ORDER
 from podium.flows.sense.names import free_name
 from podium.flows.sense.releasing import BEGINNING
-from podium.ports import Claim, Engine, Ids, Inbox, Shelf, Store, Tx, View
+from podium.ports import Engine, Ids, Inbox, Shelf, Store, Tx, View
 
 OPENED = "inbox:opened"
 RECORD_GONE = (

@@ -25,14 +25,14 @@ from podium.domain.errors import (
 )
 from podium.domain.gating import Approval, Outcome, PlanPlace, Refusal
 from podium.domain.model import Json
-from podium.domain.orders import Ack, AckStatus, Operation, OrderJob, WorkOrder
+from podium.domain.orders import Ack, AckStatus, Claim, OpenedOrder, Operation, OrderJob, WorkOrder
 from podium.domain.trust import TrustEntry
 from podium.flows.sense.answers import answer_to, op_results, was_done
 from podium.flows.sense.kit import WORKER, Weight, WorkerKit
 from podium.flows.sense.names import free_name, take_name
 from podium.flows.sense.releasing import BEGINNING, release
 from podium.flows.sense.wording import Worded, with_ops
-from podium.ports import Claim, FlowBody, FlowContext, OpenedOrder, Shelf, Step, Tx, View
+from podium.ports import FlowBody, FlowContext, Shelf, Step, Tx, View
 
 T = TypeVar("T")
 

@@ -9,9 +9,8 @@ from fastapi import APIRouter
 from podium.domain.errors import NotPossibleNow
 from podium.domain.gating import Approval
 from podium.domain.model import Noun
-from podium.domain.orders import Ack
+from podium.domain.orders import Ack, Claim
 from podium.domain.work import Run
-from podium.ports.inbox import Claim
 from podium.usecases import CandidateSeen, approval_meant, reject
 from podium.web.access.entering import Approver, Viewer
 from podium.web.api.approvals import No

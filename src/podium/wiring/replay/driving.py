@@ -30,7 +30,7 @@ from podium.flows import Purse
 from podium.flows.playbook.kit import Bench, PlaybookKit
 from podium.flows.playbook.story import follow_playbook
 from podium.ports import Agent, HookDoors
-from podium.tools.earlier import CANCELLED
+from podium.tools.wording import CANCELLED
 from podium.usecases import approve, reject, resolve_call
 from podium.wiring.playbooking import bench_for
 from podium.wiring.podium import Podium

@@ -34,7 +34,7 @@ from podium.domain.events import (
     UsageRecorded,
 )
 from podium.domain.gating import Usage
-from podium.tools.earlier import CANCELLED
+from podium.tools.wording import CANCELLED
 from podium.wiring.replay.tape import Tape
 
 LET_GO = "its process let go of it"
