@@ -6,7 +6,7 @@ is asked for, so that a quick command does not pay for a slow one.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
