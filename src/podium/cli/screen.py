@@ -9,12 +9,15 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from textwrap import fill
-from typing import Any, TextIO
+from typing import Any, Literal, TextIO
 
 from podium.domain.errors import PodiumError
 from podium.telling.untrusted import coloured_text, safe_line, safe_text, shown_json
 
 Cells = Sequence[str]
+
+Colour = Literal["green", "yellow", "red"]
+_CODES: dict[Colour, int] = {"red": 31, "green": 32, "yellow": 33}
 
 NARROW_COLUMNS = 70
 """On a terminal with fewer columns a table becomes a list."""
@@ -46,6 +49,13 @@ class Screen:
     def line(self, text: str = "") -> None:
         """A line of the answer."""
         self._say(safe_text(text) + "\n")
+
+    def marked_line(self, mark: str, colour: Colour, text: str) -> None:
+        """A line that begins with a word in colour, where a person looks at it and wants colours."""
+        if is_terminal() and not os.environ.get("NO_COLOR"):
+            self._say(f"\x1b[{_CODES[colour]}m{safe_text(mark)}\x1b[0m {safe_text(text)}\n")
+        else:
+            self.line(f"{mark} {text}")
 
     def pass_on(self, output: bytes) -> None:
         """What a program wrote to its stdout: as it is, but on a terminal nothing may steer that."""

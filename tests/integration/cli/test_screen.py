@@ -7,6 +7,9 @@ import pty
 import subprocess
 from datetime import UTC, datetime
 
+import pytest
+
+from podium.cli.screen import Screen
 from podium.domain.events import Event, EventBody, NoteTaken, RunNeededHuman
 from podium.domain.ids import short_id
 from podium.telling.event_words import event_line
@@ -76,3 +79,17 @@ def test_piped_output_is_whole_and_plain(desk: Desk) -> None:
     out = desk.run("runs").out
     assert task.strip() in out
     assert "\x1b" not in out
+
+
+def test_a_mark_is_coloured_on_a_terminal_alone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    Screen().marked_line("fail ", "red", "git\x1b[2J is missing")
+    assert capsys.readouterr().out == "fail  git is missing\n"
+    monkeypatch.setattr("podium.cli.screen.is_terminal", lambda: True)
+    Screen().marked_line("fail ", "red", "git\x1b[2J is missing")
+    assert capsys.readouterr().out == "\x1b[31mfail \x1b[0m git is missing\n"
+    monkeypatch.setenv("NO_COLOR", "1")
+    Screen().marked_line("fail ", "red", "git")
+    assert capsys.readouterr().out == "fail  git\n"

@@ -263,3 +263,22 @@ def test_workspaces_of_other_repositories_are_left_alone_without_all(project: De
 
 def test_what_is_not_known_is_told_with_the_command_that_lists(project: Desk) -> None:
     assert "`podium workspaces list`" in project.run("workspaces", "snapshot", "nothing").err
+
+
+def test_the_doctor_clears_away_what_a_killed_process_left_when_asked_to(project: Desk) -> None:
+    project.add_run()
+    record = with_workspace(project)
+    private = Path(record.private)
+    (private / "record.json").rename(private / "creating.json")
+    state = project.project / ".podium"
+    state.chmod(0o755)
+    looked = project.run("doctor", "--json").json
+    assert "fixed" not in looked
+    assert Path(record.path).exists()
+    state.chmod(0o755)
+    closed, cleared = project.run("doctor", "--fix", "--json").json["fixed"]
+    assert closed == f"{state} is closed to others"
+    assert cleared.startswith(f"{record.id} is cleared away: ")
+    assert state.stat().st_mode & 0o777 == 0o700
+    assert not Path(record.path).exists()
+    assert project.run("doctor", "--fix", "--json").json["fixed"] == []

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import os
+from typing import Annotated
 
 import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door, run_to_end
-from podium.cli.screen import Screen
+from podium.cli.screen import Colour, Screen
 from podium.domain.errors import ConfigInvalid
 from podium.wiring import Configuration, load_readable, open_podium
-from podium.wiring.checkup import Finding, examine
+from podium.wiring.checkup import Finding, examine, fix_what_is_safe
 
 app = command_app()
 
+_COLOURS: dict[str, Colour] = {"ok": "green", "warn": "yellow", "fail": "red"}
+
 
 @app.command()
-def doctor(context: typer.Context) -> None:
+def doctor(
+    context: typer.Context,
+    fix: Annotated[
+        bool,
+        typer.Option(
+            "--fix",
+            help="Do first what is safe: close folders to others, clear away what killed processes left.",
+        ),
+    ] = False,
+) -> None:
     """Check what is really usable here, and say how to mend the rest.
 
     Leaves with 0 when nothing that all work needs has failed; a warning is about some work only.
@@ -25,18 +37,22 @@ def doctor(context: typer.Context) -> None:
     \b
     Example:
       podium doctor
+      podium doctor --fix
     """
     door = Door(context.obj)
     configuration, settings = _settings(door)
 
-    async def work() -> list[Finding]:
+    async def work() -> tuple[list[str], list[Finding]]:
         async with open_podium(configuration, os.environ) as podium:
-            return await examine(podium, os.environ)
+            fixed = await fix_what_is_safe(podium) if fix else []
+            return fixed, await examine(podium, os.environ)
 
-    findings = [settings, *run_to_end(work())]
+    fixed, found = run_to_end(work())
+    findings = [settings, *found]
     healthy = all(finding.state != "fail" for finding in findings)
-    record = {"healthy": healthy, "checks": [one.model_dump(mode="json") for one in findings]}
-    door.screen.answer(record, lambda: _words(door.screen, findings))
+    checks = [one.model_dump(mode="json") for one in findings]
+    record = {"healthy": healthy, "checks": checks, **({"fixed": fixed} if fix else {})}
+    door.screen.answer(record, lambda: _words(door.screen, findings, fixed))
     raise typer.Exit(0 if healthy else 1)
 
 
@@ -55,8 +71,11 @@ def _settings(door: Door) -> tuple[Configuration, Finding]:
     return configuration, Finding(name="settings", state="ok", says=says)
 
 
-def _words(screen: Screen, findings: list[Finding]) -> None:
+def _words(screen: Screen, findings: list[Finding], fixed: list[str]) -> None:
+    for sentence in fixed:
+        screen.line(f"fixed {'':<11} {sentence}")
     for finding in findings:
-        screen.line(f"{finding.state:<5} {finding.name:<11} {finding.says}")
+        text = f"{finding.name:<11} {finding.says}"
+        screen.marked_line(finding.state.ljust(5), _COLOURS[finding.state], text)
         if finding.mend:
             screen.line(f"{'':<17} → {finding.mend}")
