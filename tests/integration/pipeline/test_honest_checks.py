@@ -147,7 +147,6 @@ async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path)
     assert why in Path(run.result["pull_request"]["file"]).read_text()
 
 
-@pytest.mark.soak
 async def test_a_dispute_about_a_green_check_excuses_nothing_and_caches_are_no_work(
     tmp_path: Path,
 ) -> None:

@@ -551,9 +551,11 @@ async def test_a_skill_is_active_only_after_a_person_said_yes(
     )
     run = await project.run(mode="quick")
     assert run.status is RunStatus.WAITING
+    path = ".agents/skills/add-numbers/SKILL.md"
+    branch = project.git("for-each-ref", "--format=%(refname:short)", "refs/heads/task/")
+    assert path not in project.tree(branch)
     await project.answer(run, yes=says_yes)
     run = succeeded(await project.resume(run.id))
-    path = ".agents/skills/add-numbers/SKILL.md"
     assert (path in project.tree(run.result["branch"])) is says_yes
 
 

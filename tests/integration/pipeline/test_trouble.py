@@ -76,9 +76,18 @@ async def test_an_agent_whose_program_is_not_there_is_told_of_before_anything_is
     assert project.git("branch", "--list", "task/*") == ""
 
 
-async def test_a_policy_may_want_a_person_asked_before_a_branch_goes_out(tmp_path: Path) -> None:
+async def test_an_auditor_sees_which_files_go_and_a_policy_may_ask_before_a_branch_goes_out(
+    tmp_path: Path,
+) -> None:
     rule = {"name": "push", "tool": "hand_over", "decision": "ask", "why": "a person looks first"}
-    project = Project(tmp_path).build(smooth(), settings={"policy": {"rules": [rule]}})
+    removes = develops(when="Stage: develop, round 1")
+    removes["acts"].insert(0, {"run": "git rm --quiet test_calc.py"})
+    # One test is left: without any, the checks would be red and nobody would audit.
+    project = Project(tmp_path).build(
+        [removes, *smooth()],
+        settings={"policy": {"rules": [rule]}},
+        files={"test_more.py": TEST},
+    )
     run = await project.run(mode="quick")
     assert run.status is RunStatus.WAITING, run.failure
     assert not list((project.folder / ".podium").glob("pull_requests/*"))
@@ -89,6 +98,9 @@ async def test_a_policy_may_want_a_person_asked_before_a_branch_goes_out(tmp_pat
         store = await podium.store()
         receipts = await store.read(lambda view: view.receipts(run.id))
     assert [each.tool for each in receipts if each.tool == "hand_over"] == ["hand_over"]
+    asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
+    prompts = [e["prompt"] for e in asked if e["role"] == "auditor"]
+    assert "`test_calc.py`" in prompts[0]
 
 
 async def test_a_sparse_checkout_is_refused_before_anything_is_made(tmp_path: Path) -> None:
@@ -97,17 +109,6 @@ async def test_a_sparse_checkout_is_refused_before_anything_is_made(tmp_path: Pa
     with pytest.raises(BadInput, match="sparse"):
         await project.run()
     assert project.git("branch", "--list", "task/*") == ""
-
-
-async def test_an_auditor_is_told_which_files_a_change_removes(tmp_path: Path) -> None:
-    removes = develops(when="Stage: develop, round 1")
-    removes["acts"].insert(0, {"run": "git rm --quiet test_calc.py"})
-    # One test is left: without any, the checks would be red and nobody would audit.
-    project = Project(tmp_path).build([removes, *smooth()], files={"test_more.py": TEST})
-    run = await project.run(mode="quick")
-    asked = [e for e in await project.events(run.id) if e["type"] == "agent_asked"]
-    prompts = [e["prompt"] for e in asked if e["role"] == "auditor"]
-    assert "`test_calc.py`" in prompts[0]
 
 
 async def test_a_disk_with_next_to_nothing_left_is_told_of_first(

@@ -138,7 +138,6 @@ async def test_more_links_than_one_delivery_may_make_are_refused_with_words(
         await workspace.deliver()
 
 
-@pytest.mark.soak
 async def test_a_snapshot_may_have_more_parents_than_fit_on_a_command_line(place: Place) -> None:
     workspace = await place.make()
     record = workspace.record
