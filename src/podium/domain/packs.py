@@ -235,6 +235,9 @@ class Pack(Noun):
     context_schemas: dict[str, dict[str, Json]] = Field(default_factory=dict)
     """Name of a context entry → its JSON Schema."""
 
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
     @property
     def name(self) -> str:
         return self.registry.pack

@@ -13,7 +13,7 @@ from podium.flows.operator.judgement.embedded.clauses import MOST_CLAUSES, claus
 from podium.flows.operator.judgement.embedded.confidence import FAINTEST, OPEN
 from podium.flows.operator.judgement.embedded.courtesy import without_courtesy
 from podium.flows.operator.judgement.embedded.extractor import Extractor
-from podium.flows.operator.judgement.embedded.index import Index, build
+from podium.flows.operator.judgement.embedded.index import Index, index_of
 from podium.flows.operator.judgement.embedded.marking import marked
 from podium.flows.operator.judgement.embedded.moods import COURTESY
 from podium.flows.operator.judgement.embedded.scoring import Fit
@@ -53,7 +53,7 @@ class EmbeddedClassifier:
 
     @cached_property
     def _index(self) -> Index:
-        return build(self._pack.registry)
+        return index_of(self._pack)
 
     def _read(self, text: str, message: Message) -> Reading:
         index = self._index

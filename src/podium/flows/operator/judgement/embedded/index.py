@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from podium.domain.gating import Tier
 from podium.domain.model import Json
-from podium.domain.packs import DomainRow, PackRegistry, PackTool, Skill, Utterance
+from podium.domain.packs import DomainRow, Pack, PackRegistry, PackTool, Skill, Utterance
 from podium.domain.packs_table import most_specific
 from podium.flows.operator.judgement.embedded.lexicon import (
     ACTION_WORDS,
@@ -113,6 +114,12 @@ class Index:
 
     def knows(self, word_stem: str) -> bool:
         return word_stem in self.rarity
+
+
+@lru_cache(maxsize=4)
+def index_of(pack: Pack) -> Index:
+    """The index of a pack, built once: a message is read by the classifier and by the ground check."""
+    return build(pack.registry)
 
 
 def build(registry: PackRegistry) -> Index:

@@ -108,9 +108,14 @@ def _points(query: Query) -> bool:
 
 def _nearest(query: Query, index: Index, entry: Entry) -> tuple[float, Phrase | None]:
     """The phrase that is most like the clause, and how much it is."""
+    worths: dict[str, float] = {}
+    own = 0.0
+    for word, weight in query.weights.items():
+        worths[word] = weight * (index.rarity.get(word) or _strangeness(weight, entry))
+        own += worths[word]
     alike, best = 0.0, None
     for phrase in entry.phrases:
-        found = _alike(query, index, entry, phrase)
+        found = _alike(query, index, phrase, worths, own)
         if found > alike:
             alike, best = found, phrase
     contrary = best is not None and (DENIED in best.stems) != (DENIED in query.weights)
@@ -199,14 +204,14 @@ def _given(name: str, query: Query, entry: Entry) -> bool:
     return kind in query.kinds or (kind.startswith("id:") and "id" in query.kinds)
 
 
-def _alike(query: Query, index: Index, entry: Entry, phrase: Phrase) -> float:
-    """The weight of what clause and phrase share, against that of both."""
-    shared = own = other = 0.0
-    for word, weight in query.weights.items():
-        rarity = index.rarity.get(word) or _strangeness(weight, entry)
-        own += weight * rarity
+def _alike(
+    query: Query, index: Index, phrase: Phrase, worths: dict[str, float], own: float
+) -> float:
+    """The weight of what clause and phrase share, against that of both. `own` is the sum of the clause's `worths`."""
+    shared = other = 0.0
+    for word, worth in worths.items():
         if word in phrase.stems:
-            shared += weight * rarity
+            shared += worth
     for word in phrase.stems:
         other += index.rarity.get(word, STRANGE)
     if query.acts & phrase.acts and not any(

@@ -14,7 +14,7 @@ from podium.flows.operator.judgement.fields.entity import Entity
 from podium.flows.operator.judgement.fields.filling import Filling
 from podium.flows.operator.judgement.fields.finding import found_in
 from podium.flows.operator.judgement.fields.ids import fits
-from podium.flows.operator.judgement.fields.lexicon import lexicon_of
+from podium.flows.operator.judgement.fields.lexicon import pack_lexicon
 from podium.flows.operator.judgement.fields.passage import Passage
 from podium.flows.operator.judgement.fields.valuing import given_value
 from podium.flows.operator.judgement.fields.wanted import Order
@@ -28,7 +28,7 @@ class FieldExtractor:
 
     def __init__(self, pack: Pack) -> None:
         self._pack = pack
-        self._lexicon = lexicon_of(pack.vocabulary, pack)
+        self._lexicon = pack_lexicon(pack)
         self._orders: dict[str, Order] = {}
         self._read: OrderedDict[tuple[str, datetime], tuple[Passage, list[Entity]]] = OrderedDict()
 

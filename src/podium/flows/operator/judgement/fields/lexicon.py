@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from podium.domain.model import Json
 from podium.domain.packs import Pack, PackTool, Skill
@@ -123,6 +124,12 @@ class Lexicon:
     """Words of the arguments' names."""
     area: str = ""
     """Area code of local phone numbers, where the pack names one (vocabulary `area_code`)."""
+
+
+@lru_cache(maxsize=4)
+def pack_lexicon(pack: Pack) -> Lexicon:
+    """The lexicon of a pack, built once for all who read by it."""
+    return lexicon_of(pack.vocabulary, pack)
 
 
 def lexicon_of(vocabulary: Mapping[str, tuple[str, ...]], pack: Pack | None = None) -> Lexicon:
