@@ -125,46 +125,51 @@ class Ground:
 
     def guarded(self) -> dict[str, tuple[object, ...]]:
         """Everything but the safe zones: what it is, which one it is, and what it holds."""
-        return {str(path): _picture(path) for path in self._places() if not self._is_safe(path)}
+        return {path: _picture(path) for path in self._places() if not self._is_safe(path)}
 
     def shared(self) -> set[str]:
         """Files of safe zones that are also files elsewhere."""
-        elsewhere = {_identity(path) for path in self._places() if not self._is_safe(path)}
-        mine = (path for path in self._places() if self._is_safe(path))
-        return {str(path) for path in mine if _identity(path) in elsewhere}
+        mine, elsewhere = [], set()
+        for path in self._places():
+            if self._is_safe(path):
+                mine.append(path)
+            else:
+                elsewhere.add(_identity(path))
+        return {path for path in mine if _identity(path) in elsewhere}
 
-    def _places(self) -> Iterator[Path]:
+    def _places(self) -> Iterator[str]:
         for top in (self.root, self.outside):
-            yield top
-            yield from top.rglob("*")
+            yield str(top)
+            for folder, folders, files in os.walk(top):
+                yield from (f"{folder}/{name}" for name in (*folders, *files))
 
-    def _is_safe(self, path: Path) -> bool:
-        if not path.is_relative_to(self.root):
+    def _is_safe(self, path: str) -> bool:
+        if not path.startswith(f"{self.root}/"):
             return False
-        inner = path.relative_to(self.root)
-        if any(inner.is_relative_to(place) for place in (*OPTIONS.forbidden_zones, *_BRIDGE)):
-            return False
-        return any(inner.is_relative_to(place) for place in (*OPTIONS.safe_zones, *OURS))
+        inner = path[len(str(self.root)) + 1 :] + "/"
+        return inner.startswith(_SAFE) and not inner.startswith(_CLOSED)
 
 
 _LAYOUT = OPTIONS.layout
 _BRIDGE = (_LAYOUT.inbox, _LAYOUT.claimed, _LAYOUT.done, _LAYOUT.parked, _LAYOUT.acks)
+_CLOSED = tuple(f"{place.rstrip('/')}/" for place in (*OPTIONS.forbidden_zones, *_BRIDGE))
+_SAFE = tuple(f"{place.rstrip('/')}/" for place in (*OPTIONS.safe_zones, *OURS))
 
 
-def _identity(path: Path) -> tuple[int, int]:
-    found = path.lstat()
+def _identity(path: str) -> tuple[int, int]:
+    found = os.lstat(path)
     return found.st_dev, found.st_ino
 
 
-def _picture(path: Path) -> tuple[object, ...]:
-    found = path.lstat()
+def _picture(path: str) -> tuple[object, ...]:
+    found = os.lstat(path)
     if stat.S_ISLNK(found.st_mode):
-        content: object = path.readlink()
+        content: object = os.readlink(path)
     elif stat.S_ISREG(found.st_mode):
-        content = path.read_bytes(), found.st_mtime_ns
+        content = Path(path).read_bytes(), found.st_mtime_ns
     else:
         # Podium's own folder grows by what it keeps.
-        content = found.st_mtime_ns if path.name != ".podium" else None
+        content = found.st_mtime_ns if not path.endswith("/.podium") else None
     return found.st_mode, found.st_ino, content
 
 
@@ -178,11 +183,7 @@ class Hands:
         root = str(ground.root)
         gate = _gate()
         fence = OrderFence(OPTIONS, SANDBOX, exec_rules, ground.empty)
-        layout = OPTIONS.layout
-        registry = Registry(
-            # Those of the loop are there too: that the worker may not use them is for the gate to say.
-            [*builtin_tools(), *order_tools(), *sense_tools(layout.inbox, layout.candidates)]
-        )
+        registry = _registry()
         door = GatedDoor(
             self.store,
             gate,
@@ -238,6 +239,13 @@ def _end_of(answer: Outcome | Refusal, *, asked: bool) -> str:
 
 def _redact(text: str) -> str:
     return text.replace(SECRET, "[redacted:API_KEY]")
+
+
+@cache
+def _registry() -> Registry:
+    """Those of the loop are there too: that the worker may not use them is for the gate to say."""
+    ours = sense_tools(_LAYOUT.inbox, _LAYOUT.candidates)
+    return Registry([*builtin_tools(), *order_tools(), *ours])
 
 
 @cache

@@ -21,7 +21,7 @@ def raced(tmp_path: Path, orders: int, *, kills: int = 0, seconds: float = 400.0
 def test_two_loops_and_two_workers_do_every_order_once_although_they_are_killed(
     tmp_path: Path,
 ) -> None:
-    must_be_done_once(raced(tmp_path, 20, kills=2), 20)
+    must_be_done_once(raced(tmp_path, 10, kills=2), 10)
 
 
 @pytest.mark.soak

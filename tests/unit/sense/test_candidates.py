@@ -12,6 +12,7 @@ import yaml
 from podium.domain.orders import WorkOrder
 from podium.flows.sense import CANDIDATE
 from podium.wiring.order_text import order_text
+from tests.soaking import in_soak
 from tests.unit.sense.dying import Death, When
 from tests.unit.sense.station import CANDIDATES, INBOX, REPORT, Station, item, plan
 
@@ -35,13 +36,15 @@ async def first_candidate(tmp_path: Path, *ops: dict[str, Any], **options: Any) 
     ("ops", "tier", "zones"),
     [
         ([REPORT], "T1", ["g/reports"]),
-        (SAFE, "T1", ["g/docs", "logs"]),
+        in_soak(SAFE, "T1", ["g/docs", "logs"]),
         ([{"op": "trash", "path": "g/reports/old.md"}], "T2", ["g/reports"]),
         ([{"op": "move", "path": "g/docs/a.md", "to": "logs/a.md"}], "T1", ["g/docs", "logs"]),
-        ([{"op": "copy", "path": "g/docs/a.md", "to": "logs/a.md"}], "T1", ["logs"]),
-        ([{"op": "session", "session": "SESSION-DEMO-001", "values": {"a": 1}}], "T1", ["state"]),
+        in_soak([{"op": "copy", "path": "g/docs/a.md", "to": "logs/a.md"}], "T1", ["logs"]),
+        in_soak(
+            [{"op": "session", "session": "SESSION-DEMO-001", "values": {"a": 1}}], "T1", ["state"]
+        ),
         ([{"op": "write", "path": f"{INBOX}/WO-X.yaml", "content": "x"}], "T2", ["bridge"]),
-        ([], "T2", ["words"]),
+        in_soak([], "T2", ["words"]),
     ],
 )
 async def test_an_order_weighs_what_its_operations_add_up_to(
@@ -59,8 +62,8 @@ async def test_an_order_weighs_what_its_operations_add_up_to(
     [
         {"op": "write", "path": "CLC/x", "content": "x"},
         {"op": "write", "path": "g/docs/../../CLS/x", "content": "x"},
-        {"op": "append", "path": "g/core/engine.py", "content": "x"},
-        {"op": "tool", "tool": "no.such_tool"},
+        in_soak({"op": "append", "path": "g/core/engine.py", "content": "x"}),
+        in_soak({"op": "tool", "tool": "no.such_tool"}),
         {"op": "tool", "tool": "deliver_order", "arguments": {}},
     ],
 )
@@ -92,7 +95,11 @@ MOMENTS = [
     pytest.param(number, when, id=f"{name}-{number}-{when}", marks=_marks)
     for when in ("acted", "recorded")
     for number, name in enumerate(STEPS, start=1)
-    for _marks in [() if when == "acted" else (pytest.mark.soak,)]
+    for _marks in [
+        ()
+        if when == "acted" and number in (1, len(STEPS) // 2, len(STEPS))
+        else (pytest.mark.soak,)
+    ]
 ]
 
 

@@ -22,6 +22,7 @@ from podium.domain.errors import (
 )
 from podium.domain.sensing import PlannerStatus, TickOutcome
 from podium.testing.agent import PreparedReply
+from tests.soaking import in_soak
 from tests.unit.sense.station import HEALTH, REPORT, USAGE, Station, item, plan
 
 FAILING = {"checks": [{"name": "opal_api", "status": "failed", "message": "refused"}]}
@@ -48,7 +49,12 @@ async def test_a_plan_is_found_in_whatever_is_said_around_it(tmp_path: Path, aro
 
 
 @pytest.mark.parametrize(
-    "said", ["", "I would rather not.", '{"items": [', '{"items": 3}', "[]", '{"plan": "later"}']
+    "said",
+    [
+        "I would rather not.",
+        '{"items": 3}',
+        *map(in_soak, ("", '{"items": [', "[]", '{"plan": "later"}')),
+    ],
 )
 async def test_nonsense_is_an_error_and_an_empty_plan(tmp_path: Path, said: str) -> None:
     station, outcome = await after(tmp_path, *[said] * 5)
@@ -62,11 +68,11 @@ async def test_nonsense_is_an_error_and_an_empty_plan(tmp_path: Path, said: str)
     ("trouble", "status"),
     [
         (ToolMissing("there is no gemini"), PlannerStatus.MOCK),
-        (AgentNotLoggedIn("log in first"), PlannerStatus.MOCK),
+        in_soak(AgentNotLoggedIn("log in first"), PlannerStatus.MOCK),
         (AgentLost("it went away"), PlannerStatus.ERROR),
-        (AgentUnavailable("its provider is down"), PlannerStatus.ERROR),
-        (AgentRefused("it will not"), PlannerStatus.ERROR),
-        (ContextOverflow("too long"), PlannerStatus.ERROR),
+        in_soak(AgentUnavailable("its provider is down"), PlannerStatus.ERROR),
+        in_soak(AgentRefused("it will not"), PlannerStatus.ERROR),
+        in_soak(ContextOverflow("too long"), PlannerStatus.ERROR),
         (TimedOut("no answer within 180 s"), PlannerStatus.ERROR),
     ],
 )

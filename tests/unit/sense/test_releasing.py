@@ -12,6 +12,7 @@ from podium.domain.gating import Approval, Tier
 from podium.domain.trust import TrustEntry
 from podium.domain.work import Run, RunStatus
 from podium.flows.sense import WORK_ORDER
+from tests.soaking import in_soak
 from tests.unit.sense.dying import Death
 from tests.unit.sense.station import ACKS, DONE, INBOX, Post, Station, item, plan
 
@@ -85,7 +86,8 @@ def _lower_tier(order: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [_another_place, _one_more, _another_id, _another_deliverer, _lower_tier]
+    "change",
+    [_another_place, _lower_tier, *map(in_soak, (_one_more, _another_id, _another_deliverer))],
 )
 async def test_a_yes_does_not_cover_a_file_that_was_edited(tmp_path: Path, change: Any) -> None:
     station = with_old_files(tmp_path, TRASH)

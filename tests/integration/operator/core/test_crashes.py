@@ -108,6 +108,7 @@ async def test_a_send_that_a_person_says_did_not_happen_is_sent_after_all(tmp_pa
     assert len(shop.kept()["sent"]) == 2
 
 
+@pytest.mark.soak
 async def test_an_idempotent_call_that_was_cut_off_recovers_by_itself(tmp_path: Path) -> None:
     shop = killed_while(tmp_path, "add a lamp", "things.add")
     async with shop.podium() as podium:

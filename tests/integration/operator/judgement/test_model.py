@@ -32,6 +32,7 @@ from podium.flows.operator.judgement.model import MOST_TOOLS, ModelClassifier, M
 from podium.flows.operator.judgement.model_prompt import prompt_for
 from podium.testing import FakeAgent
 from podium.wiring.classifying import ReadingAgent
+from tests.soaking import in_soak
 from tests.unit.operator.core.shop import unmarked
 from tests.unit.operator.judgement.model_rig import (
     KEY,
@@ -122,7 +123,19 @@ MALFORMED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", MALFORMED)
+MALFORMED_EVERY_TIME = {
+    "broken JSON",
+    "an unknown intent",
+    "confidence in percent",
+    "an answer without the nonce",
+    "an answer that is taken back",
+    "a hundred calls",
+}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in MALFORMED_EVERY_TIME else in_soak(name) for name in MALFORMED]
+)
 async def test_what_does_not_fit_is_asked_for_once_more_and_then_no_reading(
     tmp_path: Path, name: str
 ) -> None:
@@ -275,7 +288,12 @@ TROUBLE: dict[str, tuple[dict[str, Any], type[PodiumError]]] = {
 }
 
 
-@pytest.mark.parametrize("name", TROUBLE)
+TROUBLE_EVERY_TIME = {"no such key", "too many", "down", "a model that will not"}
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in TROUBLE_EVERY_TIME else in_soak(name) for name in TROUBLE]
+)
 async def test_each_trouble_has_its_name_and_shows_no_key(tmp_path: Path, name: str) -> None:
     step, kind = TROUBLE[name]
     async with reader(tmp_path, step) as (classifier, _, _):

@@ -24,6 +24,7 @@ from podium.domain.operating import Intent, Message, Reading
 from podium.flows.operator.judgement.model import ModelClassifier, WithFallback
 from podium.testing import FakeAgent
 from podium.testing.agent import PreparedReply
+from tests.soaking import in_soak
 from tests.unit.operator.judgement.model_rig import PACK, answer, reader, said
 
 
@@ -133,7 +134,12 @@ async def test_a_broken_other_is_not_covered_up_by_the_model() -> None:
 
 @pytest.mark.parametrize(
     "step",
-    [{"status": 500}, {"fault": "hang"}, {"text": "no"}, {"status": 402, "message": "no credit"}],
+    [
+        in_soak({"status": 500}),
+        in_soak({"fault": "hang"}),
+        {"text": "no"},
+        {"status": 402, "message": "no credit"},
+    ],
     ids=["down", "hanging", "malformed", "no credit"],
 )
 async def test_an_openrouter_in_trouble_is_covered_end_to_end(

@@ -19,7 +19,7 @@ from tests.unit.operator.judgement.fields.bike_workshop import (
     read,
 )
 
-LONG = 8_000
+LONG = 3_000
 TOOLS = PACK.registry.tools
 
 FRAGMENTS = st.sampled_from(
