@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.integration.docs.command_line import usage_problem
 from tests.postgres import TO_INSTALL, Lifeline, PostgresServer, server_programs
 
 ROOT = Path(__file__).parents[3]
@@ -78,18 +78,7 @@ def linter(name: str, package: str) -> str:
 
 def podium_words(words: Sequence[object]) -> None:
     """Assert that these words after `podium` name a command and options that it has."""
-    command, *others = map(str, words)
-    help_text = _help_of(command, others[0] if others and not others[0].startswith("-") else None)
-    for option in (word for word in others if word.startswith("--")):
-        assert re.search(rf"{option}\b", help_text), f"podium {command} has no {option}"
-
-
-def _help_of(*path: str | None) -> str:
-    named = [word for word in path if word]
-    asked = [sys.executable, "-m", "podium", *named, "--help"]
-    done = subprocess.run(asked, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert usage_problem([str(word) for word in words]) == ""
 
 
 def make_certificates(folder: Path, *names: str) -> Path:

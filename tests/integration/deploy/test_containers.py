@@ -108,6 +108,7 @@ def test_every_secret_is_a_file_beside_it() -> None:
     assert named == set(COMPOSE["secrets"])
 
 
+@pytest.mark.soak
 def test_the_database_of_the_compose_file_lets_three_roles_in_and_nobody_else(
     tmp_path: Path,
 ) -> None:

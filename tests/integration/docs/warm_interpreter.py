@@ -1,10 +1,11 @@
-"""Runs code as a new interpreter would, from a process that has loaded what others wrote already."""
+"""Runs code as a new interpreter would, from a process that has loaded most of what it imports."""
 
 from __future__ import annotations
 
 import ast
 import asyncio
 import os
+import re
 import runpy
 import sys
 import warnings
@@ -12,8 +13,17 @@ from collections.abc import Awaitable, Callable
 from multiprocessing import get_context
 from pathlib import Path
 
-# Of others only: which of Podium's own names are there without an import is what pages are tried for.
-_LOADED = ("asyncio", "httpx", "pydantic", "sqlite3", "tree_sitter_bash", "typer", "yaml")
+_LOADED = (
+    *("asyncio", "httpx", "pydantic", "sqlite3", "tree_sitter_bash", "typer", "yaml"),
+    *("podium.agents", "podium.engine", "podium.gate", "podium.journal", "podium.library"),
+    *(
+        "podium.sandbox",
+        "podium.testing",
+        "podium.tools",
+        "podium.usecases",
+        "podium.wiring.podium",
+    ),
+)
 _PATIENCE_SECONDS = 120.0
 
 _context = get_context("forkserver")
@@ -22,6 +32,8 @@ _context.set_forkserver_preload([__name__, *_LOADED])
 
 def run_text(text: str, folder: Path) -> str:
     """What code of a page, which may await, prints when it is run in the folder. Raises `AssertionError` when it fails."""
+    # Else a module would be there that the page did not import.
+    assert not re.search(r"^\s*import podium\.", text, re.MULTILINE), "write `from podium… import`"
     return _run(_text, text, folder)
 
 

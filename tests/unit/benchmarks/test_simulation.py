@@ -7,6 +7,7 @@ import pytest
 from benchmarks.loads import Cost, Costs, Load, Outcome, Site, connections
 from benchmarks.simulation import simulate
 from podium.journal.writer import LARGEST_BATCH
+from tests.soaking import in_soak
 
 NOTHING = Cost()
 COSTS = Costs(
@@ -55,7 +56,7 @@ def test_a_serial_lock_makes_random_comers_wait_as_long_as_the_theory_says() -> 
     assert found.wait_mean == pytest.approx(expected, rel=0.05)
 
 
-@pytest.mark.parametrize("workers", [1, 4, 16])
+@pytest.mark.parametrize("workers", [4, *map(in_soak, (1, 16))])
 def test_however_many_workers_commits_follow_each_other(workers: int) -> None:
     found = play(Load(agents=1000), Site(workers=workers, room=32, database_cores=64))
     assert found.commits_per_second * COSTS.commit.seconds <= 1

@@ -8,6 +8,7 @@ from benchmarks.sizing import AGENTS_PER_DATABASE, Assumed, Plan, fits, on_one_d
 from benchmarks.sizing_page import PAGE, refreshed
 
 
+@pytest.mark.soak  # simulates for seconds
 def test_the_page_says_what_the_kept_figures_give() -> None:
     page = PAGE.read_text()
     assert refreshed(page) == page, "run `python -m benchmarks.sizing_page`"
