@@ -103,9 +103,12 @@ def test_a_person_talks_from_looking_to_doing_and_leaves(desk: Desk) -> None:
         assert terminal.process.wait(120) == 0
 
 
-def test_a_yes_is_for_the_next_plan_and_no_other(desk: Desk) -> None:
+def test_a_yes_is_for_the_next_plan_and_no_other_and_a_command_may_be_pasted(desk: Desk) -> None:
     with at_the_prompt(desk, "-M", "execute") as terminal:
-        terminal.say(NEW_LEAD)
+        shown = terminal.say(NEW_LEAD)
+        command = shown.partition("Take leads.create back: ")[2].splitlines()[0]
+        assert command.startswith("podium undo ")
+        assert "leads.archive: completed" in terminal.say(command)
         assert "Approval flag: true" in terminal.say(":approve")
         still = terminal.say("please bake a cake")
         assert "there was no plan to say yes to; the next one still has it" in still
@@ -120,9 +123,10 @@ def test_a_yes_is_for_the_next_plan_and_no_other(desk: Desk) -> None:
         assert "say APPROVE: apr_1" in terminal.say(":approve apr_1")
 
 
-def test_what_is_known_is_kept_between_messages(desk: Desk) -> None:
+def test_what_is_known_is_kept_between_messages_and_faults_do_not_end_it(desk: Desk) -> None:
     (desk.project / "known.json").write_text('{"quote_id": "q7", "packet": {"a": [1]}}')
     with at_the_prompt(desk, "--context", "quote_id=q1") as terminal:
+        assert "there is no plan yet" in terminal.say(":plan")
         assert "quote.finalize (T2) quote_id=q1" in terminal.say("finalize the quote")
         assert "Context: quote_id=q2" in terminal.say(":context quote_id=q2")
         assert "quote.finalize (T2) quote_id=q2" in terminal.say("finalize the quote")
@@ -130,15 +134,10 @@ def test_what_is_known_is_kept_between_messages(desk: Desk) -> None:
         assert "packet: a=1" in terminal.say(":context")
         assert "Context: nothing" in terminal.say(":context clear")
         assert "Provide missing: quote_id" in terminal.say("finalize the quote")
-
-
-def test_faults_do_not_end_it(desk: Desk) -> None:
-    with at_the_prompt(desk) as terminal:
         assert "there is no :dance; :help lists what there is" in terminal.say(":dance")
         assert "there is no mode 'destroy'" in terminal.say(":mode destroy")
         assert "is no NAME=VALUE" in terminal.say(":context nonsense")
         assert "cannot be read" in terminal.say(":context file nowhere.json")
-        assert "there is no plan yet" in terminal.say(":plan")
         assert "nothing was run yet" in terminal.say(":receipts")
         assert "no run 'abcd'" in terminal.say(":receipts abcd")
         assert "no approval" in terminal.say("APPROVE: apr_0123")
@@ -177,14 +176,6 @@ def test_the_history_is_the_owners_and_has_no_secrets(desk: Desk) -> None:
     assert file.stat().st_mode & 0o077 == 0
     assert ":context key=" in file.read_text()
     assert secret not in file.read_text()
-
-
-def test_a_command_of_an_answer_may_be_pasted(desk: Desk) -> None:
-    with at_the_prompt(desk, "-M", "execute") as terminal:
-        shown = terminal.say(NEW_LEAD)
-        command = shown.partition("Take leads.create back: ")[2].splitlines()[0]
-        assert command.startswith("podium undo ")
-        assert "leads.archive: completed" in terminal.say(command)
 
 
 def test_long_lines_are_folded_and_commands_are_not(desk: Desk) -> None:

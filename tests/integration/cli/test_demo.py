@@ -177,6 +177,7 @@ async def test_a_run_that_is_refused_ends_the_demo_with_its_words(tmp_path: Path
         await _play(sample.folder, environ, sample)
 
 
+@pytest.mark.soak
 async def test_a_run_that_fails_ends_the_demo_with_its_reason(tmp_path: Path) -> None:
     sample, environ = _sample(tmp_path)
     script = sample.folder / "script.yaml"

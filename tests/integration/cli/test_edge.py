@@ -183,5 +183,5 @@ def test_a_fault_is_told_also_when_the_command_fails(desk: Desk) -> None:
 
 def test_where_a_missing_program_was_looked_for_is_said_with_debug_alone(desk: Desk) -> None:
     nowhere = {"PATH": "/nowhere-at-all"}
-    assert "/nowhere-at-all" not in desk.spawn("demo", env=nowhere).err
-    assert "PATH=/nowhere-at-all\n" in desk.spawn("demo", "--debug", env=nowhere).err
+    assert "/nowhere-at-all" not in desk.run("demo", env=nowhere).err
+    assert "PATH=/nowhere-at-all\n" in desk.run("demo", "--debug", env=nowhere).err

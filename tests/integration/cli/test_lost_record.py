@@ -13,6 +13,7 @@ import pytest
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform
 from tests.integration.workspaces.rig import needs_bwrap
+from tests.soaking import in_soak
 
 LATER = "run_00000000000070008000feedface0002"
 
@@ -39,7 +40,7 @@ def database(desk: Desk) -> Path:
     return desk.project / ".podium" / "podium.db"
 
 
-@pytest.mark.parametrize("lose", [_removed, _truncated, _emptied])
+@pytest.mark.parametrize("lose", [_removed, _emptied, in_soak(_truncated)])
 def test_a_lost_record_is_told_and_stops_whoever_reads_or_writes(
     desk: Desk, database: Path, lose: Callable[[Path], None]
 ) -> None:
@@ -129,7 +130,7 @@ def test_a_folder_that_was_emptied_of_its_record_is_told_by_the_heads_outside(de
     assert str(vault) in found["heads"]["says"]
 
 
-@pytest.mark.parametrize("lose", [_removed, _truncated, _emptied])
+@pytest.mark.parametrize("lose", [_removed, *map(in_soak, (_truncated, _emptied))])
 def test_a_key_without_its_database_is_a_loss_too(
     desk: Desk, database: Path, lose: Callable[[Path], None]
 ) -> None:

@@ -6,8 +6,6 @@ import os
 import pty
 import subprocess
 
-import pytest
-
 from tests.integration.cli.desk import AS_OS_USER, Desk
 from tests.integration.cli.test_workspaces import git
 
@@ -35,17 +33,15 @@ def at_a_terminal(desk: Desk, typed: str, *arguments: str) -> tuple[int, str]:
     return process.wait(120), heard.decode().replace("\r\n", "\n")
 
 
-@pytest.mark.parametrize(("typed", "code", "trusted"), [("y\n", 0, True), ("\n", 1, False)])
-def test_a_person_sees_all_of_it_and_is_asked_before_it_is_trusted(
-    desk: Desk, typed: str, code: int, trusted: bool
-) -> None:
+def test_a_person_sees_all_of_it_and_is_asked_before_it_is_trusted(desk: Desk) -> None:
     desk.says("workspaces: {after_create: [npm ci, make], ports: [PORT]}\n")
-    left, shown = at_a_terminal(desk, typed, "trust")
-    assert left == code, shown
-    asked = shown.index("as it is now? [y/N]")
-    for line in ("after_create: npm ci\n", "after_create: make\n", "ports: PORT\n"):
-        assert shown.index(f"workspaces: {line}") < asked
-    assert desk.run("trust", "--show", "--json").json["trusted"] is trusted
+    for typed, code, trusted in (("\n", 1, False), ("y\n", 0, True)):
+        left, shown = at_a_terminal(desk, typed, "trust")
+        assert left == code, shown
+        asked = shown.index("as it is now? [y/N]")
+        for line in ("after_create: npm ci\n", "after_create: make\n", "ports: PORT\n"):
+            assert shown.index(f"workspaces: {line}") < asked
+        assert desk.run("trust", "--show", "--json").json["trusted"] is trusted
 
 
 def test_nobody_is_asked_who_said_yes_already(desk: Desk) -> None:

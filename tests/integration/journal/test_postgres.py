@@ -101,6 +101,7 @@ def test_preparing_twice_changes_nothing(
 _PREPARE = "import sys; from podium.journal.postgres import prepare; prepare(sys.argv[1])"
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("count", [3, in_soak(8)])
 def test_processes_that_start_at_once_make_one_schema(
     postgres_url: str, line: PostgresConnection, count: int

@@ -30,6 +30,7 @@ from podium.ports import EventQuery, Tx, View
 from podium.testing import retry_until
 from podium.wiring.clock import SystemClock, SystemIds
 from tests.postgres import PostgresServer
+from tests.soaking import in_soak
 
 RUN = "run_0199f3c2a7b87c3e9d1f5a6b7c8d9e0f"
 ALL = EventQuery(limit=100_000)
@@ -187,6 +188,7 @@ async def test_a_commit_of_another_process_is_told_by_notice(
         assert other.communicate(timeout=120)[0] == "0\n"
 
 
+@pytest.mark.soak
 async def test_a_notice_that_never_came_is_made_up_for(postgres_url: str, tmp_path: Path) -> None:
     async with opened(postgres_url, tmp_path) as here:
         changes = here.changes()
@@ -226,7 +228,7 @@ def end_sessions(url: str) -> None:
         )
 
 
-@pytest.mark.parametrize("mode", ["fast", "immediate"])
+@pytest.mark.parametrize("mode", ["immediate", in_soak("fast")])
 async def test_a_server_that_is_restarted_amid_writes_loses_and_doubles_nothing(
     own_postgres: PostgresServer, tmp_path: Path, mode: Any
 ) -> None:
@@ -370,6 +372,7 @@ async def test_a_commit_that_cannot_be_settled_says_that_it_is_in_doubt(
         assert await texts(store) == ["before", "in doubt"]
 
 
+@pytest.mark.soak
 async def test_a_stopped_process_holds_the_others_up_no_longer_than_its_session_may_idle(
     postgres_url: str, tmp_path: Path
 ) -> None:

@@ -51,6 +51,7 @@ async def test_looking_around_where_nothing_was_recorded_makes_no_record(desk: D
     assert not (desk.project / ".podium").exists()
 
 
+@pytest.mark.soak
 async def test_work_is_submitted_polled_and_read_when_a_worker_has_done_it(desk: Desk) -> None:
     set_up(desk, good_turns())
     async with beside(desk) as caller:

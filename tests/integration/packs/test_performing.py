@@ -21,6 +21,7 @@ from podium.domain.gating import Call, Outcome, PlanPlace, Receipt, Tier
 from podium.journal import SqlStore
 from podium.testing import FixedClock, SteadyIds, retry_until
 from podium.tools.packs import load_pack, pack_tools
+from tests.soaking import in_soak
 from tests.unit.packs.bikes import registry_with, write_pack
 from tests.unit.tools.rig import SECRET, Rig, make_rig
 
@@ -480,13 +481,13 @@ async def test_an_mcp_server_that_dies_over_a_call_leaves_it_in_doubt(
     [
         ("import time\nprint('hello')\ntime.sleep(600)", "timed out after"),
         ("while True: print('{}')", "talks without answering 'initialize'"),
-        (
+        in_soak(
             "import json\ninput()\n"
             "print(json.dumps({'id': 1, 'error': {'code': 1, 'message': 'go away'}}), flush=True)\n"
             "input()",
             "with an error: go away",
         ),
-        (
+        in_soak(
             "import json\nfor n in (1, 2):\n    input()\n    print(json.dumps({'id': n, 'result': 3}), flush=True)\n    n == 1 and input()",
             "gave no result",
         ),

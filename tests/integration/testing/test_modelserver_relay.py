@@ -27,8 +27,10 @@ from tests.integration.testing.modelserver_client import (
     send,
     text_of,
 )
+from tests.soaking import in_soak
 
 EVERY = pytest.mark.parametrize("protocol", PROTOCOLS)
+ONE = pytest.mark.parametrize("protocol", [PROTOCOLS[0], *map(in_soak, PROTOCOLS[1:])])
 BOTH = pytest.mark.parametrize("stream", [False, True])
 KEY = "sk-very-secret-and-long-1234"
 
@@ -109,7 +111,7 @@ async def test_text_and_calls_go_back_in_the_protocol_that_asked(
 
 
 @BOTH
-@EVERY
+@ONE
 async def test_plain_text_is_an_answer_and_silence_keeps_the_line_alive(
     protocol: str, stream: bool, tmp_path: Path
 ) -> None:
@@ -183,16 +185,16 @@ async def test_a_later_request_shows_what_is_new_and_what_was_asked_before(tmp_p
     ("name", "content", "problem"),
     [
         ("answer.json", "{", "it is not valid JSON"),
-        ("answer.json", "[]", "it must be a JSON object"),
+        in_soak("answer.json", "[]", "it must be a JSON object"),
         ("answer.json", "{}", 'it says nothing; give "text", "calls" or both'),
-        ("answer.json", '{"text": 1}', '"text" must be a string'),
+        in_soak("answer.json", '{"text": 1}', '"text" must be a string'),
         ("answer.json", '{"content": "x"}', "unknown key 'content'; keys: text, calls"),
-        ("answer.json", '{"calls": {}}', '"calls" must be a list'),
+        in_soak("answer.json", '{"calls": {}}', '"calls" must be a list'),
         ("answer.json", '{"calls": [{"name": "h"}]}', "no tool 'h'; offered: f, g"),
         ("answer.json", '{"calls": [{"name": "f", "arguments": "x"}]}', "must be an object"),
-        ("answer.json", '{"calls": [{"name": "f", "args": {}}]}', "unknown key 'args'"),
-        ("answer.json", "[" * 100_000, "it is not valid JSON"),
-        ("answer.md", " \n", "it is empty"),
+        in_soak("answer.json", '{"calls": [{"name": "f", "args": {}}]}', "unknown key 'args'"),
+        in_soak("answer.json", "[" * 100_000, "it is not valid JSON"),
+        in_soak("answer.md", " \n", "it is empty"),
         ("answer.md", b"\xff", "it is not valid UTF-8"),
     ],
 )
@@ -228,7 +230,7 @@ async def test_a_tool_of_plain_text_gets_its_input(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep_alive_seconds", [60.0, 0.02])
 @BOTH
-@EVERY
+@ONE
 async def test_nobody_answers_in_time(
     protocol: str, stream: bool, keep_alive_seconds: float, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from podium.domain.errors import BadArguments
 from podium.domain.gating import Permit
+from tests.soaking import in_soak
 from tests.unit.tools.rig import Rig, make_rig
 
 
@@ -158,7 +159,7 @@ def a_trap(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["clean", "process"])
-@pytest.mark.parametrize("name", ["x", "a=b.c", "clean"])
+@pytest.mark.parametrize("name", ["a=b.c", *map(in_soak, ("x", "clean"))])
 async def test_content_filters_of_the_repository_do_not_run_and_their_files_are_not_committed(
     rig: Rig, tmp_path: Path, name: str, kind: str
 ) -> None:

@@ -117,6 +117,7 @@ async def test_a_host_that_was_refused_its_key_does_not_decide_whose_database_it
     await hosts.host("b", a_repository(tmp_path / "app")).hosting_engine()
 
 
+@pytest.mark.soak
 async def test_a_branch_that_merged_another_history_is_the_same_project(
     hosts: Hosts, tmp_path: Path
 ) -> None:
@@ -130,6 +131,7 @@ async def test_a_branch_that_merged_another_history_is_the_same_project(
     await hosts.host("b", app).hosting_engine()
 
 
+@pytest.mark.soak
 async def test_what_has_no_known_beginning_is_not_compared(hosts: Hosts, tmp_path: Path) -> None:
     app, plain = a_repository(tmp_path / "app"), tmp_path / "plain"
     git(app, "commit", "--quiet", "--allow-empty", "-m", "second")

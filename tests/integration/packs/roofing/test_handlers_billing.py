@@ -19,10 +19,11 @@ from podium.domain.errors import ToolBroke
 from tests.integration.packs.roofing.office import Office, open_office
 from tests.integration.packs.roofing.postgrest import postgrest
 from tests.integration.packs.roofing.test_database import run_migrations_by_hand
+from tests.soaking import in_soak
 from tests.unit.packs.roofing.rig import FOLDER, pack_scope
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "supabase"])
+@pytest.fixture(params=["sqlite", *map(in_soak, ("postgresql", "supabase"))])
 def settings(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """Those that name a place for the records."""
     if request.param == "sqlite":

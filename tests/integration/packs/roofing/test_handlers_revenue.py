@@ -14,10 +14,11 @@ from tests.integration.packs.roofing.office import roofing
 from tests.integration.packs.roofing.postgrest import postgrest
 from tests.integration.packs.roofing.smtp_server import SmtpServer, serving
 from tests.integration.packs.roofing.test_database import run_migrations_by_hand
+from tests.soaking import in_soak
 from tests.unit.tools.rig import Rig, always, make_rig
 
 
-@pytest.fixture(params=["sqlite", "postgresql", "supabase"])
+@pytest.fixture(params=["sqlite", *map(in_soak, ("postgresql", "supabase"))])
 def database(request: pytest.FixtureRequest) -> Iterator[dict[str, str]]:
     """The settings that name a place for the records."""
     if request.param == "sqlite":
