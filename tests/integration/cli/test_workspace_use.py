@@ -267,19 +267,27 @@ def test_guarded_files_wait_for_an_approval_that_shows_the_diff(project: Desk) -
     assert said.code == 3
     assert "then `podium workspaces deliver fix`" in said.err
     assert "+checks: []" in project.run("approvals", approval).out
-    assert project.run("approve", approval).code == 0
+    # A question about an earlier change is withdrawn.
+    change = "echo 'checks: [x]' > podium.yaml; git commit -qam other"
+    assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", change).code == 0
+    later = project.run("workspaces", "deliver", "fix", "--json").json["waiting"]["approval_id"]
+    pending = [each["id"] for each in project.run("approvals", "--json").json["approvals"]]
+    assert pending == [later]
+    assert project.run("approve", approval).code == 4
+    assert project.run("approve", later).code == 0
     more = "echo 'mode: auto' >> podium.yaml; git commit -qam looser"
     assert project.run("workspaces", "exec", "fix", "--", "sh", "-c", more).code == 0
     said = project.run("workspaces", "deliver", "fix", "--json")
     assert said.code == 3
     other = said.json["waiting"]["approval_id"]
-    assert other != approval
+    assert other not in (approval, later)
     assert git(project, "log", "--format=%s", "podium/fix") == "first"
     assert project.run("approve", other).code == 0
     said = project.run("workspaces", "deliver", "fix")
-    assert (said.code, said.out[:24]) == (0, "podium/fix: 2 commits, 1")
+    assert (said.code, said.out[:24]) == (0, "podium/fix: 3 commits, 1")
 
 
+@pytest.mark.soak
 def test_a_question_about_an_earlier_change_is_withdrawn(project: Desk) -> None:
     made(project)
     asked = []
@@ -308,16 +316,9 @@ def planted(desk: Desk, *paths: str) -> list[str]:
     return sorted(said.json["waiting"]["files"])
 
 
-def test_orders_and_launchers_that_a_commit_plants_wait_for_an_approval(project: Desk) -> None:
-    (project.project / "podium.yaml").write_text("flows: {sense: {layout: {inbox: orders/in}}}\n")
-    git(project, "add", ".")
-    git(project, "commit", "-qm", "layout")
-    acted_on = ["bridge/claimed/CLC/N.yaml", "g/tools/gmx_clc_orchestrator.zsh", "orders/in/N.yaml"]
-    asked = planted(project, *acted_on, "bridge/notes.md", "bridge/inbox/CLC/elsewhere.yaml")
-    assert asked == [f"{path} (new)" for path in acted_on]
-
-
-def test_files_that_the_settings_name_wait_for_an_approval(project: Desk) -> None:
+def test_orders_launchers_and_files_that_the_settings_name_wait_for_an_approval(
+    project: Desk,
+) -> None:
     (project.project / "src").mkdir()
     (project.project / "src/app.py").write_text("print(1)\n")
     (project.project / "podium.yaml").write_text(
@@ -326,7 +327,7 @@ def test_files_that_the_settings_name_wait_for_an_approval(project: Desk) -> Non
         "  own: {kind: command, command: [python, tools/agent.py, --in=src, -c, 'sh run.sh']}\n"
         "flows:\n"
         "  pipeline: {stages: {plan: {prompt: prompts/plan.md}, audit: {prompt: review}}}\n"
-        "  sense: {rules: g/rules.yaml, pack: kits/bikes}\n"
+        "  sense: {rules: g/rules.yaml, pack: kits/bikes, layout: {inbox: orders/in}}\n"
         "checks: [sh check.sh]\n"
     )
     git(project, "add", ".")
@@ -336,8 +337,10 @@ def test_files_that_the_settings_name_wait_for_an_approval(project: Desk) -> Non
         "plugin-profile.yaml", "prompts/plan.md", "run.sh", "tools/agent.py",
     ]  # fmt: skip
     work = ["src/app.py", "check.sh", "review/notes.md", "packs/bikes/handlers.py", "prompts/x.md"]
-    asked = planted(project, *steering, *work)
-    assert asked == [f"{path} (new)" for path in steering]
+    acted_on = ["bridge/claimed/CLC/N.yaml", "g/tools/gmx_clc_orchestrator.zsh", "orders/in/N.yaml"]
+    idle = ["bridge/notes.md", "bridge/inbox/CLC/elsewhere.yaml"]
+    asked = planted(project, *steering, *work, *acted_on, *idle)
+    assert asked == sorted(f"{path} (new)" for path in (*steering, *acted_on))
 
 
 def test_a_link_above_the_inbox_waits_for_an_approval(project: Desk) -> None:
