@@ -17,7 +17,8 @@ from podium.telling.untrusted import safe_line
 from podium.telling.wording import moment
 from podium.usecases import DuetTask, see_duets, with_hosts
 from podium.wiring import Podium
-from podium.wiring.duet_standings import pair_standing
+from podium.wiring.duet_api import is_served
+from podium.wiring.duet_standings import absent_standing, pair_standing
 from podium.wiring.duet_tasks import abort_task, nudge_task, pairs_in_use
 
 
@@ -97,6 +98,9 @@ def nudge(
 async def _standings(podium: Podium, screen: Screen, pairs: list[Pair]) -> list[PairStanding]:
     if all(each.transport == "headless" for each in pairs):
         return [await pair_standing(podium, each) for each in pairs]
+    absent = [] if is_served(podium) else [absent_standing(podium, pair) for pair in pairs]
+    if absent and None not in absent:
+        return [standing for standing in absent if standing is not None]
     async with found_terminals(podium, screen) as terminals:
         return [await pair_standing(podium, each, terminals) for each in pairs]
 

@@ -13,7 +13,6 @@ from podium.domain.duets import Pair
 from podium.ports import Mirror, Terminals
 from podium.wiring.duet_grants import refuse_ungranted
 from podium.wiring.duet_pairs import MAIN, PairWishes, kept_pair, pair_named, socket_path
-from podium.wiring.duet_terminals import pair_held, pair_seen, pair_up
 from podium.wiring.local_sockets import local_socket, socket_place
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 def terminals_of_project(podium: Podium, variables: Mapping[str, str]) -> Terminals:
     """Its pairs by their names: as they were brought up last, else as podium.yaml and these variables have them."""
     from podium.agents.tui import SteeredPairs
+    from podium.wiring.duet_terminals import pair_held, pair_seen, pair_up
 
     def named(name: str) -> Pair:
         return kept_pair(podium, name) or pair_named(podium, name, PairWishes(), variables)
@@ -43,6 +43,7 @@ def terminals_of_project(podium: Podium, variables: Mapping[str, str]) -> Termin
 def mirror_of_project(podium: Podium, variables: Mapping[str, str]) -> Mirror:
     """Its pairs for people who look on; see `terminals_of_project` for which. Starts nothing."""
     from podium.agents.tui import MirroredPairs
+    from podium.wiring.duet_terminals import pair_seen
 
     @asynccontextmanager
     async def hold(name: str) -> AsyncIterator[TerminalPair]:

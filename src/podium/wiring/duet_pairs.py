@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 MAIN = "main"
 KNOWN_CLIS = ("claude", "codex", "gemini")
 GENERIC = "generic"
+SIDES: tuple[Side, Side] = ("PLANNER", "EXECUTER")
 _SEATING = (
     "PLANNER_CMD",
     "PLANNER_CWD",
@@ -167,6 +168,20 @@ def socket_path(name: str, environ: Mapping[str, str]) -> Path:
             f"{name!r} cannot be the name of a tmux server; use letters, digits, - and _"
         )
     return Path(environ.get("TMUX_TMPDIR") or "/tmp") / f"tmux-{os.getuid()}" / name  # noqa: S108 — tmux's own place
+
+
+def terminal_kind(podium: Podium, side: Side, seat: Seat) -> str:
+    """The kind of terminal program of a seat. Raises `BadInput` for an agent that has none."""
+    settings = podium.settings.agents.get(seat.agent)
+    kind = settings.kind if settings else seat.agent
+    if kind in ("command", "tui"):
+        return GENERIC
+    if kind not in ("claude", "codex", "gemini", GENERIC):
+        raise BadInput(
+            f"{side} is agent {seat.agent!r} of kind {kind!r}, which has no terminal; choose claude, codex, gemini or a "
+            "command, or set `flows: duet: transport: headless`"
+        )
+    return kind
 
 
 def _seat(

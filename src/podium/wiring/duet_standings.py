@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from podium.domain.duets import Pair, PairStanding, Seat, SideStanding
 from podium.domain.errors import AgentLost, NotPossibleNow, TimedOut
-from podium.domain.terminals import TerminalState
+from podium.domain.terminals import Terminal, TerminalState
 from podium.ports import Terminals
-from podium.wiring.duet_pairs import socket_path
+from podium.wiring.duet_pairs import SIDES, socket_path, terminal_kind
 
 if TYPE_CHECKING:
     from podium.wiring.podium import Podium
@@ -29,6 +30,29 @@ async def pair_standing(
         return standing_told(podium, as_claimed(podium, pair), await terminals.states(pair.name))
     except (AgentLost, NotPossibleNow, TimedOut) as trouble:
         return PairStanding(pair=pair.name, transport="tui", trouble=str(trouble))
+
+
+def absent_standing(podium: Podium, pair: Pair) -> PairStanding | None:
+    """How a pair stands of which there is neither a server nor a record: told without the code that reads terminals.
+
+    None: it has to be looked at.
+    """
+    from podium.wiring.duet_claims import pair_folder
+
+    if pair.transport == "headless":
+        return None
+    places = (socket_path(pair.socket, podium.environ), pair_folder(podium, pair))
+    if any(os.path.lexists(place) for place in places):
+        return None
+    states = [
+        TerminalState(
+            terminal=Terminal(pair=pair.name, side=side),
+            agent=terminal_kind(podium, side, pair.seat(side)),
+            status="gone",
+        )
+        for side in SIDES
+    ]
+    return standing_told(podium, pair, states)
 
 
 def standing_told(podium: Podium, pair: Pair, states: Sequence[TerminalState]) -> PairStanding:

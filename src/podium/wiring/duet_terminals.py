@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from podium.domain.duets import Pair, Seat
-from podium.domain.errors import BadInput, CallRefused, NotPossibleNow, UserMustAct
+from podium.domain.errors import CallRefused, NotPossibleNow, UserMustAct
 from podium.domain.keyboards import KeyboardHold
 from podium.domain.messages import Side
 from podium.domain.terminals import Terminal
@@ -19,15 +19,13 @@ from podium.wiring.duet_claims import as_claimed, claim, door_folder, let_go, pa
 from podium.wiring.duet_fence import DuetFence, duet_fence
 from podium.wiring.duet_gate import MessagesGate
 from podium.wiring.duet_late import LateDoors, LateFence
-from podium.wiring.duet_pairs import GENERIC, socket_path
+from podium.wiring.duet_pairs import GENERIC, SIDES, socket_path, terminal_kind
 from podium.wiring.players import player_of
 
 if TYPE_CHECKING:
     from podium.agents import AgentOptions
     from podium.agents.tui import Adapter, TerminalPair, TuiAgent, TuiKit
     from podium.wiring.podium import Podium
-
-SIDES: tuple[Side, Side] = ("PLANNER", "EXECUTER")
 
 
 async def terminals_of(podium: Podium, pair: Pair) -> Stage:
@@ -142,7 +140,7 @@ def _seated(podium: Podium, pair: Pair, *, steering: bool = False) -> _Terminals
 def _agent(
     podium: Podium, terminals: TerminalPair, side: Side, seat: Seat, steering: bool
 ) -> TuiAgent:
-    kind = _kind_of(podium, side, seat)
+    kind = terminal_kind(podium, side, seat)
     part = primer(side, on_screen=kind == GENERIC)
     try:
         options = _options(podium, seat)
@@ -151,19 +149,6 @@ def _agent(
             raise
         options = _unsettled(seat)
     return terminals.side(side.lower(), _adapter(kind, options), options, Path(seat.cwd), part)
-
-
-def _kind_of(podium: Podium, side: Side, seat: Seat) -> str:
-    settings = podium.settings.agents.get(seat.agent)
-    kind = settings.kind if settings else seat.agent
-    if kind in ("command", "tui"):
-        return GENERIC
-    if kind not in ("claude", "codex", "gemini", GENERIC):
-        raise BadInput(
-            f"{side} is agent {seat.agent!r} of kind {kind!r}, which has no terminal; choose claude, codex, gemini or a "
-            "command, or set `flows: duet: transport: headless`"
-        )
-    return kind
 
 
 def _options(podium: Podium, seat: Seat) -> AgentOptions:

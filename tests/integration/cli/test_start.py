@@ -146,11 +146,14 @@ def test_policy_check_loads_neither_workspaces_nor_sandbox_nor_database(desk: De
     )
 
 
-def test_command_of_a_group_does_not_load_its_siblings(desk: Desk) -> None:
+def test_status_of_a_pair_that_is_not_up_loads_neither_its_siblings_nor_terminals(
+    desk: Desk,
+) -> None:
     loaded = modules_after(desk, ("duet", "status"))
     assert "podium.cli.duet_steering" in loaded
     siblings = {"bringing", "keyboard", "log", "queueing", "remote", "sending"}
     assert not loaded & {f"podium.cli.duet_{name}" for name in siblings}
+    assert not loaded & {"podium.agents", "podium.sandbox", "podium.gate", "podium.tools"}
 
 
 def test_settings_that_nobody_wrote_need_no_yaml(desk: Desk) -> None:
@@ -167,7 +170,7 @@ MAX_MODULES = {
     ("approvals",): 438,
     ("approve", "abcd1234"): 447,
     ("policy", "check", "--", "ls"): 593,
-    ("duet", "status"): 660,
+    ("duet", "status"): 458,
     ("sense", "--once", "--if-changed"): 166,
     ("ask", "system status"): 609,
 }

@@ -1,0 +1,72 @@
+"""Pairs of which nothing is there: told without the code that reads terminals, and told the same."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from podium.domain.duets import Pair, PairStanding
+from podium.domain.errors import BadInput
+from podium.wiring.duet_claims import pair_folder
+from podium.wiring.duet_pairs import socket_path
+from podium.wiring.duet_standings import absent_standing, pair_standing
+from podium.wiring.duet_tasks import pairs_in_use
+from podium.wiring.podium import Podium
+from tests.integration.cli.desk import Desk
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.setenv("TMUX_TMPDIR", str(tmp_path))
+    return Desk(tmp_path)
+
+
+def main_pair(podium: Podium) -> Pair:
+    (pair,) = pairs_in_use(podium, {})
+    return pair
+
+
+def test_pair_that_is_not_up_is_told_as_its_terminals_tell_it(desk: Desk) -> None:
+    async def both(podium: Podium) -> tuple[PairStanding | None, PairStanding]:
+        podium.environ = {**podium.environ, "TMUX_TMPDIR": os.environ["TMUX_TMPDIR"]}
+        pair = main_pair(podium)
+        return absent_standing(podium, pair), await pair_standing(podium, pair)
+
+    absent, looked_at = desk.within(both)
+    assert absent == looked_at
+    assert not looked_at.up
+
+
+def test_pair_with_a_server_or_a_record_is_looked_at(desk: Desk) -> None:
+    async def told(podium: Podium) -> list[PairStanding | None]:
+        podium.environ = {**podium.environ, "TMUX_TMPDIR": os.environ["TMUX_TMPDIR"]}
+        pair = main_pair(podium)
+        standings = []
+        for place in (socket_path(pair.socket, podium.environ), pair_folder(podium, pair)):
+            place.mkdir(parents=True)
+            standings.append(absent_standing(podium, pair))
+            place.rmdir()
+        return standings
+
+    assert desk.within(told) == [None, None]
+
+
+def test_pair_of_calls_has_no_terminals_to_be_absent(desk: Desk) -> None:
+    desk.says("flows: {duet: {transport: headless}}\n")
+
+    async def told(podium: Podium) -> PairStanding | None:
+        return absent_standing(podium, main_pair(podium))
+
+    assert desk.within(told) is None
+
+
+def test_agent_that_has_no_terminal_is_refused_here_too(desk: Desk) -> None:
+    async def told(podium: Podium) -> PairStanding | None:
+        pair = main_pair(podium)
+        seat = pair.planner.model_copy(update={"agent": "opencode"})
+        return absent_standing(podium, pair.model_copy(update={"planner": seat}))
+
+    with pytest.raises(BadInput, match="has no terminal"):
+        desk.within(told)
