@@ -498,13 +498,13 @@ def test_a_run_for_workers_that_are_busy_is_queued_and_no_worker_is_started(
 ) -> None:
     set_up(desk, [turn("architect", {"sleep_seconds": 60}), *good_turns()])
     with a_worker(desk, "--concurrency", "1", **where):
-        first = desk.spawn("run", TASK, "--detach", env=where)
+        first = desk.run("run", TASK, "--detach", env=where)
         assert f"run {run_id_of(first)} goes on in the background: a worker took it" in first.out
-        said = desk.spawn("run", TASK, "--detach", env=where)
+        said = desk.run("run", TASK, "--detach", env=where)
         assert said.code == 0, said.err
         queued = "is queued in 'default': 1 worker serves it and is busy, and 0 other runs wait"
         assert queued in said.out
-        (third,) = records_of(desk.spawn("run", TASK, "--detach", "--json", env=where))
+        (third,) = records_of(desk.run("run", TASK, "--detach", "--json", env=where))
         assert (third["type"], third["detached"], third["queue"]) == ("launch", True, "default")
         assert (third["taken"], third["workers"], third["others"]) == (False, 1, 1)
         assert third["worker_pid"] is None
