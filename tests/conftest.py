@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 
 from hypothesis import HealthCheck, settings
 
 from tests.soaking import examples
+
+# Where a version manager has put a shim first, each `python3` of a test would start thirty processes.
+os.environ["PATH"] = os.pathsep.join([f"{sys.base_prefix}/bin", os.environ.get("PATH", "")])
 
 # How long an example takes says more about the machine than about the change.
 settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -190,7 +190,9 @@ class Stage:
     async def has_begun(self) -> bool:
         """Whether the agent is in the middle of its turn."""
         if self.medium is SCRIPTED:
-            return bool(processes_in(self.project))
+            # Not just its sandbox: one that is killed before the program starts was never begun.
+            commands = processes_in(self.project).values()
+            return any("player.py" in each and "bwrap" not in each for each in commands)
         return bool(self.server.requests)
 
     def told_the_model(self) -> str:
