@@ -13,7 +13,7 @@ from uuid import uuid4
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.protected_paths import STATE_DIR
 from podium.platform import make_private_folder, tighten
-from podium.wiring.writing import write_new, write_whole
+from podium.wiring.writing import write_new
 
 PROJECT_FILE = "podium.yaml"
 STATE_FOLDER = STATE_DIR
@@ -60,20 +60,7 @@ class Folders:
             # Two processes may come here at once: whose file was there first is the project's.
             with suppress(NotPossibleNow):
                 write_new(self.id_file, f"{uuid4().hex}\n", mode=0o600)
-        self._register()
         return self.state
-
-    def _register(self) -> None:
-        """Note where the project is, so that `podium uninstall` finds it."""
-        place = self.registration(self._project_id)
-        with suppress(OSError, BadInput, NotPossibleNow):
-            if not place.exists() or place.read_text("utf-8") != f"{self.project}\n":
-                make_private_folder(place.parent)
-                write_whole(place, f"{self.project}\n", mode=0o600)
-
-    def registration(self, project_id: str) -> Path:
-        """File that says where the project with this id was last used."""
-        return self.user_state / "projects" / project_id
 
     @property
     def vault(self) -> Path:
@@ -117,18 +104,6 @@ def project_id_in(state: Path) -> str:
     except (OSError, UnicodeDecodeError):
         return ""
     return name if name.isalnum() else ""
-
-
-def registered_projects(user_state: Path) -> dict[str, Path]:
-    """Id → folder of each project that Podium was used in. The folder may be gone by now."""
-    found = {}
-    with suppress(OSError):
-        for entry in sorted((user_state / "projects").iterdir()):
-            with suppress(OSError, UnicodeDecodeError):
-                folder = entry.read_text("utf-8").removesuffix("\n")
-                if entry.name.isalnum() and folder.startswith("/"):
-                    found[entry.name] = Path(folder)
-    return found
 
 
 def refuse_foreign_state(state: Path) -> None:

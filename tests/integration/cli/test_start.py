@@ -107,7 +107,6 @@ ONE_OF_EACH = {
     "agents": ("agents", "list", "--help"),
     "bench": ("bench", "contract", "--help"),
     "workspaces": ("workspaces", "list"),
-    "uninstall": ("uninstall", "--dry-run"),
 }
 
 
