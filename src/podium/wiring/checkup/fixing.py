@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from podium.domain.errors import PodiumError
 from podium.platform import is_wide, tighten
 from podium.usecases import survey_workspaces
@@ -13,7 +15,7 @@ _NO_REPOSITORY = "none"
 async def fix_what_is_safe(podium: Podium) -> list[str]:
     """Close folders to others, end processes of killed Podiums and clear away what they left.
 
-    Returns what was done, a sentence each.
+    Returns what was done, a sentence each. What cannot be done stays as it is, and `podium workspaces list` shows it.
     """
     done = []
     folders = podium.folders
@@ -28,10 +30,7 @@ async def fix_what_is_safe(podium: Podium) -> list[str]:
     repository = await podium.workspaces.repository_of(str(folders.project)) or _NO_REPOSITORY
     seen = await survey_workspaces(podium.workspaces, git_dir=repository)
     for leftover in seen.leftovers:
-        try:
+        with suppress(PodiumError):
             removal = await podium.workspaces.clear(leftover.id)
-        except PodiumError as error:
-            done.append(f"{leftover.id} could not be cleared away: {error}")
-        else:
             done.append(f"{leftover.id} is cleared away: {removal.because}")
     return done
