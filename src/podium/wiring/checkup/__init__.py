@@ -2,6 +2,6 @@
 
 from podium.wiring.checkup.examine import examine
 from podium.wiring.checkup.finding import Finding, State
-from podium.wiring.checkup.fixing import fix_what_is_safe
+from podium.wiring.checkup.fixes import fix_what_is_safe
 
 __all__ = ["Finding", "State", "examine", "fix_what_is_safe"]
