@@ -297,9 +297,10 @@ def _make_private(path: Path) -> None:
 
 def _version(connection: sqlite3.Connection, path: Path) -> int:
     """The schema version of our own file; 0 for an empty one. Raises for anybody else's."""
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    mark = int(connection.execute("PRAGMA application_id").fetchone()[0])
     tables = int(connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0])
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    # Last, for another process may make the file meanwhile, with tables, version and mark in one commit.
+    mark = int(connection.execute("PRAGMA application_id").fetchone()[0])
     if mark != APPLICATION_ID and (mark or version or tables):
         raise StoreForeign(
             str(path), "this database belongs to another program", "name another file or folder"

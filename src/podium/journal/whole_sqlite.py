@@ -43,9 +43,9 @@ class SqliteFile:
         except OSError as error:
             raise self._out_of_reach(error) from error
         with explained(self._path), closing(sqlite3.connect(self._path)) as connection:
-            mark = int(connection.execute("PRAGMA application_id").fetchone()[0])
-            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
             is_bare = connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone() is None
+            version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+            mark = int(connection.execute("PRAGMA application_id").fetchone()[0])
         if is_bare and not mark and not version:
             return 0
         if mark != APPLICATION_ID or version > SCHEMA_VERSION:

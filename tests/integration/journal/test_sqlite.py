@@ -271,6 +271,7 @@ def test_a_folder_that_may_not_be_written_gives_an_error_that_names_it(tmp_path:
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("kills", [5, pytest.param(100, marks=pytest.mark.soak)])
 def test_a_file_killed_at_any_instant_of_its_making_opens_afterwards(
     tmp_path: Path, kills: int
@@ -302,6 +303,26 @@ def test_processes_that_make_one_file_at_once_end_with_one_file(tmp_path: Path, 
     ]
     assert [maker.wait() for maker in makers] == [0] * count
     assert sqlite.quick_check(path) == "ok"
+
+
+@pytest.mark.parametrize("statement", [1, 2, 3])
+def test_file_that_another_process_makes_while_it_is_looked_at_is_ours(
+    tmp_path: Path, statement: int
+) -> None:
+    path = database(tmp_path)
+    path.parent.mkdir()
+    connection = sqlite3.connect(path)
+    seen: list[str] = []
+
+    def make(sql: str) -> None:
+        seen.append(sql)
+        if len(seen) == statement:
+            prepare(path)
+
+    connection.set_trace_callback(make)
+    assert sqlite._version(connection, path) in (0, SCHEMA_VERSION)
+    connection.close()
+    assert len(seen) == 3
 
 
 _VERSION_1 = f"""
