@@ -79,6 +79,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Run(part, reports=not hasattr(config, "workerinput")))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to the soak what a test marked `sample(count)` has of cases beyond this count, which are spread evenly over all of them."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sample"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for own in cases.values():
+        count = own[0].get_closest_marker("sample").args[0]  # type: ignore[union-attr]
+        kept = {number * len(own) // count for number in range(count)}
+        for number, item in enumerate(own):
+            if number not in kept:
+                item.add_marker(pytest.mark.soak)
+
+
 class _Run:
     """Selects the tests of one part and writes its row into the page of results."""
 

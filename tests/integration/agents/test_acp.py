@@ -252,6 +252,7 @@ async def test_what_was_done_without_asking_is_named(tmp_path: Path) -> None:
     assert "'touch y' without asking" in without
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("acts", "expected"),
     [

@@ -35,6 +35,7 @@ def _wanting(turn: Turn) -> Turn:
     return turn.model_copy(update={"contract": Count})
 
 
+@pytest.mark.sample(1)
 @every_api
 async def test_the_payload_of_finish_is_the_payload_of_the_reply(
     caller: Caller, house: House

@@ -227,6 +227,7 @@ async def test_a_stream_of_nonsense_is_an_outage(tmp_path: Path) -> None:
 MEGABYTE = 1_000_000
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("provider", "size"),
     [("anthropic", 5 * MEGABYTE), ("google", 5 * MEGABYTE)]

@@ -98,6 +98,7 @@ def _story(events: Sequence[AnyEvent]) -> list[object]:
     return told
 
 
+@pytest.mark.soak
 @one_provider_and_the_others_in_soak
 async def test_killed_before_any_write_the_same_conversation_goes_on_without_gap_or_duplicate(
     provider: str, tmp_path: Path

@@ -38,6 +38,7 @@ async def trouble(rig: ApiRig, prompt: str = "SCRIPT:x", **more: Any) -> PodiumE
     return caught.value
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize(
     ("step", "kind"),
     [
@@ -198,6 +199,7 @@ async def test_a_server_that_is_down_is_said_to_be_so(provider: str, tmp_path: P
     assert error.usage.complete is True
 
 
+@pytest.mark.sample(1)
 async def test_a_server_that_hangs_runs_out_of_time(provider: str, tmp_path: Path) -> None:
     async with ModelServer(script(x=[{"fault": "hang"}]), key=KEY) as server:
         rig = ApiRig(tmp_path, server, provider)

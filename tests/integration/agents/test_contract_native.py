@@ -10,6 +10,7 @@ from podium.testing.modelserver import ModelServer
 from tests.integration.agents.api_rig import KEY, ApiRig, Verdict, script
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "said",
     [

@@ -28,7 +28,6 @@ from tests.integration.agents.token_thief import assert_it_got_nowhere, plant_th
 from tests.integration.contract.agents import processes_in
 
 
-@pytest.mark.smoke
 async def test_it_answers_and_then_does_what_the_gate_allows_and_nothing_else(
     tmp_path: Path,
 ) -> None:

@@ -348,6 +348,7 @@ async def test_lines_that_are_no_records_are_passed_over(rubbish: str, tmp_path:
     assert (await agent(shout, {"say": "still here"}).ask(turn(tmp_path))).text == "still here"
 
 
+@pytest.mark.soak
 async def test_fifty_turns_at_once_each_get_their_answer(tmp_path: Path) -> None:
     rig = DoorRig(*[Effect.ALLOW] * 50)
     player = agent({"call": "echo"}, {"say": "done"}, doors=rig.hook_door)

@@ -38,8 +38,12 @@ def _through(found: list[Outcome]) -> dict[str, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_no_attack_of_one_agent_that_tries_all_gets_through_the_default_layout(group: str) -> None:
-    found = _run("ordinary", "default", _ids(group), together=20)
+def test_no_attack_of_one_agent_that_tries_most_gets_through_the_default_layout(group: str) -> None:
+    """All that need no commit, and of the others every third: such an attack has to be tried alone."""
+    own = [attack for attack in ATTACKS if attack.group == group]
+    alone = [attack.id for attack in own if attack.delivers]
+    most = [attack.id for attack in own if not attack.delivers] + alone[::3]
+    found = _run("ordinary", "default", most, together=20)
     assert _through(found) == {}
     assert not any(outcome.skipped for outcome in found)
 

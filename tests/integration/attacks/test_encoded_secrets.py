@@ -82,6 +82,7 @@ def notice(podium: Podium, text: str) -> str:
     return notice_of([happening], link_to=str, redact=podium.redactor.text).model_dump_json()
 
 
+@pytest.mark.sample(18)
 @pytest.mark.parametrize("how", ENCODINGS)
 def test_every_encoding_is_hidden_and_named(podium: Podium, how: str) -> None:
     text = TEXTS[how]
@@ -153,6 +154,7 @@ def test_a_short_value_is_known_in_an_exact_encoding(how: str) -> None:
     assert redactor.text(ENCODINGS[how]("hunter")) == "[redacted:A_PASSWORD]"
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "piece",
     [

@@ -28,6 +28,7 @@ def an_sms(desk: Desk) -> dict[str, Any]:
     return asked(desk, "send an sms", "--context-file", "known.json")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("command", [("approvals",), ("approve",), ("reject", "--why", "no")])
 def test_a_plan_is_shown_call_by_call_with_every_argument_whole(
     desk: Desk, command: tuple[str, ...]

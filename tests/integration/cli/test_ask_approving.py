@@ -33,6 +33,7 @@ def as_person(desk: Desk, name: str, monkeypatch: pytest.MonkeyPatch, *arguments
     return desk.run(*arguments)
 
 
+@pytest.mark.soak
 def test_the_words_that_the_answer_names_release_the_plan(desk: Desk) -> None:
     waiting = a_quote(desk)
     said = desk.run("ask", f"APPROVE: {waiting['action_id']}")
@@ -72,6 +73,7 @@ def test_a_yes_beforehand_is_for_this_plan_alone(desk: Desk) -> None:
     halted(desk, f"create a quote for {lead}")
 
 
+@pytest.mark.soak
 def test_a_chain_asks_its_people_in_order_and_no_yes_beforehand_replaces_them(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

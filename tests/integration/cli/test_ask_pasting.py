@@ -63,6 +63,7 @@ ANSWERS: dict[str, tuple[Asked, dict[str, tuple[int, ...]]]] = {
 RARE = {"planned", "an undo looked at", "rejected"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("kind", [in_soak(kind) if kind in RARE else kind for kind in ANSWERS])
 def test_every_command_of_an_answer_works_as_it_stands(desk: Desk, kind: str) -> None:
     ask, codes = ANSWERS[kind]

@@ -103,6 +103,7 @@ def test_a_person_talks_from_looking_to_doing_and_leaves(desk: Desk) -> None:
         assert terminal.process.wait(120) == 0
 
 
+@pytest.mark.soak
 def test_a_yes_is_for_the_next_plan_and_no_other_and_a_command_may_be_pasted(desk: Desk) -> None:
     with at_the_prompt(desk, "-M", "execute") as terminal:
         shown = terminal.say(NEW_LEAD)
@@ -147,6 +148,7 @@ def test_what_is_known_is_kept_between_messages_and_faults_do_not_end_it(desk: D
     assert nothing_was_made(desk)
 
 
+@pytest.mark.soak
 def test_keys_do_what_they_do_in_a_shell(desk: Desk) -> None:
     with at_the_prompt(desk) as terminal:
         terminal.type(":mo\t", mark=":mode ")
@@ -178,6 +180,7 @@ def test_the_history_is_the_owners_and_has_no_secrets(desk: Desk) -> None:
     assert secret not in file.read_text()
 
 
+@pytest.mark.soak
 def test_long_lines_are_folded_and_commands_are_not(desk: Desk) -> None:
     with at_the_prompt(desk, columns=60) as terminal:
         shown = terminal.say(NEW_LEAD)

@@ -56,6 +56,7 @@ def test_what_needs_a_yes_is_told_at_once_and_a_worker_goes_on_with_it(
     assert [receipt["approved_by"] for receipt in receipts] == [["ann"]]
 
 
+@pytest.mark.soak
 def test_what_is_handed_over_is_done_by_a_worker_that_is_started_for_it_and_so_is_what_a_yes_releases(
     desk: Desk,
 ) -> None:

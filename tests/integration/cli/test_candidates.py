@@ -131,6 +131,7 @@ def test_a_mode_that_was_lowered_since_keeps_a_candidate_waiting(desk: Desk) -> 
     assert delivered(desk) == [f"{only}.yaml"]
 
 
+@pytest.mark.soak
 def test_a_mode_that_a_person_said_for_one_tick_holds_for_what_came_of_it(desk: Desk) -> None:
     lay_out(desk, failing=("opal_api",))
     (only,) = (each["wo_id"] for each in ticked(desk, "--mode", "supervised")["candidates"])
@@ -167,6 +168,7 @@ def test_a_candidate_that_a_worker_performed_stands_as_the_worker_answered(desk:
     assert "performs it" not in told
 
 
+@pytest.mark.soak
 def test_an_order_in_words_that_a_worker_cannot_perform_says_what_it_needs(desk: Desk) -> None:
     (only,) = proposed(desk, "opal_api")
     assert "in words: no operations" in desk.run("deploy", only).out
@@ -177,6 +179,7 @@ def test_an_order_in_words_that_a_worker_cannot_perform_says_what_it_needs(desk:
     assert "needs_human" in shown.err
 
 
+@pytest.mark.soak
 def test_a_short_form_means_what_waits_rather_than_what_has_ended(desk: Desk) -> None:
     lay_out(desk, mode="supervised", more="    again_seconds: 0.001\n", failing=("opal_api",))
     (old,) = (each["wo_id"] for each in ticked(desk)["candidates"])
@@ -232,6 +235,7 @@ def test_a_root_may_be_called_root_where_candidates_are_answered(desk: Desk) -> 
     assert run([*elsewhere, "reject", only, "--why", "no", *root]) == 1
 
 
+@pytest.mark.soak
 def test_a_yes_that_waits_for_the_quota_can_be_stopped_and_says_what_it_waits_for(
     desk: Desk,
 ) -> None:

@@ -80,6 +80,7 @@ BREAKING: list[tuple[str, str]] = [
 ]
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(("statement", "words"), BREAKING)
 def test_what_was_broken_is_found_and_named(filled: Desk, statement: str, words: str) -> None:
     edit(filled, statement)
@@ -91,6 +92,7 @@ def test_what_was_broken_is_found_and_named(filled: Desk, statement: str, words:
     assert found.json["sound"] is False
 
 
+@pytest.mark.soak
 def test_faults_without_end_are_counted(filled: Desk) -> None:
     for number in range(300):
         edit(filled, "INSERT INTO schedules (name, body) VALUES (?, '{')", f"s{number}")
@@ -123,6 +125,7 @@ def test_the_project_goes_on_where_it_was_copied_to(
     assert filled.run("db", "migrate", "--check").code == 0
 
 
+@pytest.mark.soak
 def test_a_project_comes_back_to_a_host_that_never_saw_its_receipts_and_is_sound_there(
     filled: Desk, postgres_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -146,6 +149,7 @@ def test_a_project_comes_back_to_a_host_that_never_saw_its_receipts_and_is_sound
         assert other.run("receipts", "verify").code == 1
 
 
+@pytest.mark.soak
 def test_a_chain_that_is_not_sound_is_copied_and_not_vouched_for(
     filled: Desk, postgres_url: str, postgres_server: PostgresServer
 ) -> None:
@@ -296,6 +300,7 @@ def unused_port() -> int:
         return int(probe.getsockname()[1])
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", WRONG)
 def test_a_database_that_cannot_be_used_is_one_line_without_a_password(
     filled: Desk, postgres_server: PostgresServer, kind: str

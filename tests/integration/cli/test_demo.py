@@ -130,6 +130,7 @@ def test_a_folder_that_holds_something_is_left_alone(desk: Desk) -> None:
     assert [each.name for each in desk.project.iterdir()] == ["mine.txt"]
 
 
+@pytest.mark.soak
 def test_an_interrupted_demo_leaves_no_folder_behind(desk: Desk, tmp_path: Path) -> None:
     place = tmp_path / "t"
     place.mkdir()

@@ -114,6 +114,7 @@ def test_command_that_takes_all_space_again_and_again_cannot_hold_up_the_worker(
     assert ended.err.count(FULL) <= 3, "it is not repeated every second"
 
 
+@pytest.mark.soak
 def test_playbook_stops_on_a_full_disk_and_goes_on_when_there_is_room(desk: Desk) -> None:
     stage = Stage(desk)
     stage.acts(call("run_command", command=["sh", "-c", f"{FILL} 2>/dev/null || true"]), EDIT)

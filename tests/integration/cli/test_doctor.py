@@ -236,6 +236,7 @@ def test_a_chain_whose_head_is_not_anchored_is_a_warning(desk: Desk) -> None:
     assert str(heads) in found.mend
 
 
+@pytest.mark.soak
 def test_heads_of_runs_that_other_hosts_worked_on_are_no_warning(
     desk: Desk, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +256,7 @@ def test_heads_of_runs_that_other_hosts_worked_on_are_no_warning(
     assert "another host went on with" in found["mend"]
 
 
+@pytest.mark.soak
 def test_what_a_project_wants_of_the_sandbox_and_does_not_get_is_told_until_it_is_trusted(
     desk: Desk,
 ) -> None:

@@ -139,6 +139,7 @@ def test_a_run_another_process_hosts_is_locked_followed_and_cancelled(desk: Desk
     assert marks(desk) == ["first"]
 
 
+@pytest.mark.soak
 def test_a_stopped_terminal_holds_up_no_run(desk: Desk) -> None:
     run = waiting_run(desk)
     go(desk, run)

@@ -201,6 +201,7 @@ CHANGES: dict[str, Callable[[Desk], object]] = {
 }
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("what", CHANGES)
 def test_every_change_takes_an_ordinary_tick(idle: Desk, what: str) -> None:
     assert made(idle) is not None
@@ -210,6 +211,7 @@ def test_every_change_takes_an_ordinary_tick(idle: Desk, what: str) -> None:
     assert last_line(idle, LOG) == before
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "variables",
     [
@@ -285,6 +287,7 @@ def test_work_in_the_record_and_the_inbox_is_no_business_of_an_idle_tick(idle: D
     assert made(idle) is not None
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "more",
     [

@@ -173,6 +173,7 @@ def test_a_project_without_receipts_has_lost_nothing(desk: Desk) -> None:
     assert desk.run("runs").code == 0
 
 
+@pytest.mark.soak
 @needs_bwrap()
 def test_a_folder_that_may_not_be_written_can_be_read(desk: Desk, database: Path) -> None:
     mounts = ["bwrap", "--dev-bind", "/", "/", "--ro-bind", str(desk.project), str(desk.project)]

@@ -280,6 +280,7 @@ def test_by_hand_json_is_one_line_for_each_request(desk: Desk) -> None:
     shutil.rmtree(greeting["folder"])
 
 
+@pytest.mark.soak
 def test_by_hand_a_killed_server_is_followed_by_the_next_on_the_same_folder(desk: Desk) -> None:
     folder = desk.project / "trial"
     with (

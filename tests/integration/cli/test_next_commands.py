@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shlex
 
+import pytest
+
 from tests.integration.cli.desk import Desk
 
 _COMMAND = re.compile(r"`(podium [^`]+)`|: (podium .+)$", re.MULTILINE)
@@ -39,6 +41,7 @@ def test_a_plan_that_waits_names_commands_that_answer_it(desk: Desk) -> None:
     assert refuse[:1] == ["reject"]
 
 
+@pytest.mark.soak
 def test_what_the_doctor_advises_a_newcomer_can_be_typed(desk: Desk) -> None:
     advice = next(
         check["mend"]

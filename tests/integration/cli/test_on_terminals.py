@@ -6,6 +6,8 @@ import os
 import pty
 import subprocess
 
+import pytest
+
 from tests.integration.cli.desk import AS_OS_USER, Desk
 from tests.integration.cli.test_workspaces import git
 
@@ -44,6 +46,7 @@ def test_a_person_sees_all_of_it_and_is_asked_before_it_is_trusted(desk: Desk) -
         assert desk.run("trust", "--show", "--json").json["trusted"] is trusted
 
 
+@pytest.mark.soak
 def test_nobody_is_asked_who_said_yes_already(desk: Desk) -> None:
     desk.says("workspaces: {after_create: [npm ci]}\n")
     left, shown = at_a_terminal(desk, "", "trust", "--yes")
@@ -52,6 +55,7 @@ def test_nobody_is_asked_who_said_yes_already(desk: Desk) -> None:
     assert desk.run("trust", "--show", "--json").json["trusted"] is True
 
 
+@pytest.mark.soak
 def test_set_up_is_watched_and_a_programs_colours_are_seen_and_nothing_else_of_it(
     desk: Desk,
 ) -> None:

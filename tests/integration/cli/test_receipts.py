@@ -59,6 +59,7 @@ def test_a_receipt_that_was_cut_off_is_found(desk: Desk) -> None:
     assert said.json["faults"][0]["run_id"] == RUN
 
 
+@pytest.mark.soak
 def test_followed_receipts_come_as_json_lines_until_interrupted(desk: Desk) -> None:
     perform(desk, "a")
     following = subprocess.Popen(

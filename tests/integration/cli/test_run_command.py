@@ -130,6 +130,7 @@ def test_a_run_without_any_limit_ends_with_5_when_it_has_used_the_default_budget
     assert "raise `budgets: run: tokens:` in your own settings" in ended.err
 
 
+@pytest.mark.soak
 def test_what_was_in_the_way_is_told_a_line_each_and_no_words_of_an_agent_pass_for_ours(
     desk: Desk,
 ) -> None:
@@ -201,6 +202,7 @@ def test_a_resumed_run_gives_the_same_records(desk: Desk) -> None:
     assert (last["type"], last["status"], last["exit_code"]) == ("result", "succeeded", 0)
 
 
+@pytest.mark.soak
 def test_an_interrupted_run_ends_its_records_with_how_it_was_left(desk: Desk) -> None:
     set_up(desk, [turn("architect", {"hang": True})])
     with subprocess.Popen(
@@ -279,6 +281,7 @@ def no_agent(desk: Desk) -> None:
     set_up(desk, good_turns(), agents={})
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -493,6 +496,7 @@ def where(request: pytest.FixtureRequest) -> dict[str, str]:
     return {"PODIUM_DATABASE_URL": request.getfixturevalue("postgres_url")}
 
 
+@pytest.mark.soak
 def test_a_run_for_workers_that_are_busy_is_queued_and_no_worker_is_started(
     desk: Desk, where: dict[str, str]
 ) -> None:

@@ -172,6 +172,7 @@ def test_in_a_pipe_lines_come_again_when_something_changed(desk: Desk) -> None:
     assert top.returncode == 0, left
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("ending", [b"q", b"\x03"])
 def test_on_a_terminal_it_takes_the_screen_and_gives_it_back(desk: Desk, ending: bytes) -> None:
     put_left_behind(desk)

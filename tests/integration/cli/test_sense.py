@@ -156,6 +156,7 @@ def test_a_root_that_another_loop_holds_is_left_alone(desk: Desk) -> None:
     assert ticked(desk)["tick"] == 2
 
 
+@pytest.mark.soak
 def test_the_loop_ticks_on_and_ends_cleanly(desk: Desk) -> None:
     lay_out(desk, more="    every_seconds: 0.3\n")
     with started(desk, "--json") as loop:

@@ -113,6 +113,7 @@ def test_the_verification_plan_holds(desk: Desk, name: str, planner: str, status
     assert (desk.project / "logs/gmx_clc_parse_plan.log").is_file()
 
 
+@pytest.mark.soak
 def test_a_scheduled_tick_only_watches_whatever_podium_yaml_says_and_however_much_is_broken(
     desk: Desk,
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_name_that_nothing_proves_grants_no_autonomy(
     assert standing(desk)["granted"] is None
 
 
+@pytest.mark.soak
 def test_at_a_terminal_a_person_types_yes(desk: Desk) -> None:
     agreed(desk)
     for typed, code, granted in (("y\n", 4, None), ("yes\n", 0, "T2")):

@@ -8,6 +8,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from podium.domain.ids import short_id
 from podium.testing import retry_until_blocking
 from tests.integration.cli.desk import Desk
@@ -97,6 +99,7 @@ def test_a_worker_of_other_queues_leaves_the_inbox_alone(desk: Desk) -> None:
     assert delivered(desk) == []
 
 
+@pytest.mark.soak
 def test_an_inbox_that_cannot_be_read_is_told_and_tended_again_when_it_can(
     desk: Desk, tmp_path: Path
 ) -> None:

@@ -145,6 +145,7 @@ def test_policy_check_loads_neither_workspaces_nor_sandbox_nor_database(desk: De
     )
 
 
+@pytest.mark.soak
 def test_status_of_a_pair_that_is_not_up_loads_neither_its_siblings_nor_terminals(
     desk: Desk,
 ) -> None:
@@ -155,6 +156,7 @@ def test_status_of_a_pair_that_is_not_up_loads_neither_its_siblings_nor_terminal
     assert not loaded & {"podium.agents", "podium.sandbox", "podium.gate", "podium.tools"}
 
 
+@pytest.mark.soak
 def test_settings_that_nobody_wrote_need_no_yaml(desk: Desk) -> None:
     desk.add_run()
     assert "yaml" not in modules_after(desk, ("runs",))
@@ -177,6 +179,7 @@ MAX_MODULES = {
 under Python 3.11: what lifts a command over it costs its users time at every start."""
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("command", MAX_MODULES, ids=" ".join)
 def test_command_loads_no_more_modules_than_its_bound(desk: Desk, command: tuple[str, ...]) -> None:
     run = desk.add_run()

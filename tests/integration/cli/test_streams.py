@@ -35,6 +35,7 @@ def test_a_closed_stream_is_like_one_that_leads_nowhere(
     assert (said.code, said.err) == (0, "")
 
 
+@pytest.mark.soak
 def test_an_error_has_its_exit_code_also_when_nobody_can_be_told(desk: Desk) -> None:
     assert in_a_shell(desk, "podium show abcd1234 --json >&- 2>&-").code == 2
     assert in_a_shell(desk, "podium show abcd1234 2>/dev/full").code == 2
@@ -57,6 +58,7 @@ def test_a_reader_that_has_enough_is_no_failure(desk: Desk, words: str) -> None:
     assert (said.code, said.err) == (0, "")
 
 
+@pytest.mark.soak
 def test_a_command_that_fails_still_fails_when_its_reader_is_gone(desk: Desk) -> None:
     said = in_a_shell(desk, "podium policy check -- git checkout main | true")
     assert (said.code, said.err) == (4, "")

@@ -356,6 +356,7 @@ EVENTS_OF_NO_PODIUM: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("option", ["--failed", "--events", "--limit=100"])
 def test_a_trace_of_nobodys_podium_is_shown_and_steers_no_terminal(desk: Desk, option: str) -> None:
     path = Path(a_file(desk, *EVENTS_OF_NO_PODIUM))

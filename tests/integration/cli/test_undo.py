@@ -38,6 +38,7 @@ def test_nothing_is_taken_back_twice(desk: Desk) -> None:
     assert "was undone already, by receipt 1 of run" in five_blocks(said)["INTENT"]
 
 
+@pytest.mark.soak
 def test_what_it_takes_to_do_is_what_it_takes_to_take_back(desk: Desk) -> None:
     lead, _ = a_lead(desk)
     done(desk, f"create a quote for {lead}", "--approve")

@@ -118,6 +118,7 @@ def test_a_command_ends_as_in_a_shell_with_its_output_and_without_secrets(projec
     assert "podium workspaces exec fix-login -- npm test" in help_
 
 
+@pytest.mark.soak
 def test_bytes_reach_the_program_and_come_back_whole_where_nobody_looks_at_them(
     project: Desk,
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_file_reaches_the_program_whole(project: Desk, tmp_path: Path) -> None
     assert done.stdout.decode().split()[0] == hashlib.sha256(much).hexdigest()
 
 
+@pytest.mark.soak
 def test_a_program_without_end_is_ended_when_its_reader_goes(project: Desk) -> None:
     """Its input, which does not end either, keeps nothing waiting."""
     made(project)
@@ -167,6 +169,7 @@ def test_a_program_without_end_is_ended_when_its_reader_goes(project: Desk) -> N
     os.close(write_end)
 
 
+@pytest.mark.soak
 def test_what_was_recovered_before_is_delivered_all_the_same(project: Desk) -> None:
     made(project)
     script = "echo x > x.txt && git add x.txt && git commit -qm work"
@@ -316,6 +319,7 @@ def planted(desk: Desk, *paths: str) -> list[str]:
     return sorted(said.json["waiting"]["files"])
 
 
+@pytest.mark.soak
 def test_orders_launchers_and_files_that_the_settings_name_wait_for_an_approval(
     project: Desk,
 ) -> None:
@@ -343,6 +347,7 @@ def test_orders_launchers_and_files_that_the_settings_name_wait_for_an_approval(
     assert asked == sorted(f"{path} (new)" for path in (*steering, *acted_on))
 
 
+@pytest.mark.soak
 def test_a_link_above_the_inbox_waits_for_an_approval(project: Desk) -> None:
     made(project)
     script = "mkdir -p e/inbox/CLC; echo x > e/inbox/CLC/N.yaml; ln -s e bridge; git add -A; git commit -qm more"
@@ -352,6 +357,7 @@ def test_a_link_above_the_inbox_waits_for_an_approval(project: Desk) -> None:
     assert (said.code, said.json["waiting"]["files"]) == (3, files)
 
 
+@pytest.mark.soak
 def test_guarded_files_that_a_person_rejects_do_not_come_back(project: Desk) -> None:
     made(project)
     script = "echo 'echo hi' > .envrc; git add .envrc; git commit -qm env"

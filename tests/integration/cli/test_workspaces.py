@@ -230,6 +230,7 @@ def test_sizes_and_ages_are_short() -> None:
     ]
 
 
+@pytest.mark.soak
 def test_a_recovered_branch_tells_what_only_the_snapshot_has(project: Desk) -> None:
     (project.project / ".git" / "info" / "exclude").write_text("*.log\n")
     record = with_workspace(project)

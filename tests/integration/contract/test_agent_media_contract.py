@@ -112,6 +112,7 @@ async def test_a_plain_reply_is_signed_and_its_transcript_is_kept(
     assert "Hello" in Path(reply.transcript).read_text()
 
 
+@pytest.mark.sample(3)
 @every_medium_and_gemini_seldom
 async def test_a_payload_is_found_and_validated(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, answer("I looked.", PASS)) as stage:
@@ -120,6 +121,7 @@ async def test_a_payload_is_found_and_validated(medium: Medium, tmp_path: Path) 
     assert reply.found in ("native", "strict")
 
 
+@pytest.mark.sample(2)
 @every_medium_and_codex_of_programs
 async def test_a_reply_without_a_payload_is_asked_for_once_more(
     medium: Medium, tmp_path: Path
@@ -130,6 +132,7 @@ async def test_a_reply_without_a_payload_is_asked_for_once_more(
     assert reply.usage.turns >= 2
 
 
+@pytest.mark.sample(2)
 @every_medium_and_programs_seldom
 async def test_a_second_reply_without_a_payload_is_an_error(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, say("No."), then=[say("Still no.")]) as stage:
@@ -150,6 +153,7 @@ async def test_a_conversation_goes_on(medium: Medium, tmp_path: Path) -> None:
     assert medium is SCRIPTED or "First words." in told  # the model was sent its own words
 
 
+@pytest.mark.sample(2)
 @_on(MEDIA, (GEMINI, ACP, GOOGLE_API, OPENAI_API))
 async def test_an_allowed_call_runs_and_is_receipted(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, run("touch ran.marker"), say("Done.")) as stage:
@@ -164,6 +168,7 @@ async def test_an_allowed_call_runs_and_is_receipted(medium: Medium, tmp_path: P
     assert completed.call == requested.call
 
 
+@pytest.mark.sample(3)
 @every_program_and_one_api
 async def test_a_denied_call_does_not_run_and_the_agent_is_told(
     medium: Medium, tmp_path: Path
@@ -210,6 +215,7 @@ async def test_half_a_character_in_its_words_harms_nothing(medium: Medium, tmp_p
     assert reply.text.startswith("Half ")
 
 
+@pytest.mark.sample(1)
 @one_api_and_programs_seldom
 async def test_a_turn_out_of_time_leaves_no_process(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, hang()) as stage:
@@ -241,6 +247,7 @@ async def test_an_agent_whose_program_is_killed_is_lost(medium: Medium, tmp_path
         assert processes_in(tmp_path) == {}
 
 
+@pytest.mark.sample(2)
 @every_medium_and_programs_seldom
 async def test_a_wrong_key_is_told_with_how_to_log_in(medium: Medium, tmp_path: Path) -> None:
     refused = fails("not_logged_in", status=401)
@@ -262,6 +269,7 @@ async def test_a_rate_limit_says_until_when(medium: Medium, tmp_path: Path) -> N
     assert 800 < seconds <= 905
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "trouble",
     [{"status": 500}, {"fault": "drop"}, {"fault": "truncate"}],
@@ -279,6 +287,7 @@ async def test_an_outage_is_told_as_one(
         assert processes_in(tmp_path) == {}
 
 
+@pytest.mark.sample(1)
 @one_api_and_programs_seldom
 async def test_a_server_that_is_down_is_an_outage(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, fails("unavailable", text="-"), down=True) as stage:
@@ -286,6 +295,7 @@ async def test_a_server_that_is_down_is_an_outage(medium: Medium, tmp_path: Path
             await stage.ask()
 
 
+@pytest.mark.soak
 @_on(MEDIA, [each for each in MEDIA if each is not SCRIPTED])
 async def test_fifty_megabytes_with_a_payload_at_the_end_are_read(
     medium: Medium, tmp_path: Path
@@ -307,6 +317,7 @@ async def test_bytes_that_are_no_text_break_nothing(medium: Medium, tmp_path: Pa
     assert reply is not None or "'player'" in words
 
 
+@pytest.mark.sample(3)
 @every_medium_and_codex_of_programs
 async def test_a_key_the_agent_prints_reaches_no_file(medium: Medium, tmp_path: Path) -> None:
     leak = f"The key is {KEY}."

@@ -288,6 +288,7 @@ async def test_a_failed_step_raises_the_same_on_replay_and_is_not_tried_again(
     assert tries == ["try"]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("error", "exit_code"),
     [

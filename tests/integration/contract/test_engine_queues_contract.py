@@ -429,6 +429,7 @@ async def test_a_schedule_of_an_unknown_flow_is_refused(
         )
 
 
+@pytest.mark.soak
 async def test_a_queue_of_short_runs_does_not_keep_a_worker_from_saying_that_it_lives(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

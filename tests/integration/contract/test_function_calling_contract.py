@@ -95,6 +95,7 @@ async def test_an_unknown_tool_is_answered_with_the_tools_there_are(
     assert "keep_note" in refused[0].reason
 
 
+@pytest.mark.sample(6)
 @every_caller
 @pytest.mark.parametrize("arguments", [{"text": 5}, {"texts": "milk"}, {"text": ["milk"]}])
 async def test_bad_arguments_are_answered_by_what_is_wrong_with_them(

@@ -91,6 +91,7 @@ async def test_a_started_process_has_a_pid_and_can_be_waited_for_more_than_once(
     assert first == second == await process.wait()
 
 
+@pytest.mark.sample(2)
 async def test_an_ended_process_says_that_it_was_cancelled(launcher: Launcher) -> None:
     process = await launcher.start(ENDLESS)
     ended = await process.end()

@@ -160,6 +160,7 @@ async def test_a_pair_that_is_not_known_or_not_up_is_refused_in_words(bench: Ben
             await anext(news)
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "error",
     [

@@ -80,6 +80,7 @@ def migrate_as_owner(database: Database) -> None:
     dbos.DBOS.migrate(database.url("podium_owner"))
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "statement",
     [

@@ -60,6 +60,7 @@ async def served(stage: Theatre) -> AsyncIterator[RemoteTerminals]:
             yield terminals
 
 
+@pytest.mark.soak
 async def test_a_pair_of_the_command_line_is_the_same_pair_by_the_api(stage: Theatre) -> None:
     async with served(stage) as terminals:
         with pytest.raises(CallRefused, match="nobody has granted"):
@@ -128,6 +129,7 @@ def test_a_daemon_serves_the_command_line_here_and_over_tls(stage: Theatre, tmp_
     assert stage.duet("keys", "user", "x").code == 2
 
 
+@pytest.mark.soak
 def test_a_pair_comes_up_and_is_looked_at_through_the_daemon_and_outlives_it(
     stage: Theatre,
 ) -> None:
@@ -165,6 +167,7 @@ async def test_what_the_command_line_asks_goes_to_the_daemon(stage: Theatre) -> 
     assert left.json["pairs"][0]["session"] == "main", "what was refused was remembered"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("greeting", "why"),
     [

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.integration.duet.stage import BRAIN, Hall
 
 
@@ -120,6 +122,7 @@ def test_what_was_brought_up_is_used_by_later_commands(hall: Hall, tmp_path: Pat
     assert hall.duet("down").code == 0
 
 
+@pytest.mark.soak
 def test_queued_tasks_are_done_by_a_worker_and_can_be_taken_out_before(hall: Hall) -> None:
     hall.duet("up", "--grant")
     # Not served here: a worker of its own is started for it, and does both.

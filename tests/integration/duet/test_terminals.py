@@ -97,6 +97,7 @@ def test_a_planner_that_never_answers_is_told_as_a_timeout(stage: Theatre) -> No
     assert "brought no `plan`" in stage.duet("log").out.splitlines()[-1]
 
 
+@pytest.mark.soak
 def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage: Theatre) -> None:
     stage.cast(executer=Answers(ways=("stuck", "plain")))
     stage.variables["POLI_EXEC_TIMEOUT"] = "3"

@@ -104,6 +104,7 @@ def killed(
     return project
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("answer", "times"), [in_soak("--happened", 1), ("--not-happened", 2)])
 def test_the_command_dies_too_and_its_call_is_in_doubt_until_a_person_says_what_became_of_it(
     killed: Project, answer: str, times: int

@@ -204,6 +204,7 @@ async def test_a_turn_cut_off_by_a_crash_is_asked_again_and_its_calls_are_not_re
     await again.close()
 
 
+@pytest.mark.soak
 async def test_an_agent_that_is_lost_is_asked_again_after_a_pause(tmp_path: Path) -> None:
     podium = project(tmp_path, {"crash": 9})
     run = await begin(podium)

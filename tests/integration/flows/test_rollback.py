@@ -174,6 +174,7 @@ async def test_a_pipeline_killed_in_a_confined_command_repeats_the_turn_without_
         assert [each.status for each in same] == ["rolled_back", "completed"]
 
 
+@pytest.mark.soak
 async def test_a_pipeline_killed_in_a_turn_after_an_approval_repeats_it_from_what_the_last_one_left(
     tmp_path: Path,
 ) -> None:

@@ -70,6 +70,7 @@ async def test_a_branch_with_signs_of_the_shell_is_quoted(tmp_path: Path) -> Non
     assert git(yard.repository, "rev-parse", "main^2") == yard.tip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("run_id", ["../../escape", "/etc/passwd", "a/b", "..", "x" * 400, "\0"])
 async def test_no_run_id_leads_out_of_the_folder(tmp_path: Path, run_id: str) -> None:
     yard = Yard(tmp_path, remote=None)

@@ -188,6 +188,7 @@ async def test_a_server_that_is_down_or_in_trouble_is_unreachable(
     assert "answered 503" in troubled.sentence
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "raw", [b"", b"<html>", b"[" * 100_000, b'{"enabled": true}', b"\xff\xfe", b"[[]]"]
 )
@@ -262,6 +263,7 @@ async def test_no_redirect_takes_the_token_to_another_host(
     assert not [asked for asked in github.asked if "stolen" in asked.target]
 
 
+@pytest.mark.soak
 async def test_rules_on_further_pages_count(yard: Yard, github: GitHubServer) -> None:
     github.rules = [rule("deletion")] * 150 + [PULL_REQUEST_RULE, NO_FORCE_RULE]
     assert (await looked(yard, github)).finding == "protected"

@@ -113,6 +113,7 @@ async def test_githubs_own_reason_is_quoted(yard: Yard, github: GitHubServer) ->
     assert "\x1b" not in str(failed.value)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("answer", "wait"),
     [

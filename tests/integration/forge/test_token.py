@@ -87,6 +87,7 @@ def test_a_token_that_cannot_be_one_is_refused_without_being_shown(yard: Yard) -
     yard.forge(token=f"{TOKEN}\n")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "api_url",
     [

@@ -202,6 +202,7 @@ async def test_a_notice_that_never_came_is_made_up_for(postgres_url: str, tmp_pa
         await changes.aclose()  # type: ignore[attr-defined]  # an async generator
 
 
+@pytest.mark.soak
 async def test_listeners_hear_again_after_their_line_was_cut(
     postgres_url: str, tmp_path: Path
 ) -> None:
@@ -258,6 +259,7 @@ async def test_a_server_that_is_restarted_amid_writes_loses_and_doubles_nothing(
         assert await store.read(lambda view: view.last_position()) > 0
 
 
+@pytest.mark.soak
 async def test_a_server_that_stays_away_fails_works_with_an_error_that_passes(
     own_postgres: PostgresServer, tmp_path: Path
 ) -> None:
@@ -274,6 +276,7 @@ async def test_a_server_that_stays_away_fails_works_with_an_error_that_passes(
         assert await texts(store) == ["before", "after"]
 
 
+@pytest.mark.soak
 async def test_closing_does_not_wait_for_a_server_that_is_away(
     own_postgres: PostgresServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -310,6 +313,7 @@ async def test_a_line_lost_before_the_commit_has_the_work_done_again_once(
         assert await texts(store) == ["noted", "try 2"]
 
 
+@pytest.mark.soak
 async def test_a_commit_whose_answer_was_lost_is_not_made_twice(
     own_postgres: PostgresServer, tmp_path: Path
 ) -> None:

@@ -171,6 +171,7 @@ def _take_one_of_another_run(chain: Chain, data: st.DataObject) -> Chain:
     return [*chain[:at], stranger, *chain[at + 1 :]]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "tamper",
     [

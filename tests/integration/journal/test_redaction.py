@@ -413,6 +413,7 @@ def test_a_process_that_prints_its_whole_environment_gives_no_secret_away() -> N
     assert "/nonexistent" in stdout
 
 
+@pytest.mark.soak
 def test_five_megabytes_are_cleaned_in_the_time_of_reading_them() -> None:
     redactor = Redactor({f"KEY_{n}": f"Zk3v{n}Q9xT7w" for n in range(10)}, [r"customer-\d+"])
     line = f"some output of a build, 0123 {GITHUB} and Zk3v4Q9xT7w for customer-7\n"

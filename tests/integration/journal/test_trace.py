@@ -107,6 +107,7 @@ def test_events_the_trace_has_already_are_not_written_again(tmp_path: Path) -> N
     assert lines_of(tmp_path) == [event.line() for event in events.all]
 
 
+@pytest.mark.soak
 def test_a_trace_torn_at_any_byte_is_mended(tmp_path: Path) -> None:
     events = Events("one", "two", 'three with } and " and {"run": "x", "seq": 9, ')
     writer = TraceWriter(tmp_path)

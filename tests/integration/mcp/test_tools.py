@@ -151,6 +151,7 @@ async def unless_waiting(caller: Caller, wish: dict[str, str]) -> dict[str, Any]
     return None if told["status"] == "waiting" else told
 
 
+@pytest.mark.soak
 async def test_an_approval_given_while_no_server_was_there_is_used_by_the_next(desk: Desk) -> None:
     wish = {"path": "a.txt", "content": "hello\n"}
     async with beside(desk) as caller:
@@ -225,6 +226,7 @@ async def test_a_question_to_a_person_brings_their_words(desk: Desk) -> None:
         assert await retry_until(answer) == {"answer": "after lunch"}
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("tool", "arguments", "words"),
     [

@@ -84,6 +84,7 @@ def told(server: subprocess.Popen[str], line: str) -> dict[str, object]:
     return answer
 
 
+@pytest.mark.soak
 def test_nonsense_on_the_line_is_survived_and_a_client_that_goes_away_ends_the_server_cleanly(
     desk: Desk,
 ) -> None:

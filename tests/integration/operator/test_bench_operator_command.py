@@ -24,6 +24,7 @@ def desk(
     return made
 
 
+@pytest.mark.soak
 def test_each_class_and_the_whole_have_a_line(desk: Desk) -> None:
     told = desk.run("bench", "operator", "--half", "held_out")
     assert told.code == 0, told.out

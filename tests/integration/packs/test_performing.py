@@ -329,6 +329,7 @@ async def test_an_http_tool_gets_arguments_key_and_secrets_and_gives_its_result(
     assert TOKEN not in repr(await workshop.rig.events())
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -476,6 +477,7 @@ async def test_an_mcp_server_that_dies_over_a_call_leaves_it_in_doubt(
     assert words in str(doubt.value.__context__)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("server", "words"),
     [

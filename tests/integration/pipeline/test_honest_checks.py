@@ -64,6 +64,7 @@ async def test_without_named_checks_the_tests_that_the_project_has_are_run(tmp_p
 NO_TESTS = {"test_calc.py": "# none yet\n"}
 
 
+@pytest.mark.soak
 async def test_a_project_without_tests_is_checked_by_those_that_the_work_brings(
     tmp_path: Path,
 ) -> None:
@@ -113,6 +114,7 @@ async def test_checks_that_a_person_names_meanwhile_are_run_before_it_goes_out(
     assert run.result["check_notes"] == []
 
 
+@pytest.mark.soak
 async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path) -> None:
     why = "It looks for tests in a folder that was removed."
     disputes = [{"check": "python3 nowhere.py", "why": why}]
@@ -147,6 +149,7 @@ async def test_a_disputed_check_stays_red_and_a_person_reads_why(tmp_path: Path)
     assert why in Path(run.result["pull_request"]["file"]).read_text()
 
 
+@pytest.mark.soak
 async def test_a_dispute_about_a_green_check_excuses_nothing_and_caches_are_no_work(
     tmp_path: Path,
 ) -> None:

@@ -45,6 +45,7 @@ async def test_a_small_change_goes_through_one_analysis_one_change_and_one_revie
     assert run.result["backlog"] == [item.removeprefix("- ") for item in items]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     ("limit", "more"),
     [

@@ -159,6 +159,7 @@ async def test_another_host_that_has_the_branch_goes_on(tmp_path: Path) -> None:
     assert run.result["workspace"].startswith(str(tmp_path / "two"))
 
 
+@pytest.mark.soak
 async def test_a_host_without_the_branch_asks_for_it_and_goes_on_when_it_is_there(
     tmp_path: Path,
 ) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from podium.domain.work import Run, RunStatus
 from podium.usecases import approve
 from tests.integration.pipeline.rig import (
@@ -85,6 +87,7 @@ def _shows_what_the_plan_changes(prompt: str) -> None:
     assert "\nREADME.rst:\n" not in prompt
 
 
+@pytest.mark.soak
 async def test_a_merge_review_is_told_whether_the_change_was_reviewed_before(
     tmp_path: Path,
 ) -> None:
@@ -138,6 +141,7 @@ async def test_plan_and_review_may_come_with_the_answer_and_a_quick_plan_may_be_
     assert run.result["check_notes"] == ["nothing was tested: podium.yaml says `checks: []`"]
 
 
+@pytest.mark.soak
 async def test_remarks_that_are_settled_or_say_nothing_are_not_triaged(tmp_path: Path) -> None:
     turns = [
         {
@@ -159,6 +163,7 @@ async def test_remarks_that_are_settled_or_say_nothing_are_not_triaged(tmp_path:
     ]
 
 
+@pytest.mark.soak
 async def test_the_plan_decides_about_the_change_log_and_the_triager_sees_no_files_of_podium(
     tmp_path: Path,
 ) -> None:

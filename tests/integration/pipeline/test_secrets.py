@@ -148,6 +148,7 @@ async def test_what_cannot_all_be_looked_through_is_sent_back(
     assert "more than can be scanned" in found
 
 
+@pytest.mark.soak
 async def test_one_in_a_document_goes_back_to_whoever_wrote_it(tmp_path: Path) -> None:
     leaky = turn(
         "architect",
@@ -170,6 +171,7 @@ async def test_one_in_a_document_goes_back_to_whoever_wrote_it(tmp_path: Path) -
     assert PLAN_PATH in await problems(project, run, "plan")
 
 
+@pytest.mark.soak
 async def test_what_only_looks_like_one_in_test_data_is_for_a_person_before_it_goes_out(
     tmp_path: Path,
 ) -> None:

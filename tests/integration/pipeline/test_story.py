@@ -398,6 +398,7 @@ async def test_feedback_is_triaged(tmp_path: Path, decision: str, lands: str) ->
     assert "reason: A test shows the cause." in review
 
 
+@pytest.mark.soak
 async def test_remarks_are_decided_about_once_the_work_is_done_and_what_changes_is_checked_again(
     tmp_path: Path,
 ) -> None:
@@ -513,6 +514,7 @@ async def test_an_agent_that_cannot_be_read_is_asked_once_more_and_then_the_step
     assert "JSON" in run.failure.message
 
 
+@pytest.mark.soak
 async def test_two_runs_that_get_in_each_others_way_are_both_told(tmp_path: Path) -> None:
     project = Project(tmp_path).build(
         [develops("x = 1\n" + RIGHT), *smooth()], settings={"budgets": {"run": {"turns": 2}}}

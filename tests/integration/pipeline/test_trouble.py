@@ -15,6 +15,7 @@ from podium.wiring import pipelining
 from tests.integration.pipeline.rig import RIGHT, TEST, Project, develops, smooth, turn
 
 
+@pytest.mark.soak
 async def test_a_base_branch_that_is_gone_needs_a_person_and_nothing_is_lost(
     tmp_path: Path,
 ) -> None:
@@ -76,6 +77,7 @@ async def test_an_agent_whose_program_is_not_there_is_told_of_before_anything_is
     assert project.git("branch", "--list", "task/*") == ""
 
 
+@pytest.mark.soak
 async def test_an_auditor_sees_which_files_go_and_a_policy_may_ask_before_a_branch_goes_out(
     tmp_path: Path,
 ) -> None:

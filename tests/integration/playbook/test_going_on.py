@@ -85,6 +85,7 @@ def test_an_end_that_comes_too_early_goes_on_in_the_same_conversation(stage: Sta
     same(stage, run_id)
 
 
+@pytest.mark.soak
 def test_an_agent_that_ends_twice_without_changing_anything_is_not_asked_again(
     stage: Stage,
 ) -> None:
@@ -99,6 +100,7 @@ def test_an_agent_that_ends_twice_without_changing_anything_is_not_asked_again(
     same(stage, run_id)
 
 
+@pytest.mark.soak
 def test_criteria_that_keep_failing_in_the_same_way_end_the_run(stage: Stage) -> None:
     stage.playbook(limits={"same_results": 3})
     stage.acts(WRONG)
@@ -109,6 +111,7 @@ def test_criteria_that_keep_failing_in_the_same_way_end_the_run(stage: Stage) ->
     assert "they failed with the same output 3 times in a row" in failure
 
 
+@pytest.mark.soak
 def test_going_on_ends_with_the_limits_of_the_run(stage: Stage) -> None:
     stage.playbook(limits={"tool_calls": 2})
     stage.profile(commands={"test": "date +%N && false"})

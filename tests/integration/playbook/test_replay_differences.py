@@ -144,6 +144,7 @@ def test_an_exported_trace_is_the_same_anywhere_and_names_no_folder(
     assert "the same, byte for byte" in capsys.readouterr().out
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("event", "change", "field"),
     [

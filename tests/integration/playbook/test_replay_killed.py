@@ -65,6 +65,7 @@ def test_a_call_that_was_in_doubt_and_resolved_by_a_person(stage: Stage) -> None
     same(stage, run_id)
 
 
+@pytest.mark.soak
 def test_a_run_that_was_interrupted_in_a_call_and_resumed(stage: Stage) -> None:
     stage.acts(READ, call("run_command", command=SLOW), WRITE)
     run_id = ended_after(stage, '"tool": "run_command", "arguments"', signal.SIGINT)

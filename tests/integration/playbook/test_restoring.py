@@ -70,6 +70,7 @@ def test_a_run_is_put_back_and_that_is_taken_back(stage: Stage) -> None:
     assert stage.text("new.txt") == "new"
 
 
+@pytest.mark.soak
 def test_without_anybody_to_ask_it_needs_a_yes(stage: Stage) -> None:
     run = ran(stage)
     said = restore(stage, run)
@@ -92,6 +93,7 @@ def test_what_a_person_changed_since_is_named_and_kept_unless_they_say_otherwise
     assert stage.text("version.txt") == "1.0\n"
 
 
+@pytest.mark.soak
 def test_while_any_run_works_in_the_folder_nothing_is_put_back(stage: Stage) -> None:
     run = ran(stage)
     other = add_run(stage, RunStatus.WAITING)

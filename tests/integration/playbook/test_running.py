@@ -119,6 +119,7 @@ def test_what_is_forbidden_secret_or_ours_is_closed_to_tools_commands_and_progra
 READ_ALL = "import pathlib; print(*(p.read_text() for p in pathlib.Path().rglob('*.txt')))"
 
 
+@pytest.mark.soak
 def test_the_plugins_own_checks_see_all_of_it(stage: Stage) -> None:
     stage.profile(commands={"test": "grep -q theirs vendor/lib.txt && grep -q 2.0 version.txt"})
     stage.acts(EDIT, call("run_checks"))
@@ -128,6 +129,7 @@ def test_the_plugins_own_checks_see_all_of_it(stage: Stage) -> None:
     assert checked["result"]["passed"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "command",
     [
@@ -157,6 +159,7 @@ def test_what_cannot_be_looked_at_is_no_success_where_paths_are_closed(
     assert "nobody can say" in result_of(lines)["run"]["failure"]["message"]
 
 
+@pytest.mark.soak
 def test_a_planted_repository_is_seen_also_where_the_folder_could_not_be_kept(stage: Stage) -> None:
     stage.profile(forbidden_paths=[])
     plant = "mkdir -p sub/.GIT && truncate -s 1200M large"
@@ -228,6 +231,7 @@ def test_the_number_of_calls_is_limited_and_what_was_achieved_is_told(stage: Sta
     same(stage, lines[0]["run"])
 
 
+@pytest.mark.soak
 def test_a_limit_that_comes_after_the_work_is_done_is_no_failure(stage: Stage) -> None:
     stage.playbook(limits={"tool_calls": 2})
     stage.acts(READ, EDIT, call("list_files"))
@@ -246,6 +250,7 @@ def test_the_same_call_with_the_same_result_ends_the_agent(stage: Stage) -> None
     same(stage, lines[0]["run"])
 
 
+@pytest.mark.soak
 def test_time_that_ran_out_leaves_with_six(stage: Stage) -> None:
     stage.playbook(limits={"minutes": 0.02})
     stage.acts(EDIT, {"hang": True})
@@ -256,6 +261,7 @@ def test_time_that_ran_out_leaves_with_six(stage: Stage) -> None:
     same(stage, lines[0]["run"])
 
 
+@pytest.mark.soak
 def test_tokens_and_dollars_of_earlier_turns_count(stage: Stage) -> None:
     stage.playbook(limits={"usd": 0.5}, success=["false"])
     asks = call("ask_human", question="Go on?")
@@ -270,6 +276,7 @@ def test_tokens_and_dollars_of_earlier_turns_count(stage: Stage) -> None:
     assert stage.text("version.txt") == "1.0\n"
 
 
+@pytest.mark.soak
 def test_tokens_that_are_told_of_at_the_end_count_as_well(stage: Stage) -> None:
     stage.playbook(limits={"tokens": 100}, success=["false"])
     stage.acts({"usage": {"input": 5000, "output": 10}}, EDIT)
@@ -304,6 +311,7 @@ def test_a_dry_run_shows_what_would_change_and_changes_nothing(stage: Stage) -> 
     same(stage, next((stage.root / ".podium" / "runs").iterdir()).name)
 
 
+@pytest.mark.soak
 def test_runs_do_not_work_in_the_folder_of_another_or_within_it(stage: Stage) -> None:
     stage.acts(call("ask_human", question="Wait?"))
     code, lines = stage.events()

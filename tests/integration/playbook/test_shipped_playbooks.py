@@ -44,6 +44,7 @@ def test_three_samples_are_shipped() -> None:
     assert tuple(sample_names()) == SAMPLES
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("sample", ONE_OF_THEM)
 def test_a_sample_fails_its_own_criteria_until_its_playbook_is_followed(
     sample: str, desk: Desk
@@ -57,6 +58,7 @@ def test_a_sample_fails_its_own_criteria_until_its_playbook_is_followed(
     assert "NOT MET" in lazy.out
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_script_of_a_sample_meets_every_criterion(sample: str, desk: Desk) -> None:
     made = lay_out(sample, desk.project)

@@ -17,6 +17,7 @@ def trace_of(name: str) -> Path:
     return shipped_playbooks() / name / "trace.jsonl"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", sample_names())
 def test_a_shipped_trace_is_the_same_wherever_it_lies(desk: Desk, name: str) -> None:
     moved = desk.project / "moved.jsonl"

@@ -48,6 +48,7 @@ class Runs:
         return Ended(exit_code=0, stdout=b"attempted\n", refused_execs=("true",))
 
 
+@pytest.mark.sample(1)
 async def test_a_mechanism_that_holds_everything_is_found(mechanism: Mechanism) -> None:
     trials = await ProcessLauncher().survey()
     verdicts = {trial.mechanism: trial for trial in trials}

@@ -143,6 +143,7 @@ def _is_guard(pid: int) -> bool:
     return b"isolated.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("seconds", [0.001, 0.3])  # also before the walls are up
 async def test_time_that_is_up_ends_it(
     launcher: ProcessLauncher, place: Place, seconds: float
@@ -206,6 +207,7 @@ async def test_a_mount_that_is_not_there_is_named(
         await launcher.run(place.sh("true", confinement=confinement))
 
 
+@pytest.mark.sample(1)
 async def test_starts_leave_no_descriptor_and_no_folder_behind(
     launcher: ProcessLauncher, place: Place
 ) -> None:

@@ -96,6 +96,7 @@ if os.fork() == 0:
     assert alive(token) == []
 
 
+@pytest.mark.soak
 async def test_one_server_is_ended_and_another_goes_on() -> None:
     one, other = new_token(), new_token()
     for token in (one, other):

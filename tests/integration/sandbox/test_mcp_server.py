@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from podium.domain import telling
 from podium.domain.gating import CallStatus, Effect
 from podium.domain.launching import Spawn
@@ -216,6 +218,7 @@ async def test_a_result_that_is_too_long_is_cut_and_says_so() -> None:
     assert text.endswith('y"}}')
 
 
+@pytest.mark.soak
 async def test_many_calls_at_once_are_performed_in_their_order() -> None:
     rig = RealDoorRig(*[Effect.ALLOW] * 100)
     async with at_door(rig) as cli:

@@ -149,6 +149,7 @@ def test_it_is_gone_before_podium_when_that_comes_to_its_end() -> None:
     assert (podium.returncode, podium.stderr) == (0, b"")
 
 
+@pytest.mark.soak
 def test_a_forked_copy_of_podium_starts_trees_of_its_own() -> None:
     copying = subprocess.run(
         [sys.executable, "-W", "error", "-c", COPYING], capture_output=True, cwd=ROOT, check=False

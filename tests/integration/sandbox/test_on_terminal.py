@@ -6,6 +6,8 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
+
 from podium.domain.launching import Spawn
 from podium.sandbox import ProcessLauncher
 from podium.sandbox.guard.processes import entry_of
@@ -58,6 +60,7 @@ async def test_without_a_fence_it_is_the_same(tmp_path: Path) -> None:
         assert await terminal.exit_code() == 7, terminal.text
 
 
+@pytest.mark.sample(1)
 async def test_an_end_by_a_signal_is_told_as_shells_do(
     launcher: ProcessLauncher, place: Place
 ) -> None:
@@ -65,6 +68,7 @@ async def test_an_end_by_a_signal_is_told_as_shells_do(
         assert await terminal.exit_code() == 128 + signal.SIGTERM
 
 
+@pytest.mark.sample(1)
 async def test_keys_sizes_and_stops_reach_the_program_and_it_lives_on(
     launcher: ProcessLauncher, place: Place
 ) -> None:

@@ -74,6 +74,7 @@ async def test_a_tree_goes_with_its_terminal(
     assert list(papers.iterdir()) == []
 
 
+@pytest.mark.soak
 async def test_a_program_whose_terminal_goes_has_time_for_last_words(
     launcher: ProcessLauncher, place: Place
 ) -> None:

@@ -123,6 +123,7 @@ async def test_listed_hosts_are_reached_without_any_podium_and_others_are_not(
     assert said.strip().endswith("[]")
 
 
+@pytest.mark.soak
 async def test_a_forwarded_port_leads_out_without_any_podium(
     mechanism: Mechanism, place: Place
 ) -> None:

@@ -134,6 +134,7 @@ async def _is_dead(house: House) -> bool:
     return await house.control.ask(f"display-message -p -t {PANE} '#{{pane_dead}}'") == ["1"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("end", ["pane", "server"])
 async def test_a_tree_dies_with_its_pane_and_with_the_server(
     mechanism: Mechanism, place: Place, root: Path, end: str

@@ -47,6 +47,7 @@ def what_a_lost_podium_leaves(how: signal.Signals) -> str:
     return f"T{token}"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
 def test_what_a_dead_podium_and_its_lost_guard_left_is_found_and_ended(how: signal.Signals) -> None:
     # Every long-lived Podium on this machine looks for orphans, those of other tests too: one may be first.

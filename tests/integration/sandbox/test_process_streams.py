@@ -69,6 +69,7 @@ async def test_a_line_longer_than_the_limit_is_cut_and_the_next_one_is_whole() -
     assert (await process.wait()).stdout_dropped_bytes == 2_999_000
 
 
+@pytest.mark.soak
 async def test_a_reader_that_does_not_read_makes_the_process_wait_and_costs_no_memory() -> None:
     code = "import sys\nfor _ in range(40_000): print('y' * 999)\nprint('end')"
     tracemalloc.start()

@@ -313,6 +313,7 @@ async def abort_turns(count: int) -> None:
         assert alive(token) == []
 
 
+@pytest.mark.soak
 async def test_thirty_aborted_turns_leave_no_process() -> None:
     await abort_turns(30)
 

@@ -36,6 +36,7 @@ def test_the_list_is_long_and_names_each_attack_once() -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.sample(80)
 @pytest.mark.parametrize("case", named(ATTACKS["operations"]))
 async def test_an_order_reaches_nothing_outside_of_the_safe_zones(
     tmp_path: Path, case: dict[str, Json]

@@ -70,6 +70,7 @@ async def test_an_order_that_rewrites_a_launcher_asks(tmp_path: Path, launcher: 
     assert station.read(launcher) == "exec podium sense\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 async def test_a_command_cannot_rewrite_a_launcher(tmp_path: Path, launcher: str) -> None:
     ground = Ground(tmp_path)
@@ -87,6 +88,7 @@ async def test_a_command_cannot_rewrite_a_launcher(tmp_path: Path, launcher: str
     assert (ground.root / "g/tools/other").exists(), "the folder itself can be worked in"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("launcher", LAUNCHERS)
 async def test_a_command_cannot_make_a_launcher_where_there_is_none(
     tmp_path: Path, launcher: str
@@ -106,6 +108,7 @@ async def test_no_command_runs_where_a_launcher_is_a_link(tmp_path: Path) -> Non
     assert not (ground.root / "g/docs/x").exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("folder", ["outbox/LIAM", "inbox/CLC", "claimed/CLC", "done/CLC"])
 async def test_a_command_cannot_make_and_fill_a_folder_of_the_bridge_that_is_not_there(
     tmp_path: Path, folder: str
@@ -280,6 +283,7 @@ class _Full:
         return run
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("refused", [1, 3])
 async def test_claims_that_could_not_be_started_are_started_later_by_the_same_worker(
     tmp_path: Path, refused: int

@@ -143,6 +143,7 @@ async def test_a_failing_operation_is_tried_a_few_times_then_parked_as_an_incide
     assert not (station.root / "logs/notes.log").exists()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("text", ["{ this is: no yaml", "- a list\n", "id: ../../x\ntitle: y\n"])
 async def test_a_file_that_is_no_order_is_parked_at_once_and_answered(
     tmp_path: Path, text: str
@@ -315,6 +316,7 @@ MOMENTS = [
 ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("number", "when"), MOMENTS)
 async def test_whenever_its_worker_dies_an_order_is_done_once_and_answered_the_same(
     tmp_path: Path, number: int, when: When

@@ -39,6 +39,7 @@ def genai() -> Any:
     return pytest.importorskip("google.genai")
 
 
+@pytest.mark.soak
 async def test_openais_chat(openai: Any) -> None:
     async with (
         ModelServer(SCRIPT) as server,

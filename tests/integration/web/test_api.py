@@ -282,6 +282,7 @@ async def test_work_is_put_into_its_queue_and_what_is_wrong_with_it_is_said(
         assert "mode" in plan.json()["detail"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("sent", "told"),
     [

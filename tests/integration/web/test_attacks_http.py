@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import pytest
+
 from podium.web.settings import ConsoleSettings
 from tests.integration.web.stage import Stage, console
 
@@ -80,6 +82,7 @@ async def test_a_stranger_may_send_less(tmp_path: Path) -> None:
         assert b" 413 " in (await said(stage, asked)).partition(b"\r\n")[0]
 
 
+@pytest.mark.soak
 async def test_slow_clients_are_left_and_hold_up_nobody(tmp_path: Path) -> None:
     async with console(tmp_path, settings=SMALL) as stage:
         slow_body = head(stage, "POST /login", "content-length: 100")

@@ -175,6 +175,7 @@ async def test_an_update_that_is_sent_again_is_answered_the_same_and_done_once(
     assert await stage.telegram(f"APPROVE: {asked.id}", update_id=9) == first
 
 
+@pytest.mark.soak
 async def test_an_update_is_known_again_after_a_restart(tmp_path: Path) -> None:
     async with chatting(tmp_path) as stage:
         _, asked = await stage.asked()

@@ -180,6 +180,7 @@ async def pressed(stage: ChatStage, path: str, cookie: str) -> httpx.Response:
     return await stage.client.post(path, headers=headers, json={})
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("role", ["viewer", "operator", "approver"])
 async def test_a_browser_that_is_logged_in_keeps_its_session_and_is_led_to_the_card(
     stage: ChatStage, role: str

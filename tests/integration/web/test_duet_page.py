@@ -98,6 +98,7 @@ async def test_both_panes_and_the_messages_between_them_are_seen_while_a_task_is
             await picture(phone, "duet-phone")
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_whoever_takes_the_keyboard_types_and_what_podium_has_to_say_waits_and_goes_once(
     tmp_path: Path,

@@ -48,6 +48,7 @@ async def fill(stage: Stage) -> None:
     await (await stage.podium.store()).write(work)
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_spending_queues_and_causes_are_shown_and_the_doctor_comes_when_asked(
     tmp_path: Path,

@@ -73,6 +73,7 @@ async def test_cards_show_what_will_happen_by_risk_on_desktop_and_phone_in_light
                 await picture(page, f"inbox-phone-{'dark' if dark else 'light'}")
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(
     tmp_path: Path, browser: Browser
@@ -108,6 +109,7 @@ async def test_answers_are_given_on_the_page_and_an_open_page_hears_of_them(
             assert news == "One more card waits."
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_two_browsers_approve_one_card_and_the_second_is_told_by_whom(
     tmp_path: Path, browser: Browser
@@ -193,6 +195,7 @@ async def test_words_of_agents_are_text_wherever_a_card_shows_them(
             await picture(page, "inbox-hostile")
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_call_in_doubt_is_settled_with_one_of_two_answers(
     tmp_path: Path, browser: Browser

@@ -240,6 +240,7 @@ async def _asking(podium: Podium) -> Flow:
     return FlowDefinition("asking", body)
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_run_that_needs_a_person_goes_on_with_their_guidance(
     tmp_path: Path, browser: Browser

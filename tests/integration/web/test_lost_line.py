@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser
 
 from tests.integration.web.browser import needs_browser
@@ -12,6 +13,7 @@ from tests.integration.web.stage import console
 LOST = "The live line to the console is lost"
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_page_tells_that_its_line_to_the_console_is_lost(
     tmp_path: Path, browser: Browser

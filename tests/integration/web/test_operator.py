@@ -95,6 +95,7 @@ async def test_words_are_planned_approved_done_proved_and_taken_back(
         await expect(page.locator("aside")).to_contain_text(FINAL, timeout=PATIENT_MS)
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_what_is_missing_is_filled_in_on_a_phone_and_nothing_in_it_is_taken_for_a_page(
     tmp_path: Path,

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from podium.domain.work import RunStatus
@@ -78,6 +79,7 @@ async def lines(page: Page) -> list[int]:
     return [int(seq) for seq in seqs]
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_killed_run_is_shown_interrupted_then_running_then_succeeded_without_a_reload(
     tmp_path: Path,

@@ -62,6 +62,7 @@ async def test_no_word_of_an_agent_becomes_anything_but_text(
                 await refuse_sideways(page)
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_runs_page_is_used_by_keyboard_and_says_the_picture_in_a_table(
     tmp_path: Path,

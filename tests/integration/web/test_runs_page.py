@@ -111,6 +111,7 @@ async def test_a_program_that_looks_for_words_goes_from_portion_to_portion(
         assert found["before"] == found["runs"][-1]["run"]["id"]
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
     tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch

@@ -105,6 +105,7 @@ def tried(stage: Stage, *, examples: int, coverage: bool) -> tuple[int, list[str
     return requests, list(faults.values())
 
 
+@pytest.mark.soak
 def test_every_operation_answers_as_it_is_described(tmp_path: Path) -> None:
     with served(tmp_path) as stage:
         requests, faults = tried(stage, examples=1, coverage=False)
@@ -132,6 +133,7 @@ def test_the_published_description_is_the_one_that_is_served(tmp_path: Path) -> 
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.soak
 async def test_the_description_is_shown_to_those_who_may_come_in(tmp_path: Path) -> None:
     async with console(tmp_path, flows=FLOWS) as stage, stage.client() as client:
         answer = await client.get("/api/v1/openapi.json")

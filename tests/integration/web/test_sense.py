@@ -87,6 +87,7 @@ async def test_a_candidate_is_deployed_with_one_click_and_the_next_rejected_with
         await picture(page, "sense-answered")
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_trust_is_given_and_taken_back_on_a_phone_in_the_dark(
     tmp_path: Path, browser: Browser
@@ -139,6 +140,7 @@ async def test_a_page_that_is_open_shows_an_idle_tick_and_an_answer_given_elsewh
         await page.get_by_text("Somebody said no").wait_for()
 
 
+@pytest.mark.soak
 @needs_browser
 async def test_what_somebody_types_stays_until_it_is_sent_and_what_was_missed_is_shown_then(
     tmp_path: Path,

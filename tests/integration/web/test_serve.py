@@ -182,6 +182,7 @@ def short_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+@pytest.mark.soak
 async def test_a_socket_is_its_owner_s_alone_and_a_living_one_is_not_replaced(
     desk: Desk, short_folder: Path
 ) -> None:

@@ -70,6 +70,7 @@ async def test_a_task_that_is_no_name(place: Place, task: str) -> None:
     await _refused(place, BadInput, "name of a task", task=task)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "branch", ["a..b", "-x", "a b", "x.lock", "/x", "x/", "a//b", "HEAD", "@", "a@{b", ".x", "a\\b"]
 )
@@ -139,6 +140,7 @@ async def test_no_space_left_for_the_worktree(place: Place, small_disk: Path) ->
     assert os.listdir(small_disk) == []
 
 
+@pytest.mark.soak
 async def test_no_space_left_for_what_is_kept_of_it(place: Place, small_disk: Path) -> None:
     (small_disk / "fill").write_bytes(b"x" * 150_000)
     place.state_home = small_disk / "state"

@@ -60,6 +60,7 @@ def test_a_link_in_place_of_the_folder_itself_stays_as_it_is(tmp_path: Path) -> 
     assert (tmp_path / "kept" / "file").read_text() == "mine"
 
 
+@pytest.mark.soak
 def test_folders_deeper_than_any_path_or_recursion_go_too(tmp_path: Path) -> None:
     folder = tmp_path / "gone"
     folder.mkdir()

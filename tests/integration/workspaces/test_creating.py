@@ -157,6 +157,7 @@ async def test_a_shallow_clone_works(place: Place, tmp_path: Path) -> None:
     assert len((await workspace.deliver()).commits) == 1
 
 
+@pytest.mark.soak
 async def test_a_repository_with_sha256_objects_works(place: Place, tmp_path: Path) -> None:
     place.repository = make_repository(tmp_path / "sha256", "--object-format=sha256")
     workspace = await place.make()
@@ -234,6 +235,7 @@ async def test_many_at_once_for_different_tasks_all_succeed(place: Place) -> Non
     assert len({each.record.path for each in made}) == 4
 
 
+@pytest.mark.soak
 async def test_a_checkout_that_is_itself_a_submodule_works(place: Place, tmp_path: Path) -> None:
     top = make_repository(tmp_path / "top")
     git(

@@ -140,6 +140,7 @@ async def test_only_a_copy_of_its_own_is_ever_removed(tmp_path: Path) -> None:
     assert (root / "a").exists()
 
 
+@pytest.mark.soak
 async def test_tidying_removes_copies_of_ended_runs_and_keeps_what_is_recent(
     tmp_path: Path,
 ) -> None:

@@ -76,6 +76,7 @@ async def test_whatever_a_run_changed_comes_back_byte_for_byte(tmp_path: Path) -
     assert os.readlink(root / "in") == "./deep//er"
 
 
+@pytest.mark.soak
 async def test_a_restore_can_be_taken_back_and_forth(tmp_path: Path) -> None:
     root = folder_in(tmp_path, {"a": b"1"})
     grounds = grounds_in(tmp_path)
@@ -223,6 +224,7 @@ async def test_the_same_run_gets_the_same_ground_also_after_its_first_changes(
     assert (await grounds.changes(ground, str(root))).paths == ("a",)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("as_copy", "step"), [(False, 6), (True, 6), in_soak(False, 2), in_soak(True, 2)]
 )

@@ -23,6 +23,7 @@ async def opened(folder: Path, podium: Podium) -> Workspace:
     return await podium.workspaces.create(podium.workspace_wish("t1"))
 
 
+@pytest.mark.sample(1)
 @needs_bwrap()
 @pytest.mark.parametrize("kind", ["kernel", "none"])
 async def test_a_commit_reaches_the_users_repository_by_delivery_alone(

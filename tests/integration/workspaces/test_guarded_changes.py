@@ -78,6 +78,7 @@ def plants_a_hook(record: WorkspaceRecord) -> None:
     agent_commits(record, "two.txt")
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("act", "named", "shown"),
     [
@@ -167,6 +168,7 @@ async def test_a_merge_of_many_guarded_files_is_compared_once(yard: Yard) -> Non
     assert len(compared) < 10
 
 
+@pytest.mark.soak
 async def test_a_merge_that_takes_the_users_guards_is_not(yard: Yard) -> None:
     workspace = await yard.made()
     loosens(workspace.record)
@@ -199,6 +201,7 @@ def links_above(record: WorkspaceRecord) -> None:
     writes("conf/mise/config.toml")(record)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("files", "links_to", "act", "paths"),
     [

@@ -39,6 +39,7 @@ async def test_files_that_git_ignores_are_no_work(yard: Yard) -> None:
     assert await kept(yard, record) is Kept.UNCHANGED
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("change", ["untracked", "changed", "deleted", "mode", "staged", "link"])
 async def test_anything_uncommitted_is_unknown_and_named(yard: Yard, change: str) -> None:
     record = (await yard.made()).record
@@ -78,6 +79,7 @@ async def test_a_delivered_commit_on_the_own_branch_alone_is_unknown(yard: Yard)
     assert await kept(yard, workspace.record) is Kept.UNKNOWN
 
 
+@pytest.mark.soak
 async def test_a_commit_on_the_branch_of_another_workspace_is_not_merged(yard: Yard) -> None:
     first = await yard.made("first")
     agent_commits(first.record, "work.txt")
@@ -87,6 +89,7 @@ async def test_a_commit_on_the_branch_of_another_workspace_is_not_merged(yard: Y
     assert await kept(yard, first.record) is Kept.UNKNOWN
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("how", ["--ff-only", "--no-ff"])
 async def test_merged_work_is_merged(yard: Yard, how: str) -> None:
     workspace = await yard.made()
@@ -96,6 +99,7 @@ async def test_merged_work_is_merged(yard: Yard, how: str) -> None:
     assert await kept(yard, workspace.record) is Kept.MERGED
 
 
+@pytest.mark.soak
 async def test_merged_work_with_something_new_beside_it_is_unknown(yard: Yard) -> None:
     workspace = await yard.made()
     agent_commits(workspace.record, "work.txt")
@@ -175,6 +179,7 @@ async def test_a_snapshot_whose_ref_is_gone_keeps_nothing(yard: Yard) -> None:
     assert await kept(yard, workspace.record) is Kept.UNKNOWN
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("where", ["branch", "stash", "detached"])
 async def test_what_the_agent_has_on_another_branch_or_stashed_counts(
     yard: Yard, where: str
@@ -277,6 +282,7 @@ async def test_looking_changes_neither_refs_nor_files(yard: Yard) -> None:
     assert sorted(path.name for path in Path(workspace.record.private).iterdir()) == names
 
 
+@pytest.mark.soak
 async def test_commits_that_another_workspace_delivered_before_are_no_work_of_this_one(
     yard: Yard,
 ) -> None:
@@ -293,6 +299,7 @@ async def test_commits_that_another_workspace_delivered_before_are_no_work_of_th
     assert await kept(yard, second.record) is Kept.SNAPSHOTTED
 
 
+@pytest.mark.soak
 async def test_a_branch_of_the_agents_own_on_top_of_another_workspaces_work_is_work(
     yard: Yard,
 ) -> None:

@@ -23,6 +23,7 @@ from tests.integration.workspaces.yard import Yard, agent_commits
 PROCESSES = multiprocessing.get_context("forkserver")
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(400)
 def test_kills_at_some_moments_lose_no_commit_and_leave_nothing_unexplained(
     tmp_path: Path,

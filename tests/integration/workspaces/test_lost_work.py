@@ -21,6 +21,7 @@ async def _seen(place: Place, record: WorkspaceRecord) -> WorkspaceListing:
     return next(each for each in await place.workspaces.listed() if each.record.id == record.id)
 
 
+@pytest.mark.sample(1)
 @needs_bwrap()
 @pytest.mark.parametrize("trace", ["logged", "dangling"])
 async def test_a_commit_that_was_reset_away_is_not_unchanged(place: Place, trace: str) -> None:
@@ -41,6 +42,7 @@ async def test_a_commit_that_was_reset_away_is_not_unchanged(place: Place, trace
     assert place.user("merge-base", lost, taken.commit) == lost
 
 
+@pytest.mark.soak
 @needs_bwrap()
 async def test_an_amended_commit_keeps_merged_work_from_nothing(place: Place) -> None:
     workspace = await place.make()
@@ -75,6 +77,7 @@ async def test_a_planted_repository_is_not_unchanged(place: Place) -> None:
     assert (await place.workspaces.remove(workspace.record.id)).removed
 
 
+@pytest.mark.soak
 @needs_bwrap()
 async def test_merged_work_stays_when_what_is_beside_it_cannot_be_kept(
     place: Place, monkeypatch: pytest.MonkeyPatch

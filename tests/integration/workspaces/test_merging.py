@@ -98,6 +98,7 @@ async def test_conflicts_are_left_for_the_agent_who_ends_them_with_a_plain_commi
     assert (await workspace.deliver()).after == newest.id
 
 
+@pytest.mark.soak
 async def test_renames_binary_files_and_folders_in_the_way_are_conflicts_by_name(
     place: Place,
 ) -> None:

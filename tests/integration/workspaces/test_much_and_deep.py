@@ -62,6 +62,7 @@ def test_folders_deeper_than_python_calls_are_looked_through(tmp_path: Path) -> 
         assert measure(tmp_path).bytes > 0
 
 
+@pytest.mark.soak
 @needs_bwrap()
 async def test_more_planted_hooks_than_fit_on_a_command_line_are_moved_away(place: Place) -> None:
     workspace = await place.make()
@@ -138,6 +139,7 @@ async def test_more_links_than_one_delivery_may_make_are_refused_with_words(
         await workspace.deliver()
 
 
+@pytest.mark.soak
 async def test_a_snapshot_may_have_more_parents_than_fit_on_a_command_line(place: Place) -> None:
     workspace = await place.make()
     record = workspace.record

@@ -44,6 +44,7 @@ async def workspace(tmp_path: Path) -> GitWorkspace:
     return await Place(tmp_path, confined=False).make()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("planted", PLANTED)
 async def test_what_stands_in_its_place_is_kept_and_told(
     workspace: GitWorkspace, planted: str

@@ -54,6 +54,7 @@ def place(tmp_path: Path) -> Place:
 _PLANT = "git update-index --add --cacheinfo 100644,$(echo evil | git hash-object -w --stdin),{}"
 
 
+@pytest.mark.sample(1)
 @needs_bwrap()
 @pytest.mark.parametrize("file", [".podium/prompts/plan.md", "docs/.Podium/database", "PODIUM~1/x"])
 async def test_state_committed_by_an_agent_never_comes_back(place: Place, file: str) -> None:
@@ -112,6 +113,7 @@ async def test_state_that_the_user_tracks_stays_and_no_agent_changes_it(place: P
 _MERGE = "git update-ref HEAD $(git commit-tree -p HEAD -p {0} -m m $(git merge-tree --write-tree HEAD {0}))"
 
 
+@pytest.mark.soak
 @needs_bwrap()
 async def test_a_merge_takes_the_users_state_and_bare_repositories_and_changes_neither(
     place: Place,

@@ -59,6 +59,7 @@ async def test_with_its_folder_gone_it_is_made_in_the_same_place(yard: Yard) -> 
     await goes_on(yard, await yard.workspaces.open(record.id), head)
 
 
+@pytest.mark.soak
 async def test_commits_that_only_the_old_one_had_are_in_the_snapshot(yard: Yard) -> None:
     workspace, head = await delivered(yard)
     record = workspace.record
@@ -80,6 +81,7 @@ async def test_where_nothing_was_delivered_it_starts_from_the_base(yard: Yard) -
     await goes_on(yard, made, record.base)
 
 
+@pytest.mark.soak
 async def test_a_branch_that_somebody_deleted_is_made_again_where_its_commit_is_there(
     yard: Yard,
 ) -> None:
@@ -98,6 +100,7 @@ def moved(yard: Yard, record: WorkspaceRecord, start: str, message: str = "elsew
     return other
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("start", "known"),
     [("main", True), ("its branch", False), in_soak("main", False), in_soak("its branch", True)],
@@ -150,6 +153,7 @@ async def test_a_repository_without_the_commit_is_told_of_and_nothing_is_made(ya
     assert not (other.folder / ".worktrees").exists()
 
 
+@pytest.mark.soak
 async def test_a_set_up_that_fails_leaves_the_branch_and_can_be_asked_again(yard: Yard) -> None:
     workspace, head = await delivered(yard)
     record = workspace.record
@@ -185,6 +189,7 @@ async def test_the_set_up_is_done_anew(yard: Yard) -> None:
     assert made.record.ports["PORT"]
 
 
+@pytest.mark.soak
 async def test_one_that_was_tidied_away_comes_back_and_is_no_longer_listed_as_removed(
     yard: Yard,
 ) -> None:
@@ -232,6 +237,7 @@ async def test_what_somebody_commits_while_the_branch_goes_back_stays_on_it(
     assert yard.git("rev-parse", workspace.record.branch) == made[0]
 
 
+@pytest.mark.soak
 async def test_going_back_that_was_cut_off_is_ended_when_it_is_asked_again(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -251,6 +257,7 @@ async def test_going_back_that_was_cut_off_is_ended_when_it_is_asked_again(
     await goes_on(yard, again, head)
 
 
+@pytest.mark.soak
 async def test_going_back_can_leave_commits_that_are_yet_to_be_delivered(yard: Yard) -> None:
     workspace, head = await delivered(yard)
     tip = agent_commits(workspace.record, "four.txt")
@@ -262,6 +269,7 @@ async def test_going_back_can_leave_commits_that_are_yet_to_be_delivered(yard: Y
     assert (await workspace.deliver()).commits == (tip,)
 
 
+@pytest.mark.soak
 async def test_one_that_was_left_behind_goes_forward_and_loses_nothing(yard: Yard) -> None:
     workspace, head = await delivered(yard)
     record = workspace.record

@@ -44,6 +44,7 @@ async def test_a_removed_workspace_comes_back_as_a_branch_with_everything(yard: 
     yard.git("fsck", "--strict")
 
 
+@pytest.mark.soak
 async def test_the_newest_snapshot_of_a_living_workspace_is_taken(yard: Yard) -> None:
     workspace = await yard.made()
     for number in range(12):
@@ -53,6 +54,7 @@ async def test_the_newest_snapshot_of_a_living_workspace_is_taken(yard: Yard) ->
     assert yard.git("show", "again:file") == "11"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("path", "content", "why", "committed"),
     [
@@ -81,6 +83,7 @@ async def test_no_branch_is_made_of_what_may_not_come_back(
     assert yard.refs() == before
 
 
+@pytest.mark.soak
 async def test_guarded_files_that_came_back_with_an_approval_are_no_obstacle(yard: Yard) -> None:
     workspace = await yard.made()
     agent_commits(workspace.record, "podium.yaml", "checks: []\n")
@@ -120,6 +123,7 @@ async def test_without_a_snapshot_there_is_nothing_to_recover(yard: Yard) -> Non
         await yard.workspaces.recover("ws_" + "0" * 32, "again")
 
 
+@pytest.mark.soak
 async def test_removed_workspaces_are_listed_while_they_have_snapshots(yard: Yard) -> None:
     unchanged = await yard.made("unchanged")
     await yard.workspaces.remove(unchanged.record.id)
@@ -156,6 +160,7 @@ async def test_a_repository_that_is_gone_is_no_error_when_looking(yard: Yard) ->
         await yard.workspaces.recover(gone, "again")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("merged", [False, True])
 async def test_commits_of_a_workspace_whose_folder_somebody_removed_are_kept_too(
     yard: Yard, merged: bool

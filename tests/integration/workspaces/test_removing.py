@@ -71,6 +71,7 @@ async def test_an_unchanged_workspace_goes_with_its_unused_branch_and_leaves_no_
     assert yard.git("worktree", "list").count("\n") == 0
 
 
+@pytest.mark.soak
 async def test_merged_work_is_snapshotted_and_its_branch_stays(yard: Yard) -> None:
     workspace = await yard.made()
     amended = agent_commits(workspace.record, "work.txt")
@@ -170,6 +171,7 @@ STEPS = (
 )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("after", [False, in_soak(True)], ids=["before", "after"])
 async def test_a_removal_that_is_cut_off_at_a_step_is_explained_and_finished(
@@ -230,6 +232,7 @@ async def test_a_removal_that_something_hinders_goes_on_when_it_is_asked_again(
     assert nothing_is_left(yard, record)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("step", ["_move_away", "_drop_unused_branch", "remember", "_empty_moved"])
 async def test_a_workspace_made_in_the_place_of_a_half_removed_one_is_not_removed_with_it(
     yard: Yard, monkeypatch: pytest.MonkeyPatch, step: str

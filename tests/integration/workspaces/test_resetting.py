@@ -106,6 +106,7 @@ async def test_a_commit_that_was_not_delivered_can_be_gone_back_to(place: Place)
     assert (await workspace.deliver()).after == good
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "trick",
     [
@@ -160,6 +161,7 @@ async def test_a_large_file_that_the_agent_let_git_ignore_is_kept_before_it_goes
     assert len(place.user("cat-file", "-s", f"{_newest(place)}:x.bin")) == len("3000000")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("step", ["_put_files_back", in_soak("_renew"), "_write"])
 async def test_a_reset_that_was_cut_off_is_ended_when_it_is_asked_again(
     place: Place, monkeypatch: pytest.MonkeyPatch, step: str
@@ -211,6 +213,7 @@ async def test_work_that_was_delivered_survives_a_broken_git_directory(place: Pl
     assert os.listdir(_top(workspace)).count("a") == 1
 
 
+@pytest.mark.soak
 async def test_a_sparse_checkout_stays_sparse(place: Place) -> None:
     place.user("sparse-checkout", "set", "src")
     workspace = await place.make()

@@ -70,6 +70,7 @@ def in_a_merge(record: WorkspaceRecord) -> None:
     agent_git(record, "reset", "--quiet", "--hard", merged)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("leaks", "where"),
     [

@@ -110,6 +110,7 @@ async def test_a_copied_file_may_be_forbidden_to_change(yard: Yard) -> None:
     assert (Path(made.record.path) / ".env").read_text() == "KEY=1\n"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", [".env", "a b/#odd [x]*?!.txt "])
 async def test_a_copied_file_that_git_does_not_ignore_is_no_work_and_never_comes_back(
     yard: Yard, name: str

@@ -126,6 +126,7 @@ async def test_going_back_restores_files_branch_and_index_and_keeps_what_was_the
     ] == ["one", "three"]
 
 
+@pytest.mark.soak
 async def test_going_back_twice_leads_forward_again(place: Place) -> None:
     workspace = await place.make()
     first = await workspace.snapshot("first")
@@ -183,6 +184,7 @@ async def test_without_confinement_snapshots_hold_the_same(tmp_path: Path) -> No
     place.user("merge-base", "--is-ancestor", lost, snapshot.commit)
 
 
+@pytest.mark.soak
 async def test_a_sparse_checkout_stays_sparse_and_loses_nothing(place: Place) -> None:
     git(place.repository, "sparse-checkout", "set", "src")
     workspace = await place.make()

@@ -76,6 +76,7 @@ async def test_the_state_tells_changed_deleted_and_untracked_files_but_no_ignore
     assert state.head == await place.works(workspace, "git rev-parse HEAD")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "trick",
     [
@@ -146,6 +147,7 @@ async def test_what_the_set_up_left_is_no_change_until_somebody_changes_it(tmp_p
     assert (_top(workspace) / "made").read_text() == "other\n"
 
 
+@pytest.mark.soak
 async def test_very_many_changes_are_told_in_part(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -365,6 +367,7 @@ async def test_folders_odd_names_and_ignored_files_can_be_committed(place: Place
     assert (await workspace.state()).is_clean
 
 
+@pytest.mark.soak
 async def test_thousands_of_paths_go_into_one_commit(place: Place) -> None:
     workspace = await place.make()
     files = {f"many/{'x' * 150}-{number}": "x" for number in range(3000)}
@@ -399,6 +402,7 @@ async def test_filters_hooks_and_signing_of_anybody_stay_out_of_a_commit(
     assert not (_top(workspace) / "evil").exists()
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "trick",
     [

@@ -55,6 +55,7 @@ def _deepen(folder: Path) -> None:
     os.close(inner)
 
 
+@pytest.mark.sample(1)
 @needs_bwrap()
 @pytest.mark.parametrize("how", ["list", "remove", "snapshot"])
 async def test_a_filter_of_a_nested_repository_never_runs_after_podium_was_killed(
@@ -88,6 +89,7 @@ async def test_a_nested_repository_that_cannot_be_moved_is_unknown_and_nothing_r
     assert not proof.exists()
 
 
+@pytest.mark.soak
 @needs_bwrap()
 async def test_folders_deeper_than_any_path_keep_nothing_from_being_moved_away(
     place: Place,
@@ -148,6 +150,7 @@ async def test_a_submodule_of_the_users_is_neither_change_nor_loss(place: Place)
     assert place.user("show", f"{taken.commit}:sub/work") == "work"
 
 
+@pytest.mark.sample(1)
 @needs_bwrap()
 @pytest.mark.parametrize(
     "name",
@@ -166,6 +169,7 @@ async def test_pipes_that_git_would_read_from_are_moved_away(place: Place, name:
     assert (await workspace.snapshot("now")).complete
 
 
+@pytest.mark.sample(1)
 @needs_bwrap()
 @pytest.mark.parametrize(
     "name",
@@ -253,6 +257,7 @@ async def test_a_large_file_that_git_ignores_is_in_nobodys_way(place: Place) -> 
     assert (await _seen(place, workspace.record)).kept is Kept.SNAPSHOTTED
 
 
+@pytest.mark.soak
 @needs_bwrap()
 async def test_logs_without_end_are_not_read_to_their_end(place: Place) -> None:
     workspace = await place.make()

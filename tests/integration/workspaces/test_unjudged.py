@@ -146,6 +146,7 @@ async def test_a_branch_that_another_workspace_was_made_from_stays_the_users(pla
     assert (await workspace.deliver()).commits
 
 
+@pytest.mark.soak
 @needs_bwrap()
 async def test_what_a_removed_workspace_brought_back_stays_judged(place: Place) -> None:
     commit(place.repository, "safe", safe__prod="v1")
@@ -177,6 +178,7 @@ _TAKEN = {
 }
 
 
+@pytest.mark.sample(1)
 @needs_bwrap()
 @pytest.mark.parametrize("way", _TAKEN)
 async def test_what_only_a_remote_has_is_judged_like_the_agents_own(place: Place, way: str) -> None:

@@ -106,6 +106,7 @@ async def test_git_is_at_home(bench: Bench) -> None:
     assert (await bench.workspace.deliver()).paths == ("src/lib", "top")
 
 
+@pytest.mark.soak
 async def test_a_pointer_that_was_replaced_stops_nobody(bench: Bench, name: str) -> None:
     seen = await bench.workspace.begin_turn()
     planted = (

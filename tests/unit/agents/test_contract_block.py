@@ -98,6 +98,7 @@ def test_more_blocks_than_are_read_do_not_hide_the_last() -> None:
     assert read_block(f"{many}{OPEN}\nlast\n{CLOSE}", "POLI:MSG", nonce="n1").body == "last"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "piece",
     ["[[POLI:MSG {", '[[POLI:MSG {"id": "', f"{CLOSE}\n", f'[[POLI:MSG {{"id": "n0"}}]]\n{CLOSE}\n', f"{OPEN}\n", "│ ", " ", "\n", "[", "<PLAN ", "⏺ [[POLI:MSG\n", f"[[POLI:MSG {{\n{CLOSE}\n"],

@@ -100,6 +100,7 @@ def test_a_half_surrogate_in_the_prose_does_no_harm_and_in_a_value_is_refused() 
     assert refusal('{"verdict": "PASS", "review_path": "\ud800"}').problem == "malformed"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "piece",
     ["{", "```json\n{\n", '{"verdict":',
@@ -177,6 +178,7 @@ def test_small_faults_are_mended_in_objects_of_any_length() -> None:
         assert read_payload(given, Review).payload == Review(verdict="PASS", review_path=path)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "piece",
     ['\\"', '"', ", ", ",\n", "a ", "a:", "$", "a", "/*", "//\n", "\\", '"\n', " ", '"a",', "{a:"],
@@ -192,6 +194,7 @@ def test_floods_of_small_faults_are_read_in_bounded_time(piece: str, size: int) 
     assert_linear_cost(repair, size)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "piece",
     ["`", "<!--", "<think>", "<|channel|>final", "wait ", "> ", "x{ ", "\r",

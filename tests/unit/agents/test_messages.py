@@ -288,6 +288,7 @@ _HOSTILE = {
 }
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("unit", _HOSTILE.values(), ids=_HOSTILE.keys())
 def test_reading_takes_time_by_the_length_of_the_text(unit: str) -> None:
     def read(size: int) -> None:

@@ -32,6 +32,7 @@ async def first_candidate(tmp_path: Path, *ops: dict[str, Any], **options: Any) 
     return standing, order, approvals
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("ops", "tier", "zones"),
     [
@@ -103,6 +104,7 @@ MOMENTS = [
 ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("number", "when"), MOMENTS)
 async def test_whenever_the_loop_dies_a_candidate_is_asked_about_and_delivered_once(
     tmp_path: Path, number: int, when: When

@@ -38,6 +38,7 @@ async def after(tmp_path: Path, *replies: PreparedReply) -> tuple[Station, TickO
     return station, await ticked(station)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "around", ["{}", "```json\n{}\n```", "Here it is:\n\n{}\n\nAs you wished."]
 )
@@ -64,6 +65,7 @@ async def test_nonsense_is_an_error_and_an_empty_plan(tmp_path: Path, said: str)
     assert (kept["source"], kept["items"]) == ("mock", [])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("trouble", "status"),
     [
@@ -140,6 +142,7 @@ async def test_rules_plan_without_a_model(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("options", "why"),
     [

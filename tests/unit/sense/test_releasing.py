@@ -85,6 +85,7 @@ def _lower_tier(order: dict[str, Any]) -> None:
     order["tier"] = "T0"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "change",
     [_another_place, _lower_tier, *map(in_soak, (_one_more, _another_id, _another_deliverer))],
@@ -103,6 +104,7 @@ async def test_a_yes_does_not_cover_a_file_that_was_edited(tmp_path: Path, chang
     assert {"old.md", "kept.md"} <= set(station.files("g/reports"))
 
 
+@pytest.mark.soak
 async def test_a_yes_covers_one_run_of_the_order_and_no_second_one(tmp_path: Path) -> None:
     impossible = {"op": "edit", "path": "g/reports/kept.md", "find": "not there", "replace": "x"}
     station = with_old_files(tmp_path, TRASH, impossible, most_tries=1)
@@ -159,6 +161,7 @@ async def test_granted_autonomy_covers_what_it_delivered_unasked(tmp_path: Path)
     assert receipt.approved_by == ("ann (autonomy)",)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["incident", "demoted"])
 async def test_autonomy_that_was_taken_back_meanwhile_covers_nothing(
     tmp_path: Path, kind: str
@@ -174,6 +177,7 @@ async def test_autonomy_that_was_taken_back_meanwhile_covers_nothing(
     assert run.status is RunStatus.WAITING
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [3, 4], ids=["release", "call"])
 async def test_a_crash_neither_loses_a_yes_nor_doubles_it(tmp_path: Path, number: int) -> None:
     station = with_old_files(tmp_path, TRASH)

@@ -165,6 +165,7 @@ async def test_what_the_loop_writes_does_not_wake_it(tmp_path: Path) -> None:
     assert len(station.planner.turns) == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("trouble", "status"),
     [
@@ -208,6 +209,7 @@ async def test_a_planner_that_was_away_for_years_is_still_asked_every_hour(tmp_p
         assert (await post.tick()).status is PlannerStatus.OK
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("mode", ["sensing", "dry-run", "supervised", "autonomous"])
 async def test_alerts_become_notices_in_every_mode(tmp_path: Path, mode: str) -> None:
     station = Station(tmp_path, [plan(ALERT)], mode=mode)
@@ -289,6 +291,7 @@ async def test_a_candidate_that_was_answered_between_ticks_is_told_by_the_next_o
 PLANNING = ["afford", "situation", "plan", "held-back"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("step", [*map(in_soak, PLANNING[:2]), *PLANNING[2:]])
 async def test_a_tick_that_died_while_planning_is_finished_by_the_next_which_plans_no_more(
     tmp_path: Path, step: str
@@ -528,6 +531,7 @@ async def test_a_loop_whose_memory_broke_while_it_planned_does_not_plan_again(
 # --- many idle ticks ---------------------------------------------------------------------------
 
 
+@pytest.mark.soak
 async def test_a_hundred_idle_ticks_cost_no_tokens_and_no_memory(tmp_path: Path) -> None:
     await _idle(tmp_path, ticks=150)
 

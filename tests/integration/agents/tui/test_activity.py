@@ -178,6 +178,7 @@ async def test_a_folder_is_watched_until_that_is_stopped(tmp_path: Path) -> None
     assert heard == []
 
 
+@pytest.mark.soak
 async def test_a_flood_is_heard_of_in_few_goes_and_what_comes_later_as_ever(
     tmp_path: Path,
 ) -> None:

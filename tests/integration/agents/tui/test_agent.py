@@ -19,6 +19,7 @@ PRIMER = (
 BODY = "1. look\n2. mend"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", ["composer", in_soak("wrapping"), in_soak("unbracketed"), "echo"])
 async def test_a_turn_goes_to_the_program_and_its_block_comes_back(root: Path, kind: str) -> None:
     async with on_stage(root) as podium:
@@ -46,6 +47,7 @@ async def check_round_trip(podium: Podium, kind: str) -> None:
     assert len(podium.taken()) == 2
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("way", ["recap", in_soak("strays"), in_soak("twice"), "quoting"])
 async def test_only_the_last_block_of_this_turn_counts(root: Path, way: str) -> None:
     async with on_stage(root) as podium:

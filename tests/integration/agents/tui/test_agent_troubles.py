@@ -24,6 +24,7 @@ from tests.unit.agents.tui.pair_rig import (
 )
 
 
+@pytest.mark.soak
 async def test_a_program_that_dies_in_mid_block_is_started_again_and_told_of(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer", "crash")
@@ -51,6 +52,7 @@ async def test_a_program_that_cannot_be_started_is_told_with_what_it_said(root: 
             await agent.ask(a_turn())
 
 
+@pytest.mark.soak
 async def test_a_program_that_died_between_two_turns_is_started_again(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer")
@@ -109,6 +111,7 @@ async def test_one_that_forgot_its_block_is_reminded_once(root: Path) -> None:
         assert ("note", "planner is reminded of its answer") in podium.doors.door.told
 
 
+@pytest.mark.soak
 async def test_one_that_is_busy_is_not_spoken_to_and_interrupted_when_its_time_is_over(
     root: Path,
 ) -> None:
@@ -124,6 +127,7 @@ async def test_one_that_is_busy_is_not_spoken_to_and_interrupted_when_its_time_i
         assert message_in(await agent.ask(turn), turn) is not None
 
 
+@pytest.mark.soak
 async def test_a_turn_whose_time_was_over_is_sent_again_when_it_is_asked_again(root: Path) -> None:
     async with on_stage(root, terms=quick(nudge_at=2.0)) as podium:
         agent = podium.seat("composer", "silent")
@@ -193,6 +197,7 @@ async def test_cancelling_interrupts_the_program_which_takes_the_next_turn(root:
         assert podium.doors.opened == 0
 
 
+@pytest.mark.soak
 async def test_a_message_that_is_cancelled_on_its_way_leaves_nothing_in_the_input(
     root: Path,
 ) -> None:
@@ -209,6 +214,7 @@ async def test_a_message_that_is_cancelled_on_its_way_leaves_nothing_in_the_inpu
         assert message_in(await agent.ask(turn), turn) is not None
 
 
+@pytest.mark.soak
 async def test_a_person_speaks_to_a_program_that_rests_and_to_no_other(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer", "plain", "stuck")

@@ -48,6 +48,7 @@ async def test_words_without_a_block_end_the_turn_too_since_its_end_is_written_d
         assert (await agent.ask(a_turn())).text == "I think I am done here."
 
 
+@pytest.mark.soak
 async def test_a_turn_without_a_word_is_no_answer(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("composer", "silent", writes=True)
@@ -65,6 +66,7 @@ async def test_progress_that_is_written_down_is_told(root: Path) -> None:
         assert notes == ["step 1 is done", "step 2 is done"]
 
 
+@pytest.mark.soak
 async def test_a_program_that_died_at_work_is_told_to_go_on_in_its_conversation(
     root: Path,
 ) -> None:

@@ -96,6 +96,7 @@ async def test_detaching_leaves_no_client_and_the_server_running(house: House) -
     assert await house.server.identity() == server
 
 
+@pytest.mark.soak
 async def test_a_podium_that_ends_without_detaching_does_not_hang_and_leaves_no_client(
     house: House,
 ) -> None:

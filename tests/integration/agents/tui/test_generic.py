@@ -181,6 +181,7 @@ async def test_a_program_that_thinks_without_a_sign_of_it_gets_one_enter(
     assert house.taken() == [CODE]
 
 
+@pytest.mark.soak
 async def test_messages_that_fill_the_screen_and_end_alike_arrive_once(house: House) -> None:
     pane = await house.open("repl")
     eyes = generic(manner="paste", prompt="^> ")

@@ -89,6 +89,7 @@ async def test_an_enter_that_was_swallowed_is_pressed_again_and_nothing_pasted_t
     assert house.taken() == [HARD, "next"]
 
 
+@pytest.mark.soak
 async def test_a_program_that_never_takes_enter_is_told_of_and_can_be_gone_on_with(
     house: House,
 ) -> None:
@@ -104,6 +105,7 @@ AT_ONCE = QUICK.model_copy(update={"settle_seconds": 0.0})
 """For a program that takes an Enter as soon as it shows a paste."""
 
 
+@pytest.mark.soak
 async def test_where_nothing_has_to_settle_enter_is_counted_and_repeated_all_the_same(
     house: House,
 ) -> None:
@@ -321,6 +323,7 @@ async def test_a_pane_that_is_closed_meanwhile_is_told(house: House) -> None:
         await house.injector(pane).deliver(1, "message")
 
 
+@pytest.mark.soak
 async def test_a_connection_that_is_lost_meanwhile_costs_nothing(house: House) -> None:
     injector = house.injector(await house.open("swallowing"))
     server = (await house.server.identity()).pid

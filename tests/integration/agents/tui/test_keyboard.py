@@ -79,6 +79,7 @@ async def test_whoever_has_it_types_into_a_program_that_is_at_work(root: Path) -
             await asking
 
 
+@pytest.mark.soak
 async def test_a_question_is_not_told_of_while_a_person_is_at_it(root: Path) -> None:
     async with on_stage(root, clock=SystemClock()) as podium:
         agent, keyboard = await up_with(podium, "asks", think_seconds=3.0)
@@ -206,6 +207,7 @@ async def test_it_comes_back_by_itself_when_its_time_is_over_and_that_is_told_on
             await podium.pair.send_keys("planner", "x", who="ann")
 
 
+@pytest.mark.soak
 async def test_another_podium_finds_it_taken_after_the_first_was_killed(root: Path) -> None:
     async with on_stage(root) as podium:
         _, keyboard = await up_with(podium)

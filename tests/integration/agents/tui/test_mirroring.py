@@ -88,6 +88,7 @@ async def test_a_slow_looker_is_given_the_newest_picture_and_not_all_before_it(r
         assert "one two three" in shown(await anext(views))
 
 
+@pytest.mark.soak
 async def test_keys_of_whoever_has_the_keyboard_arrive_and_others_are_told(root: Path) -> None:
     async with mirrored(root) as (_, house), aclosing(house.mirror.look(EXECUTER)) as views:
         await anext(views)

@@ -103,6 +103,7 @@ async def test_what_a_dead_podium_left_in_the_input_is_sent_by_whoever_comes_nex
     assert house.taken() == ["of the dead", "of the living"]
 
 
+@pytest.mark.soak
 async def test_words_in_the_input_that_nobody_knows_are_told(house: House) -> None:
     pane = await house.open("composer")
     sender = await a_sender(house, pane)

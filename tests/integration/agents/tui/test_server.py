@@ -69,6 +69,7 @@ async def test_another_life_at_the_same_socket_is_told_from_the_first(root: Path
         assert await house.open("composer") == pane
 
 
+@pytest.mark.soak
 async def test_a_server_comes_up_right_after_another_was_ended_in_its_place(root: Path) -> None:
     """tmux 3.3a refuses newcomers while it ends."""
     server = a_server(root)

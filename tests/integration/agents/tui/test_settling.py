@@ -23,6 +23,7 @@ async def is_heard(agent: TuiAgent, turn: Turn) -> bool:
     return message_in(await agent.ask(turn), turn) is not None
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("writes", [False, in_soak(True)])
 async def test_a_paste_that_the_program_took_no_notice_of_is_told_and_sent_again_by_a_retry(
     root: Path, writes: bool
@@ -38,6 +39,7 @@ async def test_a_paste_that_the_program_took_no_notice_of_is_told_and_sent_again
         assert (await agent.side.injector.ledger.read()).sent == 1
 
 
+@pytest.mark.soak
 async def test_another_task_gets_through_and_the_first_is_sent_when_it_is_asked_again(
     root: Path,
 ) -> None:
@@ -52,6 +54,7 @@ async def test_another_task_gets_through_and_the_first_is_sent_when_it_is_asked_
         await other.pair.close()
 
 
+@pytest.mark.soak
 async def test_one_that_nobody_waits_for_is_not_sent_by_whoever_comes_next(root: Path) -> None:
     async with on_stage(root) as podium:
         agent = podium.seat("unheeding", options=HASTY)
@@ -63,6 +66,7 @@ async def test_one_that_nobody_waits_for_is_not_sent_by_whoever_comes_next(root:
         assert (await agent.side.injector.ledger.read()).sent == 2
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("writes", [in_soak(False), True])
 async def test_words_that_a_person_removed_before_enter_are_sent_again_by_a_retry(
     root: Path, writes: bool, monkeypatch: pytest.MonkeyPatch

@@ -76,6 +76,7 @@ async def test_when_its_program_ended_it_is_looked_at_at_once(sight: Sight, puls
     assert not sight.has_end
 
 
+@pytest.mark.soak
 async def test_whoever_waits_for_it_does_not_wait_for_the_next_seldom_look(
     sight: Sight, shown: list[Screen]
 ) -> None:

@@ -73,6 +73,7 @@ async def test_another_process_starts_sees_and_steers_a_pair(root: Path) -> None
         assert again.pid not in (0, before)
 
 
+@pytest.mark.soak
 async def test_whoever_watches_a_pair_sees_it_come_up_show_something_and_die(root: Path) -> None:
     terminals = pairs_in(root)
     async with on_stage(root) as podium, aclosing(terminals.watch("main")) as news:

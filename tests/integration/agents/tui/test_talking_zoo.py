@@ -63,6 +63,7 @@ async def found(house: House, pane: str, nonce: str) -> Message:
     return messages[0]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "kind", [*PAINTERS[::3], *map(in_soak, [*PAINTERS[1::3], *PAINTERS[2::3]])]
 )
@@ -96,6 +97,7 @@ async def test_whatever_it_says_before_only_the_block_that_is_meant_is_found(hou
         assert (await found(house, pane, nonce)).body == body
 
 
+@pytest.mark.soak
 async def test_one_that_dies_in_the_middle_answers_when_it_was_started_again(house: House) -> None:
     pane = await opened(house, "composer", Answers(("crash",), line_seconds=0.1))
     await house.injector(pane).deliver(1, prompt("aaaa1111"))

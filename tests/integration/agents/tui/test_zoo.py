@@ -15,6 +15,7 @@ from tests.soaking import in_soak
 MESSAGES = ["one line", "several\nlines;\n\nand more\nstill", "long " * 60 + "\nand short", "last"]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "kind",
     [
@@ -56,6 +57,7 @@ async def test_a_question_in_place_of_the_composer_is_told_and_nothing_is_typed_
     assert house.taken() == ["message"]
 
 
+@pytest.mark.soak
 async def test_a_composer_that_is_gone_for_a_moment_has_not_let_go(house: House) -> None:
     steady = QUICK.model_copy(update={"settle_seconds": 0.7, "enter_seconds": 30.0})
     injector = house.injector(await house.open("blinking"), patience=steady)

@@ -17,6 +17,7 @@ from tests.postgres import TO_INSTALL, server_programs
 TAKEN_OVER_WITHIN_SECONDS = 10.0
 
 
+@pytest.mark.soak
 def test_runs_on_three_machines_survive_a_kill_a_cut_and_a_restart_of_the_server(
     tmp_path: Path,
 ) -> None:

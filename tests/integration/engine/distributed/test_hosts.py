@@ -231,6 +231,7 @@ async def test_a_claim_whose_answer_was_lost_is_hosted_all_the_same(hosts: Hosts
     assert ended.result == ["ape", "ape", 1]
 
 
+@pytest.mark.soak
 async def test_a_host_whose_worker_is_started_again_gets_its_pinned_runs_back(hosts: Hosts) -> None:
     ape, bee = await hosts.open("ape"), await hosts.open("bee")
     async with bee.serve([WORK]):
@@ -244,6 +245,7 @@ async def test_a_host_whose_worker_is_started_again_gets_its_pinned_runs_back(ho
             assert (await again.finish(run.id)).result == ["bee", "bee", 1]
 
 
+@pytest.mark.soak
 async def test_a_worker_whose_mark_is_cut_but_beats_keeps_its_runs(hosts: Hosts) -> None:
     bodies, may_end = 0, asyncio.Event()
 
@@ -391,6 +393,7 @@ async def test_a_schedule_that_cannot_be_fired_is_paused_and_the_dead_are_looked
     assert "schedule 'odd' is paused" in caplog.text
 
 
+@pytest.mark.soak
 async def test_a_row_of_somebody_else_in_dbos_is_settled_and_stops_nothing(hosts: Hosts) -> None:
     engine = await hosts.open("ape", FlowDefinition("short", _nothing))
     with psycopg.connect(hosts.url) as connection:

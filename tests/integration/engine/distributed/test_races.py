@@ -53,6 +53,7 @@ async def _take_run(store: Store, engine: DbosEngine, run_id: str) -> bool:
     return True
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(("approvals", "runs"), [(40, 20), in_soak(10_000, 10_000)])
 def test_one_thing_is_had_by_one_of_three_processes(
     postgres_url: str, tmp_path: Path, approvals: int, runs: int

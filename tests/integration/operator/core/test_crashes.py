@@ -91,6 +91,7 @@ async def test_a_send_that_was_cut_off_is_in_doubt_and_not_repeated(tmp_path: Pa
     assert receipts[1].approved_by == ("ann",)
 
 
+@pytest.mark.soak
 async def test_a_send_that_a_person_says_did_not_happen_is_sent_after_all(tmp_path: Path) -> None:
     shop = killed_while(tmp_path, "mail bob", "mail.send")
     async with shop.podium() as podium:

@@ -133,6 +133,7 @@ MALFORMED_EVERY_TIME = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name", [name if name in MALFORMED_EVERY_TIME else in_soak(name) for name in MALFORMED]
 )
@@ -291,6 +292,7 @@ TROUBLE: dict[str, tuple[dict[str, Any], type[PodiumError]]] = {
 TROUBLE_EVERY_TIME = {"no such key", "too many", "down", "a model that will not"}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name", [name if name in TROUBLE_EVERY_TIME else in_soak(name) for name in TROUBLE]
 )

@@ -115,6 +115,7 @@ async def test_a_key_is_applied_once_and_gives_its_result_again(scope: PackScope
     assert record["tool"] == "leads.create"
 
 
+@pytest.mark.sample(1)
 async def test_fifty_at_once_under_one_key_change_things_once(scope: PackScope) -> None:
     async def one(number: int) -> dict[str, Any]:
         async with open_database(scope) as db:
@@ -127,6 +128,7 @@ async def test_fifty_at_once_under_one_key_change_things_once(scope: PackScope) 
     assert {result["lead"] for result in results} == {int(rows[0]["id"].removeprefix("lead_"))}
 
 
+@pytest.mark.sample(1)
 async def test_fifty_at_once_who_expect_the_same_state_have_one_winner(scope: PackScope) -> None:
     async with open_database(scope) as db:
         await db.apply("first", [lead()], {})
@@ -289,6 +291,7 @@ async def test_days_and_moments_are_searched_from_and_to(scope: PackScope) -> No
     assert [row["id"] for row in early] == ["task_10"]
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("table", "row", "words"),
     [
@@ -428,6 +431,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("backend", ["sqlite", "postgresql"])
 async def test_several_processes_may_be_the_first_at_once(
     backend: str, request: pytest.FixtureRequest, tmp_path: Path

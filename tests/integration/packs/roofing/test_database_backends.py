@@ -252,6 +252,7 @@ async def test_a_project_without_the_tables_is_told_which_files_to_run(
     assert "migrations/postgresql" in told["problem"]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("answer", "words"),
     [

@@ -45,6 +45,7 @@ async def sent_by_the_plan(office: Office, tool: str, **arguments: Any) -> str:
     return ""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "change",
     [{"phone": "+61499000222"}, {"name": "Sarah Bell of Evil"}, {"email": "evil@example.com"}],
@@ -146,6 +147,7 @@ async def test_a_row_that_was_changed_past_the_tools_is_noticed(
     assert server.received == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("name", "greeted"),
     [

@@ -151,6 +151,7 @@ async def test_a_line_that_comes_to_nothing_is_refused(
     )
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [

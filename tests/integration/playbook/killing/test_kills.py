@@ -77,6 +77,7 @@ def test_a_command_that_was_not_begun_is_asked_about_and_then_run(
     check_proofs(theatre, played.run_id)
 
 
+@pytest.mark.soak
 def test_a_command_that_had_ended_is_asked_about_and_not_run_again(
     theatre: Theatre, peaceful: Performance
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_command_that_had_ended_is_asked_about_and_not_run_again(
     check_proofs(theatre, played.run_id)
 
 
+@pytest.mark.soak
 def test_a_patch_of_two_files_that_was_killed_after_the_first_is_finished(
     theatre: Theatre, peaceful: Performance
 ) -> None:
