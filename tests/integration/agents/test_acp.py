@@ -182,6 +182,7 @@ async def test_a_refusal_is_for_once_and_its_reason_kept_for_the_next_prompt(
     assert stage.doors.door.settled == {}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "options", [[], None, "yes", [OPTIONS[0]], [{"kind": 3}, 7], [OPTIONS[0], OPTIONS[2]]]
 )
@@ -292,6 +293,7 @@ async def test_the_turns_limit_it_ends_at_is_one_of_the_step(tmp_path: Path) -> 
     assert error.scope == "step"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("reason", ["end_turn", "refusal", "max_tokens", "cancelled", "made_up"])
 async def test_it_may_be_silent_when_it_waits_for_an_approval(tmp_path: Path, reason: str) -> None:
     wait = DoorAnswer(decision=Effect.ASK, say="wait for ap_1", approval_id="ap_1")

@@ -46,6 +46,7 @@ async def test_the_payload_of_finish_is_the_payload_of_the_reply(
     assert (reply.text, reply.payload, reply.found) == ("One note.", {"notes": 1}, "native")
 
 
+@pytest.mark.sample(1)
 @every_api
 async def test_finish_without_the_payload_leaves_it_to_the_words(
     caller: Caller, house: House

@@ -271,7 +271,7 @@ async def test_a_limit_ends_the_turn(
     assert caught.value.usage.output_tokens == 10 * len(server.requests)
 
 
-@pytest.mark.sample(1)
+@pytest.mark.soak
 async def test_a_turn_without_a_limit_still_ends(provider: str, tmp_path: Path) -> None:
     steps = [note(str(number)) for number in range(60)]
     async with ModelServer(script(many=steps), key=KEY) as server:

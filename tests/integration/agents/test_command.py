@@ -228,6 +228,7 @@ async def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
         await an_agent(tmp_path, "no-such-program").ask(a_turn(tmp_path))
 
 
+@pytest.mark.soak
 async def test_a_large_answer_and_a_prompt_nobody_reads_do_no_harm(tmp_path: Path) -> None:
     code = "import sys; sys.stdout.buffer.write(b'\\xff' + b'x' * 50_000_000 + b' end')"
     reply = await an_agent(tmp_path, *python(code)).ask(a_turn(tmp_path, "p" * 5_000_000))

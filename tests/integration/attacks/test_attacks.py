@@ -39,11 +39,11 @@ def _through(found: list[Outcome]) -> dict[str, tuple[str, ...]]:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_no_attack_of_one_agent_that_tries_most_gets_through_the_default_layout(group: str) -> None:
-    """All that need no commit, and of the others every third: such an attack has to be tried alone."""
+    """Two of three that need no commit, and of the others every fifth: such an attack has to be tried alone."""
     own = [attack for attack in ATTACKS if attack.group == group]
     alone = [attack.id for attack in own if attack.delivers]
-    most = [attack.id for attack in own if not attack.delivers] + alone[::3]
-    found = _run("ordinary", "default", most, together=20)
+    beside = [attack.id for attack in own if not attack.delivers]
+    found = _run("ordinary", "default", beside[::3] + beside[1::3] + alone[::5], together=20)
     assert _through(found) == {}
     assert not any(outcome.skipped for outcome in found)
 
@@ -58,6 +58,7 @@ def test_no_attack_gets_through_the_default_layout(group: str, user: str) -> Non
     print(f"\n{group}, {user}: 0 of {len(found)} through")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("layout", "ids"),
     [
@@ -88,6 +89,7 @@ _OF_TERMINALS = ("E55", "E57", "E59", "E60", "E62", "E63")
 """What is different where a program has a terminal, and who holds it is no child of Podium."""
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("layout", "ids"),
     [

@@ -303,6 +303,7 @@ async def test_the_standing_of_an_agent_has_its_last_exit(rig: Rig) -> None:
 # --- systemd -----------------------------------------------------------------------------------
 
 
+@pytest.mark.sample(4)
 @pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed here"
 )

@@ -160,6 +160,7 @@ def test_groups_without_members_and_kinds_that_are_not_there_are_warnings(desk: 
     assert "dev ('telepathy')" in kinds.says
 
 
+@pytest.mark.soak
 def test_an_untrusted_command_is_not_even_tried(desk: Desk) -> None:
     program(desk.project, "tool", f"touch {desk.project}/ran; echo 1.0")
     command = str(desk.project / "tool")

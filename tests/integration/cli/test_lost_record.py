@@ -40,6 +40,7 @@ def database(desk: Desk) -> Path:
     return desk.project / ".podium" / "podium.db"
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("lose", [_removed, _emptied, in_soak(_truncated)])
 def test_a_lost_record_is_told_and_stops_whoever_reads_or_writes(
     desk: Desk, database: Path, lose: Callable[[Path], None]
@@ -77,6 +78,7 @@ def test_a_new_record_is_begun_when_told_so_and_the_heads_are_kept(
     assert desk.run("receipts", "verify").code == 0
 
 
+@pytest.mark.soak
 def test_a_record_rolled_back_to_an_older_backup_is_as_loud_as_a_lost_one(
     desk: Desk, database: Path
 ) -> None:

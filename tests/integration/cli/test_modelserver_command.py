@@ -142,6 +142,7 @@ def test_a_key_is_wanted_and_shown_nowhere(desk: Desk) -> None:
     assert (second["body"], second["prompt"]) == (BODY, "SCRIPT:hello")
 
 
+@pytest.mark.soak
 def test_what_is_recorded_can_be_replayed(desk: Desk) -> None:
     (desk.project / "s.yaml").write_text(SCRIPT)
     with serving(desk, "--script", "s.yaml") as provider:

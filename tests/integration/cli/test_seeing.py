@@ -150,6 +150,7 @@ def test_one_frame_shows_running_runs_with_their_step(desk: Desk) -> None:
     assert frame["workers"][0]["alive"] is False
 
 
+@pytest.mark.soak
 def test_in_a_pipe_lines_come_again_when_something_changed(desk: Desk) -> None:
     put_left_behind(desk)
     top = subprocess.Popen(

@@ -99,6 +99,7 @@ def test_at_a_terminal_a_person_types_yes(desk: Desk) -> None:
         assert standing(desk)["granted"] == granted
 
 
+@pytest.mark.soak
 def test_what_was_granted_is_delivered_unasked_until_it_is_taken_back(desk: Desk) -> None:
     agreed(desk)
     assert desk.run("sense", "trust", "promote", "opal_api", "--yes").code == 0

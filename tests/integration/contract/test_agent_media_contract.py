@@ -215,7 +215,7 @@ async def test_half_a_character_in_its_words_harms_nothing(medium: Medium, tmp_p
     assert reply.text.startswith("Half ")
 
 
-@pytest.mark.sample(1)
+@pytest.mark.soak
 @one_api_and_programs_seldom
 async def test_a_turn_out_of_time_leaves_no_process(medium: Medium, tmp_path: Path) -> None:
     async with on_stage(medium, tmp_path, hang()) as stage:

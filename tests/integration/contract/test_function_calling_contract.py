@@ -44,6 +44,7 @@ async def _asked(caller: Caller, house: House, *beats: Beat, **limits: Json) -> 
         return reply, cast.told()
 
 
+@pytest.mark.sample(2)
 @every_caller
 async def test_a_call_is_performed_and_its_result_reaches_the_model(
     caller: Caller, house: House

@@ -57,6 +57,7 @@ def refusal(url: str) -> str:
     return told
 
 
+@pytest.mark.soak
 def test_a_worker_that_checks_certificate_and_name_gets_in_and_talks_tls(
     server: PostgresServer, certificates: Path
 ) -> None:

@@ -41,6 +41,7 @@ SELDOM = ("opencode", "acp")
 """One takes ten seconds for an answer, the other is the Gemini CLI once more; tests/integration/agents asks both each time."""
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "name", [in_soak(name) if name in SELDOM else name for name in settings_on_the_page()["agents"]]
 )

@@ -68,7 +68,6 @@ async def test_bodies_of_64_kb_arrive_to_the_byte(root: Path, who: str) -> None:
         assert bodies[:2] == [plan, result]
 
 
-@pytest.mark.smoke
 async def test_a_call_that_waits_for_a_person_is_made_after_the_approval_in_the_same_turn(
     root: Path,
 ) -> None:

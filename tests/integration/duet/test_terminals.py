@@ -111,6 +111,7 @@ def test_an_executer_that_hangs_is_interrupted_and_its_leg_can_be_retried(stage:
     assert len([each for each in stage.happened("PLANNER", "said") if each.type == "plan"]) == 1
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize(
     "ways", [("partial", "recap"), in_soak(("strays", "quoting"))], ids="+".join
 )

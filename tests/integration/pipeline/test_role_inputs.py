@@ -43,6 +43,7 @@ async def prompts(project: Project, run: Run) -> dict[str, str]:
     return {each["role"]: each["prompt"] for each in events if each["type"] == "agent_asked"}
 
 
+@pytest.mark.soak
 async def test_an_answer_of_a_person_stands_beside_the_task_for_every_later_role(
     tmp_path: Path,
 ) -> None:

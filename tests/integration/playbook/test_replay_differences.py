@@ -266,6 +266,7 @@ def test_a_stricter_policy_is_found_at_the_call_it_forbids(project: Path, replay
     assert "type" in fields_of(found)
 
 
+@pytest.mark.soak
 def test_another_answer_about_a_call_is_told_field_by_field(replay_edited: Project) -> None:
     def edit(events: Events) -> None:
         first(events, "tool_refused")["reason"] = "\x1b[2Jgone"
@@ -318,6 +319,7 @@ def test_arguments_that_are_not_those_of_their_call_are_not_called_with(
     assert (said.code, "or the trace was edited" in said.err) == (2, True), said.out + said.err
 
 
+@pytest.mark.soak
 def test_a_trace_that_is_too_large_is_not_held_in_memory(
     project: Path, replay: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

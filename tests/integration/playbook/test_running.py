@@ -219,6 +219,7 @@ def test_a_tool_that_the_playbook_does_not_name_is_not_there(stage: Stage) -> No
     assert "finish, read_file" in refused["reason"]
 
 
+@pytest.mark.soak
 def test_the_number_of_calls_is_limited_and_what_was_achieved_is_told(stage: Stage) -> None:
     stage.playbook(limits={"tool_calls": 2})
     stage.acts(READ, call("list_files"), EDIT)
@@ -240,6 +241,7 @@ def test_a_limit_that_comes_after_the_work_is_done_is_no_failure(stage: Stage) -
     assert result_of(lines)["result"]["stop"]["kind"] == "tool_calls"
 
 
+@pytest.mark.soak
 def test_the_same_call_with_the_same_result_ends_the_agent(stage: Stage) -> None:
     stage.playbook(limits={"same_results": 3})
     stage.acts(*[READ] * 6)

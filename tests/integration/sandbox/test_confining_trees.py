@@ -153,6 +153,7 @@ async def test_time_that_is_up_ends_it(
     assert ended.timed_out
 
 
+@pytest.mark.sample(1)
 async def test_memory_is_limited(launcher: ProcessLauncher, place: Place) -> None:
     code = "bytearray(400_000_000)"
     limits = ProcessLimits(memory_bytes=200_000_000)
@@ -166,6 +167,7 @@ async def test_the_size_of_files_is_limited(launcher: ProcessLauncher, place: Pl
     assert (place.given / "large").stat().st_size <= 1000
 
 
+@pytest.mark.sample(1)
 async def test_the_number_of_processes_is_limited(launcher: ProcessLauncher, place: Place) -> None:
     token = new_token()
     code = """

@@ -108,6 +108,7 @@ async def left_by_a_dead_podium(
         await server.departing()
 
 
+@pytest.mark.soak
 async def test_a_pane_goes_on_when_its_podium_is_killed_and_cannot_reach_its_tmux(
     mechanism: Mechanism, place: Place, root: Path
 ) -> None:

@@ -48,6 +48,7 @@ async def ran(work: Path, *argv: str, confined: bool = True, **limits: int) -> E
     return await ProcessLauncher().run(spawn)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("confined", [True, False])
 async def test_tree_of_too_many_processes_is_stopped_and_told_why(
     tmp_path: Path, confined: bool
@@ -59,6 +60,7 @@ async def test_tree_of_too_many_processes_is_stopped_and_told_why(
     assert b"podium: stopped: more than 20 processes" in ended.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("confined", "program"),
     [(True, GROWS), (False, SHARES), in_soak(True, SHARES), in_soak(False, GROWS)],

@@ -52,6 +52,7 @@ KINDS = {
 }
 
 
+@pytest.mark.sample(20)
 @BOTH
 @EVERY
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500, 529, 418])

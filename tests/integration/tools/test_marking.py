@@ -147,6 +147,7 @@ _UNITS = (
 )
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("unit", _UNITS)
 def test_searching_takes_time_by_the_length_of_the_text(unit: str) -> None:
     assert_linear_cost(lambda size: list(marks_in(unit * (size // len(unit)))), 300_000)

@@ -57,6 +57,7 @@ async def test_nobody_opens_more_streams_than_their_share(tmp_path: Path) -> Non
         assert await retry_until(is_free)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("count", [100, pytest.param(1_000, marks=pytest.mark.soak)])
 async def test_others_are_answered_beside_many_open_streams(tmp_path: Path, count: int) -> None:
     settings = ConsoleSettings(port=0, streams_per_person=count, requests_per_minute=1_000_000)

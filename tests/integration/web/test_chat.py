@@ -151,6 +151,7 @@ async def begin_repository(folder: Path) -> None:
         assert await git.wait() == 0
 
 
+@pytest.mark.soak
 async def test_help_and_nonsense_are_answered_with_what_can_be_said(stage: ChatStage) -> None:
     help_said = await stage.telegram("help")
     assert "APPROVE: ID" in help_said

@@ -213,6 +213,7 @@ async def test_a_call_in_doubt_is_settled_with_one_of_two_answers(
         assert call.status == "refused"
 
 
+@pytest.mark.soak
 async def test_an_expired_card_says_so_and_takes_no_answer(tmp_path: Path) -> None:
     async with console(tmp_path) as stage, stage.client(**{"hx-request": "true"}) as client:
         approval = await add_approval(stage.podium, await add_run(stage.podium), seconds=-5)

@@ -122,6 +122,7 @@ def test_every_kind_sits_on_either_side_equally_often() -> None:
             assert len(set(counts)) == 1
 
 
+@pytest.mark.soak
 async def test_a_pair_of_the_zoo_plays_tasks_and_all_that_it_says_arrives() -> None:
     if shutil.which("tmux") is None:
         pytest.skip("no tmux on this machine; `sh scripts/need tmux` installs it")

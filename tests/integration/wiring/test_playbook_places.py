@@ -12,6 +12,7 @@ from podium.wiring.tidying import tidy_grounds
 from tests.integration.wiring.test_podium import configured
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("status", "stays"), [(RunStatus.WAITING, True), (RunStatus.SUCCEEDED, False), (None, False)]
 )

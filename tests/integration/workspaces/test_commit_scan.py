@@ -210,6 +210,7 @@ async def test_what_a_merge_of_many_adds_is_seen(yard: Yard) -> None:
     assert set(await seen(workspace)) == {("new.txt", 1)}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
 async def test_letters_with_nuls_between_them_are_read(yard: Yard, encoding: str) -> None:
     workspace = await yard.made()

@@ -166,6 +166,7 @@ async def test_a_repository_with_sha256_objects_works(place: Place, tmp_path: Pa
     await workspace.restore(await workspace.snapshot("x"))
 
 
+@pytest.mark.soak
 async def test_submodules_stay_as_they_are_and_the_rest_works(place: Place, tmp_path: Path) -> None:
     make_repository(tmp_path / "library")
     git(

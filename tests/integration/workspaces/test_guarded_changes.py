@@ -123,6 +123,7 @@ async def test_an_approval_is_for_one_diff_and_ordinary_commits_need_none(yard: 
     assert (await workspace.deliver(other.digest)).paths == ("one.txt", "podium.yaml")
 
 
+@pytest.mark.soak
 async def test_a_merge_that_keeps_the_older_guards_is_asked_about(yard: Yard) -> None:
     workspace = await yard.made()
     agent_commits(workspace.record, "one.txt", "mine\n")

@@ -47,6 +47,7 @@ def _deepened(folder: Path) -> Iterator[Path]:
         clear_away(folder)
 
 
+@pytest.mark.soak
 def test_folders_deeper_than_python_calls_are_looked_through(tmp_path: Path) -> None:
     (tmp_path / "refs/heads").mkdir(parents=True)
     with _deepened(tmp_path / "refs/heads/deep") as last:

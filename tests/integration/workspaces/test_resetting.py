@@ -70,6 +70,7 @@ async def test_kept_files_stay_as_they_lie_tracked_or_not(place: Place) -> None:
         await workspace.reset(workspace.record.base, "x", keep=["../x"])
 
 
+@pytest.mark.soak
 async def test_commits_beyond_go_with_their_files_also_when_those_are_kept_or_ignored(
     place: Place,
 ) -> None:
@@ -151,6 +152,7 @@ async def test_whatever_an_agent_leaves_is_put_back(place: Place, trick: str) ->
     assert (await workspace.deliver()).paths == ("a",)
 
 
+@pytest.mark.soak
 async def test_a_large_file_that_the_agent_let_git_ignore_is_kept_before_it_goes(
     place: Place,
 ) -> None:

@@ -88,6 +88,7 @@ def test_ten_thousand_messages_do_nothing_that_needs_approval(fuzzed: Fuzzed) ->
     _fuzz(fuzzed, 10_000)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("every", [30, in_soak(1)])
 def test_no_sentence_of_the_corpus_does_what_needs_approval(fuzzed: Fuzzed, every: int) -> None:
     for case in utterance_cases()[::every]:

@@ -202,6 +202,7 @@ CASES: list[tuple[str, Any, str, str]] = [
 ]
 
 
+@pytest.mark.sample(30)
 @pytest.mark.parametrize(
     ("at", "value", "pointer", "words"), CASES, ids=lambda part: str(part)[:50]
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -133,6 +134,7 @@ LOOKS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.soak
 @given(looks=LOOKS, limit=st.integers(600, 4_000))
 @settings(max_examples=examples(80), deadline=None)
 def test_a_bundle_fits_is_json_and_is_the_same_every_time(looks: list[Look], limit: int) -> None:

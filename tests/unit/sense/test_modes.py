@@ -135,6 +135,7 @@ async def test_a_subject_that_waits_is_not_asked_about_a_second_time(tmp_path: P
     assert "waits already" in held.why
 
 
+@pytest.mark.soak
 async def test_the_third_delivery_of_a_limit_of_two_waits_for_its_hour(tmp_path: Path) -> None:
     items = [item(f"FIX-{name}", REPORT) for name in "ABC"]
     station = Station(tmp_path, [plan(*items)], mode="supervised", orders_per_hour=2)

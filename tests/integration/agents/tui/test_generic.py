@@ -168,6 +168,7 @@ def test_words_that_the_cursor_went_on_from_have_left(
     assert eyes.composer(a_screen(*lines, cursor=cursor), "the words") == composer
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("prompt", ["^> ", r"> \w"], ids=["right", "never seen empty"])
 async def test_a_program_that_thinks_without_a_sign_of_it_gets_one_enter(
     house: House, prompt: str

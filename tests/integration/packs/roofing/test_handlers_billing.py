@@ -189,6 +189,7 @@ async def _named(office: Office, tool: str) -> dict[str, str]:
             return {}
 
 
+@pytest.mark.soak
 async def test_a_database_from_before_bills_were_guarded_is_brought_up_to_date(
     tmp_path: Path, postgres_url: str
 ) -> None:

@@ -116,6 +116,7 @@ async def a_crew(office: Office) -> Made:
     return "job.schedule", first
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("happened", "words"),
     [

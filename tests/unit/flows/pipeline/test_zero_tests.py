@@ -62,6 +62,7 @@ def test_runs_with_tests_and_everything_that_is_no_test_run_are_left_alone(what:
     assert not ran_no_tests(SOME[what])
 
 
+@pytest.mark.sample(8)
 @pytest.mark.parametrize("unit", ["=", " ", "1 passed ", "Tests: 1", "\x1b[0;", "9", "\n", "ok\n"])
 @pytest.mark.parametrize("first", ["", "Tests: ", "Passed! "])
 def test_hostile_output_is_read_in_linear_time(first: str, unit: str) -> None:
