@@ -10,9 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import schemathesis
-from schemathesis.config import SchemathesisConfig
-from schemathesis.engine import events, from_schema
 
 from podium.web.access import rates
 from podium.web.api.published import published
@@ -59,11 +56,13 @@ def served(folder: Path) -> Iterator[Stage]:
         thread.join(120)
 
 
-def tried(stage: Stage, *, examples: int, coverage: bool) -> tuple[int, list[str]]:
-    """How many requests were made of the whole API, and what was wrong with the answers.
+def tried(stage: Stage, *, examples: int) -> tuple[int, list[str]]:
+    """How many requests were made of the whole API, with every limit of every field, and what was wrong with the answers."""
+    # Half a second for every worker, and only the soak needs it.
+    import schemathesis
+    from schemathesis.config import SchemathesisConfig
+    from schemathesis.engine import events, from_schema
 
-    `coverage` adds every limit of every field: a thousand requests, for which the soak has the time.
-    """
     config = SchemathesisConfig.from_dict(
         {
             "seed": 1,
@@ -81,7 +80,7 @@ def tried(stage: Stage, *, examples: int, coverage: bool) -> tuple[int, list[str
                 "negative_data_rejection": {"expected-statuses": REJECTIONS},
             },
             "phases": {
-                "coverage": {"enabled": coverage},
+                "coverage": {"enabled": True},
                 "fuzzing": {"enabled": True},
                 "stateful": {"enabled": False},
             },
@@ -106,17 +105,9 @@ def tried(stage: Stage, *, examples: int, coverage: bool) -> tuple[int, list[str
 
 
 @pytest.mark.soak
-def test_every_operation_answers_as_it_is_described(tmp_path: Path) -> None:
-    with served(tmp_path) as stage:
-        requests, faults = tried(stage, examples=1, coverage=False)
-    assert "\n".join(faults) == ""
-    assert requests > 80
-
-
-@pytest.mark.soak
 def test_every_operation_answers_as_it_is_described_a_thousand_times(tmp_path: Path) -> None:
     with served(tmp_path) as stage:
-        requests, faults = tried(stage, examples=60, coverage=True)
+        requests, faults = tried(stage, examples=60)
     assert "\n".join(faults) == ""
     assert requests > 2000
 
