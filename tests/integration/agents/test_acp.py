@@ -145,6 +145,7 @@ async def test_how_a_command_ended_is_not_known_from_completed_alone(tmp_path: P
     assert reply.warnings == ("the agent does not tell how '`rm -rf x`' ended: it is not known",)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("told", "ok"),
     [
@@ -165,6 +166,7 @@ async def test_a_command_is_done_when_its_exit_code_says_so(
     assert stage.doors.door.settled == {"t1#0": ok}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("odd", [{"exit_code": "0"}, {"exit_code": True}, [], "0", None])
 async def test_what_is_no_exit_code_is_none(tmp_path: Path, odd: Any) -> None:
     stage = Stage(tmp_path, ALLOW)
@@ -199,6 +201,7 @@ async def test_where_only_lasting_options_are_offered_none_is_chosen(
     assert "offers no way to permit it once" in untold
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("call", [None, {}, {"toolCallId": 3}, {"kind": "execute"}, "x"])
 async def test_a_question_about_nothing_is_a_no(tmp_path: Path, call: Any) -> None:
     stage = Stage(tmp_path, ALLOW)
@@ -320,6 +323,7 @@ QUOTA: dict[str, Any] = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "told",
     [
@@ -334,6 +338,7 @@ async def test_what_is_told_twice_is_counted_once(tmp_path: Path, told: dict[str
     assert (reply.usage.input_tokens, reply.usage.output_tokens) == (150, 15)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("models", "more", "expected"),
     [

@@ -80,6 +80,7 @@ async def test_after_finish_the_conversation_can_go_on(caller: Caller, house: Ho
     assert house.done == ["one"]
 
 
+@pytest.mark.sample(1)
 @every_api
 async def test_after_a_limit_the_conversation_can_go_on(caller: Caller, house: House) -> None:
     beats = [

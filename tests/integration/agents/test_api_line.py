@@ -111,6 +111,7 @@ def raw_rig(folder: Path, raw: RawServer, **more: Any) -> ApiRig:
     return ApiRig(folder, server, "openai", **more)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("provider", PROVIDERS)
 async def test_nothing_of_the_parents_environment_is_used(
     provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -187,6 +188,7 @@ async def test_a_packed_answer_is_not_unpacked(tmp_path: Path) -> None:
             await rig.agent.ask(rig.turn("x"))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "arguments", ['{"text": "half', "[1, 2]", '"words"', '{"text": NaN}', "[" * 100_000]
 )

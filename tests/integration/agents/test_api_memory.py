@@ -132,6 +132,7 @@ async def test_an_answer_is_durable_before_its_calls_are_done(tmp_path: Path) ->
     assert types[:3] == ["model_answered", "tool_requested", "tool_completed"]
 
 
+@pytest.mark.sample(1)
 @every_provider
 async def test_what_is_remembered_costs_no_request_and_is_not_told_again(
     provider: str, tmp_path: Path
@@ -182,6 +183,7 @@ async def test_limits_of_spending_hold_for_what_is_remembered(
     assert spent[0][0] == measure
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "changed",
     [{"prompt": "SCRIPT:x again"}, {"tools": ()}, {"options": {"temperature": 1}}, {"model": "m"}],

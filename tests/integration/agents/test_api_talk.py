@@ -247,6 +247,7 @@ async def test_a_model_in_a_circle_is_stopped(provider: str, tmp_path: Path) -> 
     assert caught.value.usage.input_tokens > 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("limits", "measure", "requests"),
     [({"turns": 2}, "turns", 2), ({"tokens": 1500}, "tokens", 2), ({"usd": 0.0005}, "usd", 2)],

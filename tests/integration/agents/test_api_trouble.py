@@ -153,6 +153,7 @@ async def test_a_rate_limit_beyond_the_turns_time_is_not_waited_for(
     assert rig.pauses == []
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
 async def test_a_server_that_breaks_once_is_asked_again(
     provider: str, tmp_path: Path, status: int

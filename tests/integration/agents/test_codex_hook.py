@@ -59,6 +59,7 @@ def test_a_no_is_handed_on_with_its_reason(tmp_path: Path, script: bool) -> None
     assert (done.returncode, done.stderr) == (2, "why\n")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("script", [False, True])
 @pytest.mark.parametrize(
     ("answer", "reason"),

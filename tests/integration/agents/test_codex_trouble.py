@@ -39,6 +39,7 @@ from tests.soaking import in_soak
 NOW = datetime(2026, 11, 15, 7, 30, 20, tzinfo=UTC)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("step", "error"),
     [
@@ -222,6 +223,7 @@ HOOK: dict[str, Any] = {
 }
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("answers", "error"),
     [

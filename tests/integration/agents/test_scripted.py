@@ -293,6 +293,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("kind", FAILURES)
 async def test_a_failure_of_its_provider_is_an_error_of_the_tree(kind: str, tmp_path: Path) -> None:
     failing = agent({"usage": {"input": 7}}, {"fail": {"kind": kind}}, {"say": "never"})
@@ -338,6 +339,7 @@ async def test_fifty_megabytes_of_rubbish_do_not_hide_the_answer(tmp_path: Path)
     assert reply.text == "still here"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "rubbish",
     ["[1]", "{", '{"reply": 5, "next_act": 0}', '{"usage": 5}', "null", "", "[" * 100_000],

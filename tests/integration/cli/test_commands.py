@@ -161,6 +161,7 @@ def test_a_short_form_that_fits_several_lists_them(desk: Desk) -> None:
         assert "type more of the id" in said.err
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "command",
     [

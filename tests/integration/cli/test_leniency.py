@@ -10,6 +10,7 @@ from tests.integration.cli.desk import Desk
 BROKEN = "mode: supervised\nagnets: {}\nmood: bad\n"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "command",
     [("runs",), ("show", "RUN"), ("logs", "RUN"), ("approvals",), ("receipts", "list")],

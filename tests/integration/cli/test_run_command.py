@@ -63,6 +63,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Desk, Said]:
     return desk, desk.spawn("run", TASK)
 
 
+@pytest.mark.soak
 def test_a_task_becomes_a_branch_and_a_person_reads_how_line_by_line(
     done: tuple[Desk, Said],
 ) -> None:

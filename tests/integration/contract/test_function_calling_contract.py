@@ -172,6 +172,7 @@ async def test_after_an_approval_the_same_conversation_goes_on_with_that_call(
     assert len(asked) == 1
 
 
+@pytest.mark.sample(1)
 @every_caller
 async def test_the_limit_of_calls_stops_the_turn(caller: Caller, house: House) -> None:
     beats = [Beat(calls=(note(str(number)),), words=f"Number {number}.") for number in range(6)]
@@ -196,6 +197,7 @@ async def test_the_same_call_with_the_same_result_stops_the_turn(
     assert len(performed) == 3
 
 
+@pytest.mark.sample(1)
 @every_caller
 async def test_what_every_answer_used_is_counted(caller: Caller, house: House) -> None:
     reply, _ = await _asked(caller, house, wish(note("milk")), wish(note("tea")), say("Done."))

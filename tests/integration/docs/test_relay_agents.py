@@ -31,6 +31,7 @@ async def answer_each(waiting: asyncio.Queue[Exchange]) -> None:
         exchange.write_answer({"text": "OK"})
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", [in_soak(name) if name in SELDOM else name for name in AGENTS])
 async def test_an_agent_waits_for_the_answer_of_a_program(name: str, tmp_path: Path) -> None:
     told: asyncio.Queue[Exchange] = asyncio.Queue()

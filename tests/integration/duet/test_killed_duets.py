@@ -40,6 +40,7 @@ async def pair(request: pytest.FixtureRequest) -> AsyncIterator[ZooPair]:
             await pair.terminals.depart()
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("pair", ["composer"], indirect=True)
 async def test_every_task_is_finished_once_whoever_is_killed_over_it(pair: ZooPair) -> None:
     await kill_and_finish(pair, kills=2)

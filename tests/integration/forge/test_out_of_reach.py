@@ -88,6 +88,7 @@ async def test_a_server_in_trouble_is_asked_again_until_it_answers(
     assert "tried again at" in "".join(await published.told(run.id))
 
 
+@pytest.mark.soak
 async def test_a_remote_out_of_reach_is_pushed_to_when_it_can_and_a_refused_token_is_a_persons_matter(
     published: Published, github: GitHubServer, quick: None
 ) -> None:

@@ -83,6 +83,7 @@ async def test_more_than_github_takes_is_cut(yard: Yard, github: GitHubServer) -
     assert sent["body"].endswith("*The rest was too long for a pull request.*")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("answer", "words"),
     [

@@ -78,6 +78,7 @@ async def test_what_is_too_long_for_a_service_comes_in_several_messages_with_eve
     assert sum(text.count(part.link) for text in texts) == 10
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("status", "in_doubt"), [(401, False), (404, False), (503, True)])
 async def test_what_a_service_refuses_was_not_told_and_what_broke_in_it_is_a_doubt(
     status: int, in_doubt: bool

@@ -209,6 +209,7 @@ def nobody_is_paid_twice(events: list[dict[str, Any]]) -> None:
             begun.add(event["step"])
 
 
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 async def test_a_run_killed_at_some_points_comes_to_the_same_end(tmp_path: Path) -> None:
     await see_it_through(tmp_path, "quick", kills=2, seed=7)

@@ -224,6 +224,7 @@ async def test_a_host_that_was_left_behind_catches_up(tmp_path: Path) -> None:
     assert (await asked(project, run.id)).count("auditor") == 1
 
 
+@pytest.mark.soak
 async def test_going_back_finds_an_answer_as_it_was_or_asks_anew_and_keeps_what_was_delivered(
     tmp_path: Path,
 ) -> None:

@@ -441,6 +441,7 @@ async def test_remarks_are_decided_about_once_the_work_is_done_and_what_changes_
     assert "last attempt" not in asked["documenter"]
 
 
+@pytest.mark.soak
 async def test_a_conflict_is_solved_by_the_specialist_and_reviewed(tmp_path: Path) -> None:
     project = Project(tmp_path).build(smooth())
     project.play(

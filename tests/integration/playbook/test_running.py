@@ -332,6 +332,7 @@ def test_runs_do_not_work_in_the_folder_of_another_or_within_it(stage: Stage) ->
     assert (said.code, later[0]["run"] in said.err + said.out) == (7, True), said.err
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -18,6 +18,7 @@ def raced(tmp_path: Path, orders: int, *, kills: int = 0, seconds: float = 400.0
     return yard
 
 
+@pytest.mark.soak
 def test_two_loops_and_two_workers_do_every_order_once_although_they_are_killed(
     tmp_path: Path,
 ) -> None:

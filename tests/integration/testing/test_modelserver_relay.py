@@ -93,6 +93,7 @@ async def asked(rig: Rig, *arguments: Any, **options: Any) -> AsyncIterator[asyn
         task.cancel()
 
 
+@pytest.mark.sample(3)
 @BOTH
 @EVERY
 async def test_text_and_calls_go_back_in_the_protocol_that_asked(
@@ -181,6 +182,7 @@ async def test_a_later_request_shows_what_is_new_and_what_was_asked_before(tmp_p
     assert "* same body as request 0002" in third
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
@@ -228,6 +230,7 @@ async def test_a_tool_of_plain_text_gets_its_input(tmp_path: Path) -> None:
         assert calls_of("responses", await reply) == [("apply_patch", "*** Begin Patch")]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("keep_alive_seconds", [60.0, 0.02])
 @BOTH
 @ONE

@@ -277,6 +277,7 @@ async def test_files_that_are_passed_over_are_left_out_of_a_diff(rig: Rig) -> No
         assert outcome.result["files_left_out"] == 1
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("paths", [[], ["."], ["sub", "b.txt"]])
 async def test_what_is_passed_over_and_podiums_own_is_not_committed(
     rig: Rig, paths: list[str]

@@ -82,6 +82,7 @@ async def test_strangers_and_pages_of_other_sites_see_no_pane(
         assert refused.value.response.status_code == code
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("pane", ["main/director", "ma.in/planner", "other/planner"])
 async def test_a_pane_that_is_not_there_is_told_as_such(tmp_path: Path, pane: str) -> None:
     async with console(tmp_path) as stage:

@@ -130,6 +130,7 @@ async def test_a_page_looks_through_older_runs_by_itself_until_all_were_read(
             await refuse_sideways(page)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("filled", "told"),
     [

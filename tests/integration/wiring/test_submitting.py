@@ -69,6 +69,7 @@ def test_a_run_that_is_delayed_says_when_it_may_start(desk: Desk) -> None:
     assert (run.not_before - run.created_at).total_seconds() == pytest.approx(3600, abs=5)
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("wish", "words"),
     [

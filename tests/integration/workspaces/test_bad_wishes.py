@@ -63,6 +63,7 @@ async def test_a_base_that_is_no_commit(place: Place, base: str) -> None:
     await _refused(place, BadInput, "commit", base=base)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "task", ["a/b", "..", "-x", "a b", "x.lock", "é", "a" * 101, "a..b", "x\n"]
 )

@@ -72,6 +72,7 @@ def test_a_table_in_a_body_behind_a_bar_is_not_taken_for_a_frame() -> None:
     assert read_block(f"| {OPEN}\n{table}\n{CLOSE}", "POLI:MSG").body == table
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "text",
     [

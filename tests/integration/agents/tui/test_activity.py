@@ -151,6 +151,7 @@ async def test_a_program_started_again_in_its_pane_is_still_followed(house: Hous
     assert await house.activity.beyond(pane, beats, 30.0)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["50%H", "a b;c", "#(touch bad)", "it's $HOME"])
 async def test_a_folder_of_any_name_can_keep_what_panes_write(root: Path, name: str) -> None:
     async with housed(root, folder=root / name) as house:

@@ -95,6 +95,7 @@ async def test_a_window_whose_name_begins_as_the_session_is_not_mistaken_for_it(
         assert await house.open("composer", "executer") == "%1"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", ["a b;c", "#(touch bad)", "#{pid}", "50%H", "it's", "-x"])
 async def test_a_folder_of_any_name_is_taken_for_what_it_is(house: House, name: str) -> None:
     await house.panes.open(program(house.root / name))
@@ -185,6 +186,7 @@ async def _width_of(house: House, pane: str) -> str:
     return width
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("opened", ["split-window -h", "split-window -v", "new-window"])
 async def test_a_pane_that_is_missing_is_made_anew_and_never_out_of_a_persons_own(
     house: House, opened: str

@@ -192,6 +192,7 @@ async def test_what_cannot_be_sent_never_leaves(
 LOGIN = base64.b64encode(f"{ACCOUNT}:{TOKEN}".encode()).decode()
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     "form",
     [

@@ -139,6 +139,7 @@ async def test_twelve_lines_added_at_once_all_count(tmp_path: Path) -> None:
     assert (await office.once("os.get_quote", quote_id=quote_id))["total"] == 1862.0
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(("price", "quantity"), [(0.01, 0.001), (0.01, 0.49), (1, 0.004)])
 async def test_a_line_that_comes_to_nothing_is_refused(
     tmp_path: Path, price: float, quantity: float

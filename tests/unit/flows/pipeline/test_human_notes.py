@@ -121,6 +121,7 @@ def test_any_text_is_read(text: str) -> None:
     assert all(each.text and each.fingerprint for each in notes_of(text))
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("piece", ["@a ", "@a, ", "<!--", "- @", "@a and ", "> "])
 def test_a_hostile_file_is_read(piece: str) -> None:
     def read(size: int) -> None:

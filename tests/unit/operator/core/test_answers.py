@@ -38,6 +38,7 @@ def must_be_five(answer: OperatorAnswer) -> str:
     return text
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("message", "mode", "context", "code", "words"),
     [

@@ -179,6 +179,7 @@ def test_letters_that_nobody_sees_are_read() -> None:
     assert rule_for(said(f"new lead: Sarah{hidden}")) == "overriding_rules"
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     "piece",
     [

@@ -73,6 +73,7 @@ def test_a_placeholder_for_lines_that_nobody_left_out_is_refused() -> None:
     assert told.reason is Reason.DOUBTFUL
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     ("line", "count"), [("same line", 20_000), ("}", 60_000), ("a" * 999_000, 1)]
 )
