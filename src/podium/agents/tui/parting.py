@@ -24,20 +24,30 @@ async def end_program(control: Control, pane: str, seconds: float = _LONGEST_SEC
     for signum, patience in ((signal.SIGHUP, seconds), (signal.SIGKILL, _LONGEST_SECONDS)):
         if (await look(control, pane)).dead:
             return
-        (pid,) = await control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'")
+        (answer,) = await control.ask(f"display-message -p -t {pane} '#{{pane_pid}}'")
+        pid = int(answer)
         with suppress(ProcessLookupError):
-            os.kill(int(pid), signum)
-        if await _is_gone(control, pane, patience):
+            os.kill(pid, signum)
+        if await _is_gone(control, pane, pid, patience):
             return
     raise NotPossibleNow(
         f"the program in pane {pane} does not end; end what holds its terminal, then retry"
     )
 
 
-async def _is_gone(control: Control, pane: str, seconds: float) -> bool:
+async def _is_gone(control: Control, pane: str, pid: int, seconds: float) -> bool:
+    """Whether pane and process end in time. tmux calls a pane dead once its terminal is closed, which is a moment earlier."""
     give_up_at = asyncio.get_running_loop().time() + seconds
     while asyncio.get_running_loop().time() < give_up_at:
-        if (await look(control, pane)).dead:
+        if (await look(control, pane)).dead and not _exists(pid):
             return True
         await asyncio.sleep(_PAUSE_SECONDS)
     return False
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
