@@ -6,11 +6,16 @@ RUN_STAMP := $(VENV)/.ready-to-run
 DEV_STAMP := $(VENV)/.ready-to-develop
 BENCH_STAMP := $(VENV)/.ready-to-measure
 DOCS_STAMP := $(VENV)/.ready-to-document
+DIST_BIN := $(VENV)/dist/bin
+DIST_STAMP := $(VENV)/dist/.ready-to-release
 WHOLE_SUITE := $(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing durations.jsonl
+CONSTRAINTS ?= constraints.txt
+FROM_INDEX := install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
+INSTALL := $(BIN)/python -m pip $(FROM_INDEX)
 CODE := src tests benchmarks examples packs scripts
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit budget live durations attacks lint format bench many soak soak-list serve pictures docs clean clis
+.PHONY: help demo test unit budget live durations attacks lint format bench many soak soak-list serve pictures docs dist lock clean clis
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
@@ -83,27 +88,40 @@ docs: export NO_MKDOCS_2_WARNING = 1
 docs: $(DOCS_STAMP) ## the documentation as a site, in site/; any warning is an error
 	$(BIN)/mkdocs build --strict --quiet
 
+dist: $(DIST_STAMP) ## wheel, sdist and SBOM in dist/, checked, and the wheel tried in a bare environment; ARGS="--tag v0.2.0"
+	@$(DIST_BIN)/python -m scripts.dist $(ARGS)
+
+lock: $(DIST_STAMP) ## constraints.txt anew from pyproject.toml; pins that still fit are kept, but for ARGS=--upgrade
+	$(DIST_BIN)/uv pip compile --quiet --universal --python-version 3.11 --custom-compile-command "make lock" --no-annotate --no-emit-package podium \
+		--all-extras $(addprefix --group ,bench dev dist docs) $(ARGS) --output-file constraints.txt pyproject.toml
+
 clean: ## remove the environment and the caches
-	rm -rf $(VENV) site .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@sh scripts/need python git sandbox
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 
-$(RUN_STAMP): pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+$(RUN_STAMP): pyproject.toml $(CONSTRAINTS) | $(BIN)/python
+	$(INSTALL) --editable .
 	@touch $@
 
-$(DEV_STAMP): pyproject.toml | $(BIN)/python
+$(DEV_STAMP): pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	@sh scripts/need postgres tmux chromium
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' --group dev
+	$(INSTALL) --editable '.[all]' --group dev
 	@touch $(RUN_STAMP) $@
 
-$(BENCH_STAMP): pyproject.toml $(DEV_STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group bench
+$(BENCH_STAMP): pyproject.toml $(CONSTRAINTS) $(DEV_STAMP)
+	$(INSTALL) --group bench
 	@touch $@
 
-$(DOCS_STAMP): pyproject.toml $(RUN_STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs
+$(DOCS_STAMP): pyproject.toml $(CONSTRAINTS) $(RUN_STAMP)
+	$(INSTALL) --group docs
+	@touch $@
+
+# In an environment of its own: packages that are installed beside Podium change what some of its dependencies load.
+$(DIST_STAMP): pyproject.toml $(CONSTRAINTS) | $(BIN)/python
+	$(BIN)/python -m venv $(VENV)/dist
+	$(BIN)/python -m pip --python $(DIST_BIN)/python $(FROM_INDEX) --group dist
 	@touch $@

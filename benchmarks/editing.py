@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from benchmarks.figures import Figure, median
-from podium.testing.edits import EditCase, edit_cases
 from podium.tools.edits import Edit, EditRefused, apply_edits, decoded
+from tests.edit_cases import EditCase, edit_cases
 
 LINES = 25_000
 """Of forty characters: a file of a megabyte."""

@@ -48,8 +48,9 @@ def test_the_image_gets_the_files_a_build_needs_and_no_others() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     needed = {project["project"]["readme"], *project["project"]["license-files"], "pyproject.toml"}
     assert needed <= copied
-    assert project["tool"]["hatch"]["version"]["path"].split("/")[0] == "src"
-    assert copied - needed == {"src", "CHANGELOG.md"}
+    wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert wheel["packages"] == ["src/podium"]
+    assert copied - needed == {"src", "CHANGELOG.md", *wheel["force-include"]}
     assert instructions("ADD") == []
 
 

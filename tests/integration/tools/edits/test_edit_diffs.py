@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from podium.testing.edits import edit_cases
 from podium.tools.edits import Edit, EditRefused, apply_edits, unified_diff
+from tests.edit_cases import edit_cases
 
 
 def test_git_makes_of_every_diff_of_the_corpus_what_the_edit_made(tmp_path: Path) -> None:

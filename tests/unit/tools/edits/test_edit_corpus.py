@@ -6,8 +6,8 @@ from collections import Counter
 
 import pytest
 
-from podium.testing.edits import EditCase, edit_cases
 from podium.tools.edits import Edit, EditRefused, apply_edits, decoded
+from tests.edit_cases import EditCase, edit_cases
 
 CASES = edit_cases()
 SHAPES = sorted({case.shape for case in CASES})

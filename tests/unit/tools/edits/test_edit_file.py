@@ -12,8 +12,8 @@ import pytest
 
 from podium.domain.gating import Outcome
 from podium.domain.model import Json
-from podium.testing.edits import edit_cases
 from podium.tools.scope import ToolScope
+from tests.edit_cases import edit_cases
 from tests.unit.tools.rig import SECRET, Rig, make_rig, parts_of_the_secret_in
 
 TEXT = "alpha = 1\nbeta = 2\ngamma = 3\n"

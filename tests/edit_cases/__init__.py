@@ -4,6 +4,6 @@ The cases lie beside this file, one shape of failure to a line's `shape`. What m
 from the true snippet, before it was drifted: no matcher had a hand in it.
 """
 
-from podium.testing.edits.cases import EditCase, WantedEdit, edit_cases
+from tests.edit_cases.cases import EditCase, WantedEdit, edit_cases
 
 __all__ = ["EditCase", "WantedEdit", "edit_cases"]
