@@ -7,8 +7,14 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+TEXT = (ROOT / "pyproject.toml").read_text()
+DOCUMENT = tomllib.loads(TEXT)
+PROJECT = DOCUMENT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+DIRECT = [
+    *PROJECT["dependencies"],
+    *(requirement for name in EXTRAS if name != "all" for requirement in EXTRAS[name]),
+]
 IN_THE_BASE = ("api", "mcp", "notices", "web")
 NOTE = (ROOT / "docs" / "decisions" / "060-dependencies.md").read_text()
 
@@ -28,12 +34,19 @@ def test_all_names_every_extra_that_brings_something() -> None:
     assert set(named[1].split(",")) == set(EXTRAS) - {"all", *IN_THE_BASE}
 
 
-def test_every_direct_dependency_has_an_upper_bound() -> None:
-    asked = [*PROJECT["dependencies"], *(each for name in EXTRAS if name != "all" for each in EXTRAS[name])]  # fmt: skip
-    assert [each for each in asked if not re.search(r"<\d|==\d", each)] == []
+def test_every_direct_dependency_has_an_upper_bound_by_the_rule_or_with_a_reason() -> None:
+    for requirement in DIRECT:
+        match = re.search(r">=(\d+)[\d.]*,<(\d+)$", requirement)
+        if match is None or int(match[2]) != int(match[1]) + 1:
+            assert re.search(rf'"{re.escape(requirement)}", # \w', TEXT), requirement
 
 
-def test_every_dependency_of_the_base_has_its_reason_and_the_reason_of_its_bound() -> None:
-    reasons, bounds = NOTE.split("## Upper bounds")
-    names = [name_of(each) for each in PROJECT["dependencies"]]
-    assert [name for name in names if name not in reasons or name not in bounds] == []
+def test_every_dependency_of_the_base_has_its_reason() -> None:
+    names = [name_of(requirement) for requirement in PROJECT["dependencies"]]
+    assert [name for name in names if name not in NOTE] == []
+
+
+def test_every_dependency_is_pinned_for_development() -> None:
+    pins = re.findall(r"^([a-z0-9-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    groups = [name for group in DOCUMENT["dependency-groups"].values() for name in group]
+    assert {name_of(requirement).lower() for requirement in (*DIRECT, *groups)} <= set(pins)
