@@ -4,4 +4,4 @@ Read in this order: `ports` (what the parts promise each other), one flow in `fl
 (how a working Podium is put together), one room such as `journal`, and that flow's test.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

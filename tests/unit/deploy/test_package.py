@@ -6,6 +6,8 @@ import re
 import tomllib
 from pathlib import Path
 
+from podium import __version__
+
 ROOT = Path(__file__).parents[3]
 TEXT = (ROOT / "pyproject.toml").read_text()
 DOCUMENT = tomllib.loads(TEXT)
@@ -50,3 +52,11 @@ def test_every_dependency_is_pinned_for_development() -> None:
     pins = re.findall(r"^([a-z0-9-]+)==", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     groups = [name for group in DOCUMENT["dependency-groups"].values() for name in group]
     assert {name_of(requirement).lower() for requirement in (*DIRECT, *groups)} <= set(pins)
+
+
+def test_files_that_name_the_version_follow_the_package() -> None:
+    images = re.findall(r"/podium:(\S+)", (ROOT / "deploy" / "kubernetes.yaml").read_text())
+    assert set(images) == {__version__}
+    assert f"| **Podium** {__version__.rpartition('.')[0]} |" in (ROOT / "README.md").read_text()
+    sections = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert sections[:2] == ["Unreleased", __version__]
