@@ -17,7 +17,7 @@ from tests.integration.docs.warm_interpreter import run_file, run_text
 
 ROOT = Path(__file__).parents[3]
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md")),
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "AGENTS.md", "SECURITY.md")),
     *sorted((ROOT / ".agents").rglob("SKILL.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
