@@ -205,6 +205,7 @@ class Bare:
 
     def check_commands(self) -> None:
         self.expect("pull request" in self.podium("demo"), "podium demo")
+        self.expect("podium run" in self.podium("help", "pipeline"), "podium help pipeline")
         self.expect(
             "os.health_check" in self.podium("ask", "system status"), 'podium ask "system status"'
         )

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from podium import __version__
 from podium.cli.command import LazyCommands, global_options
@@ -71,6 +71,7 @@ COMMANDS: dict[str, Entry] = {
     "receipts": Entry("receipts", "List, verify or follow receipts."),
     "habits": Entry("habits", "See or erase what the operator remembers of messages."),
     "db": Entry("db", "Migrate, check, move or prune the database that holds the record."),
+    "help": Entry("help", "Read about a job or a task, offline."),
     "bench": Entry("bench", "Measure what Podium promises, such as how well replies are read."),
 }
 """Every command. A new one is a module and a line here."""
@@ -104,11 +105,21 @@ def podium(
 
 
 class _Podium(TyperGroup):
-    """Lists the commands without importing them, and answers `--version` in JSON too."""
+    """Lists and completes the commands without importing them, and answers `--version` in JSON too."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        loaded_later = self.commands
+        self.commands = {
+            name: TyperCommand(name, short_help=entry.help) for name, entry in COMMANDS.items()
+        }
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self.commands = loaded_later
 
     def invoke(self, ctx: Any) -> Any:
         if ctx.params.get("version"):

@@ -21,6 +21,8 @@ _CODES: dict[Colour, int] = {"red": 31, "green": 32, "yellow": 33}
 
 NARROW_COLUMNS = 70
 """On a terminal with fewer columns a table becomes a list."""
+MARKDOWN_COLUMNS = 110
+"""Lines of a page are not longer than this, however wide the terminal is."""
 
 
 class AnswerLost(PodiumError):
@@ -97,6 +99,10 @@ class Screen:
         for name, value in facts:
             if value:
                 self.line(f"{name.ljust(width)}  {value}")
+
+    def markdown(self, text: str) -> None:
+        """A page of Markdown: drawn to the width of a terminal, or as it is when piped."""
+        self._say(_drawn_markdown(text) if is_terminal() else safe_text(text))
 
     def _say(self, text: str | bytes) -> None:
         """Put out a part of the answer, at once."""
@@ -180,4 +186,15 @@ def _drawn(headers: Cells, rows: Sequence[Cells]) -> str:
     console = Console(width=shutil.get_terminal_size().columns, highlight=False, markup=False)
     with console.capture() as drawn:
         console.print(table)
+    return drawn.get()
+
+
+def _drawn_markdown(text: str) -> str:
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    width = min(shutil.get_terminal_size().columns, MARKDOWN_COLUMNS)
+    console = Console(width=width)
+    with console.capture() as drawn:
+        console.print(Markdown(safe_text(text), code_theme="ansi_dark", hyperlinks=False))
     return drawn.get()

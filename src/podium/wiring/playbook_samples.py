@@ -7,8 +7,8 @@ from pathlib import Path
 
 from podium.domain.errors import BadInput
 from podium.domain.model import Noun
+from podium.platform import shipped_folder
 
-_PACKAGE = Path(__file__).parent.parent
 PLAYBOOK_FILE = "playbook.md"
 SCRIPT_FILE = "script.yaml"
 INPUTS = {"bump-compatibility": {"host_version": "5.2"}}
@@ -37,8 +37,7 @@ class Sample(Noun):
 
 def shipped_playbooks() -> Path:
     """The folder of the playbooks that come with Podium, installed or in a checkout."""
-    installed = _PACKAGE / "playbooks"
-    return installed if installed.is_dir() else _PACKAGE.parent.parent / "playbooks"
+    return shipped_folder("playbooks")
 
 
 def sample_names() -> list[str]:

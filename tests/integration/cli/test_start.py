@@ -105,6 +105,7 @@ ONE_OF_EACH = {
     "demo": ("demo", "--help"),
     "modelserver": ("modelserver", "--help"),
     "agents": ("agents", "list", "--help"),
+    "help": ("help", "pipeline"),
     "bench": ("bench", "contract", "--help"),
     "workspaces": ("workspaces", "list"),
 }

@@ -17,6 +17,8 @@ from podium.cli.options import Options
 
 _ENDS = {"&&", "||", ";", "|", "&"}
 _REDIRECTS = {">", ">>", "<"}
+_DONE_WHEN_READ = (["--install-completion"], ["--show-completion"])
+"""Options that typer performs while it reads them; the first writes to the home folder."""
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -38,6 +40,8 @@ def commands(text: str) -> Iterator[list[str]]:
 def usage_problem(argv: list[str]) -> str:
     """Why `podium` with these arguments is refused before anything is done; empty when it is not."""
     command: Any = build()
+    if argv[:1] in _DONE_WHEN_READ:
+        return "" if any(argv[0] in option.opts for option in command.params) else "no such option"
     try:
         with redirect_stdout(io.StringIO()):  # --help prints
             context = command.make_context("podium", argv, obj=Options())

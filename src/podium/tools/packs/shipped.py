@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import podium
+from podium.platform import shipped_folder
 
 
 def shipped_packs() -> Path:
     """The folder of the packs that come with Podium: in the package, or beside it in a checkout."""
-    package = Path(podium.__file__).parent
-    inside = package / "packs"
-    return inside if inside.is_dir() else package.parents[1] / "packs"
+    return shipped_folder("packs")
 
 
 def is_shipped(folder: Path) -> bool:
