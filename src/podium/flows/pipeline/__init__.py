@@ -6,7 +6,8 @@ from podium.platform.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from podium.flows.pipeline.briefing import PLACEHOLDER, PLACEHOLDERS
-    from podium.flows.pipeline.checks import Check, CheckResult
+    from podium.flows.pipeline.check_detection import detect_all
+    from podium.flows.pipeline.checks import Check, CheckResult, Detection
     from podium.flows.pipeline.kit import PipelineJob, PipelineKit, RunCheck
     from podium.flows.pipeline.options import PipelineOptions
     from podium.flows.pipeline.spec import PipelineSpec, Stage
@@ -18,12 +19,14 @@ __all__ = [
     "PLACEHOLDERS",
     "Check",
     "CheckResult",
+    "Detection",
     "PipelineJob",
     "PipelineKit",
     "PipelineOptions",
     "PipelineSpec",
     "RunCheck",
     "Stage",
+    "detect_all",
     "pipeline",
     "ran_no_tests",
 ]
@@ -33,8 +36,10 @@ export_lazily(
     {
         "PLACEHOLDER": "briefing",
         "PLACEHOLDERS": "briefing",
+        "detect_all": "check_detection",
         "Check": "checks",
         "CheckResult": "checks",
+        "Detection": "checks",
         "PipelineJob": "kit",
         "PipelineKit": "kit",
         "RunCheck": "kit",

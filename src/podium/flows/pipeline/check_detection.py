@@ -10,7 +10,7 @@ import re
 import shlex
 import tomllib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from podium.domain.errors import WorkspaceTampered
 from podium.domain.model import Json
@@ -62,6 +62,31 @@ _RUNNERS = (
 )  # fmt: skip
 _LAST_RESORT = ("tox", "nox")
 """They build environments of their own, for which there may be no network: what they run is preferred to them."""
+_LANGUAGES = {
+    "python": (*_LAST_RESORT, "nosetests", "nose2", "stestr", "zope-testrunner", "trial"),
+    "node": ("npm", "pnpm", "yarn", "bun"),
+    "java": ("java", "mvn", "gradle"),
+}
+"""Language → programs that test projects in it. Any other program is taken for a language of its own."""
+_NODE_RUNNERS = (
+    ("pnpm-lock.yaml", "pnpm", "pnpm test"),
+    ("yarn.lock", "yarn", "yarn test"),
+    ("bun.lock", "bun", "bun run test"),
+    ("bun.lockb", "bun", "bun run test"),
+)
+"""Lock file, program and command of package managers beside npm, which can run the script of any of them."""
+_JAVA_WRAPPERS = ("./mvnw", "./gradlew")
+_MANIFESTS = (
+    (re.compile(r"Cargo\.toml"), "cargo", "cargo test --quiet"),
+    (re.compile(r"go\.mod"), "go", "go test ./..."),
+    (re.compile(r"pom\.xml"), "mvn", "mvn --batch-mode test"),
+    (re.compile(r"(?:build|settings)\.gradle(?:\.kts)?"), "gradle", "gradle test"),
+    (re.compile(r"mix\.exs"), "mix", "mix test"),
+    (re.compile(r"Package\.swift"), "swift", "swift test"),
+    (re.compile(r"[^/]+\.sln"), "dotnet", "dotnet test"),
+)
+"""File at the top of a project, and the program and command that test such a project."""
+_MOST_PROBLEMS = 10
 
 
 @dataclass(frozen=True)
@@ -72,6 +97,14 @@ class _Candidate:
     """What has to be installed: a module of Python for a command of Python, else a program."""
     source: str
     """The file that says so."""
+
+    @property
+    def language(self) -> str:
+        """Commands of one language test the same thing in two ways; those of two languages do not."""
+        if "python" in self.command.split(" "):
+            return "python"
+        languages = (language for language, tools in _LANGUAGES.items() if self.tool in tools)
+        return next(languages, self.tool)
 
     def variants(self) -> Iterator[tuple[str, str]]:
         """Commands that do the same, each with a shell line that exits with 0 where it can be run."""
@@ -99,27 +132,40 @@ async def detect(read: Read, paths: Sequence[str], run: Run) -> Detection:
 
     `paths` are the files that git tracks. What comes earlier and lacks its tool is named, not just passed over.
     """
-    files = _Files(read, frozenset(paths))
+    detection = await detect_all(read, paths, run)
+    return detection.model_copy(update={"checks": detection.checks[:1]})
+
+
+async def detect_all(read: Read, paths: Sequence[str], run: Run) -> Detection:
+    """The same, with the first check of every further language. `make` is taken to test all of them."""
+    # A name that cannot be printed cannot be named in a command or a report either.
+    files = _Files(read, frozenset(path for path in paths if path.isprintable()))
     found: dict[str, _Candidate] = {}
     async for each in _candidates(files):
         found.setdefault(each.command, each)
     candidates = sorted(found.values(), key=lambda each: each.tool in _LAST_RESORT)
     variants = [(each, *variant) for each in candidates for variant in each.variants()]
+    not_read = tuple(files.problems.values())
     if not variants:
-        return Detection()
+        return Detection(not_read=not_read)
     lines = (
         f"({probe}) </dev/null >/dev/null 2>&1 && echo podium-installed {number}"
         for number, (_, _, probe) in enumerate(variants)
     )
     output = await run("\n".join([*lines, "true"]))
     installed = {int(number) for number in _INSTALLED.findall(output)}
-    usable = [each for number, each in enumerate(variants) if number in installed]
+    usable = [variant for number, variant in enumerate(variants) if number in installed]
     if not usable:
-        return Detection(not_installed=_not_installed(candidates))
-    chosen, command, _ = usable[0]
+        return Detection(not_installed=_not_installed(candidates), not_read=not_read)
+    first = usable[0][0]
+    checks: dict[str, Check] = {}
+    for candidate, command, _ in usable[:1] if first.tool == "make" else usable:
+        check = Check(name=command, command=command, source=candidate.source)
+        checks.setdefault(candidate.language, check)
     return Detection(
-        checks=(Check(name=command, command=command, source=chosen.source),),
-        not_installed=_not_installed(candidates[: candidates.index(chosen)]),
+        checks=tuple(checks.values()),
+        not_installed=_not_installed(candidates[: candidates.index(first)]),
+        not_read=not_read,
     )
 
 
@@ -133,15 +179,43 @@ def _not_installed(candidates: Sequence[_Candidate]) -> tuple[str, ...]:
 class _Files:
     read_file: Read
     paths: frozenset[str]
+    problems: dict[str, str] = field(default_factory=dict)
+    """Path → why the file was not read, or not understood."""
 
     async def read(self, path: str) -> str:
-        """The beginning of a file; empty when git does not track it, or it is no plain file."""
+        """The beginning of a file; empty when git does not track it, or it is not a plain file."""
         if path not in self.paths:
             return ""
         try:
-            return (await self.read_file(path) or "")[:_LONGEST_FILE]
+            text = await self.read_file(path)
         except WorkspaceTampered:
-            return ""
+            text = None
+        if text is None:
+            self._note(path, "is not a plain file; links are not followed")
+        elif len(text) > _LONGEST_FILE:
+            self._note(path, f"has more than {_LONGEST_FILE} characters; the rest was not read")
+        return (text or "")[:_LONGEST_FILE]
+
+    async def toml(self, path: str) -> Json:
+        text = await self.read(path)
+        try:
+            return tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError) as error:
+            self._note(path, f"is not valid TOML: {error}")
+            return {}
+
+    async def json(self, path: str) -> Json:
+        text = await self.read(path)
+        try:
+            parsed: Json = json.loads(text or "{}")
+        except (ValueError, RecursionError) as error:
+            self._note(path, f"is not valid JSON: {error}")
+            return {}
+        return parsed
+
+    def _note(self, path: str, problem: str) -> None:
+        if len(self.problems) < _MOST_PROBLEMS:
+            self.problems.setdefault(path, f"{path} {problem}")
 
     def matching(self, pattern: re.Pattern[str], most: int) -> list[str]:
         return sorted(path for path in self.paths if pattern.fullmatch(path))[:most]
@@ -152,7 +226,7 @@ class _Files:
 
 async def _candidates(files: _Files) -> AsyncIterator[_Candidate]:
     """The most certain first: what the project declares, then what its files let one conclude."""
-    for look in (_make, _declared, _configured, _ci, _node, _rust, _go, _imports):
+    for look in (_make, _declared, _configured, _ci, _node, _manifests, _imports):
         async for candidate in look(files):
             yield candidate
 
@@ -168,7 +242,7 @@ async def _make(files: _Files) -> AsyncIterator[_Candidate]:
 
 async def _declared(files: _Files) -> AsyncIterator[_Candidate]:
     """Lines that tox, nox, hatch and other runners of tasks would run."""
-    project = _toml(await files.read("pyproject.toml"))
+    project = await files.toml("pyproject.toml")
     lines = [
         *(("tox.ini", line) for line in _tox_lines(await files.read("tox.ini"))),
         *(("setup.cfg", line) for line in _tox_lines(await files.read("setup.cfg"))),
@@ -186,7 +260,7 @@ async def _declared(files: _Files) -> AsyncIterator[_Candidate]:
 
 async def _configured(files: _Files) -> AsyncIterator[_Candidate]:
     """Whoever configures or requires pytest uses it."""
-    if _names_pytest(_toml(await files.read("pyproject.toml"))):
+    if _names_pytest(await files.toml("pyproject.toml")):
         yield _pytest("pyproject.toml", files)
     for name in ("pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"):
         if name in files.paths:
@@ -207,22 +281,26 @@ async def _ci(files: _Files) -> AsyncIterator[_Candidate]:
 
 
 async def _node(files: _Files) -> AsyncIterator[_Candidate]:
-    try:
-        line = _at(json.loads(await files.read("package.json") or "{}"), "scripts", "test")
-    except (ValueError, RecursionError):
+    package = await files.json("package.json")
+    script = _text(_at(package, "scripts", "test"))
+    if not script or "no test specified" in script:
         return
-    if isinstance(line, str) and line and "no test specified" not in line:
-        yield _Candidate("npm test --silent", "npm", "package.json")
+    # It would wait for changes otherwise.
+    variable = "CI=true " if "react-scripts" in script else ""
+    manager = _text(_at(package, "packageManager")).partition("@")[0]
+    for lock, program, command in _NODE_RUNNERS:
+        if lock in files.paths or manager == program:
+            yield _Candidate(f"{variable}{command}", program, "package.json")
+    yield _Candidate(f"{variable}npm test --silent", "npm", "package.json")
 
 
-async def _rust(files: _Files) -> AsyncIterator[_Candidate]:
-    if "Cargo.toml" in files.paths:
-        yield _Candidate("cargo test --quiet", "cargo", "Cargo.toml")
-
-
-async def _go(files: _Files) -> AsyncIterator[_Candidate]:
-    if "go.mod" in files.paths:
-        yield _Candidate("go test ./...", "go", "go.mod")
+async def _manifests(files: _Files) -> AsyncIterator[_Candidate]:
+    for pattern, program, command in _MANIFESTS:
+        for path in files.matching(pattern, most=1):
+            wrapper = {"mvn": "./mvnw", "gradle": "./gradlew"}.get(program, "")
+            if wrapper and wrapper.removeprefix("./") in files.paths:
+                yield _Candidate(command.replace(program, wrapper, 1), "java", path)
+            yield _Candidate(command, program, path)
 
 
 async def _imports(files: _Files) -> AsyncIterator[_Candidate]:
@@ -283,7 +361,8 @@ def _candidate(line: str, source: str, files: _Files) -> _Candidate | None:
         return _pytest(source, files, *(w for w in words[1:] if w.rstrip("/") in folders))
     for runner in _RUNNERS:
         if words and words[0] == runner[0] and set(runner[1:]) <= set(words[1:]):
-            return _Candidate(shlex.join(words), words[0], source)
+            program = "java" if words[0] in _JAVA_WRAPPERS else words[0]
+            return _Candidate(shlex.join(words), program, source)
     return None
 
 
@@ -359,13 +438,6 @@ def _nox_lines(text: str) -> Iterator[str]:
         ):
             words = [each.value for each in node.args if isinstance(each, ast.Constant)]
             yield shlex.join(word for word in words if isinstance(word, str))
-
-
-def _toml(text: str) -> Json:
-    try:
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return {}
 
 
 def _names_pytest(found: Json) -> bool:

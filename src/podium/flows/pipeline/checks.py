@@ -32,6 +32,8 @@ class Detection(Noun):
     checks: tuple[Check, ...] = ()
     not_installed: tuple[str, ...] = ()
     """Those that lack their tool here, in words."""
+    not_read: tuple[str, ...] = ()
+    """Files that could have named more and were not read or understood, in words."""
 
 
 class Found(Detection):

@@ -104,6 +104,8 @@ def _about_checks(desk: Desk) -> Iterator[str]:
     """What a person should know at the start: which checks there are, and which cannot be run."""
     for text in desk.found.not_installed:
         yield f"Not run: {text}. Install it with `workspaces: after_create:`, or name other `checks:`."
+    for text in desk.found.not_read:
+        yield f"Checks may be missing: {text}."
     for check in desk.checks:
         if check.source:
             yield f"`checks:` names none; found in {check.source}: `{check.command}`."

@@ -6,15 +6,17 @@ import re
 
 import pytest
 
-from podium.flows.pipeline.check_detection import detect
+from podium.flows.pipeline.check_detection import detect, detect_all
 from podium.flows.pipeline.checks import Detection
 
 PYTEST = "import pytest\n\ndef test_one():\n    assert True\n"
 UNITTEST = "from unittest import TestCase\n\nclass One(TestCase):\n    def test_one(self): ...\n"
-EVERYTHING = "make pytest unittest nosetests npm cargo go tox nox hatch django ctest"
+EVERYTHING = "make pytest unittest nosetests npm pnpm yarn cargo go mvn gradle java tox nox hatch django ctest"
 
 
-async def look(files: dict[str, str], installed: str = EVERYTHING) -> Detection:
+async def look(
+    files: dict[str, str], installed: str = EVERYTHING, *, all_languages: bool = False
+) -> Detection:
     async def read(path: str) -> str | None:
         return files.get(path)
 
@@ -25,7 +27,7 @@ async def look(files: dict[str, str], installed: str = EVERYTHING) -> Detection:
         probes = re.findall(r"^\((.*)\) </dev/null .* echo (.*)$", line, re.MULTILINE)
         return "".join(f"{echo}\n" for probe, echo in probes if probe in has)
 
-    return await detect(read, list(files), run)
+    return await (detect_all if all_languages else detect)(read, list(files), run)
 
 
 CASES: dict[str, tuple[dict[str, str], str]] = {
@@ -72,6 +74,18 @@ CASES: dict[str, tuple[dict[str, str], str]] = {
         "python3 -m unittest discover -v test",
     ),
     "package.json": ({"package.json": '{"scripts": {"test": "mocha"}}'}, "npm test --silent"),
+    "pnpm": ({"package.json": '{"scripts": {"test": "vitest"}}', "pnpm-lock.yaml": ""}, "pnpm test"),
+    "yarn by its field": (
+        {"package.json": '{"scripts": {"test": "jest"}, "packageManager": "yarn@4.5.0"}'},
+        "yarn test",
+    ),
+    "bun is not installed, npm is": (
+        {"package.json": '{"scripts": {"test": "react-scripts test"}}', "bun.lock": ""},
+        "CI=true npm test --silent",
+    ),
+    "maven": ({"pom.xml": "<project/>"}, "mvn --batch-mode test"),
+    "gradle's wrapper": ({"build.gradle.kts": "", "gradlew": ""}, "./gradlew test"),
+    "gradle": ({"settings.gradle": ""}, "gradle test"),
     "cargo": ({"Cargo.toml": ""}, "cargo test --quiet"),
     "imports pytest": ({"tests/test_a.py": PYTEST}, "python3 -m pytest -q"),
     "unittest in a package": (
@@ -85,6 +99,10 @@ CASES: dict[str, tuple[dict[str, str], str]] = {
     "unittest under another name": (
         {"a_test.py": UNITTEST},
         "python3 -m unittest discover -q -p '*_test.py'",
+    ),
+    "a name that is not text": (
+        {"tests/test_\udce9.py": PYTEST, "a\nb/test_b.py": PYTEST, "tests/test_c.py": UNITTEST},
+        "python3 -m unittest discover -q -s tests",
     ),
     "tox alone": ({"tox.ini": "[testenv]\ncommands = ./run.sh | tee log\n"}, "tox"),
     "nothing": ({"setup.py": "setup()", "a.py": "x = 1\n", "pyproject.toml": "[project]\n"}, ""),
@@ -120,3 +138,29 @@ async def test_a_tool_that_is_not_installed_is_named_and_what_runs_here_is_taken
 async def test_what_only_a_shell_understands_is_never_run_from_a_workflow() -> None:
     line = "      - run: pytest $(touch x) ; tox && npm test\n"
     assert await look({".github/workflows/a.yml": line}) == Detection()
+
+
+async def test_each_language_has_its_own_check_unless_make_tests_all_of_them() -> None:
+    files = {
+        "tests/test_a.py": PYTEST,
+        "tox.ini": "[testenv]\ncommands = ./run.sh\n",
+        "package.json": '{"scripts": {"test": "mocha"}}',
+        "yarn.lock": "",
+        "go.mod": "",
+    }
+    found = await look(files, all_languages=True)
+    assert [check.command for check in found.checks] == [
+        "yarn test",
+        "go test ./...",
+        "python3 -m pytest -q",
+    ]
+    found = await look({**files, "Makefile": "test:\n"}, all_languages=True)
+    assert [check.command for check in found.checks] == ["make test"]
+
+
+async def test_files_that_were_not_read_or_understood_are_named() -> None:
+    files = {"pyproject.toml": "[tool\n", "package.json": " " * 200_001}
+    assert (await look(files)).not_read == (
+        "pyproject.toml is not valid TOML: Expected ']' at the end of a table declaration (at line 1, column 6)",
+        "package.json has more than 200000 characters; the rest was not read",
+    )
