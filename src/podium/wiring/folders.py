@@ -18,6 +18,8 @@ from podium.wiring.writing import write_new
 PROJECT_FILE = "podium.yaml"
 STATE_FOLDER = STATE_DIR
 ID_NAME = "project-id"
+IGNORE_FILE = ".gitignore"
+"""Lies in the state folder and lets git ignore all of it; a project's own file stays as it is."""
 _MARKERS = (PROJECT_FILE, ".git")
 
 
@@ -53,7 +55,7 @@ class Folders:
         refuse_foreign_state(self.state)
         for folder in (self.state, self.user_state, *self.private):
             tighten(folder)
-        ignore = self.state / ".gitignore"
+        ignore = self.state / IGNORE_FILE
         if not ignore.exists():
             ignore.write_text("*\n", encoding="utf-8")
         if not self.id_file.exists():

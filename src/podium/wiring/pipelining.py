@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -251,30 +251,42 @@ def check_runner(podium: Podium) -> RunCheck:
 
     async def run_check(workspace: Workspace, check: Check, seconds: float) -> CheckResult:
         record = workspace.record
-        fence = await podium.enclosures.confinement(record.path)
-        ended = await podium.launcher.run(
-            Spawn(
-                argv=("/bin/sh", "-c", f"exec 2>&1; {check.command}"),
-                cwd=record.path,
-                env={name: str(port) for name, port in record.ports.items()},
-                limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
-                # A project's tests may use git as they like: what they reach is the workspace alone.
-                confinement=fence.model_copy(update={"execs": None}),
-            )
-        )
-        text = podium.redactor.text(ended.stdout.decode(errors="replace"))
-        return CheckResult(
-            name=check.name,
-            command=check.command,
-            exit_code=None if ended.timed_out else ended.exit_code,
-            seconds=round(ended.seconds, 3),
-            output_sha256=hashlib.sha256(ended.stdout).hexdigest(),
-            tail=text[-_TAIL_CHARACTERS:],
-            timed_out=ended.timed_out,
-            ran_no_tests=ran_no_tests(text),
-        )
+        return await run_check_in(podium, record.path, check, seconds, ports=record.ports)
 
     return run_check
+
+
+async def run_check_in(
+    podium: Podium,
+    folder: str,
+    check: Check,
+    seconds: float,
+    *,
+    ports: Mapping[str, int] | None = None,
+) -> CheckResult:
+    """Run a check in a folder, which is all that it can change. `ports` are variables for it."""
+    fence = await podium.enclosures.confinement(folder)
+    ended = await podium.launcher.run(
+        Spawn(
+            argv=("/bin/sh", "-c", f"exec 2>&1; {check.command}"),
+            cwd=folder,
+            env={name: str(port) for name, port in (ports or {}).items()},
+            limits=ProcessLimits(seconds=seconds, output_bytes=_OUTPUT_BYTES),
+            # A project's tests may use git as they like: what they reach is the workspace alone.
+            confinement=fence.model_copy(update={"execs": None}),
+        )
+    )
+    text = podium.redactor.text(ended.stdout.decode(errors="replace"))
+    return CheckResult(
+        name=check.name,
+        command=check.command,
+        exit_code=None if ended.timed_out else ended.exit_code,
+        seconds=round(ended.seconds, 3),
+        output_sha256=hashlib.sha256(ended.stdout).hexdigest(),
+        tail=text[-_TAIL_CHARACTERS:],
+        timed_out=ended.timed_out,
+        ran_no_tests=ran_no_tests(text),
+    )
 
 
 def _human_notes(project: Path) -> str:

@@ -97,8 +97,8 @@ def test_init_names_the_agents_that_are_installed_and_logged_in(desk: Desk, tmp_
     env = {"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"}
     said = desk.spawn("init", env=env)  # versions are known for the life of a process
     assert said.code == 0, said.err
-    assert "agents in podium.yaml: codex\n" in said.out
-    assert said.out.endswith('next: podium run "what should be done"\n')
+    assert "agents installed and logged in: codex\n" in said.out
+    assert said.out.endswith('then podium run "what should be done"\n')
     settings = yaml.safe_load((desk.project / "podium.yaml").read_text())
     assert settings["agents"] == {"codex": {"kind": "codex"}}
     assert settings["roles"] == {"default": {"agent": "codex"}}

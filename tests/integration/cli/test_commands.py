@@ -29,7 +29,7 @@ def note(desk: Desk, run: Run, text: str) -> None:
 def test_init_makes_a_project_once(desk: Desk) -> None:
     said = desk.run("init", "--json")
     assert said.code == 0
-    assert said.json["made"] == ["podium.yaml", ".podium/", ".gitignore"]
+    assert said.json["made"] == ["podium.yaml", ".podium/"]
     before = (desk.project / "podium.yaml").read_text()
     again = desk.run("init")
     assert again.code == 1

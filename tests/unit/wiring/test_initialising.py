@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import stat
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from podium.wiring.agents import KINDS
 from podium.wiring.configuration import load_configuration
 from podium.wiring.initialising import init_project
 from podium.wiring.parsing import read_located
+from podium.wiring.project_proposal import Proposal
 from podium.wiring.rehearsing import rehearsal_plan
 
 
@@ -19,10 +22,15 @@ def files_in(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
 
 
-def test_a_new_project_has_valid_settings_private_state_and_an_ignore_line(tmp_path: Path) -> None:
-    assert init_project(tmp_path) == ["podium.yaml", ".podium/", ".gitignore"]
+def test_a_new_project_has_valid_settings_and_private_state_that_git_ignores(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / ".gitignore").write_text("*.pyc")
+    assert init_project(tmp_path) == ["podium.yaml", ".podium/"]
     assert stat.S_IMODE((tmp_path / ".podium").stat().st_mode) == 0o700
-    assert (tmp_path / ".gitignore").read_text() == ".podium/\n"
+    assert (tmp_path / ".podium/.gitignore").read_text() == "*\n"
+    # A change of a tracked file would keep `podium run` from starting.
+    assert (tmp_path / ".gitignore").read_text() == "*.pyc"
     home = {"PODIUM_HOME": str(tmp_path / "home")}
     assert load_configuration(home, project=tmp_path).settings.mode == "supervised"
 
@@ -30,44 +38,21 @@ def test_a_new_project_has_valid_settings_private_state_and_an_ignore_line(tmp_p
 def test_the_commented_examples_in_the_new_file_are_valid_too(tmp_path: Path) -> None:
     init_project(tmp_path)
     file = tmp_path / "podium.yaml"
-    prose = (
-        "# Settings",
-        "# says",
-        "# here",
-        "# How",
-        "# Brains",
-        "# in (",
-        "# Which",
-        "# of agents",
-        "# Who",
-        "# Limits",
-    )
-    lines = [line for line in file.read_text().splitlines() if not line.startswith(prose)]
-    file.write_text("\n".join(line.removeprefix("# ") for line in lines if "What is" not in line))
-    assert set(read_located(file).data) >= {"agents", "roles", "approvers", "budgets", "redact"}
+    lines = [line for line in file.read_text().splitlines() if not re.match(r"# \S", line)]
+    file.write_text("\n".join(line.removeprefix("#") for line in lines))
+    assert set(read_located(file).data) >= {
+        "agents", "roles", "checks", "approvers", "budgets", "redact",
+    }  # fmt: skip
     settings = load_configuration({"PODIUM_HOME": "/nowhere"}, project=tmp_path).settings
     assert settings.roles["default"].agent == "claude"
     assert {agent.kind for agent in settings.agents.values()} <= set(KINDS)
-
-
-def test_agents_that_are_named_stand_in_the_settings_and_the_first_plays_every_role(
-    tmp_path: Path,
-) -> None:
-    init_project(tmp_path, agents=["codex", "claude"])
-    settings = load_configuration({"PODIUM_HOME": "/nowhere"}, project=tmp_path).settings
-    assert {name: agent.kind for name, agent in settings.agents.items()} == {
-        "codex": "codex",
-        "claude": "claude",
-    }
-    assert settings.roles["default"].agent == "codex"
-    assert "# agents:" not in (tmp_path / "podium.yaml").read_text()
 
 
 def test_an_example_can_be_rehearsed_at_once_and_undone_when_it_cannot_be_made(
     tmp_path: Path,
 ) -> None:
     made = init_project(tmp_path, example=True)
-    assert made == ["podium.yaml", "script.yaml", ".podium/", ".gitignore"]
+    assert made == ["podium.yaml", "script.yaml", ".podium/"]
     configuration = load_configuration({"PODIUM_HOME": "/nowhere"}, project=tmp_path)
     plan = rehearsal_plan(configuration)
     assert {scene.role for scene in plan.scenes} <= set(configuration.settings.roles)
@@ -87,20 +72,26 @@ def test_an_existing_project_is_left_alone(tmp_path: Path) -> None:
     assert not (tmp_path / ".podium").exists()
 
 
-def test_an_ignore_file_is_added_to_once(tmp_path: Path) -> None:
-    (tmp_path / ".gitignore").write_text("*.pyc")
-    init_project(tmp_path)
-    assert (tmp_path / ".gitignore").read_text() == "*.pyc\n.podium/\n"
-    (tmp_path / "podium.yaml").unlink()
-    assert init_project(tmp_path) == ["podium.yaml"]
-    assert (tmp_path / ".gitignore").read_text() == "*.pyc\n.podium/\n"
+def test_nothing_is_left_half_written_when_a_part_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(proposal: Proposal) -> str:
+        raise BadInput("the disk is full")
 
-
-def test_nothing_is_left_half_written_when_a_part_fails(tmp_path: Path) -> None:
-    (tmp_path / ".gitignore").mkdir()
+    monkeypatch.setattr("podium.wiring.initialising.project_text", fail)
     with pytest.raises(BadInput):
+        init_project(tmp_path, example=True)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: False
+    )  # whoever runs the tests may be root
+    with pytest.raises(BadInput, match="cannot be written to; nothing was changed"):
         init_project(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == [".gitignore"]
 
 
 def test_a_state_file_in_the_way_is_named(tmp_path: Path) -> None:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from podium.cli.command import command_app
 from podium.cli.door import Door
+from podium.cli.screen import error_record
+from podium.domain.errors import NotPossibleNow
+from podium.domain.model import Json
+from podium.telling.untrusted import shown_line
 from podium.wiring import init_project
-from podium.wiring.folders import PROJECT_FILE
-from podium.wiring.standing import standings
+
+if TYPE_CHECKING:
+    from podium.flows.pipeline import Check
+    from podium.wiring.check_trial import CheckTrial
+    from podium.wiring.project_proposal import Proposal
 
 app = command_app()
 
-_PREFERRED = ("claude", "codex", "gemini", "opencode")
-"""Which of several agents a new project uses first."""
+NO_CHECK = "none"
+RUN = 'podium run "what should be done"'
 
 
 @app.command()
@@ -25,39 +35,174 @@ def init(
     example: Annotated[
         bool, typer.Option("--example", help="Also scenes that `podium rehearse` can play.")
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Take the proposals without asking.")
+    ] = False,
+    try_checks: Annotated[
+        bool, typer.Option("--try-checks", help="Run the proposed check once, in the sandbox.")
+    ] = False,
 ) -> None:
     """Make this folder a Podium project.
 
-    Writes a small podium.yaml and a private .podium/ that git ignores. Never overwrites. Agent CLIs that are installed and logged in
-    are named in podium.yaml, unless your own settings name agents already.
+    Looks for agent CLIs that are installed and logged in and for the project's test command, and writes a podium.yaml that explains
+    each line, and a private .podium/ that git ignores. On a terminal it asks at most three questions; Enter takes the proposal. It
+    runs nothing of the project unless you agree, and never overwrites: beside an existing podium.yaml it prints what could be added.
 
     \b
     Example:
       podium init
+      podium init --yes --try-checks
       podium init --example && podium rehearse
       podium init --project ~/shop
     """
-    door = Door(context.obj)
-    folder = (door.options.project or Path.cwd()).resolve()
-    is_new = folder.is_dir() and not (folder / PROJECT_FILE).exists()
-    known = door.run(standings) if is_new and not example else []
-    own = [agent.name for agent in known if agent.configured]
-    ready = [] if own else [agent.kind for agent in known if agent.ready]
-    agents = sorted(ready, key=_PREFERRED.index)
-    made = init_project(folder, agents=agents, example=example)
+    folder = (context.obj.project or Path.cwd()).resolve()
+    door = Door(replace(context.obj, project=folder))
+    if example:
+        made = init_project(folder, example=True)
+        made_record = {"project": str(folder), "made": made, "agents": []}
+        door.screen.answer(made_record, lambda: _show_made(door, folder, made, "podium rehearse"))
+        return
+    # Late: the example needs none of this.
+    from podium.wiring.check_trial import try_check
+    from podium.wiring.initialising import check_writable
+    from podium.wiring.project_survey import survey
+
+    proposal = door.run(survey)
+    if door.configuration.folders.project_file.exists():
+        _refuse(door, proposal)
+    check_writable(folder)
+    if not door.screen.json:
+        _show_findings(door, proposal)
+    if not (yes or door.screen.json) and _is_terminal():
+        proposal, try_checks = _ask(proposal, try_checks)
+    made = init_project(folder, proposal)
+    trial = None
+    if try_checks and proposal.checks:
+        check = proposal.checks[0]
+        door.screen.aside(f"trying `{shown_line(check.command)}` in the sandbox …")
+        trial = door.run(partial(try_check, check=check))
+    next_command = _next_command(proposal, trial)
 
     def show() -> None:
-        door.screen.line(f"{folder}: made {', '.join(made)}")
-        if example:
-            door.screen.line("next: podium rehearse")
-        elif own or agents:
-            where = "your own settings" if own else "podium.yaml"
-            door.screen.line(f"agents in {where}: {', '.join(own or agents)}")
-            door.screen.line('next: podium run "what should be done"')
-        else:
-            door.screen.line(
-                "no agent CLI is installed and logged in; `podium agents list` shows what is missing"
-            )
-            door.screen.line("next: name one under `agents:` in podium.yaml, then podium doctor")
+        if trial:
+            door.screen.line(f"check `{shown_line(trial.command)}`: {trial.summary}")
+        _show_made(door, folder, made, next_command)
 
-    door.screen.answer({"project": str(folder), "made": made, "agents": own or agents}, show)
+    record: dict[str, Json] = {
+        "project": str(folder),
+        "made": list(made),
+        "agents": list(proposal.players),
+        "roles": {role: list(names) for role, names in proposal.roles.items()},
+        "checks": [_check_record(check) for check in proposal.checks or ()],
+        "other_checks": [_check_record(check) for check in proposal.other_checks],
+        "trial": trial.model_dump() if trial else None,
+        "notes": _notes(proposal),
+        "next": next_command,
+    }
+    door.screen.answer(record, show)
+
+
+def _refuse(door: Door, proposal: Proposal) -> None:
+    """Print what an existing podium.yaml could take over, and fail."""
+    from podium.wiring.project_proposal import additions_text
+
+    file = door.configuration.folders.project_file
+    additions = additions_text(proposal)
+    error = NotPossibleNow(f"{str(file)!r} is there already; nothing was changed")
+    if not door.screen.json:
+        door.screen.line(f"it could also say:\n\n{additions}" if additions else "it lacks nothing")
+        raise error
+    door.screen.aside(f"podium: {error}")
+    record = {
+        "project": str(file.parent),
+        "made": [],
+        "agents": list(proposal.players),
+        "could_add": additions,
+        "notes": _notes(proposal),
+        "error": error_record(error, str(error), error.exit_code),
+    }
+    door.screen.record(record)
+    raise typer.Exit(error.exit_code)
+
+
+def _is_terminal() -> bool:
+    """Whether somebody can read a question and answer it."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def _ask(proposal: Proposal, try_checks: bool) -> tuple[Proposal, bool]:
+    """Let a person change the proposal, and say whether the check is tried."""
+    if len(proposal.players) > 1 and proposal.roles:
+        writer = _prompt(
+            f"Which agent writes the code? ({', '.join(map(shown_line, proposal.players))})",
+            proposal.players[0],
+            proposal.players,
+        )
+        proposal = proposal.written_by(writer)
+    default = proposal.checks[0].command if proposal.checks else NO_CHECK
+    command = _prompt(
+        f"Which command must succeed before work is accepted? (a command, or {NO_CHECK!r})",
+        default,
+    )
+    if command != NO_CHECK:
+        proposal = proposal.checked_by(command)
+        return proposal, try_checks or typer.confirm(
+            "Run it once now, in the sandbox?", default=True, err=True
+        )
+    # Nothing was found and nothing typed: each run looks again.
+    return (proposal.checked_by("") if proposal.checks else proposal), False
+
+
+def _prompt(question: str, default: str, choices: tuple[str, ...] = ()) -> str:
+    while True:
+        answer = typer.prompt(
+            question, default=default, show_default=False, prompt_suffix=f" [{shown_line(default)}]: ", err=True
+        )  # fmt: skip
+        if not choices or answer in choices:
+            return str(answer).strip()
+
+
+def _show_findings(door: Door, proposal: Proposal) -> None:
+    screen = door.screen
+    if proposal.agents:
+        screen.line(f"agents installed and logged in: {', '.join(proposal.agents)}")
+    elif proposal.players:
+        screen.line(f"agents in your own settings: {', '.join(map(shown_line, proposal.players))}")
+    for check in proposal.checks or ():
+        screen.line(f"check found in {shown_line(check.source)}: {shown_line(check.command)}")
+    for check in proposal.other_checks:
+        screen.line(f"also found in {shown_line(check.source)}: {shown_line(check.command)}")
+    for note in _notes(proposal):
+        screen.line(f"note: {shown_line(note)}")
+
+
+def _notes(proposal: Proposal) -> list[str]:
+    notes = list(proposal.notes)
+    if not proposal.players:
+        notes.append(
+            "no agent CLI is installed and logged in; `podium agents list` shows what is missing"
+        )
+    if proposal.checks is None:
+        notes.append("no check is named; each run looks for the project's test command")
+    if proposal.repository_problem:
+        notes.append(f"`podium run` will not start here yet: {proposal.repository_problem}")
+    return notes
+
+
+def _next_command(proposal: Proposal, trial: CheckTrial | None) -> str:
+    if not proposal.players:
+        return "name one under `agents:` in podium.yaml, then podium doctor"
+    if proposal.repository_problem:
+        return f"do what the last note says, then {RUN}"
+    if trial and trial.state == "red":
+        return 'podium run "Fix the failing check"'
+    return RUN
+
+
+def _show_made(door: Door, folder: Path, made: list[str], next_command: str) -> None:
+    door.screen.line(f"{folder}: made {', '.join(made)}")
+    door.screen.line(f"next: {next_command}")
+
+
+def _check_record(check: Check) -> dict[str, Json]:
+    return {"command": check.command, "source": check.source}

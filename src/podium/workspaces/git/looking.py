@@ -27,7 +27,9 @@ async def look_at(git: Git, folder: str) -> RepositoryLook:
     rows = [row for row in status.stdout.decode(errors="replace").split("\0") if row]
     told = dict(row.removeprefix("# branch.").split(" ", 1) for row in rows if row.startswith("#"))
     if told["oid"] == "(initial)":
-        raise BadInput(f"{checkout!r} has no commit yet; commit something to start from")
+        raise BadInput(
+            f'{checkout!r} has no commit yet; make one: `git add -A && git commit -m "First commit"`'
+        )
     changed = [_path(row) for row in rows if not row.startswith("#")]
     sparse = await git.run(
         "-C", checkout, "config", "--type=bool", "--get", "core.sparseCheckout", accept=(0, 1)
@@ -56,4 +58,4 @@ def _why_not(folder: str, failed: GitFailed) -> str:
         )
     if "must be run in a work tree" in failed.stderr:
         return f"{folder!r} is a bare repository; run this in a clone that has files"
-    return f"{folder!r} is not in a git repository; `git init` makes one"
+    return f'{folder!r} is not in a git repository; make one: `git init && git add -A && git commit -m "First commit"`'
