@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from podium.domain.errors import PodiumError
+from podium.domain.errors import BadInput, PodiumError
 from podium.flows.pipeline import Check, Detection, detect_all
 from podium.wiring.folders import PROJECT_FILE
 from podium.wiring.pipelining import run_check_in
@@ -30,7 +30,10 @@ _MAX_LISTED = 5
 
 
 async def survey(podium: Podium) -> Proposal:
-    """Propose the settings that the project lacks. Runs no code of the project, and changes nothing."""
+    """Propose the settings that the project lacks. Runs no code of the project, and changes nothing.
+
+    Raises `BadInput` in a git directory, where no project can be.
+    """
     agents, (look, problem) = await asyncio.gather(standings(podium), _repository(podium))
     own = [agent.name for agent in agents if agent.configured]
     ready = [] if own else [agent.kind for agent in agents if agent.ready]
@@ -62,10 +65,15 @@ def _ready_first(own: Sequence[str], agents: Sequence[Standing]) -> list[str]:
 
 
 async def _repository(podium: Podium) -> tuple[RepositoryLook | None, str]:
+    git, folder = podium.repository_git, str(podium.folders.project)
     try:
-        return await look_at(podium.repository_git, str(podium.folders.project)), ""
+        return await look_at(git, folder), ""
     except PodiumError as error:
-        return None, str(error)
+        problem = str(error)
+    inside = await git.run("-C", folder, "rev-parse", "--is-inside-git-dir", accept=(0, 128))
+    if inside.stdout.strip() == b"true":
+        raise BadInput(f"{folder!r} is a git directory; run this in a checkout with files")
+    return None, problem
 
 
 def _about_repository(podium: Podium, look: RepositoryLook | None) -> list[str]:

@@ -108,6 +108,19 @@ def test_odd_files_are_named_and_nothing_of_the_repository_is_run(
     assert not (desk.project / "sprung").exists()
 
 
+def test_a_git_directory_and_a_broken_link_are_left_as_they_are(desk: Desk) -> None:
+    commit(desk, a="")
+    said = desk.run("init", "--project", str(desk.project / ".git"))
+    assert said.code == 2
+    assert "is a git directory" in said.err
+    assert not (desk.project / ".git/podium.yaml").exists()
+    (desk.project / "podium.yaml").symlink_to("nowhere")
+    said = desk.run("init")
+    assert said.code == 1
+    assert "is a link to a file that is missing" in said.err
+    assert everything_in(desk.project) == {".git", "a", "podium.yaml"}
+
+
 def test_a_folder_without_commits_or_without_git_is_told_how_to_start(desk: Desk) -> None:
     said = desk.run("init")
     assert said.code == 0, said.err

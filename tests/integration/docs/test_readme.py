@@ -95,7 +95,7 @@ async def test_the_readmes_three_commands_end_with_a_branch_by_a_real_agent(tmp_
         # In place of a login: the address of the model belongs into the user's own file.
         own = {"secrets": ["MODEL_KEY"], "agents": {"claude": CLAUDE.settings(server.url)}}
         (home / "config.yaml").write_text(yaml.safe_dump(own))
-        run("podium", "init")
+        assert "check found in test_calc.py: " in run("podium", "init")
         result = await asyncio.to_thread(run, "podium", "run", task, "--json")
     branch = json.loads(result.splitlines()[-1])["result"]["branch"]
     assert run("git", "show", f"{branch}:calc.py") == RIGHT

@@ -17,6 +17,7 @@ from podium.domain.errors import NotPossibleNow
 from podium.domain.model import Json
 from podium.telling.untrusted import shown_line
 from podium.wiring import init_project
+from podium.wiring.folders import PROJECT_FILE
 
 if TYPE_CHECKING:
     from podium.flows.pipeline import Check
@@ -62,13 +63,16 @@ def init(
         made_record = {"project": str(folder), "made": made, "agents": []}
         door.screen.answer(made_record, lambda: _show_made(door, folder, made, "podium rehearse"))
         return
+    file = folder / PROJECT_FILE
+    if file.is_symlink() and not file.exists():
+        raise NotPossibleNow(f"{str(file)!r} is a link to a file that is missing; remove the link")
     # Late: the example needs none of this.
     from podium.wiring.check_trial import try_check
     from podium.wiring.initialising import check_writable
     from podium.wiring.project_survey import survey
 
     proposal = door.run(survey)
-    if door.configuration.folders.project_file.exists():
+    if file.exists():
         _refuse(door, proposal)
     check_writable(folder)
     if not door.screen.json:
@@ -79,6 +83,7 @@ def init(
     trial = None
     if try_checks and proposal.checks:
         check = proposal.checks[0]
+        context.obj.parting_words = f"{PROJECT_FILE} is written, and its check was not tried"
         door.screen.aside(f"trying `{shown_line(check.command)}` in the sandbox …")
         trial = door.run(partial(try_check, check=check))
     next_command = _next_command(proposal, trial)
@@ -183,7 +188,7 @@ def _notes(proposal: Proposal) -> list[str]:
             "no agent CLI is installed and logged in; `podium agents list` shows what is missing"
         )
     if proposal.checks is None:
-        notes.append("no check is named; each run looks for the project's test command")
+        notes.append("no check was found; each run looks for the project's test command again")
     if proposal.repository_problem:
         notes.append(f"`podium run` will not start here yet: {proposal.repository_problem}")
     return notes
@@ -191,7 +196,7 @@ def _notes(proposal: Proposal) -> list[str]:
 
 def _next_command(proposal: Proposal, trial: CheckTrial | None) -> str:
     if not proposal.players:
-        return "name one under `agents:` in podium.yaml, then podium doctor"
+        return "install one and log in, or name a model under `agents:` in podium.yaml; then podium doctor"
     if proposal.repository_problem:
         return f"do what the last note says, then {RUN}"
     if trial and trial.state == "red":
