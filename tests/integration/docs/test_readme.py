@@ -70,6 +70,7 @@ async def test_the_readmes_three_commands_end_with_a_branch_by_a_real_agent(tmp_
     (bin_folder / "claude").symlink_to(clis.claude())
     (repository / "calc.py").write_text(WRONG)
     (repository / "test_calc.py").write_text(TEST)
+    (repository / ".gitignore").write_text("__pycache__/\n")
     environ = {
         "PATH": f"{Path(sys.executable).parent}:{bin_folder}:{os.environ['PATH']}",
         "HOME": str(home),
