@@ -46,6 +46,8 @@ async def survey(podium: Podium) -> Proposal:
             detection = await _detect(podium, look)
         except PodiumError as error:
             notes.append(f"checks were not looked for: {error}")
+        if not detection.checks:
+            notes.append("no check was found; each run looks for the project's test command again")
     notes += [f"checks may be missing: {text}" for text in detection.not_read]
     notes += [f"not proposed: {text}" for text in detection.not_installed]
     return Proposal(

@@ -115,7 +115,11 @@ def _refuse(door: Door, proposal: Proposal) -> None:
     additions = additions_text(proposal)
     error = NotPossibleNow(f"{str(file)!r} is there already; nothing was changed")
     if not door.screen.json:
-        door.screen.line(f"it could also say:\n\n{additions}" if additions else "it lacks nothing")
+        _show_notes(door, proposal)
+        if additions:
+            door.screen.line(f"podium.yaml could also say:\n\n{additions}")
+        else:
+            door.screen.line("nothing was found that podium.yaml could also say")
         raise error
     door.screen.aside(f"podium: {error}")
     record = {
@@ -177,8 +181,12 @@ def _show_findings(door: Door, proposal: Proposal) -> None:
         screen.line(f"check found in {shown_line(check.source)}: {shown_line(check.command)}")
     for check in proposal.other_checks:
         screen.line(f"also found in {shown_line(check.source)}: {shown_line(check.command)}")
+    _show_notes(door, proposal)
+
+
+def _show_notes(door: Door, proposal: Proposal) -> None:
     for note in _notes(proposal):
-        screen.line(f"note: {shown_line(note)}")
+        door.screen.line(f"note: {shown_line(note)}")
 
 
 def _notes(proposal: Proposal) -> list[str]:
@@ -187,8 +195,6 @@ def _notes(proposal: Proposal) -> list[str]:
         notes.append(
             "no agent CLI is installed and logged in; `podium agents list` shows what is missing"
         )
-    if proposal.checks is None:
-        notes.append("no check was found; each run looks for the project's test command again")
     if proposal.repository_problem:
         notes.append(f"`podium run` will not start here yet: {proposal.repository_problem}")
     return notes
