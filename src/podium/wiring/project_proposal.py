@@ -137,7 +137,7 @@ def _roles(proposal: Proposal) -> str:
         return ""
     reasons = {
         "default": "every role that is not listed",
-        "auditor": "reviews the code: another agent than the one that wrote it",
+        "auditor": "reviews the code: a different agent from the one that wrote it",
     }
     lines = (
         f"  {role}: {_inline({'agent': names[0] if len(names) == 1 else list(names)})}  # {reasons[role]}\n"

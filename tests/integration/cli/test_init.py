@@ -67,6 +67,7 @@ def test_a_person_is_asked_three_times_at_most_and_enter_takes_the_proposals(des
     assert left == 0, shown
     assert shown.count("? ") == 3, shown
     assert f"[{FOUND}]: " in shown
+    assert "role auditor: brain, then other\n" in shown
     assert shown.endswith('next: podium run "what should be done"\n')
     settings = yaml.safe_load((desk.project / "podium.yaml").read_text())
     assert settings["roles"] == {

@@ -89,6 +89,8 @@ def init(
     next_command = _next_command(proposal, trial)
 
     def show() -> None:
+        for role, names in proposal.roles.items():
+            door.screen.line(f"role {role}: {', then '.join(map(shown_line, names))}")
         if trial:
             door.screen.line(f"check `{shown_line(trial.command)}`: {trial.summary}")
         _show_made(door, folder, made, next_command)
