@@ -15,13 +15,14 @@ from podium.domain.errors import BadInput, Interrupted, NotPossibleNow, PodiumEr
 from podium.domain.model import Json
 from podium.domain.operating import OperatorAnswer, OperatorMode
 from podium.domain.work import Run
-from podium.flows.operator import Operator
 from podium.flows.operator.answers import REFUSED, Answers
 from podium.wiring import Podium
-from podium.wiring.operating import OperatorWish, build_operator, operator_options
+from podium.wiring.operating import OperatorWish, build_selection, operator_options
 
+START_TASK = "project.start_task"
+"""The tool of pack `podium` that puts a run into a queue."""
 QUEUED = (OperatorMode.ENQUEUE, OperatorMode.ENQUEUE_AND_WAIT)
-Process = Callable[[Podium, Operator, Started], Awaitable[OperatorAnswer]]
+Process = Callable[[Podium, OperatorWish, Started], Awaitable[OperatorAnswer]]
 
 
 def asked(
@@ -44,8 +45,11 @@ def answered(
     if (action_id := approval_named_in(text)) is not None:
         door.must_have_state("approval", action_id)
 
-    async def process(podium: Podium, operator: Operator, started: Started) -> OperatorAnswer:
-        return await operator.process(text, typed.mode, context, approve, started=started)
+    async def process(podium: Podium, wish: OperatorWish, started: Started) -> OperatorAnswer:
+        operator = await build_selection(podium, wish)
+        return await operator.process(
+            text, typed.mode, context, approve, started=started, mode_given=typed.mode_given
+        )
 
     return put(door, typed, process)
 
@@ -55,18 +59,7 @@ def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
 
     async def work(podium: Podium) -> OperatorAnswer:
         async def served(run: Run) -> None:
-            # Late: only what is queued needs somebody to serve the queue.
-            from podium.cli.detaching import see_that_it_is_served
-            from podium.wiring.queues import queue_named
-
-            spec = queue_named(door.configuration, run.queue or "")
-            handed = await see_that_it_is_served(podium, run, spec)
-            if not handed.taken and not handed.workers:
-                labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
-                door.screen.aside(
-                    f"podium: nobody serves queue {spec.name!r} yet; where it may be done, start "
-                    f"`podium worker --queue {spec.name}{labels}`"
-                )
+            await _serve(door, podium, run)
 
         if typed.mode in QUEUED:
             from podium.wiring.queues import queue_named
@@ -75,16 +68,44 @@ def put(door: Door, typed: Typed, process: Process) -> OperatorAnswer:
                 door.configuration, operator_options(podium).queue
             )  # before anything is stored
         wish = OperatorWish(
-            typed.pack,
+            typed.packs,
             typed.classifier,
             worker_is_there=served,
             approver=lambda: approver(door),
         )
-        operator = await build_operator(podium, wish)
         async with followed(door, podium, tell=typed.mode != OperatorMode.ENQUEUE) as started:
-            return await process(podium, operator, started)
+            answer = await process(podium, wish, started)
+        for run in await _runs_started(podium, answer):
+            await _serve(door, podium, run)
+        return answer
 
     return door.run(work)
+
+
+async def _serve(door: Door, podium: Podium, run: Run) -> None:
+    """See to it that somebody serves the queue of a run, or say how."""
+    # Late: only what is queued needs somebody to serve the queue.
+    from podium.cli.detaching import see_that_it_is_served
+    from podium.wiring.queues import queue_named
+
+    spec = queue_named(door.configuration, run.queue or "")
+    handed = await see_that_it_is_served(podium, run, spec)
+    if not handed.taken and not handed.workers:
+        labels = f" --label {','.join(spec.labels)}" if spec.labels else ""
+        door.screen.aside(
+            f"podium: nobody serves queue {spec.name!r} yet; where it may be done, start "
+            f"`podium worker --queue {spec.name}{labels}`"
+        )
+
+
+async def _runs_started(podium: Podium, answer: OperatorAnswer) -> list[Run]:
+    """The runs that calls of the plan have put into a queue."""
+    ids = [each.fields.get("run_id") for each in answer.results if each.tool == START_TASK]
+    if not any(ids):
+        return []
+    store = await podium.store()
+    runs = await store.read(lambda view: [view.run(run_id) for run_id in ids if run_id])
+    return [run for run in runs if run is not None and run.queue is not None]
 
 
 def told_anyway(
@@ -114,7 +135,7 @@ def _with_options(answer: OperatorAnswer, door: Door, options: Sequence[str]) ->
     project = ["--project", str(door.options.project)] if door.options.project else []
 
     def fitted(action: str) -> str:
-        asks = "podium ask -m " in action
+        asks = "podium ask -m " in action and " --pack " not in action
         more = [*(options if asks else ()), *(project if ": podium " in action else ())]
         return f"{action} {shlex.join(more)}" if more else action
 

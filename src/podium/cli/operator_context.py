@@ -23,15 +23,17 @@ class Typed:
     mode: str
     pairs: tuple[str, ...] = ()
     file: Path | None = None
-    pack: str = ""
+    packs: tuple[str, ...] = ()
     classifier: str = ""
+    mode_given: bool = True
+    """False: nothing was said of the mode, and it is the default."""
 
     @property
     def options(self) -> list[str]:
         """The same, to be typed again with the same message; the mode is another matter."""
         said = [part for pair in self.pairs for part in ("--context", pair)]
         said += ["--context-file", str(self.file)] if self.file else []
-        said += ["--pack", self.pack] if self.pack else []
+        said += [part for pack in self.packs for part in ("--pack", pack)]
         return said + (["--classifier", self.classifier] if self.classifier else [])
 
 

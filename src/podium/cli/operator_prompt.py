@@ -29,6 +29,7 @@ HELP = """\
 :approve                say yes to the next plan, and to no other
 :context                show what is known beside the messages
 :context NAME=VALUE     add to it;  :context file FILE  reads an object,  :context clear  forgets all
+:pack [NAME …]          show or choose whose tools may be meant;  :pack default  is as podium.yaml says
 :plan                   the last plan in full, with its verification
 :receipts [RUN]         the receipts of the last run, or of another
 :help                   this
@@ -70,7 +71,7 @@ def converse(door: Door, typed: Typed, first: str = "") -> None:
     if first:
         _answer(talk, first)
     commands = [f":{name}" for name in (*COMMANDS, "quit")]
-    with LineReader(door, commands, typed.pack) as reader, suppress(EOFError):
+    with LineReader(door, commands, typed.packs) as reader, suppress(EOFError):
         while (line := reader.next_line().strip()) not in (":quit", ":q", ":exit"):
             _answer(talk, line)
 
@@ -117,7 +118,7 @@ def _message(talk: Talk, line: str) -> None:
         talk.door.screen.aside("podium: there was no plan to say yes to; the next one still has it")
     elif approve and answer.mode is not None and not answer.mode.acts:
         talk.door.screen.aside(
-            f"podium: the yes was for this plan and is used up: {talk.typed.mode} does nothing; "
+            f"podium: the yes was for this plan and is used up: {answer.mode} does nothing; "
             ":mode execute, :approve, then say it again"
         )
 
@@ -156,7 +157,7 @@ def _must_be_mode(mode: str) -> None:
 def _mode(talk: Talk, rest: str) -> None:
     if rest:
         _must_be_mode(rest)
-        talk.typed = replace(talk.typed, mode=rest)
+        talk.typed = replace(talk.typed, mode=rest, mode_given=True)
     talk.say(f"Mode set to: {talk.typed.mode}" if rest else f"Mode: {talk.typed.mode}")
 
 
@@ -181,6 +182,21 @@ def _context(talk: Talk, rest: str) -> None:
     talk.say(f"Context: {in_line(short_values(talk.context))}".rstrip())
     for line in long_values(talk.context, indent=2):
         talk.say(line)
+
+
+def _pack(talk: Talk, rest: str) -> None:
+    wanted = () if rest == "default" else tuple(rest.replace(",", " ").split())
+
+    async def names(podium: Podium) -> tuple[str, ...]:
+        from podium.wiring.operating import chosen_packs, open_pack
+
+        chosen = chosen_packs(podium, wanted if rest else talk.typed.packs).names
+        return tuple(open_pack(podium, name).name for name in chosen)
+
+    found = talk.door.run(names)
+    if rest:
+        talk.typed = replace(talk.typed, packs=wanted)
+    talk.say(f"Packs: {', '.join(found)}")
 
 
 def _plan(talk: Talk, rest: str) -> None:
@@ -230,6 +246,7 @@ COMMANDS: dict[str, Callable[[Talk, str], None]] = {
     "mode": _mode,
     "approve": _approve,
     "context": _context,
+    "pack": _pack,
     "plan": _plan,
     "receipts": _receipts,
     "help": _help,

@@ -26,10 +26,10 @@ _LONGEST_LINE = 100_000
 class LineReader:
     """Gives one line after the other, and `EOFError` behind the last. Keeps the history when it is left."""
 
-    def __init__(self, door: Door, commands: Sequence[str], pack: str) -> None:
+    def __init__(self, door: Door, commands: Sequence[str], packs: tuple[str, ...]) -> None:
         self._door = door
         self._words = [*commands, *OperatorMode, "APPROVE:"]
-        self._pack = pack
+        self._packs = packs
         self._typed = sys.stdin.isatty()
         self._history: Path | None = None
 
@@ -107,12 +107,13 @@ class LineReader:
     @cached_property
     def _tools(self) -> list[str]:
         """Names of tools and skills, looked up when they are first wanted; none of a pack that is broken."""
-        from podium.wiring.operating import open_pack, operator_options
+        from podium.wiring.operating import chosen_packs, open_pack
 
         podium = Podium(self._door.configuration, os.environ)
         try:
-            pack = open_pack(podium, self._pack or operator_options(podium).pack)
+            names = chosen_packs(podium, self._packs).names
+            registries = [open_pack(podium, name).registry for name in names]
         except PodiumError:
             return []
-        skills = [skill.name for skill in pack.registry.skills]
-        return sorted([*skills, *(tool.name for tool in pack.registry.tools)])
+        tools = [tool.name for registry in registries for tool in registry.tools]
+        return sorted(tools + [skill.name for each in registries for skill in each.skills])

@@ -101,10 +101,12 @@ class PackTool(Noun):
     examples: tuple[Utterance, ...] = ()
     synonyms: tuple[NonEmpty, ...] = ()
     """Other words for what it does, such as `lodge inspection`."""
+    opening_verbs: tuple[NonEmpty, ...] = ()
+    """Verbs such as `implement`: a command that begins with one is for this tool when none fits it better."""
     input_schema: dict[str, Json]
     """A JSON Schema object. A property's `x-kind` says what to look for in a message: phone, email,
     money, date, name, suburb, address, text, number, choice or `id:lead`; `x-ask` what to ask for it;
-    `x-composed` whether a model may word it."""
+    `x-composed` whether a model may word it; `x-resolve` where it comes from when nobody says it."""
     tier: TierName
     receipt_fields: tuple[NonEmpty, ...]
     depends_on: tuple[Dependency, ...] = ()
@@ -121,7 +123,7 @@ class PackTool(Noun):
     cost: Estimate = Estimate()
     verify: tuple[RowCheck, ...] = ()
     handler: str | dict[str, Json]
-    """`module:function` in the pack's folder, {"http": …} or {"mcp": …}."""
+    """`module:function` in the pack's folder, {"http": …} or {"mcp": …}; in Podium's own packs {"service": …}."""
 
     @property
     def required(self) -> tuple[str, ...]:
@@ -214,6 +216,8 @@ class PackRegistry(Noun):
     time_zone: str = ""
     """Where `today` is: the name of a setting, or of a zone such as `Australia/Melbourne`. Empty: where
     the machine is."""
+    reads_at_once: bool = False
+    """Whether a plan of T0 tools is performed when `podium ask` is given no mode."""
     vocabulary: dict[str, NonEmpty] = Field(default_factory=dict)
     """Kind of field → file of its known words, one a line, such as `suburb`."""
     contexts: tuple[ContextShape, ...] = ()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,10 +22,13 @@ from podium.wiring.trust import TrustBook
 
 if TYPE_CHECKING:
     from podium.domain.gating import Approval
+    from podium.domain.operating import Message, Reading, Wish
     from podium.domain.work import Run
+    from podium.flows.operator.pack_selection import PackReader, PackSelection
     from podium.journal.habits import FileHabits
     from podium.wiring.podium import Podium
 
+Resolve = Callable[["Message", "Reading"], Awaitable[Sequence[Mapping[str, Json]]]]
 WorkerIsThere = Callable[["Run"], Awaitable[None]]
 
 
@@ -89,9 +92,10 @@ async def bench_of(podium: Podium, pack: Pack) -> Bench:
     """The pack with its tools behind their own door."""
     from podium.tools import Registry
     from podium.tools.packs import pack_tools
+    from podium.wiring.operator_services import operator_services
 
-    state = podium.folders.state / "packs" / pack.name
-    registry = Registry(pack_tools(pack, settings=podium.environ, state=state))
+    state, services = podium.folders.state / "packs" / pack.name, operator_services(podium)
+    registry = Registry(pack_tools(pack, settings=podium.environ, state=state, services=services))
     door = await podium.tool_door(registry=registry)
     toolbox = podium.toolbox_behind(door, registry=registry)
     return Bench(pack=pack, toolbox=toolbox, store=await podium.store())
@@ -124,7 +128,8 @@ async def operator_body(podium: Podium) -> FlowBody:
 class OperatorWish:
     """What a door says of the operator it wants, beside what podium.yaml says."""
 
-    pack: str = ""
+    pack: str | tuple[str, ...] = ""
+    """Names or folders. Empty: as podium.yaml says."""
     classifier: str = ""
     worker_is_there: WorkerIsThere | None = None
     user: str = ""
@@ -132,14 +137,92 @@ class OperatorWish:
     """Proves who is at the door, where their yes counts. None: the name is a program's own word."""
 
 
+@dataclass(frozen=True)
+class ChosenPacks:
+    """The packs whose tools a message may mean."""
+
+    names: tuple[str, ...]
+    first_wins: bool = False
+    """Of packs that fit alike the first is taken, and nobody is asked."""
+
+
+def chosen_packs(podium: Podium, wished: str | tuple[str, ...] = "") -> ChosenPacks:
+    """Those that were wished for, else those of podium.yaml."""
+    named = wished or operator_options(podium).pack
+    return ChosenPacks((named,) if isinstance(named, str) else tuple(dict.fromkeys(named)))
+
+
+async def build_selection(podium: Podium, wish: OperatorWish | None = None) -> PackSelection:
+    """Operators for all packs that were chosen, and what decides between them."""
+    from podium.flows.operator.pack_selection import PackSelection
+
+    wished = wish or OperatorWish()
+    chosen = chosen_packs(podium, wished.pack)
+    operators = [await build_operator(podium, replace(wished, pack=name)) for name in chosen.names]
+    readers = [_reader(podium, open_pack(podium, name)) for name in chosen.names]
+
+    def others() -> Iterator[PackReader]:
+        known = {reader.pack.name for reader in readers}
+        for name in shipped_pack_names():
+            if name not in known:
+                yield _reader(podium, open_pack(podium, name))
+
+    return PackSelection(operators, readers, first_wins=chosen.first_wins, others=others)
+
+
+def _reader(podium: Podium, pack: Pack) -> PackReader:
+    from podium.flows.operator.judgement.embedded import EmbeddedClassifier
+    from podium.flows.operator.judgement.fields import FieldExtractor
+    from podium.flows.operator.pack_selection import PackReader
+
+    zone = zone_of(pack, podium.environ)
+    read = EmbeddedClassifier(pack, FieldExtractor(pack)).reading
+    return PackReader(pack, read, lambda: podium.clock.now().astimezone(zone))
+
+
+def shipped_pack_names() -> list[str]:
+    """The packs that come with Podium."""
+    from podium.tools.packs import REGISTRY_FILE, shipped_packs
+
+    return sorted(file.parent.name for file in shipped_packs().glob(f"*/{REGISTRY_FILE}"))
+
+
+def _resolver(podium: Podium, pack: Pack) -> Resolve:
+    """What gives arguments with an `x-resolve` their values, for tools of this pack."""
+
+    async def resolve(message: Message, reading: Reading) -> list[dict[str, Json]]:
+        return [await resolved(message, wish) for wish in reading.wishes]
+
+    async def resolved(message: Message, wish: Wish) -> dict[str, Json]:
+        tool = pack.tool(wish.tool)
+        sources = {
+            name: str(shape["x-resolve"])
+            for name, shape in (tool.properties if tool else {}).items()
+            if "x-resolve" in shape and name not in message.context
+        }
+        # The words themselves are taken whole, whatever was read of them.
+        wanted = {
+            name: source
+            for name, source in sources.items()
+            if source == "message" or name not in wish.arguments
+        }
+        if not wanted:
+            return {}
+        from podium.wiring.operator_services import resolved_context
+
+        return await resolved_context(podium, wanted, message.text)
+
+    return resolve
+
+
 async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Operator:
-    """An operator for one pack. The record is opened when something is to be done, and not before."""
+    """An operator for one pack, the first that is named. The record is opened when something is to be done, not before."""
     from podium.flows.operator.judgement.directives import find_conflict
     from podium.wiring.classifying import build_classifier, ground_check_for
 
     wished = wish or OperatorWish()
     options = operator_options(podium)
-    pack = open_pack(podium, wished.pack or options.pack)
+    pack = open_pack(podium, chosen_packs(podium, wished.pack).names[0])
     choice = options.model_copy(update={"classifier": wished.classifier or options.classifier})
     user, zone = wished.user or podium.settings.user, zone_of(pack, podium.environ)
 
@@ -173,6 +256,7 @@ async def build_operator(podium: Podium, wish: OperatorWish | None = None) -> Op
             approver=approver,
             habits=habits_of(podium),
             user=user,
+            resolve=_resolver(podium, pack),
             max_tool_calls=options.max_tool_calls,
             pack_folder="" if _is_shipped(pack) else pack.folder,
         )

@@ -57,7 +57,7 @@ async def build_pipeline(podium: Podium) -> Flow:
         workspaces=podium.workspaces,
         wish=podium.workspace_wish,
         forge=podium.forge(push=spec.push),
-        checks=lambda: _checks(podium),
+        checks=lambda: named_checks(podium),
         run_check=check_runner(podium),
         toolbox_in=supervisor_toolboxes(podium, hand_over_tool(podium.forge(push=spec.push))),
         human_notes=lambda: asyncio.to_thread(_human_notes, podium.folders.project),
@@ -86,7 +86,7 @@ async def pipeline_job(
         )
     _check_disk(look.checkout)
     _check_players(podium, spec, agent)
-    _checks(podium)
+    named_checks(podium)
     warnings = _uncommitted(look, spec)
     if not base and not look.branch:
         raise BadInput("HEAD is detached here; say with --base which branch the work is for")
@@ -147,7 +147,11 @@ async def _branch(podium: Podium, base: str) -> str:
     return base
 
 
-def _checks(podium: Podium) -> tuple[Check, ...] | None:
+def named_checks(podium: Podium) -> tuple[Check, ...] | None:
+    """The checks that podium.yaml names. None: it names none, and they are looked for.
+
+    Raises `NotPossibleNow` for those of a project that nobody has trusted, where nothing would confine them.
+    """
     given = podium.settings.checks
     if given is None:
         return None

@@ -104,7 +104,7 @@ async def ask(
     Raises `BadInput` for a mode that waits for the end of a run, and for words that would approve something: each
     door has its own way of knowing who says yes.
     """
-    from podium.wiring.operating import OperatorWish, build_operator, operator_options
+    from podium.wiring.operating import OperatorWish, build_selection, operator_options
 
     if mode not in QUICK_MODES:
         known = ", ".join(QUICK_MODES)
@@ -121,7 +121,7 @@ async def ask(
         queue_named(podium.configuration, operator_options(podium).queue)
     proved = (lambda: approver) if approver else None
     wish = OperatorWish(pack, user=by, worker_is_there=worker_is_there, approver=proved)
-    operator = await build_operator(podium, wish)
+    operator = await build_selection(podium, wish)
     return await operator.process(text, mode, context, approve, provenance=provenance)
 
 

@@ -28,14 +28,15 @@ def ask(
         str, typer.Option("--message", "-m", metavar="TEXT", help="The same as MESSAGE.")
     ] = "",
     mode: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--mode",
             "-M",
             metavar="MODE",
-            help="How far: analyze, plan, enqueue, enqueue_and_wait or execute.",
+            help="How far: analyze, plan, enqueue, enqueue_and_wait or execute. Default: analyze; "
+            "questions about Podium itself are answered at once.",
         ),
-    ] = OperatorMode.ANALYZE.value,
+    ] = None,
     approve: Annotated[
         bool, typer.Option("--approve", help="Say yes to the plan that comes of it, this once.")
     ] = False,
@@ -48,8 +49,11 @@ def ask(
         typer.Option("--context-file", metavar="FILE", help="The same as an object in JSON."),
     ] = None,
     pack: Annotated[
-        str, typer.Option("--pack", metavar="NAME", help="The tools: a pack's name or folder.")
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            "--pack", metavar="NAME", help="The tools: a pack's name or folder; repeatable."
+        ),
+    ] = None,
     classifier: Annotated[
         str,
         typer.Option(
@@ -86,7 +90,15 @@ def ask(
 
         door.screen.record(answer_schema())
         return
-    typed = Typed(mode, tuple(given or ()), file, pack, classifier)
+    chosen = OperatorMode.ANALYZE.value if mode is None else mode
+    typed = Typed(
+        chosen,
+        tuple(given or ()),
+        file,
+        tuple(pack or ()),
+        classifier,
+        mode_given=mode is not None,
+    )
     if interactive:
         from podium.cli.operator_prompt import converse
 

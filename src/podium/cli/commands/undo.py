@@ -13,9 +13,9 @@ from podium.cli.operator_asking import put, told_anyway
 from podium.cli.operator_context import Typed
 from podium.cli.operator_telling import Started, show
 from podium.domain.operating import OperatorAnswer, OperatorMode
-from podium.flows.operator import Operator
 from podium.usecases import find_undoable
 from podium.wiring import Podium
+from podium.wiring.operating import OperatorWish, build_operator
 from podium.wiring.operator_seeing import pack_of_receipt
 
 app = command_app()
@@ -55,8 +55,9 @@ def _taken_back(door: Door, typed: Typed, receipt: str, approve: bool) -> Operat
     async def pack_of(podium: Podium) -> str:
         return await pack_of_receipt(podium, receipt)
 
-    async def process(podium: Podium, operator: Operator, started: Started) -> OperatorAnswer:
+    async def process(podium: Podium, wish: OperatorWish, started: Started) -> OperatorAnswer:
+        operator = await build_operator(podium, wish)
         found = await find_undoable(await podium.store(), receipt)
         return await operator.undo(found, typed.mode, approve, started=started)
 
-    return put(door, replace(typed, pack=door.run(pack_of)), process)
+    return put(door, replace(typed, packs=(door.run(pack_of),)), process)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from podium.domain.gating import Approval, ApprovalStatus, Tier
 from podium.domain.model import Json
@@ -80,6 +80,32 @@ class Answers:
             next_actions=telling.to_clarify(classification),
             suggestions=suggestions,
         )
+
+    def which_pack(
+        self, message: str, mode: OperatorMode, ways: Mapping[str, str], confidence: float
+    ) -> OperatorAnswer:
+        """A message that tools of several packs fit alike. `ways`: pack → its tool in words."""
+        *first, last = ways.values()
+        question = f"Which is meant: {', '.join(first)} or {last}?"
+        read = _nothing_read(Intent.CLARIFY, "Tools of more than one pack fit about equally")
+        return OperatorAnswer(
+            mode=mode,
+            status="clarify",
+            message=message,
+            exit_code=INPUT_NEEDED,
+            classification=read.model_copy(
+                update={"confidence": round(confidence, 4), "question": question}
+            ),
+            next_actions=(f"Answer: {question}", *telling.to_choose_pack(message, ways)),
+        )
+
+    def with_other_pack(
+        self, answer: OperatorAnswer, message: str, pack: str, tool: str
+    ) -> OperatorAnswer:
+        """A refusal that names another pack which has a tool for the message."""
+        (way,) = telling.to_choose_pack(message, [pack])
+        named = f"Pack {pack} has {tool} for it: {way.partition(': ')[2]}"
+        return answer.model_copy(update={"next_actions": (named, *answer.next_actions)})
 
     def gate_failed(
         self,

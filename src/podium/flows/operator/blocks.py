@@ -121,8 +121,7 @@ def _result(answer: OperatorAnswer) -> Iterator[str]:
         yield f"Run: {answer.run_id}"
     for each in answer.results:
         yield _result_line(each)
-        if not each.error:
-            yield from long_values(_told(each), indent=5)
+        yield from long_values(_told(each), indent=5)
     if answer.plan is not None:
         spent, seconds = sum(e.usd for e in answer.results), sum(e.seconds for e in answer.results)
         foreseen = _cost(answer.plan.estimate.usd)

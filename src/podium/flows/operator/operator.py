@@ -23,7 +23,7 @@ from podium.domain.errors import (
     StoreFull,
     UnknownId,
 )
-from podium.domain.gating import Approval, ApprovalStatus, Receipt, spent_since
+from podium.domain.gating import Approval, ApprovalStatus, Receipt, Tier, spent_since
 from podium.domain.model import Json
 from podium.domain.operating import (
     Intent,
@@ -32,6 +32,7 @@ from podium.domain.operating import (
     OperatorAnswer,
     OperatorJob,
     OperatorMode,
+    Reading,
     RunPlan,
 )
 from podium.domain.packs import Pack
@@ -49,8 +50,14 @@ Started = Callable[[Run], Awaitable[None]]
 """Told of the run as soon as it is stored."""
 
 
-async def _nobody(run: Run) -> None:
+async def no_listener(run: Run) -> None:
+    """For whoever does not follow the run."""
     return
+
+
+async def nothing_resolved(message: Message, reading: Reading) -> Sequence[Mapping[str, Json]]:
+    """For packs whose arguments all stand in the message or its context."""
+    return [{} for _ in reading.wishes]
 
 
 @dataclass(frozen=True)
@@ -77,6 +84,10 @@ class OperatorDesk:
     """Whoever is at the door, proved. Asked for only where their yes counts."""
     habits: Habits
     user: str
+    resolve: Callable[[Message, Reading], Awaitable[Sequence[Mapping[str, Json]]]] = (
+        nothing_resolved
+    )
+    """For each wish the arguments that `x-resolve` takes from the record or the message itself."""
     max_tool_calls: int = 50
     pack_folder: str = ""
     """Where the pack is, when it did not come with Podium."""
@@ -97,11 +108,12 @@ class Operator:
         explicit_approval: bool = False,
         *,
         provenance: tuple[str, ...] = (),
-        started: Started = _nobody,
+        started: Started = no_listener,
+        mode_given: bool = True,
     ) -> OperatorAnswer:
         """The answer to a message, whatever the message is.
 
-        `explicit_approval` is a yes to the very plan that comes of it, for this once; it counts for
+        Without `mode_given` a plan that only reads is performed where its pack `reads_at_once`. `explicit_approval` is a yes to the very plan that comes of it, for this once; it counts for
         no chain of approvers. Raises only what concerns Podium itself, such as an unusable database.
         """
         faults = faults_of(message, mode, context)
@@ -120,13 +132,21 @@ class Operator:
             provenance=provenance,
         )
         before = self._desk.classifier.usage
-        answer = await self._answered(heard, OperatorMode(mode), explicit_approval, started)
+        answer = await self._answered(
+            heard, OperatorMode(mode), explicit_approval, started, mode_given=mode_given
+        )
         self._desk.habits.remember(answer)
         used = spent_since(before, self._desk.classifier.usage)
         return answer.model_copy(update={"reading_usage": used})
 
     async def _answered(
-        self, message: Message, mode: OperatorMode, explicit_approval: bool, started: Started
+        self,
+        message: Message,
+        mode: OperatorMode,
+        explicit_approval: bool,
+        started: Started,
+        *,
+        mode_given: bool,
     ) -> OperatorAnswer:
         classification = await self._classified(message)
         suggestions = tuple(self._desk.habits.suggestions(message.text, pack=self._desk.pack.name))
@@ -140,6 +160,8 @@ class Operator:
         report = inspect(plan, self._desk.pack, max_tool_calls=self._desk.max_tool_calls)
         if plan.status == "rejected" or not report.sound:
             return self._answers.gate_failed(message.text, mode, classification, plan, report)
+        if not mode_given and self._only_reads(plan):
+            mode = OperatorMode.EXECUTE
         if not mode.acts:
             return self._answers.looked(
                 message.text, mode, classification, plan, report, suggestions
@@ -147,8 +169,18 @@ class Operator:
         job = self._job(plan, explicit_approval, message.provenance)
         return await self.carry_out(job, mode, classification, started)
 
+    def _only_reads(self, plan: RunPlan) -> bool:
+        """Whether the plan may be performed although nobody said how far it is to be taken."""
+        reads = self._desk.pack.registry.reads_at_once and plan.estimated_risk is Tier.T0
+        return reads and not plan.requires_approval
+
     async def undo(
-        self, receipt: Receipt, mode: str, explicit_approval: bool, *, started: Started = _nobody
+        self,
+        receipt: Receipt,
+        mode: str,
+        explicit_approval: bool,
+        *,
+        started: Started = no_listener,
     ) -> OperatorAnswer:
         """The plan that reverses a receipt, gated like any other. It is linked to what it reverses."""
         words = f"undo receipt {receipt.number} of run {receipt.run_id} ({receipt.tool})"
@@ -190,6 +222,7 @@ class Operator:
             message,
             reading,
             self._desk.pack,
+            resolved=await self._desk.resolve(message, reading),
             classification_id=self._desk.ids.new("cls"),
             find_conflict=self._desk.find_conflict,
             find_ungrounded=self._desk.find_ungrounded,
@@ -201,7 +234,7 @@ class Operator:
         job: OperatorJob,
         mode: OperatorMode,
         classification: IntentClassification | None = None,
-        started: Started = _nobody,
+        started: Started = no_listener,
     ) -> OperatorAnswer:
         """Layers 3 and 4 for a plan: halt for people, or run it and tell how it ended."""
         brain = await self._desk.brain()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from podium.domain.gating import Approval
 from podium.domain.ids import short_id
@@ -57,6 +57,15 @@ def to_clarify(classification: IntentClassification) -> tuple[str, ...]:
     return tuple(said)
 
 
+def to_choose_pack(message: str, packs: Iterable[str]) -> tuple[str, ...]:
+    """The same message for one pack alone."""
+    words = " ".join(message.split())
+    said = f"podium ask -m {shlex.quote(words)}"
+    if len(words) > LONGEST_REPEATED:
+        said = "the same message with"
+    return tuple(f"For pack {pack}: {said} --pack {shlex.quote(pack)}" for pack in packs)
+
+
 def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, ...]:
     if classification.conflict is not None:
         _, mark, advice = classification.conflict.because.partition("; ")
@@ -69,7 +78,7 @@ def to_rephrase(classification: IntentClassification, pack: str) -> tuple[str, .
         )
     known = ", ".join(classification.tool_candidates[:3])
     first = f"Say it in other words, if one of these was meant: {known}" if known else ""
-    tools = f"See what can be asked for: podium pack show {shlex.quote(pack or 'roofing')}"
+    tools = f"See what can be asked for: podium pack show {shlex.quote(pack or 'podium')}"
     return (first, tools) if first else ("Say it in other words", tools)
 
 

@@ -1,4 +1,4 @@
-"""The three ways in which a tool of a pack is performed, as its registry writes them."""
+"""The four ways in which a tool of a pack is performed, as its registry writes them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,13 @@ class McpHandler(Noun):
     """Values may hold `${SETTING}` and `secret://NAME`."""
 
 
-AnyHandler = PythonHandler | HttpHandler | McpHandler
+class ServiceHandler(Noun):
+    """One of Podium's own services, by name. Only packs that come with Podium may name one."""
+
+    service: NonEmpty
+
+
+AnyHandler = PythonHandler | HttpHandler | McpHandler | ServiceHandler
 
 _OVER_THE_WIRE: dict[str, type[HttpHandler | McpHandler]] = {"http": HttpHandler, "mcp": McpHandler}
 
@@ -63,6 +69,8 @@ def handler_of(written: str | dict[str, Json]) -> AnyHandler:
     """The handler. Raises `ValueError` with the words of what is wrong."""
     if isinstance(written, str):
         return python_handler(written)
+    if set(written) == {"service"} and isinstance(written["service"], str):
+        return ServiceHandler(service=written["service"])
     kinds = [kind for kind in written if kind in _OVER_THE_WIRE]
     if len(written) != 1 or not kinds:
         raise ValueError('must be `module:function`, {"http": {…}} or {"mcp": {…}}, one of them')
@@ -83,6 +91,8 @@ def performer(written: str | dict[str, Json]) -> str:
         return f"http {handler.url}"
     if isinstance(handler, McpHandler):
         return f"mcp {shlex.join(handler.command)}"
+    if isinstance(handler, ServiceHandler):
+        return f"podium {handler.service}"
     return f"python {handler.module}"
 
 

@@ -20,6 +20,8 @@ KINDS = (
     "choice",
     "flag",
 )
+RESOLVED = ("last_run", "last_failed_run", "message")
+"""What `x-resolve` may take a value from that the words leave out: the record, or the message as it is."""
 _ID = re.compile(r"id:[a-z][a-z0-9_]*")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from podium.domain.errors import OutcomeUnknown, ToolBroke
+from podium.domain.errors import NotPossibleNow, OutcomeUnknown, ToolBroke
 from podium.domain.gating import Outcome, Usage
 from podium.domain.model import Json
 from podium.domain.packs import Pack, PackTool
@@ -22,6 +22,7 @@ from podium.tools.packs.handlers import (
     AnyHandler,
     HttpHandler,
     McpHandler,
+    ServiceHandler,
     handler_of,
     python_handler,
 )
@@ -31,27 +32,35 @@ from podium.tools.packs.mcp import call_mcp
 from podium.tools.packs.proving import proofs, unproved
 from podium.tools.packs.scope import PackFunction, PackScope, RowReader, settings_of
 from podium.tools.registry import Tool
-from podium.tools.scope import ToolScope, in_thread
+from podium.tools.scope import Handler, ToolScope, in_thread
 
 _OWN_SHARE = 0.95
 """Of a call's seconds."""
 
 
 def pack_tools(
-    pack: Pack, *, settings: Mapping[str, str], state: Path, reader: RowReader | None = None
+    pack: Pack,
+    *,
+    settings: Mapping[str, str],
+    state: Path,
+    reader: RowReader | None = None,
+    services: Mapping[str, Handler] | None = None,
 ) -> list[Tool]:
     """The pack's tools. `settings` is the environment, of which declared names are handed on.
 
     `state` is the folder for the pack's own files; it is made, private, when a tool first acts.
     Rows for proofs are read by `reader`, or else by the one that the registry names. None of the
-    pack's code is imported before one of its tools is performed.
+    pack's code is imported before one of its tools is performed. `services` are Podium's own, by
+    name; raises `NotPossibleNow` for a pack that names one which is not among them.
     """
     given = settings_of(pack, settings)
-    surroundings = _Surroundings(pack, PackCode(pack), given, Hiding.of(pack, given), state, reader)
+    surroundings = _Surroundings(
+        pack, PackCode(pack), given, Hiding.of(pack, given), state, reader, services or {}
+    )
     return [
         Tool(
             tool.spec(tier=max(tool.tier, floor_tier(pack.registry, tool.name)[0])),
-            PackHandler(tool, handler_of(tool.handler), surroundings),
+            PackHandler(tool, surroundings.offered(tool), surroundings),
         )
         for tool in pack.registry.tools
     ]
@@ -67,6 +76,15 @@ class _Surroundings:
     hiding: Hiding
     state: Path
     reader: RowReader | None
+    services: Mapping[str, Handler]
+
+    def offered(self, tool: PackTool) -> AnyHandler:
+        handler = handler_of(tool.handler)
+        if isinstance(handler, ServiceHandler) and handler.service not in self.services:
+            raise NotPossibleNow(
+                f"pack {self.pack.name!r} works with `podium ask` alone; name another pack here"
+            )
+        return handler
 
     def scope(self, tool: PackTool, scope: ToolScope) -> PackScope:
         make_private_folder(self.state)
@@ -100,15 +118,20 @@ class PackHandler:
     async def __call__(self, arguments: dict[str, Json], scope: ToolScope) -> Outcome:
         own = self.surroundings.scope(self.tool, scope)
         result = await self._said(arguments, scope, own)
+        failure = ""
+        if isinstance(result, Outcome):
+            result, failure = result.result, result.error
         if not isinstance(result, dict):
             kind = type(result).__name__
             raise ToolBroke(f"{self.tool.name} gave {kind} and no result; no receipt, no success")
-        problem = self._broken_promise(result)
+        problem = self._broken_promise(result) or failure
         if problem:
             return Outcome(ok=False, result=result, error=problem)
         return await self._proved(arguments, result, scope, own)
 
-    async def _said(self, arguments: dict[str, Json], scope: ToolScope, own: PackScope) -> Json:
+    async def _said(
+        self, arguments: dict[str, Json], scope: ToolScope, own: PackScope
+    ) -> Json | Outcome:
         """What the handler gave back, without secrets, as is what it raises."""
         hiding, limit = self.surroundings.hiding, asyncio.timeout(own.timeout_seconds)
         try:
@@ -124,8 +147,10 @@ class PackHandler:
 
     async def _act(
         self, arguments: dict[str, Json], scope: ToolScope, own: PackScope
-    ) -> dict[str, Json]:
+    ) -> dict[str, Json] | Outcome:
         shared = self.surroundings
+        if isinstance(self.handler, ServiceHandler):
+            return await shared.services[self.handler.service](arguments, scope)
         if isinstance(self.handler, HttpHandler):
             return await call_http(self.handler, arguments, scope, shared.settings)
         if isinstance(self.handler, McpHandler):

@@ -13,7 +13,7 @@ from podium.domain import packs
 from podium.domain.model import Json
 from podium.domain.packs import PackRegistry
 from podium.tools.packs import handlers
-from podium.tools.packs.handlers import HttpHandler, McpHandler
+from podium.tools.packs.handlers import HttpHandler, McpHandler, ServiceHandler
 
 SCHEMA_FILE = "tools.registry.schema.json"
 """Where it lies beside the packs that come with Podium."""
@@ -40,7 +40,9 @@ def published_schema() -> dict[str, Json]:
 
 def _handler_choices() -> list[Json]:
     function = {"type": "string", "pattern": r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$"}
-    return [function, *(_only(kind) for kind in (("http", HttpHandler), ("mcp", McpHandler)))]
+    service = ServiceHandler.model_json_schema()
+    wired = [_only(kind) for kind in (("http", HttpHandler), ("mcp", McpHandler))]
+    return [function, *wired, {**service, "description": "For packs that come with Podium."}]
 
 
 def _only(kind: tuple[str, type]) -> dict[str, Json]:

@@ -23,7 +23,7 @@ from podium.web.live.sse import Part, streamed
 from podium.web.pages.operator_answer import ShownAnswer, context_texts, shown_answer
 from podium.web.pages.rendering import page, render
 from podium.wiring.context_values import context_value
-from podium.wiring.operating import habits_of, operator_options
+from podium.wiring.operating import chosen_packs, habits_of, operator_options
 from podium.wiring.operator_seeing import answer_of_run, operator_run, undo
 from podium.wiring.proving import proven
 from podium.wiring.queues import queues_of
@@ -166,7 +166,7 @@ async def _around(desk: Desk, person: Person) -> dict[str, Any]:
     return {
         "runs": await how_they_stand(runs, podium.engine),
         "habits": list(reversed(said.values()))[:MOST_SAID],
-        "pack": operator_options(podium).pack,
+        "pack": ", ".join(chosen_packs(podium).names),
         "undoes": "",
         **_rights(person),
     }

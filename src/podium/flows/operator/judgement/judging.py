@@ -19,6 +19,7 @@ from podium.domain.operating import (
     IntentClassification,
     Message,
     Reading,
+    Ungrounded,
     Wish,
 )
 from podium.domain.packs import Pack, PackTool, Skill
@@ -60,15 +61,19 @@ def judge(
     classification_id: str,
     find_conflict: FindConflict,
     find_ungrounded: FindUngrounded,
+    resolved: Sequence[Mapping[str, Json]] = (),
     classifier: str = "",
 ) -> IntentClassification:
-    """The classification of a message. Nothing of the reading passes that the registry does not know."""
+    """The classification of a message. Nothing of the reading passes that the registry does not know.
+
+    `resolved` has for each wish the arguments that Podium itself knows; they go before what was read.
+    """
     conflict = find_conflict(message, reading, pack) or _contract_conflict(reading, pack)
-    known = [wish for wish in reading.wishes if _entry(pack, wish.tool) is not None]
-    marked = zip(known, find_ungrounded(message, known), strict=True)
+    given = zip(reading.wishes, resolved or [{}] * len(reading.wishes), strict=True)
+    known = [(wish, more) for wish, more in given if _entry(pack, wish.tool) is not None]
+    marked = zip(known, find_ungrounded(message, [wish for wish, _ in known]), strict=True)
     wishes = tuple(
-        with_context(wish.model_copy(update={"ungrounded": marks}), pack, message)
-        for wish, marks in marked
+        with_context(_completed(wish, more, marks), pack, message) for (wish, more), marks in marked
     )
     missing = missing_of(wishes, pack, message)
     verdict = _verdict(reading, wishes, missing, conflict, pack)
@@ -94,6 +99,12 @@ def judge(
         conflict=verdict.conflict,
         classifier=classifier,
     )
+
+
+def _completed(wish: Wish, more: Mapping[str, Json], marks: Sequence[Ungrounded]) -> Wish:
+    """The wish with what Podium knows, and the marks of what nobody said."""
+    left = tuple(mark for mark in marks if mark.field not in more)
+    return wish.model_copy(update={"arguments": {**wish.arguments, **more}, "ungrounded": left})
 
 
 def _verdict(

@@ -8,7 +8,14 @@ from collections.abc import Iterator
 from podium.domain.errors import PackInvalid
 from podium.tools.packs.checks.papers import Papers
 from podium.tools.packs.files import Snapshot
-from podium.tools.packs.handlers import PythonHandler, handler_of, python_handler, settings_in
+from podium.tools.packs.handlers import (
+    PythonHandler,
+    ServiceHandler,
+    handler_of,
+    python_handler,
+    settings_in,
+)
+from podium.tools.packs.shipped import is_shipped
 
 Defined = dict[str, ast.AsyncFunctionDef | ast.FunctionDef | ast.ClassDef | None]
 """Names at the top of a module. None: assigned, imported or decorated, so its text does not say more."""
@@ -22,6 +29,8 @@ def check(papers: Papers) -> None:
             handler = handler_of(tool.handler)
             if isinstance(handler, PythonHandler):
                 modules.check(handler, parameters=2)
+            elif isinstance(handler, ServiceHandler) and not is_shipped(papers.files.folder):
+                raise ValueError("only packs that come with Podium are performed by its services")
         except ValueError as error:
             papers.faults.add(f"{place}/handler", str(error))
             continue

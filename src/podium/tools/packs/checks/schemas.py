@@ -13,7 +13,7 @@ from podium.domain.schemas import validator_for
 from podium.tools.packs.checks.papers import Papers, properties_of, required_of
 from podium.tools.packs.checks.references import Sizes, reference_problems
 from podium.tools.packs.effort import STEPS_PER_CHECKED_KEY, STEPS_PER_SCHEMA, Effort, values_in
-from podium.tools.packs.kinds import KINDS, is_kind
+from podium.tools.packs.kinds import KINDS, RESOLVED, is_kind
 from podium.tools.packs.places import pointer
 from podium.tools.sound_schema import surely_sound
 
@@ -79,6 +79,8 @@ def _property_problems(schema: Json) -> Iterator[tuple[str, str]]:
         yield "x-kind", f"{kind!r} is no kind; one of {', '.join(KINDS)} or id:THING"
     if not isinstance(schema.get("x-ask", ""), str):
         yield "x-ask", "must be a text: the question to ask when it is missing"
+    if schema.get("x-resolve", RESOLVED[0]) not in RESOLVED:
+        yield "x-resolve", f"must be one of {', '.join(RESOLVED)}"
     if not isinstance(schema.get("x-composed", False), bool):
         yield "x-composed", "must be true or false: whether a model may word the text itself"
     choices = schema.get("enum")

@@ -17,11 +17,11 @@ _BETWEEN = (
 )
 _RECORDS = (
     r"(?:invoices|quotes|jobs|leads|customers|clients|inspections|contacts|bookings|appointments|snapshots|"
-    r"backups|receipts|users|accounts|tables|enquiries|subscribers|data|database|db|crm|history|logs)"
+    r"backups|receipts|users|accounts|tables|enquiries|subscribers|data|database|db|crm|history|logs|runs|approvals)"
 )
 _RECORD = (
     r"(?:invoice|quote|job|lead|customer|client|inspection|contact|booking|appointment|snapshot|backup|"
-    r"receipt|user|account|table|enquiry|record)"
+    r"receipt|user|account|table|enquiry|record|run|approval)"
 )
 _PARTS = r"(?:records|notes|tasks|payments|files|photos|assets|messages|reminders)"
 _OF_ONE = r"(?! (?:for|of|on|in|from|at|about|under|attached) )"

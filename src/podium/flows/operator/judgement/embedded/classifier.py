@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 
 from podium.domain.gating import Usage
-from podium.domain.operating import Intent, Message, Reading
+from podium.domain.operating import Intent, Message, Reading, Wish
 from podium.domain.packs import Pack
 from podium.flows.operator.judgement.caution import look_again
 from podium.flows.operator.judgement.embedded.clauses import MOST_CLAUSES, clauses_of
@@ -14,15 +14,18 @@ from podium.flows.operator.judgement.embedded.confidence import FAINTEST, OPEN
 from podium.flows.operator.judgement.embedded.courtesy import without_courtesy
 from podium.flows.operator.judgement.embedded.extractor import Extractor
 from podium.flows.operator.judgement.embedded.index import Index, index_of
+from podium.flows.operator.judgement.embedded.lexicon import VAGUE
 from podium.flows.operator.judgement.embedded.marking import marked
-from podium.flows.operator.judgement.embedded.moods import COURTESY
+from podium.flows.operator.judgement.embedded.moods import COURTESY, commanded
 from podium.flows.operator.judgement.embedded.scoring import Fit
 from podium.flows.operator.judgement.embedded.tails import with_tails
 from podium.flows.operator.judgement.embedded.understanding import DOTTED, Reader, Understood
 from podium.flows.operator.judgement.embedded.urgency import urgency_of
 from podium.flows.operator.judgement.embedded.wishing import Wisher
-from podium.flows.operator.judgement.embedded.words import clean, word_set, words_of
+from podium.flows.operator.judgement.embedded.words import FUNCTION_WORDS, clean, word_set, words_of
 
+BY_VERB = 0.6
+"""As sure as one is of a tool of which only the verb of a command speaks: enough for a plan that people look at."""
 NEAR = 0.12
 """Tools whose score is at most so much below the best one's may have been meant as well."""
 _NO_TOOL_ENDINGS = word_set(
@@ -75,7 +78,26 @@ class EmbeddedClassifier:
             return _refused("The message has no words that could be read")
         wisher = Wisher(self._pack, index, reader, self._extract, message)
         cleaned = message.model_copy(update={"text": text})
-        return look_again(_decided(understood, wisher), cleaned, self._pack, entities)
+        decided = self._opened(_decided(understood, wisher), understood)
+        return look_again(decided, cleaned, self._pack, entities)
+
+    def _opened(self, reading: Reading, understood: Sequence[Understood]) -> Reading:
+        """The reading; of a plain command that no tool fits, the tool that takes commands with such a verb."""
+        if reading.intent is Intent.EXECUTE or any(each.mood.is_no_command for each in understood):
+            return reading
+        verb, *rest = [*commanded(understood[0].clause.texts), ""]
+        told = [word for word in rest if word and word not in FUNCTION_WORDS | VAGUE]
+        tools = [tool for tool in self._pack.registry.tools if verb in tool.opening_verbs]
+        if not told or not tools or any(each.sure for each in understood):
+            return reading
+        return Reading(
+            intent=Intent.EXECUTE,
+            domain=self._index.by_name[tools[0].name].domain or "system",
+            wishes=(Wish(tool=tools[0].name),),
+            confidence=BY_VERB,
+            reasoning=f"{verb!r} begins a command that only {tools[0].name} takes",
+            candidates=(tools[0].name,),
+        )
 
     def _tells(self, word: str) -> bool:
         return word in self._index.objects or word in self._index.domain_words

@@ -19,7 +19,7 @@ from podium.flows.operator.judgement.embedded.lexicon import (
     READ,
     kinds_of,
 )
-from podium.flows.operator.judgement.embedded.moods import MOOD_WORDS
+from podium.flows.operator.judgement.embedded.moods import EXPLAINS, MOOD_WORDS
 from podium.flows.operator.judgement.embedded.spelling import Speller
 from podium.flows.operator.judgement.embedded.words import (
     DENIED,
@@ -66,6 +66,10 @@ class Entry:
     """What people call the things of its domain."""
     choices: dict[str, frozenset[str]]
     """Property → the words that choose one of its values."""
+    resolved: frozenset[str] = frozenset()
+    """Properties that Podium fills in where nobody says them."""
+    explains: frozenset[str] = frozenset()
+    """Words such as `why` with which a way of asking for it begins."""
     number: int = 0
 
     @property
@@ -210,7 +214,15 @@ def _entry(subject: PackTool | Skill, registry: PackRegistry, shared: frozenset[
         domain_stems=frozenset(domain),
         required=tuple(subject.input_schema.get("required", ())),
         choices=choices,
+        resolved=frozenset(name for name, each in properties.items() if "x-resolve" in each),
+        explains=EXPLAINS.intersection(_first_words(subject)) if reads else frozenset(),
     )
+
+
+def _first_words(subject: PackTool | Skill) -> Iterator[str]:
+    """The words with which the registry's own ways of asking for it begin."""
+    for way in (*subject.synonyms, *(each.say for each in subject.examples)):
+        yield from plain_words(way)[:1]
 
 
 def _name_stems(name: str, shared: frozenset[str]) -> tuple[list[str], list[str]]:
@@ -281,8 +293,7 @@ def _openers(registry: PackRegistry) -> Iterator[str]:
     yield from ACTION_WORDS
     for subject in _subjects(registry):
         yield subject.name.split(".")[-1].split("_")[0]
-        for way in (*subject.synonyms, *(each.say for each in subject.examples)):
-            yield from (word for word in plain_words(way)[:1] if word not in FUNCTION_WORDS)
+        yield from (word for word in _first_words(subject) if word not in FUNCTION_WORDS)
 
 
 def _written_words(registry: PackRegistry) -> set[str]:

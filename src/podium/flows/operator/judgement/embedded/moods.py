@@ -60,6 +60,8 @@ _HOW_TO = (
     ("would", "it"), ("do", "you", "know", "how"), ("how", "does"), ("what", "if"), ("how", "about"),
     ("what", "can", "you"), ("can", "you", "explain"), ("can", "you", "tell", "me", "how"),
 )  # fmt: skip
+EXPLAINS = word_set("why explain")
+"""Openings of `_HOW_TO` that ask for an answer where a tool that reads is asked for in these very words."""
 _SUPPOSES = word_set(
     "if unless suppose supposing imagine pretend hypothetically theoretically hypothetical assuming provided"
 )
@@ -109,6 +111,12 @@ class Mood:
     reported: bool = False
     denied: tuple[str, ...] = ()
     """What is said not to be so: `isn't finished`."""
+
+    @property
+    def is_no_command(self) -> bool:
+        """Whether the clause only asks, supposes, reports or forbids."""
+        asks = self.how_to or self.question
+        return asks or self.banned or self.limited or self.supposed or self.reported
 
     def within(self, sentence: Sequence[Mood]) -> Mood:
         """The mood of a clause among those of its sentence: `if she calls, cancel it and tell him`."""
@@ -180,6 +188,11 @@ def _without_courtesy(texts: Sequence[str]) -> tuple[Sequence[str], bool]:
         else:
             break
     return texts, polite
+
+
+def commanded(texts: Sequence[str]) -> Sequence[str]:
+    """The words from the verb of a command on, without what is said to ask nicely."""
+    return _without_courtesy(texts)[0]
 
 
 def _begins(texts: Sequence[str], phrase: Sequence[str]) -> bool:

@@ -183,7 +183,8 @@ def _values(query: Query, entry: Entry) -> float:
     missing = [
         name for name in needed if name not in query.given and not _given(name, query, entry)
     ]
-    there = 1 - len(missing) / len(needed) if needed else 0.7
+    filled = not entry.resolved.isdisjoint(missing)
+    there = 1 - len(missing) / len(needed) if needed and not filled else 0.7
     # Who speaks of several things has no single one in mind.
     one = query.several and any(entry.kinds[name].startswith("id:") for name in missing)
     # An id of what a tool makes or lists speaks of one that is there already.

@@ -26,7 +26,7 @@ from podium.flows.operator.judgement.embedded.lexicon import (
     kinds_of,
 )
 from podium.flows.operator.judgement.embedded.marking import QUOTED
-from podium.flows.operator.judgement.embedded.moods import Mood, mood_of
+from podium.flows.operator.judgement.embedded.moods import EXPLAINS, Mood, mood_of
 from podium.flows.operator.judgement.embedded.openness import sureness_of
 from podium.flows.operator.judgement.embedded.query import LIGHT, Query, query_of
 from podium.flows.operator.judgement.embedded.scoring import Fit, fits_of
@@ -69,7 +69,10 @@ class Understood:
             return ""
         if not self.entry.reads and self._denied:
             return "the message says not to do it, or that it is not so"
-        return self.mood.forbids(self.entry.reads)
+        mood = self.mood
+        if mood.how_to and not self.entry.explains.isdisjoint(self.clause.texts[:1]):
+            mood = replace(mood, how_to=False)
+        return mood.forbids(self.entry.reads)
 
     @property
     def denies(self) -> bool:
@@ -145,6 +148,8 @@ class Reader:
             sure = BY_NAME if len(named) == 1 else OPEN
             return Understood(clause, named, sure, mood, query, by_name=True)
         fits = fits_of(query, self.index)
+        if asks_why := EXPLAINS.intersection(clause.texts[:1]):
+            fits = [fit for fit in fits if fit.entry.explains & asks_why] or fits
         return Understood(clause, fits, sureness_of(clause, query, fits), mood, query)
 
     def _stands_alone(self, each: Understood, found: Sequence[Understood]) -> bool:

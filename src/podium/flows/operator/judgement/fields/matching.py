@@ -173,11 +173,16 @@ class Matching:
 
 
 def period_for(wanted: Sequence[Wanted], free: Sequence[Entity]) -> Iterator[tuple[Wanted, str]]:
-    """The first and last day of a stretch, for a pair of arguments such as `from` and `to`."""
+    """The first and last day of a stretch, or of one day alone, for a pair of arguments such as `from` and `to`."""
     days = [each for each in wanted if each.kind == "date"]
     first = next((each for each in days if each.words & {"from", "start", "since", "after"}), None)
     last = next((each for each in days if each.words & {"to", "end", "until", "before"}), None)
-    stretch = next((each for each in free if each.kind == "period"), None)
-    if first and last and stretch:
-        yield first, stretch.value["from"]
-        yield last, stretch.value["to"]
+    if not (first and last):
+        return
+    stretch = next((each.value for each in free if each.kind == "period"), None)
+    single = [each.value for each in free if each.kind == "date"]
+    if stretch is None and len(single) == 1:
+        stretch = {"from": single[0], "to": single[0]}
+    if stretch is not None:
+        yield first, stretch["from"]
+        yield last, stretch["to"]
