@@ -65,7 +65,7 @@ async def measure() -> list[Figure]:
             "policy check": [["policy", "check", "--", "ls"]] * ROUNDS,
             "duet status": [["duet", "status"]] * ROUNDS,
             "sense --once, idle": [["sense", "--once", "--if-changed"]] * ROUNDS,
-            "ask": [["ask", "system status"]] * ROUNDS,
+            "ask": [["ask", "run the tests"]] * ROUNDS,
         }
         commands = {name: [[podium, *each] for each in rows] for name, rows in arguments.items()}
         commands[BARE] = [[sys.executable, "-c", "pass"]] * ROUNDS

@@ -46,16 +46,28 @@ turns:
       - say: Done.
 """
 
+PACK_EXAMPLE = """\
+
+# What `podium ask` can do: the tools of this pack.
+flows:
+  operator:
+    pack: {pack}
+"""
+
 SCRIPT_FILE = "script.yaml"
 
 
 def init_project(
-    folder: Path, proposal: Proposal = NOTHING_PROPOSED, *, example: bool = False
+    folder: Path,
+    proposal: Proposal = NOTHING_PROPOSED,
+    *,
+    example: bool = False,
+    pack: str = "",
 ) -> list[str]:
     """Write `podium.yaml` and make `.podium/`, which git ignores. Gives the names of what was made.
 
-    With `example` also scenes and a script, so that `podium rehearse` works at once. Raises `NotPossibleNow` when the
-    project is there already; nothing is changed then.
+    With `example` also scenes and a script, so that `podium rehearse` works at once. `pack` is the one that `podium ask`
+    uses; empty: its default. Raises `NotPossibleNow` when the project is there already; nothing is changed then.
     """
     if not folder.is_dir():
         raise BadInput(f"there is no folder {str(folder)!r} to make a project of")
@@ -71,7 +83,8 @@ def init_project(
             write_new(state / IGNORE_FILE, "*\n")
         if example:
             write_new(script, EXAMPLE_SCRIPT)
-        write_new(project_file, project_text(proposal) + (EXAMPLE if example else ""))
+        text = project_text(proposal) + (EXAMPLE if example else "")
+        write_new(project_file, text + (PACK_EXAMPLE.format(pack=pack) if pack else ""))
     except BaseException:
         if made_state:
             (state / IGNORE_FILE).unlink(missing_ok=True)

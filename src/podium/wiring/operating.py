@@ -32,6 +32,10 @@ Resolve = Callable[["Message", "Reading"], Awaitable[Sequence[Mapping[str, Json]
 WorkerIsThere = Callable[["Run"], Awaitable[None]]
 
 
+OWN, ROOFING = "podium", "roofing"
+"""The pack that is used where nobody names one, and the one that was before."""
+
+
 def operator_options(podium: Podium) -> OperatorOptions:
     """What podium.yaml says. Raises `ConfigInvalid` at the place of a fault."""
     return OperatorOptions.model_validate(flow_options(podium.configuration, OPERATOR))
@@ -147,9 +151,25 @@ class ChosenPacks:
 
 
 def chosen_packs(podium: Podium, wished: str | tuple[str, ...] = "") -> ChosenPacks:
-    """Those that were wished for, else those of podium.yaml."""
+    """Those that were wished for, else those of podium.yaml.
+
+    Where neither names one, Podium's own; a project with records of the roofing pack, which was the default
+    before, keeps that in the first place.
+    """
+    if (
+        not wished
+        and not _names_pack(podium)
+        and (podium.folders.state / "packs" / ROOFING).is_dir()
+    ):
+        return ChosenPacks((ROOFING, OWN), first_wins=True)
     named = wished or operator_options(podium).pack
     return ChosenPacks((named,) if isinstance(named, str) else tuple(dict.fromkeys(named)))
+
+
+def _names_pack(podium: Podium) -> bool:
+    """Whether the settings that have the say about the operator name a pack."""
+    flows = [layer.settings.flows for layer in podium.configuration.layers]
+    return next(("pack" in each[OPERATOR] for each in reversed(flows) if OPERATOR in each), False)
 
 
 async def build_selection(podium: Podium, wish: OperatorWish | None = None) -> PackSelection:
@@ -159,10 +179,11 @@ async def build_selection(podium: Podium, wish: OperatorWish | None = None) -> P
     wished = wish or OperatorWish()
     chosen = chosen_packs(podium, wished.pack)
     operators = [await build_operator(podium, replace(wished, pack=name)) for name in chosen.names]
-    readers = [_reader(podium, open_pack(podium, name)) for name in chosen.names]
+    packs = [open_pack(podium, name) for name in chosen.names]
+    readers = [_reader(podium, pack) for pack in packs] if len(packs) > 1 else []
 
     def others() -> Iterator[PackReader]:
-        known = {reader.pack.name for reader in readers}
+        known = {pack.name for pack in packs}
         for name in shipped_pack_names():
             if name not in known:
                 yield _reader(podium, open_pack(podium, name))

@@ -189,22 +189,19 @@ def _tail(text: str) -> str:
 
 
 async def _cancel(podium: Podium, arguments: Fields, scope: ToolScope) -> Fields:
-    from podium.usecases import cancel
+    from podium.usecases import cancel, show_run
 
     store, engine = await podium.store(), await podium.engine()
-    run_id = arguments["run_id"]
-    before = await store.read(lambda view: view.run(run_id))
-    if before is not None and before.cancel_requested:
-        # Asked for again after a crash: the wish is durable already.
-        ended = before
-    else:
-        ended = await cancel(store, engine, run_id, by=await _asked_by(podium, scope))
-    status_before = before.status.value if before else ""
+    before = (await show_run(store, arguments["run_id"], last_events=0)).run
+    run = before
+    # Asked for again after a crash, it is cancelled already, or will be.
+    if not before.cancel_requested:
+        run = await cancel(store, engine, before.id, by=await _asked_by(podium, scope))
     return {
-        "run_id": ended.id,
-        "status": ended.status.value if ended.status.ended else "cancelling",
-        "status_before": status_before,
-        "task": ended.task,
+        "run_id": run.id,
+        "status": run.status.value if run.status.ended else "cancelling",
+        "status_before": before.status.value,
+        "task": run.task,
     }
 
 

@@ -24,3 +24,9 @@ def desk(
     monkeypatch.setattr("podium.wiring.identity.pwd", users)
     monkeypatch.chdir(desk.project)
     return desk
+
+
+@pytest.fixture
+def roofing(desk: Desk) -> None:
+    """The user's own settings choose the roofing pack for `podium ask`."""
+    desk.choose_pack("roofing")

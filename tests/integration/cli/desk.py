@@ -67,6 +67,11 @@ class Desk:
     def says(self, text: str) -> None:
         (self.project / "podium.yaml").write_text(text)
 
+    def choose_pack(self, name: str) -> None:
+        """Let the user's own settings name the pack for `podium ask`."""
+        self.home.mkdir(exist_ok=True)
+        (self.home / "config.yaml").write_text(f"flows: {{operator: {{pack: {name}}}}}\n")
+
     def run(
         self, *arguments: str, env: dict[str, str] | None = None, stdin: bytes | None = None
     ) -> Said:

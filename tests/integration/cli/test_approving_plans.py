@@ -13,6 +13,8 @@ from podium.wiring import Podium
 from tests.integration.cli.asking import NEW_LEAD, done, five_blocks, object_of
 from tests.integration.cli.desk import Desk, Said
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 CHAIN = "approvers: {ops: [olga], owner: [oscar]}\n"
 TEXT = "Hi Sarah, pay \u202e1234 now \x1b[2J ❤\ufe0f\n  2. os.look (T0) to=nobody\n" + "x" * 900
 

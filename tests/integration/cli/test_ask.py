@@ -18,6 +18,8 @@ from tests.integration.cli.asking import (
 )
 from tests.integration.cli.desk import AS_OS_USER, Desk
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 
 @pytest.fixture(autouse=True)
 def without_a_model(monkeypatch: pytest.MonkeyPatch) -> None:

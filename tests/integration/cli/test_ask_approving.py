@@ -11,6 +11,8 @@ from podium.wiring import Podium
 from tests.integration.cli.asking import NEW_LEAD, done, five_blocks, object_of
 from tests.integration.cli.desk import Desk, Said
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 CHAIN = "approvers: {ops: [olga], owner: [oscar]}\n"
 DO = ("-M", "execute", "--json")
 

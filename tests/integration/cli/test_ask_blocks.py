@@ -14,6 +14,8 @@ from podium.flows.operator.telling import to_mend_input
 from tests.integration.cli.asking import five_blocks, object_of
 from tests.integration.cli.desk import Desk, Said
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 
 @pytest.mark.parametrize(
     ("value", "text"),

@@ -12,6 +12,8 @@ import pytest
 from tests.integration.cli.asking import NEW_LEAD, ROOT, five_blocks, nothing_was_made, object_of
 from tests.integration.cli.desk import Desk, Said
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 DO = ("-M", "execute")
 
 

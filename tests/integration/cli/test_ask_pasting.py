@@ -11,6 +11,8 @@ from tests.integration.cli.asking import NEW_LEAD, commands_in, done, five_block
 from tests.integration.cli.desk import Desk
 from tests.soaking import in_soak
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 Asked = Callable[[Desk], dict[str, Any]]
 
 

@@ -157,6 +157,34 @@ def test_a_refusal_names_the_pack_that_has_a_tool_for_it(desk: Desk) -> None:
     assert not any("--pack" in action for action in unsafe["next_actions"])
 
 
+def test_the_first_thing_that_is_known_is_podium_itself(desk: Desk) -> None:
+    assert done(desk, "system status")["mode"] == "supervised"
+    assert desk.run("ask", NEW_LEAD).code == 4
+
+
+def test_a_project_with_records_of_the_roofing_pack_keeps_it(desk: Desk) -> None:
+    done(desk, NEW_LEAD, "--pack", "roofing")
+    assert len(done(desk, "list new leads")["leads"]) == 1
+    assert "healthy" in done(desk, "system status"), "as it was read before"
+    assert done(desk, "what is waiting for me")["waiting"] == []
+    desk.says("flows: {operator: {pack: podium}}\n")
+    assert desk.run("ask", "list new leads").code == 4
+
+
+@pytest.mark.parametrize("named", ["roofing", "[podium, roofing]"])
+def test_podium_yaml_names_one_pack_or_several(desk: Desk, named: str) -> None:
+    desk.says(f"flows: {{operator: {{pack: {named}}}}}\n")
+    assert done(desk, NEW_LEAD)["suburb"] == "Clayton"
+    assert desk.run("ask", "system status").code == (0 if named == "roofing" else 3)
+
+
+def test_a_new_project_can_begin_as_a_roofing_office(desk: Desk) -> None:
+    said = desk.run("init", "--example", "roofing")
+    assert (said.code, said.out.splitlines()[-1]) == (0, 'next: podium ask "system status"')
+    assert "os.health_check" in desk.run("ask", "system status").out
+    assert desk.run("init", "roofing").code == 2
+
+
 def test_the_prompt_changes_packs(desk: Desk) -> None:
     lines = b":pack podium roofing\n:pack\nsystem status\n:pack nothing\n:pack default\n"
     said = desk.run("ask", "--interactive", *PODIUM, stdin=lines)

@@ -20,6 +20,8 @@ from tests.integration.cli.asking import NEW_LEAD, five_blocks, nothing_was_made
 from tests.integration.cli.desk import AS_OS_USER, Desk, Said
 from tests.integration.cli.test_ask_inputs import with_stdin
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 PROMPT = "operator> "
 UP, CTRL_C, CTRL_D = "\x1b[A", "\x03", "\x04"
 

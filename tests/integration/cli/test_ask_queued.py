@@ -13,6 +13,8 @@ from tests.integration.cli.asking import NEW_LEAD, done, five_blocks, object_of
 from tests.integration.cli.desk import AS_OS_USER, Desk
 from tests.integration.cli.test_run_command import a_worker, stored
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 UNSERVED = "queues: {default: {labels: [nowhere]}}\n"
 
 

@@ -27,6 +27,8 @@ from tests.integration.cli.sense_rig import INBOX, lay_out
 from tests.integration.cli.test_receipts import RUN, perform
 from tests.integration.playbook.stage import EDIT, Stage, call
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 FILL = "dd if=/dev/zero of=big.bin bs=65536 count=1600"
 FULL = "the disk is full"
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.integration.cli.asking import NEW_LEAD, done, nothing_was_made, object_of
 from tests.integration.cli.desk import Desk
+
+pytestmark = pytest.mark.usefixtures("roofing")
 
 
 def test_where_nothing_was_done_nothing_is_remembered_and_nothing_made(desk: Desk) -> None:

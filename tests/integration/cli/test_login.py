@@ -16,6 +16,8 @@ from podium.web.access.tokens import TokenBook, console_folder
 from podium.wiring import Podium
 from tests.integration.cli.desk import Desk
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 CHAIN = "approvers: {ops: [ann], owner: [bob]}\n"
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from tests.integration.cli.desk import Desk
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 _COMMAND = re.compile(r"`(podium [^`]+)`|: (podium .+)$", re.MULTILINE)
 
 

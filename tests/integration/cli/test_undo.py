@@ -8,6 +8,8 @@ from podium.domain.ids import short_id
 from tests.integration.cli.asking import NEW_LEAD, done, five_blocks, nothing_was_made, object_of
 from tests.integration.cli.desk import Desk
 
+pytestmark = pytest.mark.usefixtures("roofing")
+
 
 def a_lead(desk: Desk) -> tuple[str, str]:
     """Its id, and the name of the receipt."""

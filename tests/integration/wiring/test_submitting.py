@@ -32,6 +32,7 @@ def desk(
         monkeypatch.delenv(name, raising=False)
     for name in ("PODIUM_HOME", "PODIUM_USER"):
         monkeypatch.setenv(name, desk.environ[name])
+    desk.choose_pack("roofing")
     return desk
 
 

@@ -72,16 +72,17 @@ def ask(
     """Turn plain words into a validated, approved, receipted run of registered tools.
 
     Every answer has five blocks: [INTENT], [PLAN] or [RESULT], [TOOL IMPACT], [RISKS / GATES] and
-    [NEXT ACTIONS]. Nothing is done in the modes analyze and plan. From tier T2 on a plan waits until
-    people approve exactly it. Leaves with 0 when done, 3 when an approval or an answer is needed, 4
-    when refused.
+    [NEXT ACTIONS]. Nothing is done in the modes analyze and plan. Without a mode, questions about Podium
+    itself are answered and everything else is analyzed. From tier T2 on a plan waits until people
+    approve exactly it. Leaves with 0 when done, 3 when an approval or an answer is needed, 4 when refused.
 
     \b
     Example:
-      podium ask "system status"
-      podium ask -m "new lead: Sarah 0400123456 in Clayton" -M plan
-      podium ask -m "finalize quote abc123" -M execute --approve
-      podium ask -M execute --context lead_id=lead_7f3a2c91b0 - < message.txt
+      podium ask "what is waiting for me"
+      podium ask "fix the failing discount test"
+      podium ask -m "cancel the last run" -M execute --approve
+      podium ask -m "new lead: Sarah 0400123456 in Clayton" -M plan --pack roofing
+      podium ask -M execute --context run_id=9d1f5a6b - < message.txt
       podium ask --interactive
     """
     door = Door(context.obj)

@@ -13,7 +13,7 @@ import typer
 from podium.cli.command import command_app
 from podium.cli.door import Door
 from podium.cli.screen import error_record
-from podium.domain.errors import NotPossibleNow
+from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import Json
 from podium.telling.untrusted import shown_line
 from podium.wiring import init_project
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 app = command_app()
 
 NO_CHECK = "none"
+ASK = 'podium ask "system status"'
 RUN = 'podium run "what should be done"'
 
 
@@ -34,7 +35,10 @@ RUN = 'podium run "what should be done"'
 def init(
     context: typer.Context,
     example: Annotated[
-        bool, typer.Option("--example", help="Also scenes that `podium rehearse` can play.")
+        bool,
+        typer.Option(
+            "--example", help="Also scenes that `podium rehearse` can play, or the pack NAME."
+        ),
     ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Take the proposals without asking.")
@@ -42,6 +46,9 @@ def init(
     try_checks: Annotated[
         bool, typer.Option("--try-checks", help="Run the proposed check once, in the sandbox.")
     ] = False,
+    name: Annotated[
+        str, typer.Argument(metavar="[NAME]", help="With --example: a pack for `podium ask`.")
+    ] = "",
 ) -> None:
     """Make this folder a Podium project.
 
@@ -54,11 +61,16 @@ def init(
       podium init
       podium init --yes --try-checks
       podium init --example && podium rehearse
+      podium init --example roofing
       podium init --project ~/shop
     """
+    if name and not example:
+        raise BadInput(f"say what {name!r} is for: `podium init --example {name}`")
+    if name:
+        _check_pack(name)
     folder = (context.obj.project or Path.cwd()).resolve()
     door = Door(replace(context.obj, project=folder))
-    if example:
+    if example and not name:
         made = init_project(folder, example=True)
         made_record = {"project": str(folder), "made": made, "agents": []}
         door.screen.answer(made_record, lambda: _show_made(door, folder, made, "podium rehearse"))
@@ -79,14 +91,14 @@ def init(
         _show_findings(door, proposal)
     if not (yes or door.screen.json) and _is_terminal():
         proposal, try_checks = _ask(proposal, try_checks)
-    made = init_project(folder, proposal)
+    made = init_project(folder, proposal, pack=name)
     trial = None
     if try_checks and proposal.checks:
         check = proposal.checks[0]
         context.obj.parting_words = f"{PROJECT_FILE} is written, and its check was not tried"
         door.screen.aside(f"trying `{shown_line(check.command)}` in the sandbox …")
         trial = door.run(partial(try_check, check=check))
-    next_command = _next_command(proposal, trial)
+    next_command = ASK if name else _next_command(proposal, trial)
 
     def show() -> None:
         for role, names in proposal.roles.items():
@@ -107,6 +119,14 @@ def init(
         "next": next_command,
     }
     door.screen.answer(record, show)
+
+
+def _check_pack(name: str) -> None:
+    from podium.wiring.operating import shipped_pack_names
+
+    if name not in shipped_pack_names():
+        examples = ", ".join(shipped_pack_names())
+        raise BadInput(f"there is no example {name!r}; examples: {examples}")
 
 
 def _refuse(door: Door, proposal: Proposal) -> None:

@@ -94,7 +94,7 @@ def show(context: typer.Context, name: Name) -> None:
 
     \b
     Example:
-      podium pack show roofing
+      podium pack show podium
     """
     door = Door(context.obj, lenient=True)
     found = load_pack(_found(door, name))

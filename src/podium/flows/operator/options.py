@@ -15,7 +15,7 @@ class OperatorOptions(Noun):
     """Options of `podium ask`."""
 
     pack: Annotated[NonEmpty | Annotated[tuple[NonEmpty, ...], Len(min_length=1)], PACK_FOLDER] = (
-        "roofing"
+        "podium"
     )
     """Name or folder of the tool pack, or a list of several."""
     classifier: NonEmpty = "auto"

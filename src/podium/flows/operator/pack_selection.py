@@ -58,7 +58,7 @@ class PackSelection:
         first_wins: bool = False,
         others: Callable[[], Iterable[PackReader]] = tuple,
     ) -> None:
-        """`readers` go with `operators`. `first_wins`: of packs that fit alike the first is taken, and nobody is asked.
+        """`readers` go with `operators`; one alone needs none. `first_wins`: of packs that fit alike the first is taken, and nobody is asked.
 
         `others` are packs that a refusal may point to; they are loaded when there is one.
         """
@@ -110,12 +110,10 @@ class PackSelection:
 
         A model may see more than Podium does.
         """
-        chosen = [
-            operator
-            for operator, reader in zip(self._operators, self._readers, strict=True)
-            if any(reader is each for each, _ in alike)
-        ]
-        return chosen[:1] or self._operators
+        if not alike:
+            return self._operators
+        at = next(place for place, reader in enumerate(self._readers) if reader is alike[0][0])
+        return self._operators[at : at + 1]
 
     def _with_hint(
         self, answer: OperatorAnswer, message: str, context: Mapping[str, Json]
