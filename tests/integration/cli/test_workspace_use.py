@@ -337,7 +337,7 @@ def test_orders_launchers_and_files_that_the_settings_name_wait_for_an_approval(
     git(project, "add", ".")
     git(project, "commit", "-qm", "settings")
     steering = [
-        "agents/player.yaml", "g/rules.yaml", "kits/bikes/handlers.py", "packs/roofing/handlers.py",
+        "agents/player.yaml", "g/rules.yaml", "kits/bikes/handlers.py", "packs/podium/handlers.py",
         "plugin-profile.yaml", "prompts/plan.md", "run.sh", "tools/agent.py",
     ]  # fmt: skip
     work = ["src/app.py", "check.sh", "review/notes.md", "packs/bikes/handlers.py", "prompts/x.md"]
