@@ -27,8 +27,6 @@ from tests.integration.cli.sense_rig import INBOX, lay_out
 from tests.integration.cli.test_receipts import RUN, perform
 from tests.integration.playbook.stage import EDIT, Stage, call
 
-pytestmark = pytest.mark.usefixtures("roofing")
-
 FILL = "dd if=/dev/zero of=big.bin bs=65536 count=1600"
 FULL = "the disk is full"
 
@@ -151,6 +149,7 @@ def test_pipeline_stops_on_a_full_disk_and_loses_nothing(desk: Desk) -> None:
     assert commits.count("Say goodbye") == 1
 
 
+@pytest.mark.usefixtures("roofing")
 def test_full_disk_at_the_start_is_named_and_nothing_is_begun(desk: Desk) -> None:
     big = fill(desk)
     ended = desk.run("ask", NEW_LEAD, "-M", "execute")
@@ -161,6 +160,7 @@ def test_full_disk_at_the_start_is_named_and_nothing_is_begun(desk: Desk) -> Non
     assert desk.run("ask", NEW_LEAD, "-M", "execute").code == 0
 
 
+@pytest.mark.usefixtures("roofing")
 def test_ask_on_a_disk_that_is_full_by_now_can_be_resumed(desk: Desk) -> None:
     assert desk.run("ask", NEW_LEAD, "-M", "execute").code == 0
     big = fill(desk, but=70_000)

@@ -56,7 +56,9 @@ async def test_a_lead_becomes_a_paid_job_with_a_review_from_plain_sentences(tmp_
             serving(SmtpServer()) as mail,
             open_podium(*_project(tmp_path, mail, gateway)) as podium,
         ):
-            talk = Talk(await build_operator(podium, OperatorWish(classifier="embedded")))
+            talk = Talk(
+                await build_operator(podium, OperatorWish(pack="roofing", classifier="embedded"))
+            )
             await _from_lead_to_review(talk)
             verdict = await verify_receipts(await podium.store(), await podium.verifier())
     assert verdict.sound
@@ -100,7 +102,9 @@ async def test_a_message_whose_fate_nobody_knows_is_in_doubt_and_not_sent_again(
     with sms_gateway() as gateway:
         gateway.hang_up = True
         async with open_podium(*_project(tmp_path, SmtpServer(), gateway)) as podium:
-            operator = await build_operator(podium, OperatorWish(classifier="embedded"))
+            operator = await build_operator(
+                podium, OperatorWish(pack="roofing", classifier="embedded")
+            )
             words = "text 0400 123 456 saying we are running late"
             answer = await operator.process(words, "execute", None, True)
     assert (answer.status, answer.exit_code) == ("in_doubt", 3)
@@ -115,7 +119,7 @@ async def test_a_bad_packet_is_refused_whole_with_each_fault_named(tmp_path: Pat
     (tmp_path / "project").mkdir()
     configuration = load_configuration(environ, project=tmp_path / "project")
     async with open_podium(configuration, environ) as podium:
-        operator = await build_operator(podium, OperatorWish(classifier="embedded"))
+        operator = await build_operator(podium, OperatorWish(pack="roofing", classifier="embedded"))
         answer = await operator.process(
             "create inspection with packet data",
             "execute",

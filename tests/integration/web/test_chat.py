@@ -31,6 +31,7 @@ from tests.integration.web.chat_stage import (
 SCRIPTED = """
 agents: {fast: {kind: scripted, script: script.yaml}}
 roles: {developer: {agent: fast}}
+flows: {operator: {pack: roofing}}
 """
 
 
