@@ -71,10 +71,12 @@ async def serve_queues(
         tell_serving()
         # A full disk changes nothing in the store.
         async for _ in ticking(store.changes(), LOOK_SECONDS) if once else store.changes():
+            # Before the look at the queues: the last run may end between the two, and then nothing is left to do.
+            full = engine.out_of_room() if once else None
             idle = await hosted.catch_up(queues if once else ())
             if once and idle and not await take_more():
                 return await store.read(lambda view: _served(view, hosted.runs))
-            if once and not idle and (full := engine.out_of_room()) is not None:
+            if full is not None and not idle:
                 raise full
     raise AssertionError("changes end only when the store is closed")
 

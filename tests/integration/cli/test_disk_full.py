@@ -73,7 +73,6 @@ def reserve_of(desk: Desk) -> int:
     return (desk.project / ".podium" / "reserve").stat().st_size
 
 
-@pytest.mark.soak
 def test_order_that_fills_the_disk_is_answered_and_the_worker_leaves_with_1(desk: Desk) -> None:
     lay_out(desk)
     put_order(desk, {"op": "run", "command": FILL.replace("big", "g/reports/big")})
