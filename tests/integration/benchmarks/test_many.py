@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks import aging_many, waking_many
 from benchmarks.__main__ import MANY, main
+from benchmarks.scaling import measure_curve
 from tests.postgres import TO_INSTALL, server_programs
 
 
@@ -52,3 +53,14 @@ def test_a_benchmark_that_is_none_is_named_before_anything_is_measured(
     with pytest.raises(SystemExit):
         main(["nope", MANY[0]])
     assert "there is no nope" in capsys.readouterr().err
+
+
+@pytest.mark.soak
+async def test_a_worker_and_dbos_by_itself_both_get_through_what_was_queued() -> None:
+    curve = await measure_curve((1,), runs=3)
+    [point] = curve.points
+    assert point.workers == 1
+    assert point.prefect is None
+    for paced in (point.podium, point.dbos):
+        assert paced.steps_per_second > 0
+        assert paced.runs_per_second > 0

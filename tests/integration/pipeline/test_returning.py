@@ -17,7 +17,7 @@ from tests.soaking import in_soak
 OTHERWISE = "def add(one, two):\n    return sum((one, two))\n"
 
 
-async def stopped(project: Project, turns: int = 3, mode: str | None = None) -> Run:
+async def stopped(project: Project, turns: int = 3, mode: str = "direct") -> Run:
     """A run that was stopped by its budget after so many turns, and may go on now."""
     say(project, budgets={"run": {"turns": turns}})
     run = await project.run(mode=mode)

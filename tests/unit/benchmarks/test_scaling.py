@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.pacing import Pace
-from benchmarks.scaling import Curve, Point, main, measure_curve, table
+from benchmarks.scaling import Curve, Point, main, table
 from benchmarks.simulating import Points
-from tests.postgres import TO_INSTALL, server_programs
 
 CURVE = Curve(
     (
@@ -43,17 +42,3 @@ def test_what_cannot_be_measured_is_said_before_anything_starts(
     with pytest.raises(SystemExit):
         main(words)
     assert said in capsys.readouterr().err
-
-
-@pytest.mark.soak
-async def test_a_worker_and_dbos_by_itself_both_get_through_what_was_queued() -> None:
-    pytest.importorskip("dbos", reason="dbos is not installed: pip install 'podium[distributed]'")
-    if server_programs() is None:
-        pytest.skip(TO_INSTALL)
-    curve = await measure_curve((1,), runs=3)
-    [point] = curve.points
-    assert point.workers == 1
-    assert point.prefect is None
-    for paced in (point.podium, point.dbos):
-        assert paced.steps_per_second > 0
-        assert paced.runs_per_second > 0
