@@ -6,6 +6,7 @@ RUN_STAMP := $(VENV)/.ready-to-run
 DEV_STAMP := $(VENV)/.ready-to-develop
 BENCH_STAMP := $(VENV)/.ready-to-measure
 DOCS_STAMP := $(VENV)/.ready-to-document
+SOAK_STAMP := $(VENV)/.ready-to-soak
 DIST_BIN := $(VENV)/dist/bin
 DIST_STAMP := $(VENV)/dist/.ready-to-release
 WHOLE_SUITE := $(BIN)/pytest -q -n 4 --dist worksteal -m "not soak" --timing durations.jsonl
@@ -13,6 +14,8 @@ CONSTRAINTS ?= constraints.txt
 FROM_INDEX := install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 INSTALL := $(BIN)/python -m pip $(FROM_INDEX)
 CODE := src tests benchmarks examples packs scripts
+# Tests start Python a thousand times: what it compiled once is kept, also where the environment says otherwise.
+export PYTHONDONTWRITEBYTECODE =
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test unit budget live durations attacks lint format bench many soak soak-list serve pictures docs dist lock clean clis
@@ -23,9 +26,7 @@ help: ## this list
 demo: $(RUN_STAMP) ## a bug becomes a reviewed branch, whatever gets in the way, in under a minute
 	@$(BIN)/podium demo
 
-# Tests start Python a thousand times: what it compiled once is kept, also where the environment says otherwise.
 # Each worker takes a stretch of the tests, so that what a file sets up once is set up once, and then helps out.
-test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV_STAMP) clis tests/__pycache__ ## the whole test suite, with the real agent CLIs where Node is
 	@rm -f durations.jsonl
 	$(WHOLE_SUITE)
@@ -33,7 +34,6 @@ test: $(DEV_STAMP) clis tests/__pycache__ ## the whole test suite, with the real
 unit: $(DEV_STAMP) ## the tests that start no process, in under two minutes
 	$(BIN)/pytest -q -n 2 --dist worksteal -m "not soak" tests/unit
 
-budget: export PYTHONDONTWRITEBYTECODE =
 budget: $(DEV_STAMP) clis tests/__pycache__ ## the whole suite once, and its CPU by kind as the new tests/budget.json; for an idle machine
 	@rm -f durations.jsonl
 	$(WHOLE_SUITE) --write-budget
@@ -52,7 +52,7 @@ durations: test ## the whole suite once, then its cost by folder and kind; for a
 attacks: $(DEV_STAMP) clis ## every attack on the default layout, as an ordinary user and as root, with the counts
 	$(BIN)/pytest -q -n 2 -rP tests/integration/attacks -k "not live_where and not layer_is_missing and not weaker_layouts"
 
-soak: $(DEV_STAMP) $(DOCS_STAMP) clis ## the long counts in parts of at most forty minutes; PART=name or number runs one
+soak: $(SOAK_STAMP) clis ## the long counts in parts of at most forty minutes; PART=name or number runs one
 	$(BIN)/python -m tests.soak_parts $(or $(PART),all)
 
 soak-list: $(DEV_STAMP) ## what each part of the soak holds, and how long it took last
@@ -93,7 +93,7 @@ dist: $(DIST_STAMP) ## wheel, sdist and SBOM in dist/, checked, and the wheel tr
 
 lock: $(DIST_STAMP) ## constraints.txt anew from pyproject.toml; pins that still fit are kept, but for ARGS=--upgrade
 	$(DIST_BIN)/uv pip compile --quiet --universal --python-version 3.11 --custom-compile-command "make lock" --no-annotate --no-emit-package podium \
-		--all-extras $(addprefix --group ,bench dev dist docs) $(ARGS) --output-file constraints.txt pyproject.toml
+		--all-extras $(addprefix --group ,bench dev dist docs soak) $(ARGS) --output-file constraints.txt pyproject.toml
 
 clean: ## remove the environment and the caches
 	rm -rf $(VENV) site dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
@@ -107,10 +107,15 @@ $(RUN_STAMP): pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	$(INSTALL) --editable .
 	@touch $@
 
+# Not compiled: three quarters of these files are never imported, and what is gets compiled on the way.
 $(DEV_STAMP): pyproject.toml $(CONSTRAINTS) | $(BIN)/python
 	@sh scripts/need postgres tmux chromium
-	$(INSTALL) --editable '.[all]' --group dev
+	$(INSTALL) --no-compile --editable '.[all]' --group dev
 	@touch $(RUN_STAMP) $@
+
+$(SOAK_STAMP): pyproject.toml $(CONSTRAINTS) $(DEV_STAMP)
+	$(INSTALL) --group docs --group soak
+	@touch $(DOCS_STAMP) $@
 
 $(BENCH_STAMP): pyproject.toml $(CONSTRAINTS) $(DEV_STAMP)
 	$(INSTALL) --group bench
