@@ -54,7 +54,7 @@ async def _take_run(store: Store, engine: DbosEngine, run_id: str) -> bool:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("approvals", "runs"), [(40, 20), in_soak(10_000, 10_000)])
+@pytest.mark.parametrize(("approvals", "runs"), [(40, 20), in_soak(1_000, 1_000)])
 def test_one_thing_is_had_by_one_of_three_processes(
     postgres_url: str, tmp_path: Path, approvals: int, runs: int
 ) -> None:
@@ -67,7 +67,7 @@ def test_one_thing_is_had_by_one_of_three_processes(
 
 
 @pytest.mark.parametrize(
-    ("limit", "runs"), [(7, 60), in_soak(None, 80), in_soak(7, 10_000), in_soak(None, 10_000)]
+    ("limit", "runs"), [(7, 60), in_soak(None, 80), in_soak(7, 1_000), in_soak(None, 1_000)]
 )
 def test_each_queued_run_is_claimed_once_by_one_of_three_workers(
     postgres_url: str, tmp_path: Path, limit: int | None, runs: int
