@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from podium.domain.work import Run, RunStatus, WorkerBeat
-from podium.platform import make_private_folder
+from podium.platform import is_locked, make_private_folder
 from podium.ports import Presence, RunQuery, View
 
 HELD = (RunStatus.RUNNING, RunStatus.WAITING)
@@ -49,12 +49,12 @@ class FolderPresence:
 
     def sweep(self) -> None:
         for path in self._folder.glob("*.lock"):
-            if not _locked(path):
+            if not is_locked(path):
                 with suppress(FileNotFoundError):
                     path.unlink()
 
     def _stands(self, worker_id: str) -> bool:
-        return _locked(self._folder / f"{worker_id}.lock")
+        return is_locked(self._folder / f"{worker_id}.lock")
 
 
 class Roster:
@@ -100,17 +100,3 @@ class Roster:
             return []
         held = view.runs(RunQuery(statuses=HELD, limit=100_000))
         return [run for run in held if run.queue is not None and run.owner in dead]
-
-
-def _locked(path: Path) -> bool:
-    try:
-        file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(file)
-    return False

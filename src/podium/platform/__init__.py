@@ -1,6 +1,21 @@
 """Primitives of the operating system that every package above may use."""
 
-from podium.platform.private_folders import is_wide, locked_folder, make_private_folder, tighten
+from podium.platform.private_folders import (
+    hold_folder,
+    is_locked,
+    is_wide,
+    locked_folder,
+    make_private_folder,
+    tighten,
+)
 from podium.platform.shipped_folders import shipped_folder
 
-__all__ = ["is_wide", "locked_folder", "make_private_folder", "shipped_folder", "tighten"]
+__all__ = [
+    "hold_folder",
+    "is_locked",
+    "is_wide",
+    "locked_folder",
+    "make_private_folder",
+    "shipped_folder",
+    "tighten",
+]

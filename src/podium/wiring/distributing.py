@@ -25,6 +25,7 @@ async def open_postgres_store(podium: Podium, url: str) -> PostgresStore:
 
     await asyncio.to_thread(_make_dispatchable, url)
     state = podium.folders.make_state()
+    await asyncio.to_thread(podium.hold_state)
     leave_mark(podium.folders, url)
     return await PostgresStore.open(
         url,
