@@ -16,6 +16,7 @@ from podium.telling.wording import moment
 from podium.web.access.people import ConsoleRole
 from podium.web.access.tokens import KeptToken, TokenBook, console_folder
 from podium.wiring import Podium
+from podium.wiring.project_identity import settle_identity
 
 if TYPE_CHECKING:
     from podium.domain.model import Moment
@@ -76,7 +77,10 @@ def add(
     door = Door(context.obj, lenient=True)
     now = datetime.now(UTC)
     until = _until(expires, now)
-    door.configuration.folders.make_state()
+    folders = door.configuration.folders
+    folders.make_state()
+    if not os.environ.get("PODIUM_DATABASE_URL"):
+        settle_identity(folders, door.screen.aside)
     token, kept = _book(door).make(name, frozenset(role or ()), now, until)
 
     def words() -> None:

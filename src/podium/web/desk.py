@@ -15,6 +15,7 @@ from podium.web.access.sessions import Sessions, kept_key
 from podium.web.access.tokens import TokenBook, console_folder
 from podium.web.live.hub import Hub
 from podium.web.settings import ConsoleSettings
+from podium.wiring.project_identity import settle_identity
 
 if TYPE_CHECKING:
     from podium.journal import SqlStore
@@ -28,6 +29,9 @@ class Desk:
     def __init__(self, podium: Podium, settings: ConsoleSettings) -> None:
         # The vault is found by an id that lies in the state folder.
         podium.folders.make_state()
+        podium.hold_state()
+        if not podium.database_url:
+            settle_identity(podium.folders, podium.tell)
         folder = console_folder(podium.vault)
         self.podium = podium
         self.settings = settings

@@ -25,11 +25,11 @@ def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
 
     Where nothing may be written everything stays as it is: whoever only reads has no use for another id.
     """
-    if _path_noted(folders.vault) == str(folders.project):
+    if noted_path(folders.vault) == str(folders.project):
         return
     try:
         with locked_folder(folders.vault):
-            original = _path_noted(folders.vault)
+            original = noted_path(folders.vault)
             if is_copy(folders):
                 _divide(folders)
                 tell(
@@ -44,7 +44,7 @@ def settle_identity(folders: Folders, tell: Callable[[str], None]) -> None:
 
 def is_copy(folders: Folders) -> bool:
     """Whether the project is still where it was noted, and this one has its id too."""
-    original = _path_noted(folders.vault)
+    original = noted_path(folders.vault)
     state = Path(original, folders.state.name)
     if not original or project_id_in(state) != project_id_in(folders.state):
         return False
@@ -58,9 +58,7 @@ def vaults_left_behind(folders: Folders) -> list[Path]:
     return sorted(
         vault
         for vault in vaults
-        if vault != own
-        and _path_noted(vault) == str(folders.project)
-        and (vault / "heads").is_dir()
+        if vault != own and noted_path(vault) == str(folders.project) and (vault / "heads").is_dir()
     )
 
 
@@ -80,7 +78,8 @@ def _divide(folders: Folders) -> None:
     write_whole(folders.id_file, f"{name}\n", mode=0o600)
 
 
-def _path_noted(vault: Path) -> str:
+def noted_path(vault: Path) -> str:
+    """Where the project of this vault is, or was when its record was last opened; empty where that is not noted."""
     try:
         noted = json.loads((vault / LOCATION).read_text("utf-8"))
         return str(noted["path"])

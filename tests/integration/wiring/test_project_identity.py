@@ -98,6 +98,17 @@ def test_a_copy_gets_its_own_identity_and_both_stay_sound(desk: Desk) -> None:
         assert said.err == ""
 
 
+def test_a_copy_has_its_own_identity_before_it_has_tokens(desk: Desk) -> None:
+    original, copy = desk.project, desk.project.with_name("copy")
+    perform(desk, "a")
+    desk.new_token("ann")
+    shutil.copytree(original, copy)
+    in_folder(desk, copy).new_token("bo")
+    assert project_id_in(copy / ".podium") != project_id_in(original / ".podium")
+    tokens = in_folder(desk, original).run("serve", "tokens", "--json").json["tokens"]
+    assert [token["name"] for token in tokens] == ["ann"]
+
+
 def test_what_a_copy_loses_later_is_found_in_it_alone(desk: Desk) -> None:
     original, copy = desk.project, desk.project.with_name("copy")
     perform(desk, "a")
