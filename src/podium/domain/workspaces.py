@@ -322,3 +322,5 @@ class Leftover(Noun):
     repository: str = ""
     git_dir: str = ""
     """Of its repository, as far as that is known."""
+    readable: bool = True
+    """False: its record cannot be read, so that it is not cleared away."""

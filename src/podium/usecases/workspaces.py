@@ -159,7 +159,7 @@ async def _cleared(workspaces: Workspaces, leftover: Leftover, dry_run: bool) ->
         return Removal(
             id=leftover.id,
             task=leftover.task,
-            removed=True,
+            removed=leftover.readable,
             because=leftover.because,
             bytes=leftover.bytes,
         )

@@ -137,7 +137,9 @@ class Listing:
             creating = self._records.creating(workspace_id)
             known = removing or creating or self._records.of(workspace_id)
         except PodiumError as error:
-            return Leftover(id=workspace_id, because=str(error), places=(str(private),))
+            return Leftover(
+                id=workspace_id, because=str(error), places=(str(private),), readable=False
+            )
         if removing is not None:
             because = f"removing {removing.task!r} was cut off; its work was safe before that began"
         elif creating is not None:
