@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +26,7 @@ from podium.bridge.schedulers.schedule import HOME
 from podium.domain.errors import BadInput, NotPossibleNow
 from podium.domain.model import Moment, Noun
 from podium.domain.sensing import PlannerStatus, no_plan
+from podium.ports import Launcher
 
 SCHEDULERS: tuple[SchedulerName, ...] = ("launchd", "systemd", "cron")
 _DATABASE = "PODIUM_DATABASE_URL"
@@ -78,6 +81,20 @@ def home_in(environ: Mapping[str, str]) -> str | None:
     """The home that a schedule has to name: None where nobody chose one."""
     chosen = environ.get(HOME)
     return str(Path(chosen).expanduser().resolve()) if chosen else None
+
+
+def machine_in(environ: Mapping[str, str], launcher: Launcher) -> Machine:
+    """This machine and its user, as schedulers need them."""
+    home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
+    given = environ.get("XDG_CONFIG_HOME", "")
+    return Machine(
+        launcher=launcher,
+        home=home,
+        # The specification says that relative values are to be ignored.
+        config_home=Path(given) if given.startswith("/") else home / ".config",
+        platform=sys.platform,
+        uid=os.getuid(),
+    )
 
 
 def not_written_down(environ: Mapping[str, str]) -> tuple[str, ...]:

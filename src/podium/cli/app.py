@@ -71,6 +71,7 @@ COMMANDS: dict[str, Entry] = {
     "receipts": Entry("receipts", "List, verify or follow receipts."),
     "habits": Entry("habits", "See or erase what the operator remembers of messages."),
     "db": Entry("db", "Migrate, check, move or prune the database that holds the record."),
+    "uninstall": Entry("uninstall", "List and remove what Podium keeps on this machine."),
     "help": Entry("help", "Read about a job or a task, offline."),
     "bench": Entry("bench", "Measure what Podium promises, such as how well replies are read."),
 }

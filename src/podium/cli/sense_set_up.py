@@ -20,8 +20,8 @@ from podium.bridge import (
     standings,
     write_layout,
 )
-from podium.bridge.installing import home_in, not_written_down
-from podium.bridge.schedulers import LABEL, Change, Machine, Schedule, SchedulerName
+from podium.bridge.installing import home_in, machine_in, not_written_down
+from podium.bridge.schedulers import LABEL, Change, Schedule, SchedulerName
 from podium.cli.door import Door
 from podium.cli.sense_set_up_words import standing_cells, tell_changes, tell_layout
 from podium.domain.errors import BadInput, PodiumError, ToolMissing
@@ -100,7 +100,9 @@ def install(
         _print(door, which, schedule)
         return
     _tell_lower_mode(door, mode)
-    change = door.run(lambda podium: scheduler(which, _machine(podium)).install(schedule))
+    change = door.run(
+        lambda podium: scheduler(which, machine_in(os.environ, podium.launcher)).install(schedule)
+    )
     change = change.model_copy(update={"notes": (*not_written_down(os.environ), *change.notes)})
     tell_changes(door.screen, [change], f"every {every} s in mode {mode}")
 
@@ -119,7 +121,7 @@ def uninstall(
 
     async def work(podium: Podium) -> list[Change]:
         names = (which,) if which else _in_use(SCHEDULERS)
-        machine = _machine(podium)
+        machine = machine_in(os.environ, podium.launcher)
         return [await scheduler(name, machine).uninstall(schedule) for name in names]
 
     tell_changes(door.screen, door.run(work), "")
@@ -135,7 +137,7 @@ def status(context: typer.Context, root: Root = None, label: Label = LABEL) -> N
     door = Door(context.obj, lenient=True)
     folder = _found(door, root)
     schedule = _schedule(folder, label=label)
-    found = door.run(lambda podium: standings(schedule, _machine(podium)))
+    found = door.run(lambda podium: standings(schedule, machine_in(os.environ, podium.launcher)))
     tick = last_tick(folder)
     record = {
         "root": str(folder),
@@ -219,19 +221,6 @@ def _in_use(names: Sequence[SchedulerName]) -> list[SchedulerName]:
     return [name for name in names if name != "launchd" or sys.platform == "darwin"]
 
 
-def _machine(podium: Podium) -> Machine:
-    home = Path(os.environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
-    given = os.environ.get("XDG_CONFIG_HOME", "")
-    return Machine(
-        launcher=podium.launcher,
-        home=home,
-        # The specification says that relative values are to be ignored.
-        config_home=Path(given) if given.startswith("/") else home / ".config",
-        platform=sys.platform,
-        uid=os.getuid(),
-    )
-
-
 def _samples() -> dict[str, str]:
     """The sample plans that come with the flow."""
     folder = files("podium.flows.sense").joinpath("samples")
@@ -240,7 +229,7 @@ def _samples() -> dict[str, str]:
 
 def _print(door: Door, which: SchedulerName, schedule: Schedule) -> None:
     async def work(podium: Podium) -> dict[str, str]:
-        return scheduler(which, _machine(podium)).shown(schedule)
+        return scheduler(which, machine_in(os.environ, podium.launcher)).shown(schedule)
 
     shown = door.run(work)
 

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from podium.journal.events import StoreJournal
     from podium.journal.receipts import verify
     from podium.journal.redaction import Redactor
-    from podium.journal.sqlite import chain_ends, is_empty, quick_check
+    from podium.journal.sqlite import chain_ends, is_empty, quick_check, run_statuses
     from podium.journal.store import DATABASE_NAME, SqlStore
     from podium.journal.trace import TraceWriter
     from podium.journal.transcripts import FileTranscripts
@@ -26,6 +26,7 @@ __all__ = [
     "copy_heads",
     "is_empty",
     "quick_check",
+    "run_statuses",
     "verify",
 ]
 
@@ -40,6 +41,7 @@ export_lazily(
         "chain_ends": "sqlite",
         "is_empty": "sqlite",
         "quick_check": "sqlite",
+        "run_statuses": "sqlite",
         "DATABASE_NAME": "store",
         "SqlStore": "store",
         "TraceWriter": "trace",

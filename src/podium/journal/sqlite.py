@@ -160,6 +160,20 @@ def chain_ends(path: Path, run_ids: Collection[str]) -> dict[str, int]:
             connection.close()
 
 
+def run_statuses(path: Path) -> dict[str, str]:
+    """Status of every run in the file, by id. Nothing is written, also where the file could be."""
+    if not path.exists() or not path.stat().st_size:
+        return {}
+    with explained(path):
+        connection = sqlite3.connect(_reading_address(path), uri=True, timeout=BUSY_SECONDS)
+        try:
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'runs'").fetchone():
+                return {}
+            return dict(connection.execute("SELECT id, status FROM runs").fetchall())
+        finally:
+            connection.close()
+
+
 def seals_of(path: Path, run_id: str) -> dict[int, str]:
     """The seals of a run's receipts in the file, by number; none where there is no such file."""
     if not path.exists():
@@ -263,9 +277,11 @@ def _open(path: Path) -> sqlite3.Connection:
 
 def _address(path: Path) -> str:
     """The file as SQLite opens it: also where nothing may be written, so that a record can still be read."""
+    return _reading_address(path) if _is_read_only(path) else f"file:{quote(str(path))}"
+
+
+def _reading_address(path: Path) -> str:
     address = f"file:{quote(str(path))}"
-    if not _is_read_only(path):
-        return address
     log = path.with_name(f"{path.name}-wal")
     # Without a log nobody is at work in it, and SQLite needs no files beside it.
     return f"{address}?{'mode=ro' if log.exists() and log.stat().st_size else 'immutable=1'}"

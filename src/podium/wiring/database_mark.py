@@ -19,7 +19,7 @@ def leave_mark(folders: Folders, url: str) -> None:
     from podium.journal.postgres_connection import name_of
 
     name = name_of(url)
-    if _read(folders) != name:
+    if record_server(folders) != name:
         # It only helps people: work goes on without it.
         with suppress(BadInput):
             write_whole(_file(folders), f"{name}\n", mode=0o600)
@@ -33,12 +33,12 @@ def remove_mark(folders: Folders) -> None:
 
 def has_mark(folders: Folders) -> bool:
     """Whether the record was put on a server."""
-    return bool(_read(folders))
+    return bool(record_server(folders))
 
 
 def elsewhere_words(folders: Folders, environ: Mapping[str, str]) -> str:
     """What to tell somebody who works beside the record; empty when nobody does."""
-    if environ.get("PODIUM_DATABASE_URL") or not (name := _read(folders)):
+    if environ.get("PODIUM_DATABASE_URL") or not (name := record_server(folders)):
         return ""
     return (
         f"this project's record is on {name}; set PODIUM_DATABASE_URL, or remove "
@@ -46,7 +46,8 @@ def elsewhere_words(folders: Folders, environ: Mapping[str, str]) -> str:
     )
 
 
-def _read(folders: Folders) -> str:
+def record_server(folders: Folders) -> str:
+    """The server that the record was put on, without a password; empty when it is in the project's folder."""
     if not _file(folders).is_file():
         return ""
     try:

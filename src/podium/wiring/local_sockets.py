@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +27,11 @@ def local_socket(podium: Podium, name: str) -> Path:
 
 def socket_place(podium: Podium, name: str) -> Path:
     """Where that would be. Makes nothing and checks nothing."""
-    top = Path(podium.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
+    return socket_folder(podium.folders.project, podium.environ) / name
+
+
+def socket_folder(project: Path, environ: Mapping[str, str]) -> Path:
+    """The folder of all sockets of a project. It need not exist."""
+    top = Path(environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir())
     base = top / f"podium-{os.getuid()}"
-    project = hashlib.sha256(os.fsencode(podium.folders.project)).hexdigest()[:16]
-    return base / project / name
+    return base / hashlib.sha256(os.fsencode(project)).hexdigest()[:16]

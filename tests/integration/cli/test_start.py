@@ -105,6 +105,7 @@ ONE_OF_EACH = {
     "demo": ("demo", "--help"),
     "modelserver": ("modelserver", "--help"),
     "agents": ("agents", "list", "--help"),
+    "uninstall": ("uninstall", "--dry-run"),
     "help": ("help", "pipeline"),
     "bench": ("bench", "contract", "--help"),
     "workspaces": ("workspaces", "list"),

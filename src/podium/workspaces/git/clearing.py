@@ -21,10 +21,10 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FULL = (errno.ENOTEMPTY, errno.EEXIST)
 
 
-def clear_away(folder: Path) -> None:
+def clear_away(folder: Path, again: str = "podium workspaces gc") -> None:
     """Remove the folder, or what a killed process left of it. One that is not there is no error.
 
-    Raises `NotPossibleNow` that names what could not be removed; asked again it goes on from there.
+    `again` is the command that goes on with it. Raises `NotPossibleNow` that names what could not be removed; asked again it goes on from there.
     """
     try:
         _clear(folder)
@@ -36,7 +36,7 @@ def clear_away(folder: Path) -> None:
     except OSError as error:
         raise NotPossibleNow(
             f"{str(folder)!r} could not be removed wholly: {error.strerror} "
-            f"({error.filename!r}); remove what is in the way, then say `podium workspaces gc` again"
+            f"({error.filename!r}); remove what is in the way, then say `{again}` again"
         ) from error
 
 

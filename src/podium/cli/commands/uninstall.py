@@ -1,0 +1,161 @@
+"""`podium uninstall`."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from podium.cli.command import command_app
+from podium.cli.door import run_to_end
+from podium.cli.options import Options
+from podium.cli.screen import Screen
+from podium.cli.workspace_words import size
+from podium.domain.errors import BadInput
+from podium.telling.wording import counted
+from podium.wiring import Podium, load_readable
+from podium.wiring.inventory import Blocker, Inventory, KeptProject
+from podium.wiring.uninstall import COMMAND, Outcome, Uninstaller
+
+app = command_app()
+
+PACKAGE = "podium"
+UNTOUCHED = "not touched: podium.yaml and your other files, branches that hold commits, snapshots in refs/podium/"
+
+
+@app.command()
+def uninstall(
+    context: typer.Context,
+    everywhere: Annotated[
+        bool, typer.Option("--all", help="Every project, and your settings and keys.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list; remove nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    confirm: Annotated[
+        list[str] | None,
+        typer.Option("--confirm", metavar="SENTENCE", help="As it asks for; may be repeated."),
+    ] = None,
+) -> None:
+    """List what Podium keeps of this project, or with --all on this machine, and remove it after asking.
+
+    Your files, branches, commits and podium.yaml stay, and so do records on a PostgreSQL. While a process is using a project, or a workspace
+    has work that is nowhere else, nothing is removed: it leaves with 7 or 4 and says what to do. Runs that have not ended are given up, and
+    keys of projects that are not there deleted, only with --confirm and the sentence that it prints. Where nobody can be asked, --yes is needed.
+
+    \b
+    Example:
+      podium uninstall --dry-run
+      podium uninstall
+      podium uninstall --all --dry-run --json
+      podium uninstall --yes --confirm "abandon 2 runs"
+    """
+    options: Options = context.obj
+    screen = Screen(json=options.json)
+    asks = not (dry_run or yes)
+    if asks and (screen.json or not typer.get_text_stream("stdin").isatty()):
+        raise BadInput(f"not a terminal; pass --yes to confirm, or look with `{COMMAND} --dry-run`")
+    # A record on a server is never touched, and one variable cannot tell of which project it is.
+    environ = {name: value for name, value in os.environ.items() if name != "PODIUM_DATABASE_URL"}
+    configuration, _ = load_readable(environ, project=options.project)
+    uninstaller = Uninstaller(Podium(configuration, environ))
+    seen = run_to_end(uninstaller.survey(everywhere=everywhere))
+    if not screen.json:
+        _show(screen, seen)
+    outcome = Outcome(blockers=seen.blockers)
+    missing = [each for each in seen.confirmations if each not in (confirm or ())]
+    if not (dry_run or seen.blockers or missing):
+        chosen = _ask(seen) if asks and not seen.is_empty else seen
+        outcome = run_to_end(uninstaller.remove(chosen, everywhere=everywhere))
+    record = {
+        **seen.model_dump(mode="json"),
+        "blockers": [each.model_dump(mode="json") for each in outcome.blockers],
+        "confirm": missing,
+        "removed": outcome.removed,
+        "stays": outcome.stays,
+        "package": remove_package_command(),
+    }
+    screen.answer(record, lambda: _end(screen, outcome, missing, dry_run=dry_run))
+    if not dry_run:
+        raise typer.Exit(_exit_code(outcome.blockers, missing))
+
+
+def _ask(seen: Inventory) -> Inventory:
+    """What of it a person wants to be removed. What projects share stays when one of them does."""
+    projects = [each for each in seen.projects if typer.confirm(_question(each), err=True)]
+    shared = seen.shared if len(projects) == len(seen.projects) else None
+    if shared is not None and not typer.confirm("remove settings and shared state?", err=True):
+        shared = None
+    if not projects and shared is None:
+        raise typer.Abort
+    return seen.model_copy(update={"projects": tuple(projects), "shared": shared})
+
+
+def _question(project: KeptProject) -> str:
+    return f"remove {size(project.bytes)} that Podium keeps of {project.folder or project.id}?"
+
+
+def _show(screen: Screen, seen: Inventory) -> None:
+    rows = [
+        (project.folder or project.id, size(project.bytes), _contents(project))
+        for project in seen.projects
+    ]
+    if seen.shared is not None:
+        where = ", ".join(seen.shared.folders) or "-"
+        rows.append((where, size(seen.shared.bytes), "settings and shared state"))
+    if rows:
+        screen.table(("WHERE", "SIZE", "WHAT"), rows)
+    elif not seen.blockers:
+        screen.line("Podium keeps nothing of this project")
+    stays = [line for project in seen.projects for line in project.stays]
+    for line in (*stays, *(seen.shared.stays if seen.shared else ())):
+        screen.line(f"stays: {line}")
+    for line in (line for project in seen.projects for line in project.runs):
+        screen.line(f"not ended: {line}")
+    screen.line(UNTOUCHED)
+
+
+def _contents(project: KeptProject) -> str:
+    paths = [Path(path) for path in project.paths]
+    names = [path.name if path.name.startswith(".") else path.parent.name for path in paths]
+    more = [counted(len(project.workspaces), "workspace")] if project.workspaces else []
+    return ", ".join([*names, *more, *(["the project is not there"] if project.missing else [])])
+
+
+def _end(screen: Screen, outcome: Outcome, missing: Sequence[str], *, dry_run: bool) -> None:
+    for blocker in outcome.blockers:
+        screen.line(f"in the way: {blocker.what}: {blocker.why}")
+    if dry_run:
+        return
+    for path in outcome.removed:
+        screen.line(f"removed {path}")
+    if outcome.blockers:
+        screen.aside(f"nothing of a project was removed; do that, then run `{COMMAND}` again")
+    elif missing:
+        sentences = " ".join(f"--confirm {shlex.quote(each)}" for each in missing)
+        screen.aside(
+            "nothing was removed: `podium cancel RUN` ends a run, and keys of a project cannot come back; "
+            f"to remove them nevertheless, add --yes {sentences}"
+        )
+    else:
+        screen.aside(f"the program itself: `{remove_package_command()}`")
+
+
+def _exit_code(blockers: Sequence[Blocker], missing: Sequence[str]) -> int:
+    if blockers:
+        return 7 if all(blocker.busy for blocker in blockers) else 4
+    return 4 if missing else 0
+
+
+def remove_package_command() -> str:
+    """Command that removes the package, by how it was installed."""
+    parts = Path(sys.prefix).parts
+    if "pipx" in parts:
+        return f"pipx uninstall {PACKAGE}"
+    if "uv" in parts and "tools" in parts:
+        return f"uv tool uninstall {PACKAGE}"
+    return f"{shlex.quote(sys.executable)} -m pip uninstall {PACKAGE}"

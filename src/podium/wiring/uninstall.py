@@ -1,0 +1,400 @@
+"""Removal of what Podium keeps on this machine.
+
+Whatever could be lost is looked for in everything that is to be removed before anything is, and once more while it is locked.
+
+A killed removal leaves something that the next one finishes. First go workspaces, each in steps of its own. Then the state folder of a
+project is renamed in one step, from which on there is no project any more; homes and keys follow, then the renamed folder, and last the
+note where the project was. What all projects share goes after the last of them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from podium.domain.errors import PodiumError
+from podium.domain.workspaces import Kept
+from podium.journal import DATABASE_NAME, run_statuses
+from podium.platform import hold_folder, is_locked
+from podium.wiring.database_mark import record_server
+from podium.wiring.folders import STATE_FOLDER, Folders, project_id_in, refuse_foreign_state
+from podium.wiring.inventory import (
+    KINDS,
+    NO_ID,
+    OWN_FOLDERS,
+    REMOVED_PREFIX,
+    Blocker,
+    Inventory,
+    KeptProject,
+    KeptShared,
+    Place,
+    entries,
+    find_places,
+    foreign_contents,
+    is_note_alone,
+    open_runs,
+    shared_entries,
+    size_of,
+    statuses_in,
+    survey_all_workspaces,
+    survey_own_workspaces,
+)
+from podium.wiring.local_sockets import socket_folder
+from podium.wiring.project_identity import LOCATION, is_copy, noted_path
+
+if TYPE_CHECKING:
+    from podium.bridge.schedulers import Standing
+    from podium.wiring.podium import Podium
+
+COMMAND = "podium uninstall"
+_LOCK_SECONDS = 2.0
+
+
+class Outcome(NamedTuple):
+    """How a removal ended."""
+
+    removed: tuple[str, ...] = ()
+    stays: tuple[str, ...] = ()
+    blockers: tuple[Blocker, ...] = ()
+    """Not empty: nothing was removed but workspaces whose work is safe."""
+
+
+class _Contents(NamedTuple):
+    """What belongs to one project, and what keeps it from being removed."""
+
+    paths: list[Path]
+    stays: list[str]
+    blockers: list[Blocker | None]
+
+
+class Uninstaller:
+    """Lists and removes what Podium keeps for this user.
+
+    PODIUM_DATABASE_URL has no say here: whether a record is on a server is noted in each project's folder, and what is there stays there.
+    """
+
+    def __init__(self, podium: Podium) -> None:
+        self._podium = podium
+        self._folders = podium.folders
+        self._locks: ExitStack | None = None
+
+    async def survey(self, *, everywhere: bool) -> Inventory:
+        """Look at the project, or at all of them and what they share. Podium's folders stay as they are."""
+        try:
+            links = tuple(self._links(everywhere=everywhere))
+            return Inventory(blockers=links) if links else await self._survey(everywhere=everywhere)
+        except OSError as error:
+            why = f"cannot be read ({error.strerror}); make it readable or move it away"
+            return Inventory(blockers=(Blocker(what=str(error.filename), why=why),))
+
+    async def remove(self, chosen: Inventory, *, everywhere: bool) -> Outcome:
+        """Remove what was chosen of a survey, after a second one with everything locked.
+
+        Nothing is removed when that finds something in the way, or other runs. Raises `PodiumError` when something cannot be
+        removed; asked again it goes on from there.
+        """
+        with ExitStack() as self._locks:
+            try:
+                seen = await self.survey(everywhere=everywhere)
+                return await self._remove(chosen, seen)
+            finally:
+                self._locks = None
+
+    async def _remove(self, chosen: Inventory, seen: Inventory) -> Outcome:
+        before = {(each.folder, each.id): each for each in chosen.projects}
+        projects = [each for each in seen.projects if (each.folder, each.id) in before]
+        changed = [each for each in projects if each.runs != before[each.folder, each.id].runs]
+        why = f"its runs are others than before; run `{COMMAND}` again"
+        blockers = (*seen.blockers, *(Blocker(what=each.folder, why=why) for each in changed))
+        if blockers:
+            return Outcome(blockers=blockers)
+        is_all = chosen.shared is not None and len(projects) == len(seen.projects)
+        shared = seen.shared if is_all else None
+        kept: list[KeptProject | KeptShared] = [*projects, *([shared] if shared else [])]
+        removed: list[str] = []
+        await self._podium.end_orphans()
+        for name in (name for each in kept for name in each.workspaces):
+            if blocker := await self._remove_workspace(name):
+                return Outcome(removed=tuple(removed), blockers=(blocker,))
+            removed.append(name)
+        for project in projects:
+            self._remove_project(project)
+            removed += project.paths
+        if shared is not None:
+            self._remove_shared()
+            removed += shared.paths
+        stays = tuple(line for each in kept for line in each.stays)
+        return Outcome(removed=tuple(removed), stays=stays)
+
+    async def _remove_workspace(self, name: str) -> Blocker | None:
+        """Remove it if its work is still safe; that is judged once more, with the workspace locked."""
+        workspaces = self._podium.workspaces
+        leftovers = {leftover.id for leftover in await workspaces.leftovers()}
+        removal = await (workspaces.clear if name in leftovers else workspaces.remove)(name)
+        if removal.removed:
+            return None
+        what = f"workspace {removal.task or name}"
+        return Blocker(what=what, why=removal.because, busy=removal.kept is Kept.IN_USE)
+
+    def _remove_project(self, project: KeptProject) -> None:
+        paths = [Path(path) for path in project.paths]
+        state = Path(project.folder) / STATE_FOLDER
+        away = _away(Path(project.folder), project.id)
+        vault = self._folders.user_state / "vaults" / (project.id or NO_ID)
+        if state in paths:
+            _remove(away)
+            state.rename(away)
+        for path in paths:
+            if path not in (state, away, vault):
+                _remove(path)
+        if vault in paths:
+            for entry in entries(vault):
+                if entry.name != LOCATION:
+                    _remove(entry)
+        if state in paths or away in paths:
+            _remove(away)
+        if vault in paths:
+            _remove(vault)
+
+    def _remove_shared(self) -> None:
+        own, _ = shared_entries(self._folders)
+        for path in own:
+            _remove(path)
+        state = self._folders.user_state
+        for folder in (*(state / name for name in OWN_FOLDERS), state, self._folders.user_config):
+            with suppress(OSError):  # others have files there
+                folder.rmdir()
+
+    async def _survey(self, *, everywhere: bool) -> Inventory:
+        workspaces, here = self._podium.workspaces, self._folders.project
+        records = workspaces.known()
+        places = find_places(self._folders, records, everywhere=everywhere)
+        statuses = {place: statuses_in(place) for place in places}
+        if everywhere:
+            user_state = self._folders.user_state
+            own = await survey_all_workspaces(workspaces, records, statuses, user_state)
+        else:
+            places = [each for each in places if each.folder == here or self._is_rest_of_here(each)]
+            own = await survey_own_workspaces(workspaces, records, statuses, places[0])
+        projects = []
+        blockers: list[Blocker] = [*own.blockers, *self._pairs_up(everywhere=everywhere)]
+        for place in places:
+            contents = await self._look_at(place)
+            sizes = own.sizes.pop(place, {})
+            project = KeptProject(
+                folder=str(place.folder or noted_path(self._vault(place))),
+                id=place.id,
+                paths=tuple(map(str, contents.paths)),
+                bytes=sum(map(size_of, contents.paths)) + sum(sizes.values()),
+                workspaces=tuple(sizes),
+                runs=open_runs(statuses[place]),
+                stays=tuple(contents.stays),
+                missing=place.folder is None and not is_note_alone(contents.paths),
+            )
+            if project.paths or project.workspaces:
+                projects.append(project)
+            blockers += filter(None, contents.blockers)
+        rest = {name: size for sizes in own.sizes.values() for name, size in sizes.items()}
+        shared = self._look_at_shared(rest) if everywhere else None
+        return Inventory(projects=tuple(projects), shared=shared, blockers=tuple(blockers))
+
+    def _is_rest_of_here(self, place: Place) -> bool:
+        """Tell whether it is the last that a killed removal left, of this project as far as that is noted."""
+        noted = noted_path(self._vault(place))
+        alone = place.folder is None and is_note_alone(self._beside(place))
+        return alone and noted in ("", str(self._folders.project))
+
+    def _beside(self, place: Place) -> list[Path]:
+        """Its folders in the user's state."""
+        paths = [self._folders.user_state / kind / place.id for kind in KINDS if place.id]
+        return [path for path in paths if path.exists()]
+
+    def _links(self, *, everywhere: bool) -> Iterator[Blocker]:
+        """Links where Podium makes folders: what is behind them belongs to somebody else."""
+        state = self._folders.user_state
+        config = [self._folders.user_config] if everywhere else []
+        inner = [entry for kind in (*KINDS, "workspaces") for entry in entries(state / kind)]
+        for path in dict.fromkeys(
+            (*config, state, *(state / each for each in OWN_FOLDERS), *inner)
+        ):
+            if path.is_symlink():
+                yield Blocker(what=str(path), why="is a link, which is not followed; move it away")
+
+    def _look_at_shared(self, workspaces: Mapping[str, int]) -> KeptShared:
+        own, foreign = shared_entries(self._folders)
+        folders = dict.fromkeys((self._folders.user_config, self._folders.user_state))
+        return KeptShared(
+            folders=tuple(str(folder) for folder in folders if folder.is_dir()),
+            paths=tuple(map(str, own)),
+            bytes=sum(map(size_of, own)) + sum(workspaces.values()),
+            workspaces=tuple(workspaces),
+            stays=tuple(f"{path}: not written by Podium" for path in foreign),
+        )
+
+    async def _look_at(self, place: Place) -> _Contents:
+        noted = noted_path(self._vault(place)) if place.id else ""
+        beside = self._beside(place)
+        if place.folder is None:
+            return _Contents(beside, [], [self._lock(path, noted) for path in beside])
+        own = Folders(place.folder, self._folders.user_config, self._folders.user_state)
+        is_there = own.state.exists() and project_id_in(own.state) == place.id
+        away, sockets = _away(place.folder, place.id), self._sockets(place.folder)
+        paths = [*([own.state] if is_there else []), *([away] if away.exists() else []), *sockets]
+        found = _Contents(paths, [], [])
+        if is_there:
+            schedulers = await self._schedulers(own.project)
+            found.blockers.extend(
+                (*self._state_blockers(own), *_scheduled(own.project, schedulers))
+            )
+            # On Linux crontab lives by privileges that nothing gains which Podium starts.
+            if any(each.why and "not installed" not in each.why for each in schedulers):
+                found.stays.append(
+                    f"cron: its table cannot be read; a line with {place.folder} stays"
+                )
+        server = record_server(own) if is_there else ""
+        if server:
+            found.stays.append(
+                f"{server}: the record; drop the schemas `podium` and `dbos` there if nobody uses it"
+            )
+            found.stays.extend(f"{path}: needed for the record on {server}" for path in beside)
+        elif noted == str(place.folder):
+            found.paths.extend(beside)
+            found.blockers.extend(self._lock(path, noted) for path in beside)
+        elif is_there and is_copy(own):
+            found.stays.extend(f"{path}: of {noted}, which this is a copy of" for path in beside)
+        elif is_there and beside:
+            why = (
+                f"it was moved or copied from {noted or 'another folder'}, and its keys are not yet noted as its "
+                f"own; run `podium runs` in it, then `{COMMAND}` again"
+            )
+            found.blockers.append(Blocker(what=str(place.folder), why=why))
+        elif is_there and (own.state / DATABASE_NAME).exists():
+            user_state = self._folders.user_state
+            found.stays.append(f"keys of {place.folder}: they are elsewhere than in {user_state}")
+        return found
+
+    def _sockets(self, project: Path) -> list[Path]:
+        """The folder of the project's sockets, where there is one that is this user's."""
+        folder = socket_folder(project, self._podium.environ)
+        with suppress(OSError):
+            if folder.parent.lstat().st_uid == os.geteuid() and folder.is_dir():
+                return [folder]
+        return []
+
+    def _vault(self, place: Place) -> Path:
+        return self._folders.user_state / "vaults" / (place.id or NO_ID)
+
+    def _state_blockers(self, own: Folders) -> list[Blocker | None]:
+        """Whatever keeps the state folder of a project from being removed."""
+        state, project = own.state, str(own.project)
+        try:
+            refuse_foreign_state(state)
+            run_statuses(state / DATABASE_NAME)
+        except PodiumError as error:
+            return [Blocker(what=str(state), why=str(error))]
+        if state.lstat().st_uid != os.geteuid():
+            return [Blocker(what=str(state), why="belongs to another user, who can remove it")]
+        locks = [
+            *state.glob("workers/*.lock"),
+            state / "sense" / "lock",
+            state / "notices" / "lock",
+        ]
+        locks += [lock for folder in self._sockets(own.project) for lock in folder.glob("*.lock")]
+        busy = _busy(project) if any(map(is_locked, locks)) else self._lock(state, project)
+        nested = [
+            Blocker(
+                what=str(home),
+                why=f"one of it and {str(state)!r} lies within the other; set PODIUM_HOME to a folder apart",
+            )
+            for home in {own.user_config, own.user_state}
+            if home.is_relative_to(state) or state.is_relative_to(home)
+        ]
+        return [busy, *nested, *foreign_contents(state)]
+
+    async def _schedulers(self, project: Path) -> Sequence[Standing]:
+        """How each scheduler stands with the sense loop of this project."""
+        from podium.bridge import schedule_of, standings
+        from podium.bridge.installing import machine_in
+
+        try:
+            schedule = schedule_of(root=str(project), program="/bin/true")
+        except PodiumError:  # a folder that no scheduler can take
+            return ()
+        return await standings(schedule, machine_in(self._podium.environ, self._podium.launcher))
+
+    def _pairs_up(self, *, everywhere: bool) -> Iterator[Blocker]:
+        """Pairs of terminals whose tmux server runs."""
+        claims = [path for path in entries(self._folders.user_state / "duets") if path.is_file()]
+        if not claims:
+            return
+        from pydantic import ValidationError
+
+        from podium.wiring.duet_claims import Claim
+        from podium.wiring.duet_pairs import socket_path
+
+        for file in claims:
+            with suppress(OSError, ValidationError, PodiumError):
+                claim = Claim.model_validate_json(file.read_bytes())
+                if not everywhere and claim.project != str(self._folders.project):
+                    continue
+                path = str(socket_path(claim.pair.socket, self._podium.environ))
+                # With another TMUX_TMPDIR nobody can tell from here.
+                if file.stem == hashlib.sha256(path.encode()).hexdigest()[:16]:
+                    with socket.socket(socket.AF_UNIX) as server:
+                        server.connect(path)
+                why = f"pair {claim.pair.name!r} is up; end it with `podium duet down` there"
+                yield Blocker(what=claim.project, why=why, busy=True)
+
+    def _lock(self, folder: Path, project: str) -> Blocker | None:
+        """Lock the folder until the end of a removal or, when only looking, for a moment."""
+        try:
+            handle = hold_folder(folder, alone=True, seconds=_LOCK_SECONDS if self._locks else 0.0)
+        except BlockingIOError:
+            return _busy(project)
+        except OSError:
+            return None  # a file system without locks, or a file that stands in its place
+        if self._locks is None:
+            os.close(handle)
+        else:
+            self._locks.callback(os.close, handle)
+        return None
+
+
+def _away(folder: Path, name: str) -> Path:
+    """What the state folder of a project is called while it is being removed."""
+    return folder / f"{REMOVED_PREFIX}{name or NO_ID}"
+
+
+def _scheduled(project: Path, schedulers: Sequence[Standing]) -> list[Blocker]:
+    return [
+        Blocker(
+            what=str(project),
+            why=f"{each.scheduler} starts its sense loop; run `podium sense uninstall {each.scheduler}` there",
+            busy=True,
+        )
+        for each in schedulers
+        if each.installed
+    ]
+
+
+def _busy(project: str) -> Blocker:
+    why = (
+        "a Podium process is using it (serve, worker, sense, mcp or a run); `podium workers` there "
+        "shows those that host runs; end it"
+    )
+    return Blocker(what=project, why=why, busy=True)
+
+
+def _remove(path: Path) -> None:
+    """Remove a file, a link, or a folder with all that is in it. Where nothing is, nothing happens."""
+    from podium.workspaces.git.clearing import clear_away
+
+    if not path.is_symlink() and path.is_dir():
+        clear_away(path, COMMAND)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,420 @@
+"""`podium uninstall`: what Podium keeps is listed and removed, and no work, key or file of anybody is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from podium.cli.commands.uninstall import remove_package_command
+from podium.domain.duets import Pair, Seat
+from podium.domain.work import RunStatus
+from podium.platform import hold_folder
+from podium.wiring.duet_claims import claim
+from podium.wiring.podium import Podium
+from podium.wiring.uninstall import Uninstaller
+from tests.integration.cli.desk import Desk
+from tests.integration.cli.test_receipts import RUN, perform
+from tests.integration.cli.test_run_command import a_worker
+from tests.integration.workspaces.yard import run_git
+
+
+def in_folder(desk: Desk, folder: Path) -> Desk:
+    desk.project = folder
+    return desk
+
+
+def make_repository(folder: Path) -> None:
+    who = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    run_git("init", "--quiet", cwd=folder)
+    run_git(*who, "commit", "--quiet", "--allow-empty", "--message=one", cwd=folder)
+
+
+def make_workspace(desk: Desk, task: str, *, work: bool = False) -> Path:
+    assert desk.run("workspaces", "create", task).code == 0
+    listed = desk.run("workspaces", "list", "--json").json["workspaces"]
+    (path,) = [Path(each["record"]["path"]) for each in listed if each["record"]["task"] == task]
+    if work:
+        (path / "new.txt").write_text("work\n")
+    return path
+
+
+def vault_of(desk: Desk) -> Path:
+    name = (desk.project / ".podium" / "project-id").read_text().strip()
+    return desk.home / "state" / "vaults" / name
+
+
+def tree(*folders: Path) -> dict[str, bytes]:
+    return {
+        str(path): path.read_bytes() if path.is_file() else b""
+        for folder in folders
+        for path in folder.rglob("*")
+    }
+
+
+def why(said: Any) -> str:
+    return " ".join(f"{blocker['what']} {blocker['why']}" for blocker in said.json["blockers"])
+
+
+def test_everything_of_podium_goes_and_files_of_others_stay(desk: Desk, tmp_path: Path) -> None:
+    make_repository(desk.project)
+    desk.says("flows: {}\n")
+    perform(desk, "a")
+    # Settings and state in one folder, and files of somebody else in it.
+    xdg = {"PODIUM_HOME": "", "XDG_CONFIG_HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path)}
+    kept = (desk.home / "state").rename(tmp_path / "podium")
+    assert desk.run("workspaces", "create", "done", env=xdg).code == 0
+    (kept / "config.yaml").write_text("{}\n")
+    (kept / "empty-file").touch()
+    (kept / "letters").mkdir()
+    (kept / "vaults" / "notes.txt").write_text("mine\n")
+    said = desk.run("uninstall", "--all", "--yes", "--json", env=xdg)
+    assert (said.code, said.json["blockers"]) == (0, [])
+    assert said.json["projects"][0]["bytes"] > 0
+    assert sorted(path.name for path in desk.project.iterdir()) == [".git", "a", "podium.yaml"]
+    assert not (tmp_path / ".worktrees").exists()
+    left = [str(path.relative_to(kept)) for path in sorted(kept.rglob("*"))]
+    assert left == ["letters", "vaults", "vaults/notes.txt"]
+    assert [line.partition(":")[0] for line in said.json["stays"]] == [
+        str(kept / "vaults" / "notes.txt"),
+        str(kept / "letters"),
+    ]
+
+
+def test_looking_writes_nothing(desk: Desk) -> None:
+    make_repository(desk.project)
+    perform(desk, "a")
+    make_workspace(desk, "fix", work=True)
+    before = tree(desk.project / ".podium", desk.home)
+    for option in ("--json", "--all"):
+        assert desk.run("uninstall", "--dry-run", option).code == 0
+    assert tree(desk.project / ".podium", desk.home) == before
+    empty = in_folder(desk, desk.project.with_name("empty"))
+    empty.project.mkdir()
+    assert "nothing" in empty.run("uninstall", "--dry-run").out
+    assert tree(empty.project) == {}
+
+
+def test_without_a_terminal_nothing_is_removed_unless_it_is_said(desk: Desk) -> None:
+    perform(desk, "a")
+    said = desk.run("uninstall", stdin=b"y\ny\n")
+    assert (said.code, "--yes" in said.err) == (2, True)
+    assert vault_of(desk).is_dir()
+
+
+def test_a_copy_does_not_take_the_keys_of_the_original_along(desk: Desk) -> None:
+    perform(desk, "a", "b")
+    original = desk.project
+    copy = Path(shutil.copytree(original, original.with_name("copy")))
+    kept = vault_of(desk)
+    said = in_folder(desk, copy).run("uninstall", "--yes", "--json")
+    assert (said.code, said.json["removed"]) == (0, [str(copy / ".podium")])
+    assert f"{kept}: of {original}" in said.json["stays"][0]
+    assert in_folder(desk, original).run("receipts", "verify").out.endswith("sound\n")
+
+
+def test_a_project_from_a_folder_that_is_not_there_stays_until_its_identity_is_settled(
+    desk: Desk,
+) -> None:
+    """A copy of a project on a disk that is not mounted looks just like one that was moved."""
+    perform(desk, "a")
+    desk.add_run(run_id=RUN, status=RunStatus.SUCCEEDED)
+    moved = desk.project.rename(desk.project.with_name("moved"))
+    vault = vault_of(in_folder(desk, moved))
+    said = desk.run("uninstall", "--yes", "--json")
+    assert (said.code, "`podium runs`" in why(said)) == (4, True)
+    assert (vault / "receipt.key").exists()
+    assert desk.run("runs").code == 0
+    assert desk.run("uninstall", "--yes").code == 0
+    assert not vault.exists()
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_unsaved_work_of_a_project_that_was_moved_blocks(desk: Desk, everywhere: bool) -> None:
+    make_repository(desk.project)
+    perform(desk, "a")
+    worktree = make_workspace(desk, "fix", work=True)
+    moved = in_folder(desk, desk.project.rename(desk.project.with_name("moved")))
+    moved.run("runs")
+    before = tree(moved.project, moved.home)
+    said = moved.run("uninstall", "--yes", "--json", *(["--all"] if everywhere else []))
+    assert said.code == 4
+    assert f"{worktree} workspace fix: its repository" in why(said)
+    assert tree(moved.project, moved.home) == before
+
+
+def test_a_workspace_whose_record_cannot_be_read_blocks(desk: Desk) -> None:
+    make_repository(desk.project)
+    worktree = make_workspace(desk, "fix", work=True)
+    (record,) = (desk.home / "state" / "workspaces").glob("*/record.json")
+    record.write_text("{")
+    said = desk.run("uninstall", "--all", "--yes", "--json")
+    assert (said.code, "cannot be read as the record of a workspace" in why(said)) == (4, True)
+    assert (worktree / "new.txt").exists()
+    assert record.exists()
+    (removal,) = desk.run("workspaces", "gc", "--dry-run", "--json").json["removals"]
+    assert removal["removed"] is False
+
+
+def test_an_inner_project_keeps_all_that_is_its_own(desk: Desk) -> None:
+    make_repository(desk.project)
+    outer = desk.project
+    perform(desk, "a")
+    inner = in_folder(desk, outer / "inner")
+    inner.project.mkdir()
+    inner.says("{}\n")
+    perform(inner, "b")
+    vault = vault_of(inner)
+    run = inner.add_run(status=RunStatus.SUCCEEDED)
+
+    async def work(podium: Podium) -> str:
+        made = await podium.workspaces.create(podium.workspace_wish("inner-task", run_id=run.id))
+        return str(made.record.path)
+
+    worktree = Path(inner.within(work))
+    state = tree(inner.project / ".podium", vault)
+    assert in_folder(desk, outer).run("uninstall", "--yes").code == 0
+    assert not (outer / ".podium").exists()
+    assert tree(outer / "inner" / ".podium", vault) == state
+    assert worktree.is_dir()
+
+
+def test_a_project_within_the_state_folder_of_another_blocks(desk: Desk) -> None:
+    perform(desk, "a")
+    inner = desk.project / ".podium" / "runs" / "inner"
+    (inner / ".podium").mkdir(parents=True)
+    (inner / ".podium" / "project-id").write_text("abc\n")
+    said = desk.run("uninstall", "--yes", "--json")
+    assert (said.code, f"{inner} is another project" in why(said)) == (4, True)
+    assert (inner / ".podium" / "project-id").exists()
+
+
+@pytest.mark.parametrize("name", ["prompts/plan.md", "trash/x/a.txt", "notes.txt"])
+def test_files_of_the_user_in_the_state_folder_block(desk: Desk, name: str) -> None:
+    perform(desk, "a")
+    file = desk.project / ".podium" / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("mine\n")
+    said = desk.run("uninstall", "--yes", "--json")
+    assert (said.code, "move it away" in why(said)) == (4, True)
+    assert file.exists()
+
+
+@pytest.mark.parametrize("where", [".podium/home", "."])
+def test_a_home_within_the_state_folder_or_around_it_blocks(desk: Desk, where: str) -> None:
+    perform(desk, "a")
+    home = {"PODIUM_HOME": str(desk.project / where)}
+    said = desk.run("uninstall", "--yes", "--json", env=home)
+    assert (said.code, "lies within the other" in why(said)) == (4, True)
+    assert vault_of(desk).is_dir()
+
+
+@pytest.mark.parametrize("kind", ["vaults", "homes"])
+def test_a_link_is_not_followed(desk: Desk, tmp_path: Path, kind: str) -> None:
+    perform(desk, "a")
+    elsewhere = tmp_path / "elsewhere"
+    name = vault_of(desk).name
+    (elsewhere / name).mkdir(parents=True)
+    (elsewhere / name / "file").touch()
+    state = desk.home / "state"
+    if (state / kind).exists():
+        (state / kind).rename(state.with_name("aside"))
+    (state / kind).symlink_to(elsewhere)
+    said = desk.run("uninstall", "--all", "--yes", "--json")
+    assert (said.code, "is a link" in why(said)) == (4, True)
+    assert (elsewhere / name / "file").exists()
+    assert (desk.project / ".podium").is_dir()
+
+
+def test_runs_that_have_not_ended_are_given_up_only_by_a_sentence(desk: Desk) -> None:
+    perform(desk, "a")
+    desk.add_run(status=RunStatus.WAITING)
+    desk.add_run(status=RunStatus.QUEUED)
+    for words in ((), ("--confirm", "abandon 1 run")):
+        said = desk.run("uninstall", "--yes", *words)
+        assert (said.code, "--confirm 'abandon 2 runs'" in said.err) == (4, True)
+    assert "(waiting)" in said.out
+    assert "(queued)" in said.out
+    assert desk.run("runs").code == 0
+    assert desk.run("uninstall", "--yes", "--confirm", "abandon 2 runs").code == 0
+    assert not (desk.project / ".podium").exists()
+
+
+def test_keys_of_a_project_that_is_not_there_are_deleted_only_by_a_sentence(desk: Desk) -> None:
+    perform(desk, "a")
+    vault = vault_of(desk)
+    away = desk.project.rename(desk.project.with_name("away"))
+    desk.project.mkdir()
+    said = desk.run("uninstall", "--all", "--yes", "--json")
+    assert (said.code, said.json["confirm"]) == (4, ["delete keys of 1 missing project"])
+    assert (vault / "receipt.key").exists()
+    assert desk.run("uninstall", "--all", "--yes", "--confirm", said.json["confirm"][0]).code == 0
+    assert not desk.home.exists()
+    assert (away / ".podium" / "podium.db").exists()
+
+
+def test_a_record_on_a_server_and_its_keys_stay(desk: Desk) -> None:
+    perform(desk, "a")
+    vault = vault_of(desk)
+    (desk.project / ".podium" / "database").write_text("postgresql://db.example.org/one\n")
+    other = in_folder(desk, desk.project.with_name("other"))
+    other.project.mkdir()
+    perform(other, "b")
+    unreachable = {"PODIUM_DATABASE_URL": "postgresql://nowhere.invalid/two"}
+    said = other.run("uninstall", "--all", "--yes", "--json", env=unreachable)
+    assert (said.code, said.json["blockers"]) == (0, [])
+    assert said.json["stays"][0].startswith("postgresql://db.example.org/one: the record; drop")
+    assert [path.name for path in vault.parent.iterdir()] == [vault.name]
+    assert (vault / "receipt.key").exists()
+    assert not (other.project / ".podium").exists()
+
+
+def test_a_worker_blocks(desk: Desk) -> None:
+    perform(desk, "a")
+    with a_worker(desk):
+        said = desk.run("uninstall", "--yes", "--json")
+    assert (said.code, said.json["removed"]) == (7, [])
+    assert (desk.project / ".podium").is_dir()
+
+
+def test_a_scheduled_loop_blocks(desk: Desk) -> None:
+    perform(desk, "a")
+    assert desk.run("sense", "install", "systemd", env={}).code == 0
+    said = desk.run("uninstall", "--yes", "--json", env={})
+    assert (said.code, "`podium sense uninstall systemd`" in why(said)) == (7, True)
+    assert (desk.project / ".podium").is_dir()
+
+
+def test_a_pair_that_is_up_blocks(desk: Desk, tmp_path: Path) -> None:
+    perform(desk, "a")
+    seat = Seat(agent="claude", cwd=str(desk.project))
+    pair = Pair(name="main", planner=seat, executer=seat, socket=str(tmp_path / "tmux"))
+    desk.within(lambda podium: asyncio.to_thread(claim, podium, pair))
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(pair.socket)
+        server.listen()
+        said = desk.run("uninstall", "--yes", "--json")
+    assert (said.code, "`podium duet down`" in why(said)) == (7, True)
+    assert desk.run("uninstall", "--yes").code == 0  # the server is gone
+
+
+def test_an_open_record_blocks_and_nobody_opens_it_during_a_removal(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform(desk, "a")
+
+    async def survey(podium: Podium) -> list[bool]:
+        await podium.store()
+        other = Uninstaller(Podium(podium.configuration, podium.environ))
+        return [blocker.busy for blocker in (await other.survey(everywhere=False)).blockers]
+
+    assert desk.within(survey) == [True]
+    monkeypatch.setattr("podium.wiring.podium._UNINSTALL_SECONDS", 0.0)
+    handle = hold_folder(desk.project / ".podium", alone=True)
+    said = desk.run("runs")
+    os.close(handle)
+    assert (said.code, "podium uninstall" in said.err) == (7, True)
+
+
+class _Killed(BaseException):
+    """Ends a command at once, as far as a test can."""
+
+
+def kill_in_removal(patching: pytest.MonkeyPatch, changes: int) -> None:
+    """Let the command end after it has changed so many names of files of a project."""
+    remove, left = Uninstaller._remove_project, [changes]
+
+    def counted(change: Callable[..., None]) -> Callable[..., None]:
+        def changed(*arguments: Any, **options: Any) -> None:
+            if not left[0]:
+                raise _Killed
+            change(*arguments, **options)
+            left[0] -= 1
+
+        return changed
+
+    def removed(*arguments: Any) -> None:
+        for name in ("unlink", "rmdir", "rename"):
+            patching.setattr(os, name, counted(getattr(os, name)))
+        remove(*arguments)
+
+    patching.setattr(Uninstaller, "_remove_project", removed)
+
+
+def test_whenever_it_is_killed_the_next_one_finishes_it(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk.says("{}\n")
+    perform(desk, "a")
+    state, vault = desk.project / ".podium", vault_of(desk)
+    (desk.home / "state" / "homes" / vault.name / "run").mkdir(parents=True)
+    whole = tree(state, vault)
+    kills = 0
+    while True:
+        with monkeypatch.context() as patching:
+            kill_in_removal(patching, min(kills, 1))
+            try:
+                assert desk.run("uninstall", "--yes").code == 0
+                break
+            except _Killed:
+                kills += 1
+        assert kills < 100
+        if state.exists():
+            assert tree(state, vault) == whole
+        elif vault.exists():
+            assert desk.run("uninstall", "--all", "--dry-run", "--json").json["confirm"] == []
+    assert kills > 10
+    assert sorted(path.name for path in desk.project.iterdir()) == ["a", "podium.yaml"]
+    assert not list((desk.home / "state" / "vaults").iterdir())
+    assert not list((desk.home / "state" / "homes").iterdir())
+
+
+_KILLED = """
+import os, signal, sys
+from podium.wiring import uninstall
+from podium.cli.start import run_command
+remove, calls = uninstall._remove, []
+def killed(path):
+    calls.append(path)
+    if len(calls) == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+    remove(path)
+uninstall._remove = killed
+run_command(["uninstall", "--yes"])
+"""
+
+
+def test_a_removal_that_was_killed_is_finished_from_another_project(desk: Desk) -> None:
+    perform(desk, "a")
+    command = [sys.executable, "-c", _KILLED]
+    done = subprocess.run(command, cwd=desk.project, env=desk.environ, check=False)
+    assert done.returncode == -signal.SIGKILL
+    (cut_off,) = desk.project.glob(".podium-removed-*")
+    other = in_folder(desk, desk.project.with_name("other"))
+    other.project.mkdir()
+    assert other.run("uninstall", "--all", "--yes").code == 0
+    assert not cut_off.exists()
+    assert not desk.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("prefix", "command"),
+    [
+        ("/home/ann/.local/pipx/venvs/podium", "pipx uninstall podium"),
+        ("/home/ann/.local/share/uv/tools/podium", "uv tool uninstall podium"),
+    ],
+)
+def test_the_command_that_removes_the_package_fits_how_it_was_installed(
+    monkeypatch: pytest.MonkeyPatch, prefix: str, command: str
+) -> None:
+    monkeypatch.setattr("sys.prefix", prefix)
+    assert remove_package_command() == command
