@@ -144,12 +144,13 @@ def find_places(
     state, here = folders.user_state, folders.project
     ids = sorted({entry.name for kind in KINDS for entry in entries(state / kind)})
     ids = [name for name in ids if name.isalnum()]
-    noted = [Path(noted_path(state / "vaults" / name) or "/") for name in ids]
+    noted = [Path(path) for name in ids if (path := noted_path(state / "vaults" / name))]
     places = [Place(here, name) for name in _ids_in(here) or [""]]
     for folder in dict.fromkeys((*noted, *(Path(record.repository) for record in records))):
         try:
             # Behind a link would be another folder than the one that was noted.
-            if folder != here and folder.is_dir() and folder.resolve() == folder:
+            real = folder.is_absolute() and folder.is_dir() and folder.resolve() == folder
+            if real and folder != here:
                 places += [Place(folder, name) for name in _ids_in(folder)]
         except OSError:
             if everywhere:

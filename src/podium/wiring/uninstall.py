@@ -95,7 +95,7 @@ class Uninstaller:
     async def remove(self, chosen: Inventory, *, everywhere: bool) -> Outcome:
         """Remove what was chosen of a survey, after a second one with everything locked.
 
-        Nothing is removed when that finds something in the way, or other runs. Raises `PodiumError` when something cannot be
+        Nothing is removed when that finds something in the way, or a project that changed. Raises `PodiumError` when something cannot be
         removed; asked again it goes on from there.
         """
         with ExitStack() as self._locks:
@@ -108,8 +108,8 @@ class Uninstaller:
     async def _remove(self, chosen: Inventory, seen: Inventory) -> Outcome:
         before = {(each.folder, each.id): each for each in chosen.projects}
         projects = [each for each in seen.projects if (each.folder, each.id) in before]
-        changed = [each for each in projects if each.runs != before[each.folder, each.id].runs]
-        why = f"its runs are others than before; run `{COMMAND}` again"
+        changed = [each for each in projects if not _same(each, before[each.folder, each.id])]
+        why = f"it changed meanwhile; run `{COMMAND}` again"
         blockers = (*seen.blockers, *(Blocker(what=each.folder, why=why) for each in changed))
         if blockers:
             return Outcome(blockers=blockers)
@@ -196,7 +196,7 @@ class Uninstaller:
                 stays=tuple(contents.stays),
                 missing=place.folder is None and not is_note_alone(contents.paths),
             )
-            if project.paths or project.workspaces:
+            if project.paths or project.workspaces or project.stays:
                 projects.append(project)
             blockers += filter(None, contents.blockers)
         rest = {name: size for sizes in own.sizes.values() for name, size in sizes.items()}
@@ -273,9 +273,9 @@ class Uninstaller:
                 f"own; run `podium runs` in it, then `{COMMAND}` again"
             )
             found.blockers.append(Blocker(what=str(place.folder), why=why))
-        elif is_there and (own.state / DATABASE_NAME).exists():
-            user_state = self._folders.user_state
-            found.stays.append(f"keys of {place.folder}: they are elsewhere than in {user_state}")
+        elif is_there and place.id and place.folder != self._folders.project:
+            found.stays.append(f"{own.state}: its keys are elsewhere; run `{COMMAND}` in it")
+            found.paths.clear()
         return found
 
     def _sockets(self, project: Path) -> list[Path]:
@@ -368,6 +368,11 @@ class Uninstaller:
 def _away(folder: Path, name: str) -> Path:
     """What the state folder of a project is called while it is being removed."""
     return folder / f"{REMOVED_PREFIX}{name or NO_ID}"
+
+
+def _same(project: KeptProject, before: KeptProject) -> bool:
+    """Tell whether the same would be removed. Logs grow, so sizes do not count."""
+    return project.model_copy(update={"bytes": before.bytes, "stays": before.stays}) == before
 
 
 def _scheduled(project: Path, schedulers: Sequence[Standing]) -> list[Blocker]:

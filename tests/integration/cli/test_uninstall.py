@@ -21,7 +21,7 @@ from podium.domain.work import RunStatus
 from podium.platform import hold_folder
 from podium.wiring.duet_claims import claim
 from podium.wiring.podium import Podium
-from podium.wiring.uninstall import Uninstaller
+from podium.wiring.uninstall import Outcome, Uninstaller
 from tests.integration.cli.desk import Desk
 from tests.integration.cli.test_receipts import RUN, perform
 from tests.integration.cli.test_run_command import a_worker
@@ -260,6 +260,39 @@ def test_keys_of_a_project_that_is_not_there_are_deleted_only_by_a_sentence(desk
     assert desk.run("uninstall", "--all", "--yes", "--confirm", said.json["confirm"][0]).code == 0
     assert not desk.home.exists()
     assert (away / ".podium" / "podium.db").exists()
+
+
+def test_a_project_that_went_away_after_the_look_keeps_its_keys(desk: Desk) -> None:
+    perform(desk, "a")
+    key = vault_of(desk) / "receipt.key"
+    other = desk.project.with_name("other")
+    other.mkdir()
+
+    async def work(podium: Podium) -> Outcome:
+        uninstaller = Uninstaller(podium)
+        seen = await uninstaller.survey(everywhere=True)
+        podium.folders.project.with_name("project").rename(other / "project")
+        return await uninstaller.remove(seen, everywhere=True)
+
+    outcome = in_folder(desk, other).within(work)
+    assert (outcome.removed, len(outcome.blockers)) == ((), 1)
+    assert key.exists()
+
+
+def test_a_project_whose_keys_are_in_another_home_is_left_to_that(desk: Desk) -> None:
+    own, home = desk.project, desk.home
+    theirs = in_folder(desk, own.with_name("theirs"))
+    theirs.project.mkdir()
+    make_repository(theirs.project)
+    theirs.home = home.with_name("their-home")
+    perform(theirs, "a")
+    state = tree(theirs.project / ".podium")
+    desk.home = home
+    desk.within(lambda podium: podium.workspaces.create(podium.workspace_wish("fix")))
+    said = in_folder(desk, own).run("uninstall", "--all", "--yes", "--json")
+    assert (said.code, said.json["blockers"]) == (0, [])
+    assert tree(own.with_name("theirs") / ".podium") == state
+    assert "keys are elsewhere" in said.json["stays"][0]
 
 
 def test_a_record_on_a_server_and_its_keys_stay(desk: Desk) -> None:

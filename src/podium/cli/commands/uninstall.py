@@ -86,7 +86,11 @@ def uninstall(
 
 def _ask(seen: Inventory) -> Inventory:
     """What of it a person wants to be removed. What projects share stays when one of them does."""
-    projects = [each for each in seen.projects if typer.confirm(_question(each), err=True)]
+    projects = [
+        each
+        for each in seen.projects
+        if not (each.paths or each.workspaces) or typer.confirm(_question(each), err=True)
+    ]
     shared = seen.shared if len(projects) == len(seen.projects) else None
     if shared is not None and not typer.confirm("remove settings and shared state?", err=True):
         shared = None
