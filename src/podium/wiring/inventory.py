@@ -25,7 +25,7 @@ from podium.wiring.folders import STATE_FOLDER, Folders, project_id_in
 from podium.wiring.project_identity import LOCATION, noted_path
 
 REMOVED_PREFIX = ".podium-removed-"
-"""Beginning of the name of a state folder that is being removed; the project's id follows."""
+"""Beginning of the name of a state folder that is being removed; the project's id follows, or `none` where its keys stay."""
 NO_ID = "none"
 
 KINDS = ("grounds", "homes", "vaults")

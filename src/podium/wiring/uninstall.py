@@ -3,8 +3,8 @@
 Whatever could be lost is looked for in everything that is to be removed before anything is, and once more while it is locked.
 
 A killed removal leaves something that the next one finishes. First go workspaces, each in steps of its own. Then the state folder of a
-project is renamed in one step, from which on there is no project any more; homes and keys follow, then the renamed folder, and last the
-note where the project was. What all projects share goes after the last of them.
+project is renamed in one step, from which on there is no project any more; homes and keys follow, unless they stay, then the renamed
+folder, and last the note where the project was. What all projects share goes after the last of them.
 """
 
 from __future__ import annotations
@@ -144,8 +144,9 @@ class Uninstaller:
     def _remove_project(self, project: KeptProject) -> None:
         paths = [Path(path) for path in project.paths]
         state = Path(project.folder) / STATE_FOLDER
-        away = _away(Path(project.folder), project.id)
         vault = self._folders.user_state / "vaults" / (project.id or NO_ID)
+        # The name tells whoever finishes it whether the keys go, too.
+        away = _away(Path(project.folder), project.id if vault in paths else "")
         if state in paths:
             _remove(away)
             state.rename(away)

@@ -411,6 +411,23 @@ def test_whenever_it_is_killed_the_next_one_finishes_it(
     assert not list((desk.home / "state" / "homes").iterdir())
 
 
+def test_a_killed_removal_is_finished_without_the_keys_that_stay(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    perform(desk, "a")
+    key = vault_of(desk) / "receipt.key"
+    (desk.project / ".podium" / "database").write_text("postgresql://db.example.org/one\n")
+    with monkeypatch.context() as patching:
+        kill_in_removal(patching, 1)
+        with pytest.raises(_Killed):
+            desk.run("uninstall", "--yes")
+    (cut_off,) = desk.project.glob(".podium-removed-*")
+    (cut_off / "database").unlink()  # it may have gone first
+    assert desk.run("uninstall", "--yes").code == 0
+    assert [path.name for path in desk.project.iterdir()] == ["a"]
+    assert key.exists()
+
+
 _KILLED = """
 import os, signal, sys
 from podium.wiring import uninstall
