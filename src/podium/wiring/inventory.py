@@ -66,7 +66,7 @@ class Blocker(Noun):
     """A process is using it; else something would be lost."""
 
 
-class KeptProject(Noun):
+class ProjectData(Noun):
     """What Podium keeps of one project. The project's own files are not among it."""
 
     folder: str
@@ -78,13 +78,13 @@ class KeptProject(Noun):
     workspaces: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     """Those that have not ended, each with its status."""
-    stays: tuple[str, ...] = ()
+    remaining: tuple[str, ...] = ()
     """What is not removed, and why."""
     missing: bool = False
     """The project is not in its folder: it was deleted, or its disk is not mounted."""
 
 
-class KeptShared(Noun):
+class SharedData(Noun):
     """Settings and state that all projects of the user share."""
 
     folders: tuple[str, ...]
@@ -93,15 +93,15 @@ class KeptShared(Noun):
     bytes: int
     workspaces: tuple[str, ...] = ()
     """Those of no project that is known."""
-    stays: tuple[str, ...] = ()
+    remaining: tuple[str, ...] = ()
     """Files that Podium did not write."""
 
 
 class Inventory(Noun):
     """Everything that Podium keeps, of one project or of the whole machine."""
 
-    projects: tuple[KeptProject, ...] = ()
-    shared: KeptShared | None = None
+    projects: tuple[ProjectData, ...] = ()
+    shared: SharedData | None = None
     """None: only one project was looked at, or nobody wants it to be removed."""
     blockers: tuple[Blocker, ...] = ()
 
@@ -123,20 +123,20 @@ class Inventory(Noun):
         return tuple(filter(None, sentences))
 
 
-class Place(NamedTuple):
+class ProjectLocation(NamedTuple):
     """A project by where it is, None where that is not known, and its id, empty before it has one."""
 
     folder: Path | None
     id: str
 
 
-Statuses = Mapping[Place, Mapping[str, str]]
+Statuses = Mapping[ProjectLocation, Mapping[str, str]]
 """Status by id of the runs in each project's record."""
 
 
-def find_places(
+def find_projects(
     folders: Folders, records: Sequence[WorkspaceRecord], *, everywhere: bool
-) -> list[Place]:
+) -> list[ProjectLocation]:
     """This project first, whether anything is kept of it or not, then all others that are known.
 
     Raises `OSError` when one cannot be looked into; with `everywhere` off, only for this one.
@@ -145,35 +145,35 @@ def find_places(
     ids = sorted({entry.name for kind in KINDS for entry in entries(state / kind)})
     ids = [name for name in ids if name.isalnum()]
     noted = [Path(path) for name in ids if (path := noted_path(state / "vaults" / name))]
-    places = [Place(here, name) for name in _ids_in(here) or [""]]
+    locations = [ProjectLocation(here, name) for name in _ids_in(here) or [""]]
     for folder in dict.fromkeys((*noted, *(Path(record.repository) for record in records))):
         try:
             # Behind a link would be another folder than the one that was noted.
             real = folder.is_absolute() and folder.is_dir() and folder.resolve() == folder
             if real and folder != here:
-                places += [Place(folder, name) for name in _ids_in(folder)]
+                locations += [ProjectLocation(folder, name) for name in _ids_in(folder)]
         except OSError:
             if everywhere:
                 raise
-    there = {place.id for place in places}
-    return [*places, *(Place(None, name) for name in ids if name not in there)]
+    present = {location.id for location in locations}
+    return [*locations, *(ProjectLocation(None, name) for name in ids if name not in present)]
 
 
 def _ids_in(folder: Path) -> list[str]:
     """Ids of the project in a folder and of those whose removal was cut off."""
     state = folder / STATE_FOLDER
     cut_off = [path.name.removeprefix(REMOVED_PREFIX) for path in folder.glob(f"{REMOVED_PREFIX}*")]
-    there = [project_id_in(state)] if state.is_symlink() or entries(state) else []
+    present = [project_id_in(state)] if state.is_symlink() or entries(state) else []
     cut_off = ["" if name == NO_ID else name for name in cut_off if name.isalnum()]
-    return list(dict.fromkeys((*there, *cut_off)))
+    return list(dict.fromkeys((*present, *cut_off)))
 
 
-def statuses_in(place: Place) -> dict[str, str]:
+def statuses_in(location: ProjectLocation) -> dict[str, str]:
     """Status by id of the runs of a project; none where its record cannot be read."""
-    if place.folder is None or project_id_in(place.folder / STATE_FOLDER) != place.id:
+    if location.folder is None or project_id_in(location.folder / STATE_FOLDER) != location.id:
         return {}
     with suppress(OSError, PodiumError):
-        return run_statuses(place.folder / STATE_FOLDER / DATABASE_NAME)
+        return run_statuses(location.folder / STATE_FOLDER / DATABASE_NAME)
     return {}
 
 
@@ -186,7 +186,7 @@ def open_runs(statuses: Mapping[str, str]) -> tuple[str, ...]:
 class WorkspaceSurvey(NamedTuple):
     """Workspaces that would be removed, and those that must not be."""
 
-    sizes: dict[Place | None, dict[str, int]]
+    sizes: dict[ProjectLocation | None, dict[str, int]]
     """Bytes by project and id."""
     blockers: list[Blocker]
 
@@ -208,37 +208,40 @@ async def survey_all_workspaces(
 
 
 async def survey_own_workspaces(
-    workspaces: Workspaces, records: Sequence[WorkspaceRecord], statuses: Statuses, mine: Place
+    workspaces: Workspaces,
+    records: Sequence[WorkspaceRecord],
+    statuses: Statuses,
+    project: ProjectLocation,
 ) -> WorkspaceSurvey:
     """Look at those of one project, and at those whose repository is gone: nobody can tell that they are not its own."""
     owners = await _owners(workspaces, records, statuses)
     for record in records:
         if owners[record.id] is None and not _is_dir(record.git_dir):
-            owners[record.id] = mine
-    meant = {name for name, owner in owners.items() if owner and owner.folder == mine.folder}
-    dirs = {record.git_dir for record in records if record.id in meant}
-    dirs.add(await workspaces.repository_of(str(mine.folder)) or NO_ID)
-    return await _survey(workspaces, owners, mine, dirs, meant.__contains__)
+            owners[record.id] = project
+    own_ids = {name for name, owner in owners.items() if owner and owner.folder == project.folder}
+    dirs = {record.git_dir for record in records if record.id in own_ids}
+    dirs.add(await workspaces.repository_of(str(project.folder)) or NO_ID)
+    return await _survey(workspaces, owners, project, dirs, own_ids.__contains__)
 
 
 async def _survey(
     workspaces: Workspaces,
-    owners: Mapping[str, Place | None],
-    otherwise: Place | None,
+    owners: Mapping[str, ProjectLocation | None],
+    otherwise: ProjectLocation | None,
     git_dirs: Iterable[str],
-    is_meant: Callable[[str], bool],
+    is_wanted: Callable[[str], bool],
 ) -> WorkspaceSurvey:
-    looks = [await survey_workspaces(workspaces, git_dir=each) for each in sorted(git_dirs)]
+    looks = [await survey_workspaces(workspaces, git_dir=git_dir) for git_dir in sorted(git_dirs)]
     listings = {
         listing.record.id: listing
         for look in looks
         for listing in look.workspaces
-        if is_meant(listing.record.id)
+        if is_wanted(listing.record.id)
     }
     leftovers = {leftover.id: leftover for look in looks for leftover in look.leftovers}
-    sizes: dict[Place | None, dict[str, int]] = {}
-    measured: list[tuple[str, int]] = [(name, each.bytes) for name, each in listings.items()]
-    measured += [(name, each.bytes) for name, each in leftovers.items()]
+    sizes: dict[ProjectLocation | None, dict[str, int]] = {}
+    measured: list[tuple[str, int]] = [(name, listing.bytes) for name, listing in listings.items()]
+    measured += [(name, leftover.bytes) for name, leftover in leftovers.items()]
     for name, size in measured:
         sizes.setdefault(owners.get(name, otherwise), {})[name] = size
     unsafe = [
@@ -251,34 +254,36 @@ async def _survey(
         if not listing.kept.is_safe
     ]
     unreadable = [leftover for leftover in leftovers.values() if not leftover.readable]
-    unsafe += [Blocker(what=each.places[0], why=each.because) for each in unreadable]
+    unsafe += [Blocker(what=leftover.places[0], why=leftover.because) for leftover in unreadable]
     return WorkspaceSurvey(sizes, unsafe)
 
 
 async def _owners(
     workspaces: Workspaces, records: Sequence[WorkspaceRecord], statuses: Statuses
-) -> dict[str, Place | None]:
+) -> dict[str, ProjectLocation | None]:
     git_dirs = {
-        place: await workspaces.repository_of(str(place.folder))
-        for place in statuses
-        if place.folder is not None
+        location: await workspaces.repository_of(str(location.folder))
+        for location in statuses
+        if location.folder is not None
     }
     return {record.id: _owner(record, git_dirs, statuses) for record in records}
 
 
 def _owner(
-    record: WorkspaceRecord, git_dirs: Mapping[Place, str], statuses: Statuses
-) -> Place | None:
+    record: WorkspaceRecord, git_dirs: Mapping[ProjectLocation, str], statuses: Statuses
+) -> ProjectLocation | None:
     """The project of a workspace. A copy of the project has the run, too, but not the repository."""
     if _is_dir(record.git_dir):
-        places = [place for place, git_dir in git_dirs.items() if git_dir == record.git_dir]
+        locations = [
+            location for location, git_dir in git_dirs.items() if git_dir == record.git_dir
+        ]
     else:
-        places = [place for place in git_dirs if record.run_id in statuses[place]]
+        locations = [location for location in git_dirs if record.run_id in statuses[location]]
 
-    def far(place: Place) -> tuple[bool, bool]:
-        return record.run_id not in statuses[place], str(place.folder) != record.repository
+    def far(location: ProjectLocation) -> tuple[bool, bool]:
+        return record.run_id not in statuses[location], str(location.folder) != record.repository
 
-    return min(places, key=far, default=None)
+    return min(locations, key=far, default=None)
 
 
 def _is_dir(path: str) -> bool:

@@ -30,11 +30,11 @@ from podium.wiring.inventory import (
     REMOVED_PREFIX,
     Blocker,
     Inventory,
-    KeptProject,
-    KeptShared,
-    Place,
+    ProjectData,
+    ProjectLocation,
+    SharedData,
     entries,
-    find_places,
+    find_projects,
     foreign_contents,
     is_note_alone,
     open_runs,
@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
     """How a removal ended."""
 
     removed: tuple[str, ...] = ()
-    stays: tuple[str, ...] = ()
+    remaining: tuple[str, ...] = ()
     blockers: tuple[Blocker, ...] = ()
     """Not empty: nothing was removed but workspaces whose work is safe."""
 
@@ -68,7 +68,7 @@ class _Contents(NamedTuple):
     """What belongs to one project, and what keeps it from being removed."""
 
     paths: list[Path]
-    stays: list[str]
+    remaining: list[str]
     blockers: list[Blocker | None]
 
 
@@ -100,25 +100,33 @@ class Uninstaller:
         """
         with ExitStack() as self._locks:
             try:
-                seen = await self.survey(everywhere=everywhere)
-                return await self._remove(chosen, seen)
+                inventory = await self.survey(everywhere=everywhere)
+                return await self._remove(chosen, inventory)
             finally:
                 self._locks = None
 
-    async def _remove(self, chosen: Inventory, seen: Inventory) -> Outcome:
-        before = {(each.folder, each.id): each for each in chosen.projects}
-        projects = [each for each in seen.projects if (each.folder, each.id) in before]
-        changed = [each for each in projects if not _same(each, before[each.folder, each.id])]
+    async def _remove(self, chosen: Inventory, inventory: Inventory) -> Outcome:
+        listed = {(project.folder, project.id): project for project in chosen.projects}
+        current = {(project.folder, project.id): project for project in inventory.projects}
+        projects = [project for key, project in current.items() if key in listed]
+        changed = [
+            project
+            for key, project in current.items()
+            if key in listed and not _same(project, listed[key])
+        ]
         why = f"it changed meanwhile; run `{COMMAND}` again"
-        blockers = (*seen.blockers, *(Blocker(what=each.folder, why=why) for each in changed))
+        blockers = (
+            *inventory.blockers,
+            *(Blocker(what=project.folder, why=why) for project in changed),
+        )
         if blockers:
             return Outcome(blockers=blockers)
-        is_all = chosen.shared is not None and len(projects) == len(seen.projects)
-        shared = seen.shared if is_all else None
-        kept: list[KeptProject | KeptShared] = [*projects, *([shared] if shared else [])]
+        is_all = chosen.shared is not None and len(projects) == len(inventory.projects)
+        shared = inventory.shared if is_all else None
+        parts: list[ProjectData | SharedData] = [*projects, *([shared] if shared else [])]
         removed: list[str] = []
         await self._podium.end_orphans()
-        for name in (name for each in kept for name in each.workspaces):
+        for name in (name for part in parts for name in part.workspaces):
             if blocker := await self._remove_workspace(name):
                 return Outcome(removed=tuple(removed), blockers=(blocker,))
             removed.append(name)
@@ -128,8 +136,8 @@ class Uninstaller:
         if shared is not None:
             self._remove_shared()
             removed += shared.paths
-        stays = tuple(line for each in kept for line in each.stays)
-        return Outcome(removed=tuple(removed), stays=stays)
+        remaining = tuple(line for part in parts for line in part.remaining)
+        return Outcome(removed=tuple(removed), remaining=remaining)
 
     async def _remove_workspace(self, name: str) -> Blocker | None:
         """Remove it if its work is still safe; that is judged once more, with the workspace locked."""
@@ -141,7 +149,7 @@ class Uninstaller:
         what = f"workspace {removal.task or name}"
         return Blocker(what=what, why=removal.because, busy=removal.kept is Kept.IN_USE)
 
-    def _remove_project(self, project: KeptProject) -> None:
+    def _remove_project(self, project: ProjectData) -> None:
         paths = [Path(path) for path in project.paths]
         state = Path(project.folder) / STATE_FOLDER
         vault = self._folders.user_state / "vaults" / (project.id or NO_ID)
@@ -174,45 +182,49 @@ class Uninstaller:
     async def _survey(self, *, everywhere: bool) -> Inventory:
         workspaces, here = self._podium.workspaces, self._folders.project
         records = workspaces.known()
-        places = find_places(self._folders, records, everywhere=everywhere)
-        statuses = {place: statuses_in(place) for place in places}
+        locations = find_projects(self._folders, records, everywhere=everywhere)
+        statuses = {location: statuses_in(location) for location in locations}
         if everywhere:
             user_state = self._folders.user_state
             own = await survey_all_workspaces(workspaces, records, statuses, user_state)
         else:
-            places = [each for each in places if each.folder == here or self._is_rest_of_here(each)]
-            own = await survey_own_workspaces(workspaces, records, statuses, places[0])
+            locations = [
+                location
+                for location in locations
+                if location.folder == here or self._is_rest_of_here(location)
+            ]
+            own = await survey_own_workspaces(workspaces, records, statuses, locations[0])
         projects = []
         blockers: list[Blocker] = [*own.blockers, *self._pairs_up(everywhere=everywhere)]
-        for place in places:
-            contents = await self._look_at(place)
-            sizes = own.sizes.pop(place, {})
-            project = KeptProject(
-                folder=str(place.folder or noted_path(self._vault(place))),
-                id=place.id,
+        for location in locations:
+            contents = await self._look_at(location)
+            sizes = own.sizes.pop(location, {})
+            project = ProjectData(
+                folder=str(location.folder or noted_path(self._vault(location))),
+                id=location.id,
                 paths=tuple(map(str, contents.paths)),
                 bytes=sum(map(size_of, contents.paths)) + sum(sizes.values()),
                 workspaces=tuple(sizes),
-                runs=open_runs(statuses[place]),
-                stays=tuple(contents.stays),
-                missing=place.folder is None and not is_note_alone(contents.paths),
+                runs=open_runs(statuses[location]),
+                remaining=tuple(contents.remaining),
+                missing=location.folder is None and not is_note_alone(contents.paths),
             )
-            if project.paths or project.workspaces or project.stays:
+            if project.paths or project.workspaces or project.remaining:
                 projects.append(project)
             blockers += filter(None, contents.blockers)
         rest = {name: size for sizes in own.sizes.values() for name, size in sizes.items()}
         shared = self._look_at_shared(rest) if everywhere else None
         return Inventory(projects=tuple(projects), shared=shared, blockers=tuple(blockers))
 
-    def _is_rest_of_here(self, place: Place) -> bool:
+    def _is_rest_of_here(self, location: ProjectLocation) -> bool:
         """Tell whether it is the last that a killed removal left, of this project as far as that is noted."""
-        noted = noted_path(self._vault(place))
-        alone = place.folder is None and is_note_alone(self._beside(place))
-        return alone and noted in ("", str(self._folders.project))
+        noted_folder = noted_path(self._vault(location))
+        alone = location.folder is None and is_note_alone(self._own_folders(location))
+        return alone and noted_folder in ("", str(self._folders.project))
 
-    def _beside(self, place: Place) -> list[Path]:
+    def _own_folders(self, location: ProjectLocation) -> list[Path]:
         """Its folders in the user's state."""
-        paths = [self._folders.user_state / kind / place.id for kind in KINDS if place.id]
+        paths = [self._folders.user_state / kind / location.id for kind in KINDS if location.id]
         return [path for path in paths if path.exists()]
 
     def _links(self, *, everywhere: bool) -> Iterator[Blocker]:
@@ -221,63 +233,67 @@ class Uninstaller:
         config = [self._folders.user_config] if everywhere else []
         inner = [entry for kind in (*KINDS, "workspaces") for entry in entries(state / kind)]
         for path in dict.fromkeys(
-            (*config, state, *(state / each for each in OWN_FOLDERS), *inner)
+            (*config, state, *(state / name for name in OWN_FOLDERS), *inner)
         ):
             if path.is_symlink():
                 yield Blocker(what=str(path), why="is a link, which is not followed; move it away")
 
-    def _look_at_shared(self, workspaces: Mapping[str, int]) -> KeptShared:
+    def _look_at_shared(self, workspaces: Mapping[str, int]) -> SharedData:
         own, foreign = shared_entries(self._folders)
         folders = dict.fromkeys((self._folders.user_config, self._folders.user_state))
-        return KeptShared(
+        return SharedData(
             folders=tuple(str(folder) for folder in folders if folder.is_dir()),
             paths=tuple(map(str, own)),
             bytes=sum(map(size_of, own)) + sum(workspaces.values()),
             workspaces=tuple(workspaces),
-            stays=tuple(f"{path}: not written by Podium" for path in foreign),
+            remaining=tuple(f"{path}: not written by Podium" for path in foreign),
         )
 
-    async def _look_at(self, place: Place) -> _Contents:
-        noted = noted_path(self._vault(place)) if place.id else ""
-        beside = self._beside(place)
-        if place.folder is None:
-            return _Contents(beside, [], [self._lock(path, noted) for path in beside])
-        own = Folders(place.folder, self._folders.user_config, self._folders.user_state)
-        is_there = own.state.exists() and project_id_in(own.state) == place.id
-        away, sockets = _away(place.folder, place.id), self._sockets(place.folder)
+    async def _look_at(self, location: ProjectLocation) -> _Contents:
+        noted_folder = noted_path(self._vault(location)) if location.id else ""
+        own_folders = self._own_folders(location)
+        if location.folder is None:
+            return _Contents(
+                own_folders,
+                [],
+                [self._lock(path, noted_folder or location.id) for path in own_folders],
+            )
+        own = Folders(location.folder, self._folders.user_config, self._folders.user_state)
+        is_there = own.state.exists() and project_id_in(own.state) == location.id
+        away, sockets = _away(location.folder, location.id), self._sockets(location.folder)
         paths = [*([own.state] if is_there else []), *([away] if away.exists() else []), *sockets]
-        found = _Contents(paths, [], [])
+        contents = _Contents(paths, [], [])
         if is_there:
             schedulers = await self._schedulers(own.project)
-            found.blockers.extend(
+            contents.blockers.extend(
                 (*self._state_blockers(own), *_scheduled(own.project, schedulers))
             )
-            # On Linux crontab lives by privileges that nothing gains which Podium starts.
-            if any(each.why and "not installed" not in each.why for each in schedulers):
-                found.stays.append(
-                    f"cron: its table cannot be read; a line with {place.folder} stays"
-                )
+            contents.remaining.extend(_cron_notes(own, schedulers))
         server = record_server(own) if is_there else ""
         if server:
-            found.stays.append(
+            contents.remaining.append(
                 f"{server}: the record; drop the schemas `podium` and `dbos` there if nobody uses it"
             )
-            found.stays.extend(f"{path}: needed for the record on {server}" for path in beside)
-        elif noted == str(place.folder):
-            found.paths.extend(beside)
-            found.blockers.extend(self._lock(path, noted) for path in beside)
+            contents.remaining.extend(
+                f"{path}: needed for the record on {server}" for path in own_folders
+            )
+        elif noted_folder == str(location.folder):
+            contents.paths.extend(own_folders)
+            contents.blockers.extend(self._lock(path, noted_folder) for path in own_folders)
         elif is_there and is_copy(own):
-            found.stays.extend(f"{path}: of {noted}, which this is a copy of" for path in beside)
-        elif is_there and beside:
+            contents.remaining.extend(
+                f"{path}: of {noted_folder}, which this is a copy of" for path in own_folders
+            )
+        elif is_there and own_folders:
             why = (
-                f"it was moved or copied from {noted or 'another folder'}, and its keys are not yet noted as its "
+                f"it was moved or copied from {noted_folder or 'another folder'}, and its keys are not yet noted as its "
                 f"own; run `podium runs` in it, then `{COMMAND}` again"
             )
-            found.blockers.append(Blocker(what=str(place.folder), why=why))
-        elif is_there and place.id and place.folder != self._folders.project:
-            found.stays.append(f"{own.state}: its keys are elsewhere; run `{COMMAND}` in it")
-            found.paths.clear()
-        return found
+            contents.blockers.append(Blocker(what=str(location.folder), why=why))
+        elif is_there and location.id and location.folder != self._folders.project:
+            contents.remaining.append(f"{own.state}: its keys are elsewhere; run `{COMMAND}` in it")
+            contents.paths.clear()
+        return contents
 
     def _sockets(self, project: Path) -> list[Path]:
         """The folder of the project's sockets, where there is one that is this user's."""
@@ -287,8 +303,8 @@ class Uninstaller:
                 return [folder]
         return []
 
-    def _vault(self, place: Place) -> Path:
-        return self._folders.user_state / "vaults" / (place.id or NO_ID)
+    def _vault(self, location: ProjectLocation) -> Path:
+        return self._folders.user_state / "vaults" / (location.id or NO_ID)
 
     def _state_blockers(self, own: Folders) -> list[Blocker | None]:
         """Whatever keeps the state folder of a project from being removed."""
@@ -358,7 +374,7 @@ class Uninstaller:
         except BlockingIOError:
             return _busy(project)
         except OSError:
-            return None  # a file system without locks, or a file that stands in its place
+            return None  # a file system without locks, or a file that stands in its location
         if self._locks is None:
             os.close(handle)
         else:
@@ -371,21 +387,32 @@ def _away(folder: Path, name: str) -> Path:
     return folder / f"{REMOVED_PREFIX}{name or NO_ID}"
 
 
-def _same(project: KeptProject, before: KeptProject) -> bool:
+def _same(project: ProjectData, listed: ProjectData) -> bool:
     """Tell whether the same would be removed. Logs grow, so sizes do not count."""
-    return project.model_copy(update={"bytes": before.bytes, "stays": before.stays}) == before
+    return (
+        project.model_copy(update={"bytes": listed.bytes, "remaining": listed.remaining}) == listed
+    )
 
 
 def _scheduled(project: Path, schedulers: Sequence[Standing]) -> list[Blocker]:
     return [
         Blocker(
             what=str(project),
-            why=f"{each.scheduler} starts its sense loop; run `podium sense uninstall {each.scheduler}` there",
+            why=f"{standing.scheduler} starts its sense loop; run `podium sense uninstall {standing.scheduler}` there",
             busy=True,
         )
-        for each in schedulers
-        if each.installed
+        for standing in schedulers
+        if standing.installed
     ]
+
+
+def _cron_notes(own: Folders, schedulers: Sequence[Standing]) -> list[str]:
+    """Remind of a line that nobody could look for: crontab needs privileges that children of Podium do not get on Linux."""
+    problems = [standing.why for standing in schedulers if standing.scheduler == "cron"]
+    unread = any(problem and "not installed" not in problem for problem in problems)
+    if not (unread and (own.state / "sense").is_dir()):
+        return []
+    return [f"cron: its table cannot be read; remove a line with {own.project} by `crontab -e`"]
 
 
 def _busy(project: str) -> Blocker:

@@ -61,8 +61,8 @@ def tree(*folders: Path) -> dict[str, bytes]:
     }
 
 
-def why(said: Any) -> str:
-    return " ".join(f"{blocker['what']} {blocker['why']}" for blocker in said.json["blockers"])
+def why(result: Any) -> str:
+    return " ".join(f"{blocker['what']} {blocker['why']}" for blocker in result.json["blockers"])
 
 
 def test_everything_of_podium_goes_and_files_of_others_stay(desk: Desk, tmp_path: Path) -> None:
@@ -77,14 +77,14 @@ def test_everything_of_podium_goes_and_files_of_others_stay(desk: Desk, tmp_path
     (kept / "empty-file").touch()
     (kept / "letters").mkdir()
     (kept / "vaults" / "notes.txt").write_text("mine\n")
-    said = desk.run("uninstall", "--all", "--yes", "--json", env=xdg)
-    assert (said.code, said.json["blockers"]) == (0, [])
-    assert said.json["projects"][0]["bytes"] > 0
+    result = desk.run("uninstall", "--all", "--yes", "--json", env=xdg)
+    assert (result.code, result.json["blockers"]) == (0, [])
+    assert result.json["projects"][0]["bytes"] > 0
     assert sorted(path.name for path in desk.project.iterdir()) == [".git", "a", "podium.yaml"]
     assert not (tmp_path / ".worktrees").exists()
     left = [str(path.relative_to(kept)) for path in sorted(kept.rglob("*"))]
     assert left == ["letters", "vaults", "vaults/notes.txt"]
-    assert [line.partition(":")[0] for line in said.json["stays"]] == [
+    assert [line.partition(":")[0] for line in result.json["remaining"]] == [
         str(kept / "vaults" / "notes.txt"),
         str(kept / "letters"),
     ]
@@ -106,8 +106,8 @@ def test_looking_writes_nothing(desk: Desk) -> None:
 
 def test_without_a_terminal_nothing_is_removed_unless_it_is_said(desk: Desk) -> None:
     perform(desk, "a")
-    said = desk.run("uninstall", stdin=b"y\ny\n")
-    assert (said.code, "--yes" in said.err) == (2, True)
+    result = desk.run("uninstall", stdin=b"y\ny\n")
+    assert (result.code, "--yes" in result.err) == (2, True)
     assert vault_of(desk).is_dir()
 
 
@@ -116,9 +116,9 @@ def test_a_copy_does_not_take_the_keys_of_the_original_along(desk: Desk) -> None
     original = desk.project
     copy = Path(shutil.copytree(original, original.with_name("copy")))
     kept = vault_of(desk)
-    said = in_folder(desk, copy).run("uninstall", "--yes", "--json")
-    assert (said.code, said.json["removed"]) == (0, [str(copy / ".podium")])
-    assert f"{kept}: of {original}" in said.json["stays"][0]
+    result = in_folder(desk, copy).run("uninstall", "--yes", "--json")
+    assert (result.code, result.json["removed"]) == (0, [str(copy / ".podium")])
+    assert f"{kept}: of {original}" in result.json["remaining"][0]
     assert in_folder(desk, original).run("receipts", "verify").out.endswith("sound\n")
 
 
@@ -130,8 +130,8 @@ def test_a_project_from_a_folder_that_is_not_there_stays_until_its_identity_is_s
     desk.add_run(run_id=RUN, status=RunStatus.SUCCEEDED)
     moved = desk.project.rename(desk.project.with_name("moved"))
     vault = vault_of(in_folder(desk, moved))
-    said = desk.run("uninstall", "--yes", "--json")
-    assert (said.code, "`podium runs`" in why(said)) == (4, True)
+    result = desk.run("uninstall", "--yes", "--json")
+    assert (result.code, "`podium runs`" in why(result)) == (4, True)
     assert (vault / "receipt.key").exists()
     assert desk.run("runs").code == 0
     assert desk.run("uninstall", "--yes").code == 0
@@ -146,9 +146,9 @@ def test_unsaved_work_of_a_project_that_was_moved_blocks(desk: Desk, everywhere:
     moved = in_folder(desk, desk.project.rename(desk.project.with_name("moved")))
     moved.run("runs")
     before = tree(moved.project, moved.home)
-    said = moved.run("uninstall", "--yes", "--json", *(["--all"] if everywhere else []))
-    assert said.code == 4
-    assert f"{worktree} workspace fix: its repository" in why(said)
+    result = moved.run("uninstall", "--yes", "--json", *(["--all"] if everywhere else []))
+    assert result.code == 4
+    assert f"{worktree} workspace fix: its repository" in why(result)
     assert tree(moved.project, moved.home) == before
 
 
@@ -157,8 +157,8 @@ def test_a_workspace_whose_record_cannot_be_read_blocks(desk: Desk) -> None:
     worktree = make_workspace(desk, "fix", work=True)
     (record,) = (desk.home / "state" / "workspaces").glob("*/record.json")
     record.write_text("{")
-    said = desk.run("uninstall", "--all", "--yes", "--json")
-    assert (said.code, "cannot be read as the record of a workspace" in why(said)) == (4, True)
+    result = desk.run("uninstall", "--all", "--yes", "--json")
+    assert (result.code, "cannot be read as the record of a workspace" in why(result)) == (4, True)
     assert (worktree / "new.txt").exists()
     assert record.exists()
     (removal,) = desk.run("workspaces", "gc", "--dry-run", "--json").json["removals"]
@@ -193,8 +193,8 @@ def test_a_project_within_the_state_folder_of_another_blocks(desk: Desk) -> None
     inner = desk.project / ".podium" / "runs" / "inner"
     (inner / ".podium").mkdir(parents=True)
     (inner / ".podium" / "project-id").write_text("abc\n")
-    said = desk.run("uninstall", "--yes", "--json")
-    assert (said.code, f"{inner} is another project" in why(said)) == (4, True)
+    result = desk.run("uninstall", "--yes", "--json")
+    assert (result.code, f"{inner} is another project" in why(result)) == (4, True)
     assert (inner / ".podium" / "project-id").exists()
 
 
@@ -204,8 +204,8 @@ def test_files_of_the_user_in_the_state_folder_block(desk: Desk, name: str) -> N
     file = desk.project / ".podium" / name
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text("mine\n")
-    said = desk.run("uninstall", "--yes", "--json")
-    assert (said.code, "move it away" in why(said)) == (4, True)
+    result = desk.run("uninstall", "--yes", "--json")
+    assert (result.code, "move it away" in why(result)) == (4, True)
     assert file.exists()
 
 
@@ -213,8 +213,8 @@ def test_files_of_the_user_in_the_state_folder_block(desk: Desk, name: str) -> N
 def test_a_home_within_the_state_folder_or_around_it_blocks(desk: Desk, where: str) -> None:
     perform(desk, "a")
     home = {"PODIUM_HOME": str(desk.project / where)}
-    said = desk.run("uninstall", "--yes", "--json", env=home)
-    assert (said.code, "lies within the other" in why(said)) == (4, True)
+    result = desk.run("uninstall", "--yes", "--json", env=home)
+    assert (result.code, "lies within the other" in why(result)) == (4, True)
     assert vault_of(desk).is_dir()
 
 
@@ -229,8 +229,8 @@ def test_a_link_is_not_followed(desk: Desk, tmp_path: Path, kind: str) -> None:
     if (state / kind).exists():
         (state / kind).rename(state.with_name("aside"))
     (state / kind).symlink_to(elsewhere)
-    said = desk.run("uninstall", "--all", "--yes", "--json")
-    assert (said.code, "is a link" in why(said)) == (4, True)
+    result = desk.run("uninstall", "--all", "--yes", "--json")
+    assert (result.code, "is a link" in why(result)) == (4, True)
     assert (elsewhere / name / "file").exists()
     assert (desk.project / ".podium").is_dir()
 
@@ -240,10 +240,10 @@ def test_runs_that_have_not_ended_are_given_up_only_by_a_sentence(desk: Desk) ->
     desk.add_run(status=RunStatus.WAITING)
     desk.add_run(status=RunStatus.QUEUED)
     for words in ((), ("--confirm", "abandon 1 run")):
-        said = desk.run("uninstall", "--yes", *words)
-        assert (said.code, "--confirm 'abandon 2 runs'" in said.err) == (4, True)
-    assert "(waiting)" in said.out
-    assert "(queued)" in said.out
+        result = desk.run("uninstall", "--yes", *words)
+        assert (result.code, "--confirm 'abandon 2 runs'" in result.err) == (4, True)
+    assert "(waiting)" in result.out
+    assert "(queued)" in result.out
     assert desk.run("runs").code == 0
     assert desk.run("uninstall", "--yes", "--confirm", "abandon 2 runs").code == 0
     assert not (desk.project / ".podium").exists()
@@ -254,10 +254,10 @@ def test_keys_of_a_project_that_is_not_there_are_deleted_only_by_a_sentence(desk
     vault = vault_of(desk)
     away = desk.project.rename(desk.project.with_name("away"))
     desk.project.mkdir()
-    said = desk.run("uninstall", "--all", "--yes", "--json")
-    assert (said.code, said.json["confirm"]) == (4, ["delete keys of 1 missing project"])
+    result = desk.run("uninstall", "--all", "--yes", "--json")
+    assert (result.code, result.json["confirm"]) == (4, ["delete keys of 1 missing project"])
     assert (vault / "receipt.key").exists()
-    assert desk.run("uninstall", "--all", "--yes", "--confirm", said.json["confirm"][0]).code == 0
+    assert desk.run("uninstall", "--all", "--yes", "--confirm", result.json["confirm"][0]).code == 0
     assert not desk.home.exists()
     assert (away / ".podium" / "podium.db").exists()
 
@@ -270,9 +270,9 @@ def test_a_project_that_went_away_after_the_look_keeps_its_keys(desk: Desk) -> N
 
     async def work(podium: Podium) -> Outcome:
         uninstaller = Uninstaller(podium)
-        seen = await uninstaller.survey(everywhere=True)
+        inventory = await uninstaller.survey(everywhere=True)
         podium.folders.project.with_name("project").rename(other / "project")
-        return await uninstaller.remove(seen, everywhere=True)
+        return await uninstaller.remove(inventory, everywhere=True)
 
     outcome = in_folder(desk, other).within(work)
     assert (outcome.removed, len(outcome.blockers)) == ((), 1)
@@ -289,10 +289,10 @@ def test_a_project_whose_keys_are_in_another_home_is_left_to_that(desk: Desk) ->
     state = tree(theirs.project / ".podium")
     desk.home = home
     desk.within(lambda podium: podium.workspaces.create(podium.workspace_wish("fix")))
-    said = in_folder(desk, own).run("uninstall", "--all", "--yes", "--json")
-    assert (said.code, said.json["blockers"]) == (0, [])
+    result = in_folder(desk, own).run("uninstall", "--all", "--yes", "--json")
+    assert (result.code, result.json["blockers"]) == (0, [])
     assert tree(own.with_name("theirs") / ".podium") == state
-    assert "keys are elsewhere" in said.json["stays"][0]
+    assert "keys are elsewhere" in result.json["remaining"][0]
 
 
 def test_a_record_on_a_server_and_its_keys_stay(desk: Desk) -> None:
@@ -303,9 +303,11 @@ def test_a_record_on_a_server_and_its_keys_stay(desk: Desk) -> None:
     other.project.mkdir()
     perform(other, "b")
     unreachable = {"PODIUM_DATABASE_URL": "postgresql://nowhere.invalid/two"}
-    said = other.run("uninstall", "--all", "--yes", "--json", env=unreachable)
-    assert (said.code, said.json["blockers"]) == (0, [])
-    assert said.json["stays"][0].startswith("postgresql://db.example.org/one: the record; drop")
+    result = other.run("uninstall", "--all", "--yes", "--json", env=unreachable)
+    assert (result.code, result.json["blockers"]) == (0, [])
+    assert result.json["remaining"][0].startswith(
+        "postgresql://db.example.org/one: the record; drop"
+    )
     assert [path.name for path in vault.parent.iterdir()] == [vault.name]
     assert (vault / "receipt.key").exists()
     assert not (other.project / ".podium").exists()
@@ -314,16 +316,16 @@ def test_a_record_on_a_server_and_its_keys_stay(desk: Desk) -> None:
 def test_a_worker_blocks(desk: Desk) -> None:
     perform(desk, "a")
     with a_worker(desk):
-        said = desk.run("uninstall", "--yes", "--json")
-    assert (said.code, said.json["removed"]) == (7, [])
+        result = desk.run("uninstall", "--yes", "--json")
+    assert (result.code, result.json["removed"]) == (7, [])
     assert (desk.project / ".podium").is_dir()
 
 
 def test_a_scheduled_loop_blocks(desk: Desk) -> None:
     perform(desk, "a")
     assert desk.run("sense", "install", "systemd", env={}).code == 0
-    said = desk.run("uninstall", "--yes", "--json", env={})
-    assert (said.code, "`podium sense uninstall systemd`" in why(said)) == (7, True)
+    result = desk.run("uninstall", "--yes", "--json", env={})
+    assert (result.code, "`podium sense uninstall systemd`" in why(result)) == (7, True)
     assert (desk.project / ".podium").is_dir()
 
 
@@ -335,8 +337,8 @@ def test_a_pair_that_is_up_blocks(desk: Desk, tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(pair.socket)
         server.listen()
-        said = desk.run("uninstall", "--yes", "--json")
-    assert (said.code, "`podium duet down`" in why(said)) == (7, True)
+        result = desk.run("uninstall", "--yes", "--json")
+    assert (result.code, "`podium duet down`" in why(result)) == (7, True)
     assert desk.run("uninstall", "--yes").code == 0  # the server is gone
 
 
@@ -353,9 +355,9 @@ def test_an_open_record_blocks_and_nobody_opens_it_during_a_removal(
     assert desk.within(survey) == [True]
     monkeypatch.setattr("podium.wiring.podium._UNINSTALL_SECONDS", 0.0)
     handle = hold_folder(desk.project / ".podium", alone=True)
-    said = desk.run("runs")
+    result = desk.run("runs")
     os.close(handle)
-    assert (said.code, "podium uninstall" in said.err) == (7, True)
+    assert (result.code, "podium uninstall" in result.err) == (7, True)
 
 
 class _Killed(BaseException):

@@ -19,7 +19,7 @@ from podium.cli.workspace_words import size
 from podium.domain.errors import BadInput
 from podium.telling.wording import counted
 from podium.wiring import Podium, load_readable
-from podium.wiring.inventory import Blocker, Inventory, KeptProject
+from podium.wiring.inventory import Blocker, Inventory, ProjectData
 from podium.wiring.uninstall import COMMAND, Outcome, Uninstaller
 
 app = command_app()
@@ -63,20 +63,20 @@ def uninstall(
     environ = {name: value for name, value in os.environ.items() if name != "PODIUM_DATABASE_URL"}
     configuration, _ = load_readable(environ, project=options.project)
     uninstaller = Uninstaller(Podium(configuration, environ))
-    seen = run_to_end(uninstaller.survey(everywhere=everywhere))
+    inventory = run_to_end(uninstaller.survey(everywhere=everywhere))
     if not screen.json:
-        _show(screen, seen)
-    outcome = Outcome(blockers=seen.blockers)
-    missing = [each for each in seen.confirmations if each not in (confirm or ())]
-    if not (dry_run or seen.blockers or missing):
-        chosen = _ask(seen) if asks and not seen.is_empty else seen
+        _show(screen, inventory)
+    outcome = Outcome(blockers=inventory.blockers)
+    missing = [text for text in inventory.confirmations if text not in (confirm or ())]
+    if not (dry_run or inventory.blockers or missing):
+        chosen = _ask(inventory) if asks and not inventory.is_empty else inventory
         outcome = run_to_end(uninstaller.remove(chosen, everywhere=everywhere))
     record = {
-        **seen.model_dump(mode="json"),
-        "blockers": [each.model_dump(mode="json") for each in outcome.blockers],
+        **inventory.model_dump(mode="json"),
+        "blockers": [blocker.model_dump(mode="json") for blocker in outcome.blockers],
         "confirm": missing,
         "removed": outcome.removed,
-        "stays": outcome.stays,
+        "remaining": outcome.remaining,
         "package": remove_package_command(),
     }
     screen.answer(record, lambda: _end(screen, outcome, missing, dry_run=dry_run))
@@ -84,46 +84,46 @@ def uninstall(
         raise typer.Exit(_exit_code(outcome.blockers, missing))
 
 
-def _ask(seen: Inventory) -> Inventory:
+def _ask(inventory: Inventory) -> Inventory:
     """What of it a person wants to be removed. What projects share stays when one of them does."""
     projects = [
-        each
-        for each in seen.projects
-        if not (each.paths or each.workspaces) or typer.confirm(_question(each), err=True)
+        project
+        for project in inventory.projects
+        if not (project.paths or project.workspaces) or typer.confirm(_question(project), err=True)
     ]
-    shared = seen.shared if len(projects) == len(seen.projects) else None
+    shared = inventory.shared if len(projects) == len(inventory.projects) else None
     if shared is not None and not typer.confirm("remove settings and shared state?", err=True):
         shared = None
     if not projects and shared is None:
         raise typer.Abort
-    return seen.model_copy(update={"projects": tuple(projects), "shared": shared})
+    return inventory.model_copy(update={"projects": tuple(projects), "shared": shared})
 
 
-def _question(project: KeptProject) -> str:
+def _question(project: ProjectData) -> str:
     return f"remove {size(project.bytes)} that Podium keeps of {project.folder or project.id}?"
 
 
-def _show(screen: Screen, seen: Inventory) -> None:
+def _show(screen: Screen, inventory: Inventory) -> None:
     rows = [
         (project.folder or project.id, size(project.bytes), _contents(project))
-        for project in seen.projects
+        for project in inventory.projects
     ]
-    if seen.shared is not None:
-        where = ", ".join(seen.shared.folders) or "-"
-        rows.append((where, size(seen.shared.bytes), "settings and shared state"))
+    if inventory.shared is not None:
+        where = ", ".join(inventory.shared.folders) or "-"
+        rows.append((where, size(inventory.shared.bytes), "settings and shared state"))
     if rows:
         screen.table(("WHERE", "SIZE", "WHAT"), rows)
-    elif not seen.blockers:
+    elif not inventory.blockers:
         screen.line("Podium keeps nothing of this project")
-    stays = [line for project in seen.projects for line in project.stays]
-    for line in (*stays, *(seen.shared.stays if seen.shared else ())):
+    remaining = [line for project in inventory.projects for line in project.remaining]
+    for line in (*remaining, *(inventory.shared.remaining if inventory.shared else ())):
         screen.line(f"stays: {line}")
-    for line in (line for project in seen.projects for line in project.runs):
+    for line in (line for project in inventory.projects for line in project.runs):
         screen.line(f"not ended: {line}")
     screen.line(UNTOUCHED)
 
 
-def _contents(project: KeptProject) -> str:
+def _contents(project: ProjectData) -> str:
     paths = [Path(path) for path in project.paths]
     names = [path.name if path.name.startswith(".") else path.parent.name for path in paths]
     more = [counted(len(project.workspaces), "workspace")] if project.workspaces else []
@@ -140,7 +140,7 @@ def _end(screen: Screen, outcome: Outcome, missing: Sequence[str], *, dry_run: b
     if outcome.blockers:
         screen.aside(f"nothing of a project was removed; do that, then run `{COMMAND}` again")
     elif missing:
-        sentences = " ".join(f"--confirm {shlex.quote(each)}" for each in missing)
+        sentences = " ".join(f"--confirm {shlex.quote(text)}" for text in missing)
         screen.aside(
             "nothing was removed: `podium cancel RUN` ends a run, and keys of a project cannot come back; "
             f"to remove them nevertheless, add --yes {sentences}"
