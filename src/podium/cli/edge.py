@@ -91,8 +91,22 @@ def _refused_by_the_system(error: OSError, options: Options) -> int:
         errno.EACCES: "; let yourself read and write it (ls -ld, chmod, chown)",
         errno.EPERM: "; let yourself read and write it (ls -ld, chmod, chown)",
         errno.EROFS: "; it lies on a file system that may not be written",
-    }.get(error.errno or 0, "" if options.debug else "; say it again with --debug to see where")
-    return _told(error, f"{about}{error.strerror or error}{advice}", 1, options)
+    }.get(error.errno or 0)
+    if advice:
+        advice += _other_folder(Path(str(error.filename or "")))
+    elif not options.debug:
+        advice = "; say it again with --debug to see where"
+    return _told(error, f"{about}{error.strerror or error}{advice or ''}", 1, options)
+
+
+def _other_folder(path: Path) -> str:
+    """Advice on choosing another folder, if this path is in the project's or the user's state."""
+    if ".podium" in path.parts:
+        return ", or work in a folder of your own (cd, or --project DIR)"
+    home = os.environ.get("HOME")
+    if home and path.is_relative_to(home):
+        return ", or set HOME or PODIUM_HOME to a folder of your own"
+    return ""
 
 
 def _is_nowhere() -> bool:

@@ -30,7 +30,7 @@ def load_or_create_key(path: Path) -> bytes:
         raise StoreUnusable(
             str(path),
             f"the receipts' key cannot be read or made: {error.strerror or error}",
-            "make file and folder accessible to this user",
+            "make file and folder accessible to this user, or set PODIUM_HOME to a folder of your own",
         ) from error
     if len(key) != KEY_BYTES:
         raise StoreUnusable(

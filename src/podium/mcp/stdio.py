@@ -22,18 +22,20 @@ _TOO_LONG = "the line is too long\n"
 
 async def serve_stdio(server: Server[Any]) -> None:
     """Answer until the client closes the line, or is gone. Stdout carries the protocol alone."""
-    stdin = None if _is_plain_file() else _Lines(sys.stdin.fileno())
+    stdin = _Lines(sys.stdin.fileno()) if _can_be_waited_for() else None
     heard = cast("anyio.AsyncFile[str] | None", stdin)
     async with stdio_server(stdin=heard) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
-def _is_plain_file() -> bool:
-    """Also what is no file at all, which is left to the SDK. Such are never waited for."""
+def _can_be_waited_for() -> bool:
+    """Pipes, sockets and terminals. Files, `/dev/null` and what is no file at all are left to the SDK."""
     try:
-        return stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+        source = sys.stdin.fileno()
+        mode = os.fstat(source).st_mode
+        return not stat.S_ISREG(mode) and (not stat.S_ISCHR(mode) or os.isatty(source))
     except (OSError, ValueError, io.UnsupportedOperation):
-        return True
+        return False
 
 
 class _Lines:

@@ -187,5 +187,9 @@ def _is_in_use(state: Path) -> bool:
 def _xdg(environ: Mapping[str, str], name: str, default: str) -> Path:
     # The specification says that relative values are to be ignored.
     given = environ.get(name, "")
+    if given.startswith("/"):
+        return Path(given)
     home = Path(environ.get("HOME") or os.path.expanduser("~"))  # noqa: PTH111 - HOME may be unset
-    return Path(given) if given.startswith("/") else home / default
+    if not home.is_absolute():
+        raise BadInput(f"no home folder is known ({str(home)!r}); set HOME, or PODIUM_HOME")
+    return home / default

@@ -90,6 +90,7 @@ def test_what_is_missing_or_lies_about_its_health_is_found(
     assert found["sandbox"]["state"] == "warn"
     assert found["sandbox"]["says"].startswith("Landlock and seccomp guard; network model-only")
     assert "for want of better (bubblewrap and exec guard: " in found["sandbox"]["says"]
+    assert found["sandbox"]["mend"].startswith("bubblewrap is installed, but may not do its work")
     assert (found["gemini"]["state"], found["gemini"]["says"]) == ("ok", "1.2.3")
     assert (found["codex"]["state"], found["codex"]["says"]) == ("warn", "broken")
     assert "npm install" in found["claude"]["mend"]
@@ -111,6 +112,16 @@ def test_broken_settings_and_a_broken_database_do_not_stop_the_doctor(desk: Desk
     assert "network None" not in found["sandbox"]["says"]
     assert found["database"]["state"] == "fail"
     assert str(database) in found["database"]["says"]
+
+
+def test_state_that_cannot_be_made_is_named_with_another_way(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Root may write everywhere, so that the answer of the system is pretended.
+    monkeypatch.setattr("os.access", lambda *_: False)
+    found = desk.within(check_receipt_key)
+    assert (found.state, "cannot be made: " in found.says) == ("fail", True)
+    assert "set PODIUM_HOME" in found.mend
 
 
 def test_a_damaged_receipt_key_is_found(desk: Desk) -> None:

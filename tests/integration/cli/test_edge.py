@@ -114,7 +114,14 @@ def test_a_traceback_is_shown_only_when_asked_for(
         (
             PermissionError(errno.EACCES, "Permission denied", "/x/.podium"),
             1,
-            "podium: '/x/.podium': Permission denied; let yourself read and write it",
+            "podium: '/x/.podium': Permission denied; let yourself read and write it (ls -ld, chmod, chown), "
+            "or work in a folder of your own (cd, or --project DIR)\n",
+        ),
+        (
+            PermissionError(errno.EACCES, "Permission denied", "/nonexistent"),
+            1,
+            "podium: '/nonexistent': Permission denied; let yourself read and write it (ls -ld, chmod, chown), "
+            "or set HOME or PODIUM_HOME to a folder of your own\n",
         ),
     ],
 )
@@ -136,6 +143,7 @@ def test_whatever_a_command_raises_has_its_exit_code(
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(COMMANDS, "burst", Entry("burst", "Bursts."))
     monkeypatch.setattr("podium.cli.edge.build", build.__wrapped__)  # another command each time
+    monkeypatch.setenv("HOME", "/nonexistent")
     said = desk.run("burst")
     assert (said.code, said.out) == (code, "")
     assert words in said.err

@@ -54,6 +54,20 @@ async def test_a_client_on_pipes_hands_work_to_a_worker_that_is_started_for_it(d
     assert (desk.project / "version.txt").read_text() == "2.0\n"
 
 
+def test_without_a_client_it_ends_at_once(desk: Desk) -> None:
+    done = subprocess.run(
+        desk.command("mcp"),
+        cwd=desk.project,
+        env=desk.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
 @contextmanager
 def a_server(desk: Desk, *options: str) -> Iterator[subprocess.Popen[str]]:
     server = subprocess.Popen(

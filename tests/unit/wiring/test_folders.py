@@ -33,6 +33,16 @@ def test_xdg_folders_are_followed_and_relative_ones_ignored(tmp_path: Path) -> N
     assert folders.user_state == Path("/home/ann/.local/state/podium")
 
 
+def test_user_without_a_home_is_told_to_set_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As it is for a user whom the system does not know, in a container for example.
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    with pytest.raises(BadInput, match=r"no home folder is known \('~'\); set HOME"):
+        find_folders({}, start=tmp_path)
+    assert find_folders({"PODIUM_HOME": "/own"}, start=tmp_path).user_state == Path("/own/state")
+
+
 def test_a_project_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="no folder"):
         find_folders({}, project=tmp_path / "nowhere")

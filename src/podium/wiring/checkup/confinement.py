@@ -15,6 +15,11 @@ from podium.wiring.settings import SandboxSettings
 Ways = Sequence[Trial]
 """Of confining, from the best on, each tried; none where the settings want none."""
 
+ALLOW_NAMESPACES = (
+    "bubblewrap is installed, but may not do its work here: allow user namespaces (as root: `sysctl kernel.unprivileged_userns_clone=1`, "
+    "on Ubuntu `sysctl kernel.apparmor_restrict_unprivileged_userns=0`); in a container, start it so that /proc can be mounted"
+)
+
 
 async def confining_ways(podium: Podium) -> Ways:
     """Try them, unless nothing is to be confined anyway."""
@@ -76,7 +81,7 @@ def _tree_limits(
     elif mechanism.bubblewrap:
         why_not, mend = "this bubblewrap cannot", "install bubblewrap 0.8 or later"
     else:
-        why_not, mend = f"{mechanism.title} mounts nothing", "install bubblewrap"
+        why_not, mend = f"{mechanism.title} mounts nothing", "see `sandbox`"
     return [
         _TreeLimit("processes", sandbox.processes, counted),
         _TreeLimit("MB of memory", sandbox.memory_mb, counted),
@@ -115,5 +120,7 @@ def _confinement(podium: Podium, trials: Ways) -> Finding:
         return bad("sandbox", f"nothing here can confine a program: {missed or 'Linux only'}", mend)
     says = f"{works[0].mechanism.title}; network {sandbox.network}"
     if missed and works[0] != trials[0]:
-        return weak("sandbox", f"{says}, for want of better ({missed})", "install bubblewrap")
+        installed = any(trial.mechanism.bubblewrap for trial in trials)
+        mend = ALLOW_NAMESPACES if installed else "install bubblewrap"
+        return weak("sandbox", f"{says}, for want of better ({missed})", mend)
     return good("sandbox", says)

@@ -121,7 +121,9 @@ async def check_receipt_key(podium: Podium) -> Finding:
     if not key.exists():
         place = _nearest(podium.vault)
         if not os.access(place, os.W_OK | os.X_OK):
-            return bad("receipts", f"{place} may not be written", f"let yourself write to {place}")
+            says = f"{podium.vault} cannot be made: {place} may not be written"
+            mend = f"let yourself write to {place}, or set PODIUM_HOME to a folder of your own"
+            return bad("receipts", says, mend)
         return good("receipts", f"no key yet; the first receipt makes one in {key.parent.parent}")
     try:
         async with scratch_store(podium, podium.vault) as store:
