@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tarfile
@@ -90,18 +91,16 @@ def test_upgraded_installation_finishes_what_the_previous_version_began(tmp_path
     machine.podium("demo", "--keep", shop)
     waiting = machine.podium("run", "Discounts are wrong", "--mode", "bugfix", cwd=shop, codes=[3])
     assert "podium approve" in waiting
-    run = newest_run(machine, shop)
 
     machine.install(current, "uv")
     assert machine.podium("--version") == f"podium {__version__}\n"
-    listed = machine.podium("runs", cwd=shop)
-    assert [line.split()[1] for line in listed.splitlines()[1:3]] == ["waiting", "succeeded"]
-    delivered = listed.splitlines()[2].split()[0]
+    (run, delivered), statuses = zip(*rows(machine.podium("runs", cwd=shop)), strict=True)
+    assert statuses == ("waiting", "succeeded")
     assert "pull request" in machine.podium("show", delivered, cwd=shop)
     assert ": sound" in machine.podium("receipts", "verify", cwd=shop)
     # What is approved is an exact call. Where the newer version describes it in more words, it asks again.
     for _ in range(2):
-        approval = machine.podium("approvals", cwd=shop).splitlines()[1].split()[0]
+        approval = rows(machine.podium("approvals", cwd=shop))[0][0]
         machine.podium("approve", approval, cwd=shop)
         out = machine.podium("resume", run, cwd=shop, codes=[0, 3])
         if "Pipeline success!" in out:
@@ -111,8 +110,9 @@ def test_upgraded_installation_finishes_what_the_previous_version_began(tmp_path
     assert ": sound" in machine.podium("db", "check", cwd=shop)
 
 
-def newest_run(machine: BareMachine, project: str) -> str:
-    return machine.podium("runs", cwd=project).splitlines()[1].split()[0]
+def rows(table: str) -> list[tuple[str, str]]:
+    """Short id and status of each row."""
+    return re.findall(r"^([0-9a-f]{8}) +(\w+)", table, re.MULTILINE)
 
 
 def previous_source(folder: Path) -> Path:
