@@ -258,7 +258,10 @@ class Ungated(Default):
         self, arena: Arena, texts: Sequence[str], env: Mapping[str, str], facts: Facts
     ) -> Turn:
         workspace = await arena.workspaces(self.launcher).open(arena.task.id)
-        confinement = self.held(arena, await workspace.confinement(), facts)
+        try:
+            confinement = self.held(arena, await workspace.confinement(), facts)
+        except PodiumError as refused:  # for what an earlier turn of this attack did
+            return Turn(refused=f"{type(refused).__name__}: {refused}")
         turn = await self.agents(arena, texts, env, confinement)
         try:
             self._fetch(arena)

@@ -322,16 +322,19 @@ _python(
     "N45",
     "an address that is swapped while it is judged",
     """
-import threading
+import mmap
 addresses = [struct.pack(">H", port) + bytes([127, 0, 0, 1]) for port in (MODEL, PORT)]
-shared = ctypes.create_string_buffer(struct.pack("H", 2) + addresses[0] + bytes(8), 16)
+memory = mmap.mmap(-1, 16)
+shared = (ctypes.c_char * 16).from_buffer(memory)
+memory[:] = struct.pack("H", 2) + addresses[0] + bytes(8)
 stop = time.monotonic() + 1
-def swap():
+if not os.fork():  # a thread would swap them only where the interpreter lets it
     while time.monotonic() < stop:
         for address in addresses:
-            shared[2:8] = address
-threading.Thread(target=swap).start()
+            memory[2:8] = address
+    os._exit(0)
 while time.monotonic() < stop:
+    time.sleep(0.02)  # the queue of a listener is short, and a full one holds up the next for a second
     line = socket.socket()
     if libc.connect(line.fileno(), shared, 16) == 0 and line.getpeername()[1] == PORT:
         line.send(b"evil")
