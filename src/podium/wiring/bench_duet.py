@@ -5,20 +5,21 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from itertools import cycle
 from pathlib import Path
 
 from podium.domain.errors import BadInput, TimedOut
 from podium.domain.events import MessageHeard
+from podium.domain.messages import Side
 from podium.domain.model import Noun
 from podium.domain.work import Run, RunStatus
 from podium.testing import retry_until
 from podium.testing.tui_zoo import Answers
 from podium.testing.tui_zoo.bodies import LONG, SHORT
 from podium.wiring.bench_duet_stage import ZooPair, ZooSeat, zoo_pair
-from podium.wiring.bench_duet_tally import Handoff, KindScore, handoff_of, score
+from podium.wiring.bench_duet_tally import Handoff, KindScore, handoff_of, prompts_of, score
 from podium.wiring.bench_duet_theatre import LEG_SECONDS, Theatre, theatre
 from podium.wiring.bench_duet_troubles import Trouble, troubles
 from podium.wiring.bench_duet_truth import Confusion, watched
@@ -141,6 +142,7 @@ async def _tasks(house: Theatre, handoffs: int) -> Played:
     hangs = tasks = 0
     while len(done) < handoffs and not hangs and len(failed) < _MOST_FAILED:
         tasks += 1
+        taken = {seat.side: len(prompts_of(seat)) for seat in house.pair.seats}
         try:
             async with asyncio.timeout(HANG_SECONDS):
                 ended = await house.play(rounds=PLANS + 1)
@@ -150,7 +152,7 @@ async def _tasks(house: Theatre, handoffs: int) -> Played:
         if ended.status is not RunStatus.SUCCEEDED:
             failed.append(_trouble_of(ended, house.pair))
         await _are_done(house.pair)
-        done += [_marked(heard, house.pair) for heard in await house.handed_on(ended.id)]
+        done += [_marked(heard, house.pair, taken) for heard in await house.handed_on(ended.id)]
     return Played(tasks=tasks, handoffs=tuple(done), failed=tuple(failed), hangs=hangs)
 
 
@@ -160,11 +162,12 @@ async def _are_done(pair: ZooPair) -> None:
         await retry_until(lambda: all(seat.rests for seat in pair.seats), seconds=_REST_SECONDS)
 
 
-def _marked(heard: MessageHeard, pair: ZooPair) -> Handoff:
+def _marked(heard: MessageHeard, pair: ZooPair, taken: Mapping[Side, int]) -> Handoff:
     seats = {seat.side: seat for seat in pair.seats}
     sender = seats[heard.sender]
     receiver = next((seats[side] for side in seats if side == heard.routed_to), None)
-    return handoff_of(heard, sender, receiver, WAYS)
+    since = taken[receiver.side] if receiver else 0
+    return handoff_of(heard, sender, receiver, WAYS, since=since)
 
 
 def _trouble_of(run: Run, pair: ZooPair) -> str:

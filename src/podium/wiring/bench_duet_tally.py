@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from podium.domain.events import MessageHeard
 from podium.domain.messages import Message, section_of
@@ -49,9 +48,17 @@ class KindScore(Noun):
 
 
 def handoff_of(
-    heard: MessageHeard, sender: ZooSeat, receiver: ZooSeat | None, ways: Sequence[str]
+    heard: MessageHeard,
+    sender: ZooSeat,
+    receiver: ZooSeat | None,
+    ways: Sequence[str],
+    *,
+    since: int = 0,
 ) -> Handoff:
-    """The marks of one message that was handed on."""
+    """The marks of one message that was handed on.
+
+    `since`: prompts that the receiver had taken before this task. Programs say the same body in many tasks.
+    """
     message = heard.message
     told = sender.happened()
     asked = [each.text for each in told if each.what == "asked"]
@@ -63,7 +70,7 @@ def handoff_of(
         way=ways[asked.index(message.id) % len(ways)] if message.id in asked else "",
         exact=bool(meant) and meant[-1].body == message.body,
         meant=bool(meant),
-        copies=_copies(message, receiver) if receiver else 1,
+        copies=_copies(message, receiver, since) if receiver else 1,
     )
 
 
@@ -88,14 +95,16 @@ def score(kind: str, handoffs: Iterable[Handoff], seats: Iterable[ZooSeat]) -> K
     )
 
 
-def _copies(message: Message, receiver: ZooSeat) -> int:
+def _copies(message: Message, receiver: ZooSeat, since: int) -> int:
     """How often the program took it; what it was given again because it had died counts once."""
-    text = "\n".join(_taken(receiver.record))
+    text = "\n".join(prompts_of(receiver)[since:])
     again = sum(each.what == "died" for each in receiver.happened())
     copies = text.count(section_of(message))
     return max(copies - again, 1) if copies else 0
 
 
-def _taken(record: Path) -> list[str]:
+def prompts_of(seat: ZooSeat) -> list[str]:
     """All that a program took; what was handed over as a file, from there."""
-    return [whole_prompt(json.loads(line)) for line in record.read_text().splitlines()]
+    if not seat.record.exists():
+        return []
+    return [whole_prompt(json.loads(line)) for line in seat.record.read_text().splitlines()]

@@ -64,6 +64,13 @@ def test_a_message_that_was_meant_and_taken_once_is_right_and_exact(tmp_path: Pa
     assert (marked.wrong, marked.exact, marked.way) == (False, True, "plain")
 
 
+def test_the_same_body_in_an_earlier_task_is_no_second_copy(tmp_path: Path) -> None:
+    taken = executer(tmp_path, FORWARDED, FORWARDED)
+    sender = planner(ASKED, said())
+    assert handoff_of(heard(), sender, taken, ["plain"], since=0).wrong
+    assert not handoff_of(heard(), sender, taken, ["plain"], since=1).wrong
+
+
 def test_a_body_that_came_otherwise_is_not_exact(tmp_path: Path) -> None:
     taken = executer(tmp_path, FORWARDED)
     marked = handoff_of(heard(), planner(ASKED, said(body="1.  look")), taken, ["plain"])
