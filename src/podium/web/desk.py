@@ -29,7 +29,7 @@ class Desk:
     def __init__(self, podium: Podium, settings: ConsoleSettings) -> None:
         # The vault is found by an id that lies in the state folder.
         podium.folders.make_state()
-        podium.hold_state()
+        podium.state_lock.hold()
         if not podium.database_url:
             settle_identity(podium.folders, podium.tell)
         folder = console_folder(podium.vault)

@@ -25,7 +25,7 @@ async def open_postgres_store(podium: Podium, url: str) -> PostgresStore:
 
     await asyncio.to_thread(_make_dispatchable, url)
     state = podium.folders.make_state()
-    await asyncio.to_thread(podium.hold_state)
+    await asyncio.to_thread(podium.state_lock.hold)
     leave_mark(podium.folders, url)
     return await PostgresStore.open(
         url,

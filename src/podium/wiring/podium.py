@@ -7,21 +7,20 @@ tools, nor `podium policy check` for the database.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from contextlib import asynccontextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from podium.domain.errors import LockHeld, NotPossibleNow, RecordLost
-from podium.platform import hold_folder
+from podium.domain.errors import NotPossibleNow, RecordLost
 from podium.wiring.clock import SystemClock, SystemIds
 from podium.wiring.confining import ConfiningLauncher
 from podium.wiring.database_mark import has_mark
 from podium.wiring.flows import FLOWS
 from podium.wiring.local_sockets import local_socket
 from podium.wiring.secrets import resolved, secret_finder, secret_in
+from podium.wiring.state_lock import StateLock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
@@ -67,8 +66,6 @@ _ACCEPT = (
 )
 _HEADS_LOOKED_AT = 200
 """Chains that were sealed last: a record that was rolled back lacks the end of these."""
-_UNINSTALL_SECONDS = 5.0
-"""How long to wait for `podium uninstall`, which may only be looking."""
 
 
 def tell_stderr(text: str) -> None:
@@ -117,6 +114,7 @@ class Podium:
         self.configuration = configuration
         self.settings = configuration.settings
         self.folders = configuration.folders
+        self.state_lock = StateLock(self.folders.state)
         self.clock: Clock = clock or SystemClock()
         self.ids: Ids = ids or SystemIds()
         self.environ = environ
@@ -127,7 +125,6 @@ class Podium:
         self._engine: Engine | None = None
         self._hosting = False
         self._traces: TraceExport | None = None
-        self._held_state: int | None = None
         self._closing: list[Callable[[], Awaitable[None]]] = []
 
     @property
@@ -251,7 +248,7 @@ class Podium:
         from podium.wiring.project_identity import settle_identity
 
         state = self.folders.make_state()
-        await asyncio.to_thread(self.hold_state)
+        await asyncio.to_thread(self.state_lock.hold)
         await asyncio.to_thread(settle_identity, self.folders, self.tell)
         return await SqlStore.open(
             state,
@@ -261,32 +258,6 @@ class Podium:
             vault=self.vault,
             receipt_key=self.named_receipt_key,
         )
-
-    def hold_state(self) -> None:
-        """Keep `podium uninstall` from removing the state folder until this is closed. The folder must be there.
-
-        Raises `LockHeld` where that command is at work in it.
-        """
-        if self._held_state is not None:
-            return
-        state = self.folders.state
-        try:
-            self._held_state = hold_folder(state, alone=False, seconds=_UNINSTALL_SECONDS)
-            removed = not os.path.samestat(os.fstat(self._held_state), state.lstat())
-        except (BlockingIOError, FileNotFoundError):
-            removed = True
-        except OSError:
-            return  # a file system without locks, where nothing can be held
-        if removed:
-            self._release_state()
-            raise LockHeld(
-                f"`podium uninstall` is at work in {str(state)!r}; run the command again when it has ended"
-            )
-
-    def _release_state(self) -> None:
-        if self._held_state is not None:
-            os.close(self._held_state)
-            self._held_state = None
 
     @property
     def offers(self) -> tuple[str, ...]:
@@ -624,7 +595,7 @@ class Podium:
         finally:
             if self._store is not None:
                 await self._store.close()
-            self._release_state()
+            self.state_lock.release()
 
 
 def _runs(ids: Sequence[str]) -> str:

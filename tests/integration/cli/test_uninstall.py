@@ -353,7 +353,7 @@ def test_an_open_record_blocks_and_nobody_opens_it_during_a_removal(
         return [blocker.busy for blocker in (await other.survey(everywhere=False)).blockers]
 
     assert desk.within(survey) == [True]
-    monkeypatch.setattr("podium.wiring.podium._UNINSTALL_SECONDS", 0.0)
+    monkeypatch.setattr("podium.wiring.state_lock._UNINSTALL_SECONDS", 0.0)
     handle = hold_folder(desk.project / ".podium", alone=True)
     result = desk.run("runs")
     os.close(handle)
