@@ -31,7 +31,7 @@ NO_ID = "none"
 KINDS = ("grounds", "homes", "vaults")
 """Folders of the user's state with one folder for each project."""
 _OWN_IN_PROJECT = re.compile(
-    r"\.gitignore|project-id|podium\.db(-.*)?|database|reserve|doorbell|workers|runs|pull_requests"
+    r"\.gitignore|project-id|podium\.db(-\d{8}T\d{6}Z)?(-wal|-shm|-journal)?|database|reserve|doorbell|workers|runs|pull_requests"
     r"|operator|notices|kept|sense|duet|worker\.log|\.(project-id|database)-\w+"
 )
 _OF_THE_USER = {
@@ -54,6 +54,7 @@ OWN_FOLDERS = {
 }
 """Folders of the user's state, inner ones first, with the names in them that Podium writes beside those of projects and workspaces."""
 _WORKSPACE = re.compile(r"[a-z]+_[0-9a-f]{32}")
+_PROJECT = re.compile(r"[0-9a-f]{32}")
 
 
 class Blocker(Noun):
@@ -81,7 +82,7 @@ class ProjectData(Noun):
     remaining: tuple[str, ...] = ()
     """What is not removed, and why."""
     missing: bool = False
-    """The project is not in its folder: it was deleted, or its disk is not mounted."""
+    """Its record is not in that folder: it was deleted, or its disk is not mounted."""
 
 
 class SharedData(Noun):
@@ -142,8 +143,8 @@ def find_projects(
     Raises `OSError` when one cannot be looked into; with `everywhere` off, only for this one.
     """
     state, here = folders.user_state, folders.project
-    ids = sorted({entry.name for kind in KINDS for entry in entries(state / kind)})
-    ids = [name for name in ids if name.isalnum()]
+    owned = [entry for kind in KINDS for entry in entries(state / kind) if _is_of_project(entry)]
+    ids = sorted({entry.name for entry in owned})
     noted = [Path(path) for name in ids if (path := noted_path(state / "vaults" / name))]
     locations = [ProjectLocation(here, name) for name in _ids_in(here) or [""]]
     for folder in dict.fromkeys((*noted, *(Path(record.repository) for record in records))):
@@ -213,15 +214,25 @@ async def survey_own_workspaces(
     statuses: Statuses,
     project: ProjectLocation,
 ) -> WorkspaceSurvey:
-    """Look at those of one project, and at those whose repository is gone: nobody can tell that they are not its own."""
+    """Look at those of one project, also at those that were made before it was moved."""
     owners = await _owners(workspaces, records, statuses)
+    git_dir = await workspaces.repository_of(str(project.folder)) or NO_ID
     for record in records:
-        if owners[record.id] is None and not _is_dir(record.git_dir):
+        if owners[record.id] is None and _was_made_in(record, project, git_dir):
             owners[record.id] = project
     own_ids = {name for name, owner in owners.items() if owner and owner.folder == project.folder}
-    dirs = {record.git_dir for record in records if record.id in own_ids}
-    dirs.add(await workspaces.repository_of(str(project.folder)) or NO_ID)
+    dirs = {git_dir, *(record.git_dir for record in records if record.id in own_ids)}
     return await _survey(workspaces, owners, project, dirs, own_ids.__contains__)
+
+
+def _was_made_in(record: WorkspaceRecord, project: ProjectLocation, git_dir: str) -> bool:
+    """Tell whether the repository that a workspace lost is the one of this project: it still lists the worktree."""
+    from podium.workspaces.git.admin import admin_folders
+
+    if _is_dir(record.git_dir):
+        return False
+    moved = record.model_copy(update={"git_dir": git_dir})
+    return record.repository == str(project.folder) or bool(admin_folders(moved))
 
 
 async def _survey(
@@ -272,18 +283,29 @@ async def _owners(
 def _owner(
     record: WorkspaceRecord, git_dirs: Mapping[ProjectLocation, str], statuses: Statuses
 ) -> ProjectLocation | None:
-    """The project of a workspace. A copy of the project has the run, too, but not the repository."""
+    """The project of a workspace. A copy of the project has the run, too, but not the repository.
+
+    Worktrees of the user have the repository, but neither the run, nor are they in the checkout that the workspace was made from.
+    """
+    with_run = {location for location in git_dirs if record.run_id in statuses[location]}
     if _is_dir(record.git_dir):
         locations = [
-            location for location, git_dir in git_dirs.items() if git_dir == record.git_dir
+            location
+            for location, git_dir in git_dirs.items()
+            if git_dir == record.git_dir
+            and (location in with_run or _is_within(location.folder, record.repository))
         ]
     else:
-        locations = [location for location in git_dirs if record.run_id in statuses[location]]
+        locations = list(with_run)
 
     def far(location: ProjectLocation) -> tuple[bool, bool]:
-        return record.run_id not in statuses[location], str(location.folder) != record.repository
+        return location not in with_run, str(location.folder) != record.repository
 
     return min(locations, key=far, default=None)
+
+
+def _is_within(folder: Path | None, parent: str) -> bool:
+    return folder is not None and folder.is_relative_to(parent)
 
 
 def _is_dir(path: str) -> bool:
@@ -316,7 +338,7 @@ def shared_entries(folders: Folders) -> tuple[list[Path], list[Path]]:
         for entry in entries(state / name):
             if names.fullmatch(entry.name):
                 own.append(entry)
-            elif not _is_counted_elsewhere(name, entry.name):
+            elif not _is_counted_elsewhere(name, entry):
                 foreign.append(entry)
     for entry in dict.fromkeys((*entries(state), *entries(config))):
         in_state = entry.parent == state and _OWN_STATE.fullmatch(entry.name)
@@ -327,11 +349,16 @@ def shared_entries(folders: Folders) -> tuple[list[Path], list[Path]]:
     return own, foreign
 
 
-def _is_counted_elsewhere(folder: str, name: str) -> bool:
+def _is_counted_elsewhere(folder: str, entry: Path) -> bool:
     """Tell whether it belongs to a project or a workspace, or is a folder of its own in the table."""
     if folder.startswith("workspaces"):
-        return bool(_WORKSPACE.fullmatch(name)) or f"{folder}/{name}" in OWN_FOLDERS
-    return folder in KINDS and name.isalnum()
+        return bool(_WORKSPACE.fullmatch(entry.name)) or f"{folder}/{entry.name}" in OWN_FOLDERS
+    return folder in KINDS and _is_of_project(entry)
+
+
+def _is_of_project(entry: Path) -> bool:
+    """Tell whether it is a folder that Podium named by the id of a project."""
+    return bool(_PROJECT.fullmatch(entry.name)) and entry.is_dir()
 
 
 def is_note_alone(paths: Sequence[Path]) -> bool:
@@ -359,4 +386,7 @@ def entries(folder: Path) -> list[Path]:
 def _has_files(path: Path) -> bool:
     if path.is_symlink() or not path.is_dir():
         return True
-    return any(files for _, _, files in os.walk(path))
+    return any(
+        files or any(Path(folder, name).is_symlink() for name in inner)
+        for folder, inner, files in os.walk(path)
+    )

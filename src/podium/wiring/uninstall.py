@@ -88,6 +88,9 @@ class Uninstaller:
         try:
             links = tuple(self._links(everywhere=everywhere))
             return Inventory(blockers=links) if links else await self._survey(everywhere=everywhere)
+        except FileNotFoundError as error:
+            gone = f"was removed or renamed meanwhile; run `{COMMAND}` again"
+            return Inventory(blockers=(Blocker(what=str(error.filename), why=gone, busy=True),))
         except OSError as error:
             why = f"cannot be read ({error.strerror}); make it readable or move it away"
             return Inventory(blockers=(Blocker(what=str(error.filename), why=why),))
@@ -175,13 +178,19 @@ class Uninstaller:
         for path in own:
             _remove(path)
         state = self._folders.user_state
-        for folder in (*(state / name for name in OWN_FOLDERS), state, self._folders.user_config):
+        sockets = socket_folder(self._folders.project, self._podium.environ).parent
+        own_folders = [state / name for name in OWN_FOLDERS]
+        for folder in (*own_folders, state, self._folders.user_config, sockets):
             with suppress(OSError):  # others have files there
                 folder.rmdir()
 
     async def _survey(self, *, everywhere: bool) -> Inventory:
         workspaces, here = self._podium.workspaces, self._folders.project
         records = workspaces.known()
+        for record in records:
+            if here.is_relative_to(record.path):
+                why = f"is workspace {record.task} of {record.repository}; run `{COMMAND}` there"
+                return Inventory(blockers=(Blocker(what=str(here), why=why),))
         locations = find_projects(self._folders, records, everywhere=everywhere)
         statuses = {location: statuses_in(location) for location in locations}
         if everywhere:
@@ -191,13 +200,13 @@ class Uninstaller:
             locations = [
                 location
                 for location in locations
-                if location.folder == here or self._is_rest_of_here(location)
+                if location.folder == here or self._was_here(location)
             ]
             own = await survey_own_workspaces(workspaces, records, statuses, locations[0])
         projects = []
         blockers: list[Blocker] = [*own.blockers, *self._pairs_up(everywhere=everywhere)]
         for location in locations:
-            contents = await self._look_at(location)
+            contents = await self._look_at(location, everywhere=everywhere)
             sizes = own.sizes.pop(location, {})
             project = ProjectData(
                 folder=str(location.folder or noted_path(self._vault(location))),
@@ -214,13 +223,16 @@ class Uninstaller:
             blockers += filter(None, contents.blockers)
         rest = {name: size for sizes in own.sizes.values() for name, size in sizes.items()}
         shared = self._look_at_shared(rest) if everywhere else None
-        return Inventory(projects=tuple(projects), shared=shared, blockers=tuple(blockers))
+        unique = tuple(dict.fromkeys(blockers))
+        return Inventory(projects=tuple(projects), shared=shared, blockers=unique)
 
-    def _is_rest_of_here(self, location: ProjectLocation) -> bool:
-        """Tell whether it is the last that a killed removal left, of this project as far as that is noted."""
+    def _was_here(self, location: ProjectLocation) -> bool:
+        """Tell whether it is what is left of a record that was in this folder: by its note, or the last that a killed removal left."""
+        if location.folder is not None:
+            return False
         noted_folder = noted_path(self._vault(location))
-        alone = location.folder is None and is_note_alone(self._own_folders(location))
-        return alone and noted_folder in ("", str(self._folders.project))
+        is_last = not noted_folder and is_note_alone(self._own_folders(location))
+        return is_last or noted_folder == str(self._folders.project)
 
     def _own_folders(self, location: ProjectLocation) -> list[Path]:
         """Its folders in the user's state."""
@@ -249,26 +261,49 @@ class Uninstaller:
             remaining=tuple(f"{path}: not written by Podium" for path in foreign),
         )
 
-    async def _look_at(self, location: ProjectLocation) -> _Contents:
+    async def _look_at(self, location: ProjectLocation, *, everywhere: bool) -> _Contents:
         noted_folder = noted_path(self._vault(location)) if location.id else ""
+        contents = (
+            self._look_at_rest(location, noted_folder, everywhere=everywhere)
+            if location.folder is None
+            else self._look_at_project(location, location.folder, noted_folder)
+        )
+        folder = location.folder or Path(noted_folder)
+        if folder.is_absolute():
+            schedulers = await self._schedulers(folder)
+            contents.blockers.extend(_scheduled(folder, schedulers))
+            contents.remaining.extend(_cron_notes(folder, schedulers))
+        for parent in dict.fromkeys(path.parent for path in contents.paths):
+            if not os.access(parent, os.W_OK | os.X_OK):
+                why = "cannot be written; give yourself write permission (ls -ld, chmod)"
+                contents.blockers.append(Blocker(what=str(parent), why=why))
+        return contents
+
+    def _look_at_rest(
+        self, location: ProjectLocation, noted_folder: str, *, everywhere: bool
+    ) -> _Contents:
+        """Look at what is left where a record is not in its folder any more, or nobody knows where that is."""
+        paths = self._own_folders(location)
+        if not (everywhere or is_note_alone(paths)):
+            why = f"keys of an earlier record in this folder; `{COMMAND} --all` removes them"
+            return _Contents([], [f"{path}: {why}" for path in paths], [])
+        return _Contents(
+            paths, [], [self._lock(path, noted_folder or location.id) for path in paths]
+        )
+
+    def _look_at_project(
+        self, location: ProjectLocation, folder: Path, noted_folder: str
+    ) -> _Contents:
         own_folders = self._own_folders(location)
-        if location.folder is None:
-            return _Contents(
-                own_folders,
-                [],
-                [self._lock(path, noted_folder or location.id) for path in own_folders],
-            )
-        own = Folders(location.folder, self._folders.user_config, self._folders.user_state)
+        own = Folders(folder, self._folders.user_config, self._folders.user_state)
         is_there = own.state.exists() and project_id_in(own.state) == location.id
-        away, sockets = _away(location.folder, location.id), self._sockets(location.folder)
+        away, sockets = _away(folder, location.id), self._sockets(folder)
         paths = [*([own.state] if is_there else []), *([away] if away.exists() else []), *sockets]
         contents = _Contents(paths, [], [])
         if is_there:
-            schedulers = await self._schedulers(own.project)
-            contents.blockers.extend(
-                (*self._state_blockers(own), *_scheduled(own.project, schedulers))
-            )
-            contents.remaining.extend(_cron_notes(own, schedulers))
+            contents.blockers.extend(self._state_blockers(own))
+        if away.exists():
+            contents.blockers.append(self._lock(away, str(folder)))
         server = record_server(own) if is_there else ""
         if server:
             contents.remaining.append(
@@ -277,7 +312,7 @@ class Uninstaller:
             contents.remaining.extend(
                 f"{path}: needed for the record on {server}" for path in own_folders
             )
-        elif noted_folder == str(location.folder):
+        elif noted_folder == str(folder):
             contents.paths.extend(own_folders)
             contents.blockers.extend(self._lock(path, noted_folder) for path in own_folders)
         elif is_there and is_copy(own):
@@ -289,8 +324,8 @@ class Uninstaller:
                 f"it was moved or copied from {noted_folder or 'another folder'}, and its keys are not yet noted as its "
                 f"own; run `podium runs` in it, then `{COMMAND}` again"
             )
-            contents.blockers.append(Blocker(what=str(location.folder), why=why))
-        elif is_there and location.id and location.folder != self._folders.project:
+            contents.blockers.append(Blocker(what=str(folder), why=why))
+        elif is_there and location.id and folder != self._folders.project:
             contents.remaining.append(f"{own.state}: its keys are elsewhere; run `{COMMAND}` in it")
             contents.paths.clear()
         return contents
@@ -326,7 +361,7 @@ class Uninstaller:
         nested = [
             Blocker(
                 what=str(home),
-                why=f"one of it and {str(state)!r} lies within the other; set PODIUM_HOME to a folder apart",
+                why=f"one of it and {str(state)!r} lies within the other; move it elsewhere and set PODIUM_HOME to that",
             )
             for home in {own.user_config, own.user_state}
             if home.is_relative_to(state) or state.is_relative_to(home)
@@ -395,10 +430,11 @@ def _same(project: ProjectData, listed: ProjectData) -> bool:
 
 
 def _scheduled(project: Path, schedulers: Sequence[Standing]) -> list[Blocker]:
+    where = "there" if project.is_dir() else "there, in an empty folder that you make for it"
     return [
         Blocker(
             what=str(project),
-            why=f"{standing.scheduler} starts its sense loop; run `podium sense uninstall {standing.scheduler}` there",
+            why=f"{standing.scheduler} starts its sense loop; run `podium sense uninstall {standing.scheduler}` {where}",
             busy=True,
         )
         for standing in schedulers
@@ -406,19 +442,19 @@ def _scheduled(project: Path, schedulers: Sequence[Standing]) -> list[Blocker]:
     ]
 
 
-def _cron_notes(own: Folders, schedulers: Sequence[Standing]) -> list[str]:
+def _cron_notes(project: Path, schedulers: Sequence[Standing]) -> list[str]:
     """Remind of a line that nobody could look for: crontab needs privileges that children of Podium do not get on Linux."""
     problems = [standing.why for standing in schedulers if standing.scheduler == "cron"]
     unread = any(problem and "not installed" not in problem for problem in problems)
-    if not (unread and (own.state / "sense").is_dir()):
+    if not (unread and (project / STATE_FOLDER / "sense").is_dir()):
         return []
-    return [f"cron: its table cannot be read; remove a line with {own.project} by `crontab -e`"]
+    return [f"cron: its table cannot be read; remove a line with {project} by `crontab -e`"]
 
 
 def _busy(project: str) -> Blocker:
     why = (
-        "a Podium process is using it (serve, worker, sense, mcp or a run); `podium workers` there "
-        "shows those that host runs; end it"
+        "a Podium process is using it (serve, worker, sense, mcp, a run or another uninstall); end it, or wait for it; "
+        "`podium workers` there shows those that host runs"
     )
     return Blocker(what=project, why=why, busy=True)
 

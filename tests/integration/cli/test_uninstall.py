@@ -100,7 +100,7 @@ def test_looking_writes_nothing(desk: Desk) -> None:
     assert tree(desk.project / ".podium", desk.home) == before
     empty = in_folder(desk, desk.project.with_name("empty"))
     empty.project.mkdir()
-    assert "nothing" in empty.run("uninstall", "--dry-run").out
+    assert "nothing to remove" in empty.run("uninstall", "--dry-run").out
     assert tree(empty.project) == {}
 
 

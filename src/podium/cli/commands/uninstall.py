@@ -38,14 +38,16 @@ def uninstall(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     confirm: Annotated[
         list[str] | None,
-        typer.Option("--confirm", metavar="SENTENCE", help="As it asks for; may be repeated."),
+        typer.Option(
+            "--confirm", metavar="SENTENCE", help="A sentence that it asks for; repeatable."
+        ),
     ] = None,
 ) -> None:
     """List what Podium keeps of this project, or with --all on this machine, and remove it after asking.
 
-    Your files, branches, commits and podium.yaml stay, and so do records on a PostgreSQL. While a process is using a project, or a workspace
-    has work that is nowhere else, nothing is removed: it leaves with 7 or 4 and says what to do. Runs that have not ended are given up, and
-    keys of projects that are not there deleted, only with --confirm and the sentence that it prints. Where nobody can be asked, --yes is needed.
+    Your files, branches, commits and podium.yaml stay, and so do records on a PostgreSQL server. While a process is using a project, or a
+    workspace has work that is nowhere else, nothing is removed: it exits with 7 or 4 and says what to do. Unfinished runs are abandoned, and
+    keys of missing projects deleted, only with --confirm and the sentence that it prints. Without a terminal, --yes is required.
 
     \b
     Example:
@@ -69,7 +71,7 @@ def uninstall(
     outcome = Outcome(blockers=inventory.blockers)
     missing = [text for text in inventory.confirmations if text not in (confirm or ())]
     if not (dry_run or inventory.blockers or missing):
-        chosen = _ask(inventory) if asks and not inventory.is_empty else inventory
+        chosen = _ask(screen, inventory) if asks and not inventory.is_empty else inventory
         outcome = run_to_end(uninstaller.remove(chosen, everywhere=everywhere))
     record = {
         **inventory.model_dump(mode="json"),
@@ -79,12 +81,14 @@ def uninstall(
         "remaining": outcome.remaining,
         "package": remove_package_command(),
     }
-    screen.answer(record, lambda: _end(screen, outcome, missing, dry_run=dry_run))
+    screen.answer(
+        record, lambda: _end(screen, outcome, missing, dry_run=dry_run, everywhere=everywhere)
+    )
     if not dry_run:
         raise typer.Exit(_exit_code(outcome.blockers, missing))
 
 
-def _ask(inventory: Inventory) -> Inventory:
+def _ask(screen: Screen, inventory: Inventory) -> Inventory:
     """What of it a person wants to be removed. What projects share stays when one of them does."""
     projects = [
         project
@@ -92,6 +96,8 @@ def _ask(inventory: Inventory) -> Inventory:
         if not (project.paths or project.workspaces) or typer.confirm(_question(project), err=True)
     ]
     shared = inventory.shared if len(projects) == len(inventory.projects) else None
+    if inventory.shared and projects and not shared:
+        screen.aside("settings and shared state stay, because a project does")
     if shared is not None and not typer.confirm("remove settings and shared state?", err=True):
         shared = None
     if not projects and shared is None:
@@ -107,19 +113,20 @@ def _show(screen: Screen, inventory: Inventory) -> None:
     rows = [
         (project.folder or project.id, size(project.bytes), _contents(project))
         for project in inventory.projects
+        if project.paths or project.workspaces
     ]
-    if inventory.shared is not None:
-        where = ", ".join(inventory.shared.folders) or "-"
+    if inventory.shared is not None and inventory.shared.folders:
+        where = ", ".join(inventory.shared.folders)
         rows.append((where, size(inventory.shared.bytes), "settings and shared state"))
     if rows:
         screen.table(("WHERE", "SIZE", "WHAT"), rows)
     elif not inventory.blockers:
-        screen.line("Podium keeps nothing of this project")
+        screen.line("nothing to remove")
     remaining = [line for project in inventory.projects for line in project.remaining]
     for line in (*remaining, *(inventory.shared.remaining if inventory.shared else ())):
         screen.line(f"stays: {line}")
     for line in (line for project in inventory.projects for line in project.runs):
-        screen.line(f"not ended: {line}")
+        screen.line(f"unfinished run: {line}")
     screen.line(UNTOUCHED)
 
 
@@ -127,26 +134,30 @@ def _contents(project: ProjectData) -> str:
     paths = [Path(path) for path in project.paths]
     names = [path.name if path.name.startswith(".") else path.parent.name for path in paths]
     more = [counted(len(project.workspaces), "workspace")] if project.workspaces else []
-    return ", ".join([*names, *more, *(["the project is not there"] if project.missing else [])])
+    return ", ".join([*names, *more, *(["its record is not there"] if project.missing else [])])
 
 
-def _end(screen: Screen, outcome: Outcome, missing: Sequence[str], *, dry_run: bool) -> None:
+def _end(
+    screen: Screen, outcome: Outcome, missing: Sequence[str], *, dry_run: bool, everywhere: bool
+) -> None:
     for blocker in outcome.blockers:
-        screen.line(f"in the way: {blocker.what}: {blocker.why}")
-    if dry_run:
-        return
+        screen.line(f"blocked: {blocker.what}: {blocker.why}")
     for path in outcome.removed:
         screen.line(f"removed {path}")
-    if outcome.blockers:
-        screen.aside(f"nothing of a project was removed; do that, then run `{COMMAND}` again")
-    elif missing:
+    if missing:
         sentences = " ".join(f"--confirm {shlex.quote(text)}" for text in missing)
         screen.aside(
-            "nothing was removed: `podium cancel RUN` ends a run, and keys of a project cannot come back; "
-            f"to remove them nevertheless, add --yes {sentences}"
+            f"unfinished runs (`podium cancel RUN` ends one) and keys of missing projects are removed only with {sentences}"
         )
-    else:
-        screen.aside(f"the program itself: `{remove_package_command()}`")
+    if dry_run:
+        return
+    if outcome.blockers:
+        what = "only workspaces were removed" if outcome.removed else "nothing was removed"
+        screen.aside(f"{what}; resolve what blocks, then run `{COMMAND}` again")
+    elif missing:
+        screen.aside("nothing was removed")
+    elif everywhere:
+        screen.aside(f"to remove the program: `{remove_package_command()}`")
 
 
 def _exit_code(blockers: Sequence[Blocker], missing: Sequence[str]) -> int:
